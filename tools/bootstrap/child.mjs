@@ -1,15 +1,16 @@
-// Runs the program of a command to its end.
+// Runs the program of a command until it exits.
 import { spawn } from 'node:child_process';
 
-/** How often this process looks whether its parent is still there. */
+/** Interval at which the process checks whether its parent still runs. */
 const PARENT_PERIOD_MS = 500;
 
 /**
- * Runs a program that has the terminal, and resolves with its exit code. SIGTERM, SIGHUP and SIGQUIT are passed on. If the parent of
- * this process goes, the program gets SIGTERM: a shell between npm and this process dies of a signal without passing it on.
+ * Runs a program that uses the terminal, and resolves with its exit code. SIGTERM, SIGHUP and SIGQUIT are passed on. If
+ * the parent of this process exits, the program receives SIGTERM: a shell between npm and this process exits on a
+ * signal without passing it on.
  *
- * @param passesInterrupt whether SIGINT is passed on, too. Ctrl-C reaches the program by the process group, so that this is only for a
- *   program that takes several signals at once for one.
+ * @param passesInterrupt whether SIGINT is passed on, too. Ctrl-C already reaches the program through the process
+ * group, so this is only for a program that treats several signals within a short time as one.
  */
 export function runChild(file, args, env, { passesInterrupt = false } = {}) {
   const parent = process.ppid;
@@ -27,7 +28,7 @@ export function runChild(file, args, env, { passesInterrupt = false } = {}) {
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(watch);
-    // A second signal would mean that pods are to be killed.
+    // A second signal would make the program kill pods immediately.
     if (!isEnding) passOn('SIGTERM');
   }, PARENT_PERIOD_MS);
   return new Promise((resolve) => {

@@ -1,4 +1,5 @@
-// What `npm start`, `npm test` and their like run: brings the tools, builds what changed, and hands over.
+// Implements `npm start`, `npm test` and the other npm scripts: installs the tools, builds what changed, and runs the
+// program.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { runChild } from './child.mjs';
@@ -7,7 +8,10 @@ import { prepare, root, run, say } from './toolchain.mjs';
 
 const [command, ...args] = process.argv.slice(2);
 
-/** Each command: what has to be built or installed before it, the program that does it, and what that is always told. */
+/**
+ * Commands: the packages to build and the system packages to install first, the program to run, and its fixed
+ * arguments.
+ */
 const commands = {
   start: { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
@@ -42,12 +46,12 @@ const commands = {
   shell: { build: [], shell: true },
 };
 
-/** They have no options. */
+/** Commands without options. */
 const WITHOUT_HELP = ['test', 'release', 'build', 'api', 'docs', 'pack', 'shell'];
 
 const chosen = commands[command];
 if (!chosen) {
-  say(`unknown command ${JSON.stringify(command)}; there are ${Object.keys(commands).join(', ')}`);
+  say(`unknown command ${JSON.stringify(command)}; known commands: ${Object.keys(commands).join(', ')}`);
   process.exit(2);
 }
 
@@ -60,7 +64,8 @@ const program = chosen.program && [
   ...args,
 ];
 
-// What it says of its options needs no build. In a fresh checkout it does: the sources that are generated are not there.
+// `--help` is tried without a build. In a fresh checkout that fails, because generated sources are missing, and the
+// build below runs.
 if (!WITHOUT_HELP.includes(command) && args.some((word) => word === '--help' || word === '-h')) {
   const told = spawnSync('node', program, { env, encoding: 'utf8' });
   if (told.status === 0) {
@@ -70,7 +75,7 @@ if (!WITHOUT_HELP.includes(command) && args.some((word) => word === '--help' || 
 }
 
 if (chosen.packages) {
-  // Without some it goes on: what needs them says so.
+  // If packages are missing, the program still starts and reports what it cannot run.
   const { output } = installMissing(chosen.packages, say);
   if (output !== undefined) say(output);
 }

@@ -1,8 +1,9 @@
-// Debian's packages that run nodes beside npm's: as root on a Debian-like system the missing ones are installed, after saying so.
+// Debian packages that some commands need in addition to npm packages. As root on a Debian-like system, missing
+// packages are installed, after printing a message.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 
-/** What runs containers, and what it takes to build newer programs of that kind; each with a file that it brings. */
+/** Packages that run containers or build newer container programs, each with a file that it contains. */
 export const NODE_PACKAGES = [
   ['containerd', '/usr/bin/containerd'],
   ['runc', '/usr/sbin/runc'],
@@ -17,7 +18,10 @@ export const NODE_PACKAGES = [
   ['openssl', '/usr/bin/openssl'],
 ];
 
-/** What upstream's suites look for in the images that are made for them, and what builds the busybox in those. */
+/**
+ * Packages with programs that upstream's test suites expect in the images built for them, and with the tools that build
+ * busybox for these images. Each with a file that it contains.
+ */
 export const SUITE_PACKAGES = [
   ['curl', '/usr/bin/curl'],
   ['bind9-dnsutils', '/usr/bin/dig'],
@@ -27,12 +31,15 @@ export const SUITE_PACKAGES = [
   ['bzip2', '/usr/bin/bzip2'],
 ];
 
-/** @returns the missing ones that could not be installed, or may not be from here; `output` is of the program that could not */
+/**
+ * Installs missing packages. @returns the packages that are still missing; `output` is the output of apt-get if it
+ * failed
+ */
 export function installMissing(wanted, say) {
   const missing = wanted.filter(([, file]) => !fs.existsSync(file)).map(([name]) => name);
   if (missing.length === 0) return { missing };
   if (process.getuid?.() !== 0 || !fs.existsSync('/usr/bin/apt-get')) {
-    say(`not installed, and not to be installed from here: ${missing.join(', ')}`);
+    say(`missing packages that cannot be installed (needs root and apt-get): ${missing.join(', ')}`);
     return { missing };
   }
   say(`installing with apt-get: ${missing.join(', ')}`);
@@ -41,7 +48,7 @@ export function installMissing(wanted, say) {
   const install = ['install', '--yes', '--no-install-recommends', ...missing];
   let result = aptGet(...install);
   if (result.status !== 0) {
-    // The lists of packages may be absent or old; they are fetched only where it takes that.
+    // The package lists may be missing or outdated. They are updated only if the installation fails.
     aptGet('update');
     result = aptGet(...install);
   }

@@ -1,5 +1,5 @@
-// Brings the tools that the repository is built with, from npm alone: a current Node.js where the machine's is too
-// old, and pnpm. Everything lands in .toolchain/ of the clone; nothing is installed globally. Runs on Node 20.
+// Installs the tools that build the repository, from npm only: pnpm, and a current Node.js if the installed one is too
+// old. All files are in .toolchain/ of the clone; nothing is installed globally. Runs on Node.js 20.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -9,10 +9,11 @@ import { fileURLToPath } from 'node:url';
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const toolchainDir = path.join(root, '.toolchain');
 
-// A reader that has gone (`npm start 2>&1 | head`) costs the lines, and must not end this process while what it started runs.
+// If the reader of the output has closed it (`npm start 2>&1 | head`), lines are lost, but this process must not end
+// while its child runs.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
-/** The oldest Node.js that tsup, vitest and changesets run on. */
+/** Minimum version of Node.js for tsup, vitest and changesets. */
 const MINIMUM_NODE = [22, 18];
 const NODE_VERSION = '24.21.0';
 const PNPM_VERSION = '12.21.0';
@@ -24,7 +25,7 @@ function fail(text) {
   process.exit(1);
 }
 
-/** Runs a program with its output shown only where it fails. */
+/** Runs a program and prints its output only if it fails. */
 function quietly(what, file, args, options = {}) {
   const result = spawnSync(file, args, { encoding: 'utf8', ...options });
   if (result.status === 0) return result.stdout;
@@ -37,13 +38,13 @@ function nodeIsRecent(version) {
   return major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1]);
 }
 
-/** Installs packages from npm into .toolchain/, beside what was brought there before. */
+/** Installs npm packages into .toolchain/ and keeps the packages that are already there. */
 function npmInstall(specs) {
   const stamp = path.join(toolchainDir, 'installed');
   const known = fs.existsSync(stamp) ? fs.readFileSync(stamp, 'utf8').split('\n').filter(Boolean) : [];
   if (specs.every((spec) => known.includes(spec))) return;
-  say(`bringing ${specs.join(', ')} from npm into .toolchain/`);
-  // npm takes away what is not named: a shell with another Node.js on its PATH may be using it.
+  say(`installing ${specs.join(', ')} from npm into .toolchain/`);
+  // npm removes packages that are not listed, but a shell with another Node.js on its PATH may still use them.
   const nameOf = (spec) => spec.slice(0, spec.lastIndexOf('@'));
   const kept = known.filter((spec) => !specs.some((wanted) => nameOf(wanted) === nameOf(spec)));
   const all = [...kept, ...specs];
@@ -55,8 +56,8 @@ function npmInstall(specs) {
 }
 
 /**
- * Makes sure of Node.js and pnpm, and of the workspace's dependencies as the lock file says.
- * @returns the environment in which every other command of the repository runs
+ * Installs Node.js and pnpm if needed, and the workspace's dependencies from the lock file.
+ * @returns the environment for every other command of the repository
  */
 export function prepare() {
   const specs = [`pnpm@${PNPM_VERSION}`];
@@ -64,7 +65,7 @@ export function prepare() {
   if (!recent) {
     if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch)) {
       fail(
-        `Node.js ${process.version} is too old, and none is at hand for ${process.platform}-${process.arch}: install ${MINIMUM_NODE.join('.')} or newer`,
+        `Node.js ${process.version} is too old, and no newer one can be installed for ${process.platform}-${process.arch}: install ${MINIMUM_NODE.join('.')} or newer`,
       );
     }
     specs.push(`node-linux-${process.arch}@${NODE_VERSION}`);
@@ -87,10 +88,10 @@ export function prepare() {
     NX_NO_CLOUD: 'true',
     NX_SKIP_NX_CACHE_CHECK: 'true',
     DO_NOT_TRACK: '1',
-    // The Node.js of the caller's shell: what is packed here may be run with it.
+    // Version of Node.js in the caller's shell, which may run the packed programs.
     NODE_AGENT_CALLER_NODE: process.version,
   };
-  // What this npm run was started with must not leak into the package manager that it starts.
+  // npm's environment variables must not affect the package manager that is started here.
   for (const key of Object.keys(env)) if (/^npm_/i.test(key)) delete env[key];
   installDependencies(env);
   return env;
@@ -103,12 +104,12 @@ function installDependencies(env) {
   const digest = hash.digest('hex');
   const stamp = path.join(root, 'node_modules/.installed');
   if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === digest) return;
-  say('installing the dependencies that pnpm-lock.yaml names');
+  say('installing the dependencies in pnpm-lock.yaml');
   quietly('pnpm install', 'pnpm', ['install', '--frozen-lockfile', '--reporter=append-only'], { cwd: root, env });
   fs.writeFileSync(stamp, digest);
 }
 
-/** The package.json files of all workspace packages, relative to the root, sorted. */
+/** Returns the package.json files of all workspace packages, relative to the root, sorted. */
 export function workspaceManifests() {
   return ['apps', 'packages', 'tools']
     .flatMap((group) =>
@@ -120,7 +121,7 @@ export function workspaceManifests() {
     .sort();
 }
 
-/** Runs a program in the prepared environment, its output shown, and resolves with its exit code. */
+/** Runs a program in the prepared environment with its output shown, and returns its exit code. */
 export function run(env, file, args, options = {}) {
   const result = spawnSync(file, args, { cwd: root, env, stdio: 'inherit', ...options });
   if (result.error) fail(`${file}: ${result.error.message}`);

@@ -9,7 +9,7 @@ import {
   WebhookAuthorization,
 } from '@node-agent/server';
 
-/** What the program gives. */
+/** Components that the program passes to {@link accessOf}. */
 interface Components {
   readonly clock: Clock;
   readonly random: Random;
@@ -17,16 +17,17 @@ interface Components {
   readonly authorities?: ClientAuthorities;
 }
 
-/** Who the secured server lets in, or why it cannot be. */
+/** Authentication and authorization of the secured server's clients, or the reason why the server cannot be started. */
 export type Access =
   | { readonly authentication: Authentication; readonly authorization: Authorization }
   | { readonly authentication?: undefined; readonly because: string };
 
 /**
- * What the configuration says of who may use the secured server (`BuildAuth`, `cmd/kubelet/app/auth.go`). Where there is no API
- * server, what is asked of one by default is left out, and there may be nobody to let in then; what somebody has written down
- * is an error, as upstream.
- * @throws Error naming the field that cannot hold
+ * Builds authentication and authorization of the secured server from the configuration, as upstream does (`BuildAuth`,
+ * `cmd/kubelet/app/auth.go`). Webhook authentication and authorization need an API server. On a node without one,
+ * webhook settings that come from defaults are dropped, and then it may be that no client can be let in. Webhook
+ * settings that the configuration sets explicitly are an error, as upstream.
+ * @throws Error naming the configuration field that needs an API server
  */
 export function accessOf(
   { configuration: { authentication, authorization }, origins }: Pick<LoadedConfiguration, 'configuration' | 'origins'>,
@@ -37,17 +38,17 @@ export function accessOf(
   if (authentication.webhook.enabled && asked('authentication.webhook.enabled')) {
     throw new Error('authentication.webhook.enabled: no client provided, cannot use webhook authentication');
   }
-  // Whoever says nothing of it has not said that everybody may do everything.
+  // Any mode other than an explicit `AlwaysAllow` is treated as Webhook: an unset mode must not allow everything.
   const isWebhook = authorization.mode !== 'AlwaysAllow';
   if (isWebhook && asked('authorization.mode')) {
     throw new Error('authorization.mode: no client provided, cannot use webhook authorization');
   }
   if (isWebhook && reviewer === undefined) {
-    return { because: 'authorization.mode is Webhook, and there is no API server to ask' };
+    return { because: 'authorization.mode is Webhook, but the node has no API server' };
   }
   const tokens = authentication.webhook.enabled && reviewer !== undefined;
   if (!tokens && authorities === undefined && !authentication.anonymous.enabled) {
-    return { because: 'neither client certificates, nor tokens, nor anonymous requests are let in' };
+    return { because: 'client certificates, tokens and anonymous requests are all disabled' };
   }
   const { cacheAuthorizedTtlMs: allowedTtlMs, cacheUnauthorizedTtlMs: deniedTtlMs } = authorization.webhook;
   return {

@@ -1,7 +1,10 @@
 import { type RestClient, resources } from '@node-agent/kube-client';
 import type { Reviewer } from '@node-agent/server';
 
-/** The API server as those who ask this node are reviewed by it. */
+/**
+ * Creates a reviewer that sends the tokens and requests of the kubelet's clients to the API server as TokenReviews and
+ * SubjectAccessReviews.
+ */
 export function apiReviewer(client: Pick<RestClient, 'create'>): Reviewer {
   return {
     async reviewToken(token, signal) {

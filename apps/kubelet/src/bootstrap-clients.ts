@@ -3,14 +3,17 @@ import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients, loadKubeconfig, type RestClient } from '@node-agent/kube-client';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 
-/** What the program gives. */
+/** Components that the program passes to {@link BootstrapClients}. */
 interface Components {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** A client with the credentials of a kubeconfig, which is read anew each time: a token in it may have been replaced. */
+/**
+ * Creates clients with the credentials of the bootstrap kubeconfig. The file is read again for each client, because a
+ * token in the file may have been replaced.
+ */
 export class BootstrapClients implements AsyncDisposable {
   readonly #components: Components;
   readonly #kubeconfig: string;
@@ -21,7 +24,7 @@ export class BootstrapClients implements AsyncDisposable {
     this.#components = components;
   }
 
-  /** A client, in place of the one that was given before. @throws KubeError `InvalidConfig` */
+  /** Creates a client and closes the previous one. @throws KubeError `InvalidConfig` if the kubeconfig is invalid */
   async get(): Promise<RestClient> {
     await this[Symbol.asyncDispose]();
     const connection = await loadKubeconfig({ fs: nodeFileSystem }, this.#kubeconfig);

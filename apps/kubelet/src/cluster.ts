@@ -26,7 +26,7 @@ import { RequestedServingCertificate } from './serving-certificate.ts';
 import { heartbeatTimeoutMs, requestRate } from './settings.ts';
 import { KUBELET_VERSION } from './version.ts';
 
-/** What the program gives. */
+/** Components that the program passes to {@link joinCluster}. */
 interface Components {
   readonly clock: Clock;
   readonly random: Random;
@@ -34,30 +34,31 @@ interface Components {
   readonly metrics: Metrics;
 }
 
-/** Who this node is, and what its machine said at the start. */
+/** Name and resource reservations of this node. */
 interface NodeFacts {
   readonly nodeName: string;
   readonly reservations: Reservations;
 }
 
-/** The API server's side of a kubelet: dispose it last. */
+/** Everything of the kubelet that talks to the API server. Must be disposed last. */
 export interface JoinedCluster extends AsyncDisposable {
   readonly part: ClusterPart;
-  /** Writes events there. To be started. */
+  /** Writes events to the API server. The caller must start the recorder. */
   readonly events: ApiEventRecorder;
-  /** The node's certificates. To be started. */
+  /** Background services that keep the node's certificates. The caller must start them. */
   readonly certificates: readonly BackgroundService[];
-  /** The serving certificate that the API server is asked for, with `serverTLSBootstrap`. */
+  /** Serving certificate issued by the API server. Present only with `serverTLSBootstrap`. */
   readonly servingCertificate?: ServingCertificate;
-  /** Reviews those who ask this node's servers. */
+  /** Reviews the clients of this node's servers. */
   readonly reviewer: Reviewer;
-  /** Sets the metrics of the certificates: to be called before each scrape. */
+  /** Updates the metrics of certificate lifetimes. Must be called before each scrape. */
   reportTtl(): void;
 }
 
 /**
- * Prepares the API server's side of a node; nothing is asked of the server yet.
- * @throws KubeError `InvalidConfig` naming the kubeconfig's field; NodeStatusError, ObjectCacheError for settings that cannot hold
+ * Prepares the node's connection to the API server. Sends no request yet.
+ * @throws KubeError `InvalidConfig` naming the invalid kubeconfig field
+ * @throws NodeStatusError, ObjectCacheError if a setting is invalid
  */
 export async function joinCluster(
   configuration: KubeletConfiguration,
@@ -81,7 +82,7 @@ export async function joinCluster(
     {
       connection,
       requests: requestRate(configuration),
-      // The recorder keeps to eventRecordQPS itself.
+      // No rate limit in the client: the event recorder applies eventRecordQPS.
       events: { qps: 0, burst: 1 },
       heartbeatTimeoutMs: heartbeatTimeoutMs(configuration),
       userAgent: `kubelet/${KUBELET_VERSION} (linux/${goArchitecture(arch())}) node-agent`,
@@ -124,7 +125,7 @@ export async function joinCluster(
     },
     {
       node: {
-        // What --hostname-override says is the node's hostname too, as its labels and addresses tell it.
+        // `--hostname-override` also replaces the hostname in the node's labels and addresses.
         hostname: nodeName,
         kubeletVersion: KUBELET_VERSION,
         architecture: goArchitecture(arch()),
@@ -177,7 +178,7 @@ async function addressesOf(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
-/** The node declares only what it can do, whatever upstream's defaults are. */
+/** Limits the declared features to those that this kubelet implements, whatever the gate's upstream default is. */
 function declaring(featureGates: FeatureGates): (gate: string) => boolean {
   return (gate) => isFeatureName(gate) && featureGates.effective(gate);
 }

@@ -18,13 +18,13 @@ import { nameProcess } from './process-name.ts';
 import { runNode } from './run-node.ts';
 import { KUBELET_VERSION, rawVersion } from './version.ts';
 
-/** Exit codes: 0 for an end that was asked for, 1 for everything else, as upstream. */
+/** Exit codes as upstream: 0 after a requested shutdown, 1 in every other case. */
 const OK = 0;
 const FAILED = 1;
 
 /**
- * The `kubelet` command, from its arguments to its exit code. Ends with SIGINT or SIGTERM, at once with a second one, and within 15 s whatever
- * does not end; pods go on running.
+ * Runs the `kubelet` command and returns its exit code. SIGINT or SIGTERM starts a graceful shutdown of at most 15 s; a
+ * second signal exits immediately. Pods keep running after the kubelet has exited.
  * @param argv the command line, without the program's name
  */
 export async function runKubelet(argv: readonly string[]): Promise<number> {
@@ -71,7 +71,7 @@ async function runWith(argv: readonly string[]): Promise<number> {
     },
     logger,
   );
-  sayWhatWasLoaded(loaded, logger);
+  logLoadedConfiguration(loaded, logger);
   const problem = permissionProblem(process.getuid?.());
   if (problem !== undefined) logger.error({ err: problem }, 'Kubelet running with insufficient permissions');
 
@@ -103,8 +103,9 @@ async function runWith(argv: readonly string[]): Promise<number> {
   }
 }
 
-function sayWhatWasLoaded(loaded: LoadedConfiguration, logger: Logger): void {
+function logLoadedConfiguration(loaded: LoadedConfiguration, logger: Logger): void {
   logger.info({ version: KUBELET_VERSION, pid: process.pid }, 'Kubelet version');
-  for (const file of loaded.skippedFiles) logger.warn({ file }, 'Drop-in is not read: its name does not end in .conf');
+  for (const file of loaded.skippedFiles)
+    logger.warn({ file }, 'Skipped drop-in configuration file: its name does not end in .conf');
   for (const warning of loaded.warnings) logger.warn({ warning: formatIssue(warning) }, 'Configuration');
 }

@@ -26,38 +26,44 @@ import type { BackgroundService } from '@node-agent/kubelet-core';
 import { errorText, type Logger, type Metrics } from '@node-agent/telemetry';
 import { BootstrapClients } from './bootstrap-clients.ts';
 
-/** What the program gives. */
+/** Components that the program passes to {@link clusterAccess}. */
 interface Components {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** The client of the connection that is made with these credentials. */
+  /** Returns the API client that uses these credentials. The client is created after the credentials. */
   readonly requests: () => RestClient;
 }
 
-/** How a node speaks with its API server. */
+/** Connection and credentials with which the node reaches its API server. */
 export interface ClusterAccess extends AsyncDisposable {
   readonly connection: ConnectionConfig;
-  /** In place of the connection's own user; absent where that one is used. */
+  /** Credentials that replace the user of the connection. If absent, the user of the connection is used. */
   readonly credentials?: CredentialSource;
-  /** To be run beside everything else. */
+  /** Background services that the caller must start. */
   readonly services: readonly BackgroundService[];
-  /** To be called before each scrape of the metrics. */
+  /** Updates the metric of the certificate's lifetime. Must be called before each scrape. */
   reportTtl(): void;
 }
 
 const fs = nodeFileSystem;
 const PREFIX = 'kubelet-client';
-/** How long until a kubeconfig that could not be written is tried again. */
+/** Delay before the kubelet retries to write a kubeconfig. */
 const WRITE_RETRY_MS = 10_000;
 
 /**
- * Finds out with which credentials the API server is spoken to, by the rules of upstream's `buildKubeletClientConfig`: those of
- * the kubeconfig as it is; or a client certificate that is asked for, with the bootstrap kubeconfig where there is no valid
- * one yet, and that is replaced in time with `rotateCertificates`. Nothing is asked of the server yet, and only requests wait
- * for a certificate: the node's own pods run.
- * @throws KubeError `InvalidConfig`; CertificateError `InvalidPair`; errors of the file system
+ * Chooses the credentials for the API server by the rules of upstream's `buildKubeletClientConfig`:
+ *
+ * - the kubeconfig's own credentials, if the kubeconfig is valid and `rotateCertificates` is off;
+ * - otherwise a client certificate that the kubelet requests. If the kubeconfig holds no valid credentials, the
+ *   bootstrap kubeconfig is used for the request. With `rotateCertificates` the certificate is replaced before it
+ *   expires.
+ *
+ * Sends no request yet. Only requests to the API server wait for a certificate; static pods run before one is issued.
+ * @throws KubeError `InvalidConfig` if a kubeconfig is invalid
+ * @throws CertificateError `InvalidPair` if certificate and key do not match
+ * @throws Error if a file cannot be read or written
  */
 export async function clusterAccess(
   flags: Pick<KubeletFlags, 'bootstrapKubeconfig' | 'certDir' | 'kubeconfig'>,
@@ -72,7 +78,7 @@ export async function clusterAccess(
   if (problem === undefined && !rotate) {
     return { connection, services: [], reportTtl() {}, async [Symbol.asyncDispose]() {} };
   }
-  if (problem !== undefined) logger.info({ problem, bootstrapKubeconfig }, 'The bootstrap kubeconfig is used');
+  if (problem !== undefined) logger.info({ problem, bootstrapKubeconfig }, 'Using the bootstrap kubeconfig');
 
   const directory = resolve(flags.certDir);
   const known = problem === undefined ? await certificateOf(connection, kubeconfig) : {};
@@ -81,7 +87,8 @@ export async function clusterAccess(
   const certificate = new CertificateManager(
     {
       ...components,
-      // Without rotation, a certificate that no kubeconfig names is not used: as upstream, one is asked for.
+      // Without rotation, a stored certificate that no kubeconfig refers to is ignored and a new one is requested, as
+      // upstream.
       store: rotate ? store : { load: async () => undefined, save: store.save.bind(store) },
       pendingKey: new PendingKey({ fs, logger }, { directory, prefix: PREFIX }),
       client: (identity) => (identity === 'bootstrap' ? bootstrap.get() : components.requests()),
@@ -90,7 +97,8 @@ export async function clusterAccess(
   );
   const { cluster } = connection;
   const write = (): Promise<void> => writeKubeconfig(fs, resolve(kubeconfig), { cluster }, store.currentPath);
-  // With rotation the file says at once where the certificate will be; without, it stands for one that is there.
+  // With rotation, the kubeconfig is written now and refers to the path of the future certificate. Without rotation,
+  // the kubeconfig is written after the certificate was issued.
   if (problem !== undefined && rotate) await write();
   const writeWhenReady = async (signal: AbortSignal): Promise<void> => {
     await certificate.ready(signal);
@@ -112,7 +120,10 @@ export async function clusterAccess(
   };
 }
 
-/** A kubeconfig's own certificate is what a rotation begins with: kubeadm gives a control plane's kubelet such a one. */
+/**
+ * Returns the client certificate of a kubeconfig. Rotation starts from it: kubeadm writes such a kubeconfig for the
+ * kubelet of a control plane node.
+ */
 async function certificateOf(
   { user }: ConnectionConfig,
   kubeconfig: string,
@@ -126,7 +137,7 @@ async function certificateOf(
   try {
     return { pair: { initialPair: await readPair(fs, { cert, key }) } };
   } catch (cause) {
-    throw new Error(`${kubeconfig}: the user's certificate and key: ${errorText(cause)}`, { cause });
+    throw new Error(`${kubeconfig}: load client certificate and key: ${errorText(cause)}`, { cause });
   }
 }
 
@@ -140,7 +151,7 @@ async function writeUntilDone(
       await write();
       return;
     } catch (err) {
-      logger.error({ err }, 'The kubeconfig cannot be written');
+      logger.error({ err }, 'Failed to write the kubeconfig');
     }
     await sleep(clock, WRITE_RETRY_MS, signal);
   }

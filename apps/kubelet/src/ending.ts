@@ -1,26 +1,29 @@
 import type { Logger } from '@node-agent/telemetry';
 import type { Parts } from './parts.ts';
 
-/** How long all of it may take to end, in milliseconds: longer than the last word to whoever streams, shorter than a supervisor's patience. */
+/**
+ * Maximum duration of a shutdown, in milliseconds. Longer than the servers need to close their streams, shorter than
+ * the stop timeout of a service manager.
+ */
 const ENDING_MS = 15_000;
 const FAILED = 1;
 
-/** What the process gives. */
+/** Components that the process passes to {@link Ending}. */
 interface EndingComponents {
   readonly logger: Pick<Logger, 'info' | 'error'>;
   readonly parts: Pick<Parts, 'names'>;
-  /** Ends the process at once. */
+  /** Exits the process immediately. */
   readonly exit: (code: number) => void;
-  /** Calls back after a while, unless the process has ended before: it does not wait for that. */
+  /** Calls `callback` after `delayMs`. The timer does not keep the process alive. */
   readonly later: (delayMs: number, callback: () => void) => void;
-  /** What keeps the process from ending, in Node's words. */
+  /** Returns the types of Node.js resources that keep the process alive (`process.getActiveResourcesInfo`). */
   readonly active: () => readonly string[];
 }
 
 /**
- * The end of the program. The first signal asks all of it to end, a second one does not wait for that, as upstream (`SetupSignalContext` of
- * `k8s.io/apiserver`). Where a part of it has failed, all others end. In no case is that waited for long: what has not ended by then is named in
- * the log.
+ * Controls the shutdown of the program. The first signal starts a graceful shutdown; a second one exits immediately, as
+ * upstream (`SetupSignalContext` of `k8s.io/apiserver`). If one part of the program fails, all others are stopped. If a
+ * shutdown takes longer than 15 s, the parts that are still running are logged and the process exits.
  */
 export class Ending {
   readonly #components: EndingComponents;
@@ -38,12 +41,15 @@ export class Ending {
       exit(FAILED);
       return;
     }
-    logger.info({ signal: name }, 'Ending; pods go on running');
+    logger.info({ signal: name }, 'Shutting down; pods keep running');
     this.#controller.abort(new Error(`ended by ${name}`));
     this.#endInTime();
   }
 
-  /** A part has failed. The first time it is told; what comes of its end is not. */
+  /**
+   * Logs the failure of a part and starts the shutdown deadline. Later failures are ignored, because they result from
+   * the shutdown.
+   */
   onFailure(err: unknown): void {
     if (this.#hasFailed || this.#controller.signal.aborted) return;
     this.#hasFailed = true;
@@ -55,7 +61,7 @@ export class Ending {
     const { logger, parts, exit, later, active } = this.#components;
     later(ENDING_MS, () => {
       const left = { parts: parts.names.join(', '), active: active().join(' ') };
-      logger.error(left, 'Not all of it has ended in time: the process ends all the same');
+      logger.error(left, 'Shutdown timed out, exiting');
       exit(FAILED);
     });
   }

@@ -9,8 +9,9 @@ import type { Reservations } from '@node-agent/node-status';
 import { parseResourceList, type ResourceList } from '@node-agent/pod-spec';
 
 /**
- * What all pods together are held to: what the machine has, less what is reserved where that is enforced on pods
- * (`enforceNodeAllocatable`). Without it the capacity is set all the same: the kernel's default share of the CPU is too small.
+ * Computes the limits of the cgroup of all pods. If `enforceNodeAllocatable` contains `pods`, these are the machine's
+ * capacity minus the reservations. Otherwise they are the full capacity: the kernel's default CPU weight would be too
+ * low.
  */
 export function enforcedResources(
   capacity: ResourceList,
@@ -27,7 +28,10 @@ const LEVELS = [
   'kube-reserved-compressible',
 ] as const satisfies readonly ReservedGroup['level'][];
 
-/** The groups of the system and of Kubernetes that are held to what is reserved for them (`enforceNodeAllocatable`). */
+/**
+ * Returns the cgroups for system daemons and Kubernetes daemons whose reservations are enforced as limits
+ * (`enforceNodeAllocatable`).
+ */
 export function reservedGroups(
   configuration: Pick<
     KubeletConfiguration,

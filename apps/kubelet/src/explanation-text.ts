@@ -1,6 +1,9 @@
 import { nodeExplanationText, podExplanationText } from '@node-agent/kubelet-core';
 
-/** What the endpoint explains, as text: that of the node tells how many pods there are, the other is a pod's. */
+/**
+ * Formats an explanation of the explain endpoint as text: the explanation of the node if `value` has the field `pods`,
+ * otherwise that of a pod.
+ */
 export function explanationText(value: unknown, atMs: number): string {
   const isOfNode = typeof value === 'object' && value !== null && 'pods' in value;
   return isOfNode

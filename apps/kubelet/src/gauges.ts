@@ -4,9 +4,9 @@ import { cgroupMemoryGauge, type Gauge, nodeMemoryGauge, nodeProcessGauge } from
 import type { FileSystem } from '@node-agent/host';
 
 /**
- * What is looked at between two measurements of the node: files of the kernel that cost next to nothing to read.
- * @param kernel how they are read
- * @param driver the one that groups are made with, once it is known
+ * Creates the gauges that are read between two full measurements of the node. Each reads one small kernel file.
+ * @param kernel file system with which the kernel's files are read
+ * @param driver returns the cgroup driver; `undefined` until the driver is known
  */
 export async function nodeGauges(
   { fs, kernel }: { readonly fs: FileSystem; readonly kernel: Pick<FileSystem, 'readFile'> },
@@ -23,7 +23,8 @@ export async function nodeGauges(
   const gaugeOf = (made: CgroupDriver): Gauge =>
     cgroupMemoryGauge(kernel, `${mount}${driverPath(kubepods, made)}`, hierarchy.version);
   const byDriver = { cgroupfs: gaugeOf('cgroupfs'), systemd: gaugeOf('systemd') };
-  // A group that another driver has left there tells nothing of the pods. Which driver there is the runtime says, before any pod runs.
+  // Reads only the cgroup of the driver in use: a cgroup that another driver left behind does not contain the pods. The
+  // runtime reports the driver before any pod runs.
   const available = async (signal: AbortSignal): Promise<number> => {
     const made = driver();
     return made === undefined ? Number.NaN : await byDriver[made].available(signal);

@@ -1,14 +1,14 @@
 import type { Logger } from '@node-agent/telemetry';
 import { type HeapSize, heapFlags, heapSizeFor } from './heap-size.ts';
 
-/** What {@link HeapKeeper} works with. */
+/** Components of {@link HeapKeeper}. */
 interface Components {
-  /** `setFlagsFromString` of `node:v8`: one flag at a time. */
+  /** Sets one V8 flag (`setFlagsFromString` of `node:v8`). */
   readonly setFlags: (flag: string) => void;
   readonly logger: Pick<Logger, 'debug'>;
 }
 
-/** Lets V8's heap follow the number of pods; it was small when the program began (`main.ts`). */
+/** Adapts V8's heap settings to the number of pods. The program starts with the small heap (`main.ts`). */
 export class HeapKeeper {
   readonly #components: Components;
   #size: HeapSize = 'small';
@@ -17,13 +17,13 @@ export class HeapKeeper {
     this.#components = components;
   }
 
-  /** The node has another number of pods. */
+  /** Adapts the heap settings to a new number of pods. */
   podCountChanged(pods: number): void {
     const size = heapSizeFor(pods, this.#size);
     if (size === this.#size) return;
     this.#size = size;
     const { setFlags, logger } = this.#components;
     for (const flag of heapFlags(size)) setFlags(flag);
-    logger.debug({ pods, size }, 'The heap is kept otherwise');
+    logger.debug({ pods, size }, 'Changed the heap settings');
   }
 }

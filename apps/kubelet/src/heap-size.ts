@@ -1,23 +1,28 @@
 /**
- * How V8 keeps the program's heap: `small`, with a young generation of 1 MiB, or `roomy`, with one that may grow to 4 MiB.
+ * Heap settings of V8: `small`, with a young generation of 1 MiB, or `roomy`, with a young generation of up to 4 MiB.
  *
- * Measured with a runtime and an API server in memory, beside a heap that is always small: 100 pods at once take some 12% less CPU time, and
- * 104 MiB are resident 20 s later, not 87; at rest with them the CPU time is the same. Without pods it is 78 MiB with either, and once all
- * pods are deleted 87. A young generation of up to 2 MiB saves half as much, and one of 6 or 8 no more.
+ * Measured with an in-memory runtime and API server, `roomy` compared with `small`: a batch of 100 pods takes about 12%
+ * less CPU time, and 20 s later 104 MiB are resident instead of 87. With the 100 pods at rest, CPU time is the same.
+ * Without pods, 78 MiB are resident with either setting, and 87 after all pods were deleted. A young generation of up
+ * to 2 MiB saves half as much CPU time; 6 or 8 MiB save no more than 4.
  */
 export type HeapSize = 'small' | 'roomy';
 
 /**
- * From this many pods on the heap is roomy: with fewer, that would take more memory than the Go kubelet does, if what this needs grows evenly
- * from 79 MiB without pods to 116 with 100. A batch of pods is known within a second, long before most of its work is done.
+ * Number of pods from which the heap is roomy. With fewer pods, a roomy heap would take more memory than the Go
+ * kubelet, assuming that the Go kubelet's memory grows linearly from 79 MiB without pods to 116 MiB with 100. The size
+ * of a batch of pods is known within a second, long before most of its work is done.
  */
 const ROOMY_FROM = 50;
-/** Below this many it is small again: not with the next pod that ends, or a node whose pods come and go would change all the time. */
+/**
+ * Number of pods below which the heap becomes small again. Lower than {@link ROOMY_FROM}, so that the settings do not
+ * flip on a node whose pods come and go.
+ */
 const SMALL_BELOW = 30;
 
 /**
- * How the heap is to be kept on a node of `pods` pods, mirror pods left out, where it is kept as `present` says. Few pods leave
- * little to collect, and memory is what such a node is measured by; with many, what is short is CPU time.
+ * Returns the heap settings for a node with `pods` pods (mirror pods not counted) whose settings are `present`. With
+ * few pods there is little garbage to collect, and memory matters most; with many, CPU time matters most.
  */
 export function heapSizeFor(pods: number, present: HeapSize): HeapSize {
   if (pods >= ROOMY_FROM) return 'roomy';
@@ -25,14 +30,15 @@ export function heapSizeFor(pods: number, present: HeapSize): HeapSize {
 }
 
 /**
- * The flags by which V8 keeps the heap so, from its next collection on: it reads them each time (`Heap::CurrentHeapGrowingMode`,
- * `SemiSpaceNewSpace::Grow`, `MemoryController::GrowingFactor`).
+ * Returns the V8 flags for a heap size. V8 reads these flags at each collection (`Heap::CurrentHeapGrowingMode`,
+ * `SemiSpaceNewSpace::Grow`, `MemoryController::GrowingFactor`), so they take effect from the next one.
  *
- * - `--semi-space-growth-factor`: with 1 the young generation stays as it began, at 1 MiB; with 2 it doubles while much of it
- *   survives, up to the `--max-semi-space-size` of the program's start. The `--optimize-for-size` of a start would make that 1 MiB.
- * - `--optimize-for-size`: each full collection gives back what it can, and shrinks the young generation.
- * - `--heap-growing-percent`: how much the rest may grow between two full collections; with 0 V8 says so itself, which without the flag
- *   before is far more than is won by it.
+ * - `--semi-space-growth-factor`: with 1, the young generation keeps its initial 1 MiB. With 2, it doubles while many
+ *   objects survive, up to the `--max-semi-space-size` given at the start of the program. With `--optimize-for-size`
+ *   among the start flags, that maximum would be 1 MiB.
+ * - `--optimize-for-size`: each full collection returns as much memory as possible and shrinks the young generation.
+ * - `--heap-growing-percent`: growth of the old generation between two full collections. With 0, V8 chooses; without
+ *   `--optimize-for-size`, V8 would choose far more than the saved CPU time is worth.
  */
 export function heapFlags(size: HeapSize): readonly string[] {
   return size === 'small'

@@ -14,7 +14,7 @@ import {
 } from '@node-agent/object-cache';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 
-/** What the node's credentials work with. */
+/** Components of {@link nodeCredentials}. */
 interface Components {
   readonly fs: FileSystem;
   readonly clock: Clock;
@@ -23,8 +23,8 @@ interface Components {
 }
 
 /**
- * What the node itself pulls images with: its docker configuration, then its credential provider plugins.
- * @returns makes it, given where plugins get the tokens of service accounts from
+ * Loads the node's own image pull credentials: its docker configuration, then its credential provider plugins.
+ * @returns function that creates the credentials; its argument is the source of service account tokens for plugins
  * @throws ObjectCacheError `InvalidProviderConfig`
  */
 export async function nodeCredentials(
@@ -45,7 +45,10 @@ export async function nodeCredentials(
   };
 }
 
-/** What pods of a node without an API server are pulled with: the node's credentials alone. @throws as {@link nodeCredentials} */
+/**
+ * Returns the pull credentials of a node without an API server, which are the node's credentials only. @throws as
+ * {@link nodeCredentials}
+ */
 export async function standaloneCredentials(
   components: Components & Pick<NodePorts, 'recorder'>,
   flags: KubeletFlags,

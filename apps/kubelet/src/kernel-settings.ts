@@ -1,7 +1,7 @@
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 
-/** What the kubelet expects of the kernel, by the files below `/proc/sys` (`setupKernelTunables` in `pkg/kubelet/cm`). */
+/** Required values of kernel settings, by file below `/proc/sys` (`setupKernelTunables` in `pkg/kubelet/cm`). */
 const EXPECTED: Readonly<Record<string, number>> = {
   'vm/overcommit_memory': 1,
   'vm/panic_on_oom': 0,
@@ -12,9 +12,9 @@ const EXPECTED: Readonly<Record<string, number>> = {
 };
 
 /**
- * Makes the kernel's settings what they are expected to be, or, where they are protected (`protectKernelDefaults`), refuses
- * any other. One that cannot be changed, as without the rights for it, is told of.
- * @throws Error naming all that differ
+ * Sets the kernel settings to their required values. With `protectKernelDefaults`, changes nothing and fails if a value
+ * differs. A setting that cannot be changed, for example for lack of permissions, is logged.
+ * @throws Error naming all settings that differ
  */
 export async function adjustKernel(
   fs: Pick<FileSystem, 'readFile' | 'writeFile'>,
@@ -41,7 +41,6 @@ export async function adjustKernel(
       cause = err;
     }
   }
-  if (unchanged.length > 0)
-    logger.warn({ err: cause, settings: unchanged }, 'Settings of the kernel could not be changed');
+  if (unchanged.length > 0) logger.warn({ err: cause, settings: unchanged }, 'Could not change kernel settings');
   if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`);
 }

@@ -2,47 +2,47 @@ import os from 'node:os';
 import type { FileSystem } from '@node-agent/host';
 import { pageSize } from './page-size.ts';
 
-/** What the kubelet has to know of the machine it runs on, read once at its start. */
+/** Facts about the machine, read once when the kubelet starts. */
 export interface Machine {
   readonly hostname: string;
-  /** As `uname -r` says it. */
+  /** Kernel release, as printed by `uname -r`. */
   readonly kernelRelease: string;
-  /** Whether the kernel has AppArmor, and it is on. */
+  /** Whether AppArmor is enabled. */
   readonly appArmor: boolean;
-  /** Whether the kernel has SELinux, and it is on. */
+  /** Whether SELinux is enabled. */
   readonly selinux: boolean;
   readonly cgroupVersion: 1 | 2;
   readonly cpus: number;
-  /** The CPUs that are online, as the kernel lists them: `0-3`. Empty where it does not tell. */
+  /** Online CPUs as the kernel lists them, for example `0-3`. Empty if unknown. */
   readonly onlineCpus: string;
-  /** Whether anything is swapped to. */
+  /** Whether a swap device or file is in use. */
   readonly swapOn: boolean;
   readonly memoryCapacityBytes: number;
   readonly swapCapacityBytes: number;
   /** Whether the kernel accounts swap per cgroup. */
   readonly swapControllerAvailable: boolean;
-  /** What memory is counted in. */
+  /** Size of a memory page. */
   readonly pageSizeBytes: number;
-  /** Sizes of huge pages in the kernel's cgroup words: `2MB`, `1GB`. */
+  /** Huge page sizes in the notation of cgroup files: `2MB`, `1GB`. */
   readonly hugePageSizes: readonly string[];
-  /** Directories of sysfs that containers should not see beside the usual ones. */
+  /** Directories of sysfs that must be hidden from containers in addition to the default masked paths. */
   readonly extraMaskedPaths: readonly string[];
-  /** Addresses of the machine's network interfaces, without loopback and link-local ones; IPv4 first. */
+  /** IP addresses of the machine's network interfaces, without loopback and link-local addresses; IPv4 first. */
   readonly ips: readonly string[];
 }
 
 type Files = Pick<FileSystem, 'readFile' | 'readdir' | 'exists'>;
 
-/** Reads the facts; what the machine does not tell is 0 or absent. */
+/** Reads the facts about the machine. Values that the machine does not report are 0, empty or absent. */
 export async function readMachine(fs: Files): Promise<Machine> {
   const meminfo = await readText(fs, '/proc/meminfo');
-  // The unified hierarchy has this file at its root; on a hybrid machine that root is a tmpfs without it.
+  // On cgroup v2 this file is at the root of the hierarchy. On a hybrid machine the root is a tmpfs without the file.
   const cgroupVersion = (await fs.exists('/sys/fs/cgroup/cgroup.controllers')) ? 2 : 1;
   return {
     hostname: os.hostname(),
     kernelRelease: os.release(),
     appArmor: await hasAppArmor(fs),
-    // Its file system is mounted only where it is on.
+    // selinuxfs is mounted only if SELinux is enabled.
     selinux: await fs.exists('/sys/fs/selinux/enforce'),
     cgroupVersion,
     cpus: os.availableParallelism(),
@@ -58,7 +58,7 @@ export async function readMachine(fs: Files): Promise<Machine> {
   };
 }
 
-/** One value of /proc/meminfo, in bytes; 0 where it is not there. */
+/** Returns one value of /proc/meminfo in bytes, or 0 if the value is missing. */
 export function kibibytes(meminfo: string, name: string): number {
   const match = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(meminfo);
   return match ? Number(match[1]) * 1024 : 0;
@@ -85,7 +85,10 @@ async function hugePageSizes(fs: Files): Promise<readonly string[]> {
   });
 }
 
-/** The kernel tells how hot each CPU ran there, which says what its neighbours do. */
+/**
+ * Returns the directories in which the kernel reports thermal throttling per CPU. They are hidden from containers
+ * because they reveal what other workloads do.
+ */
 async function thermalThrottlePaths(fs: Files): Promise<readonly string[]> {
   const base = '/sys/devices/system/cpu';
   const cpus = (await entries(fs, base)).filter((name) => /^cpu\d+$/.test(name));
@@ -106,7 +109,7 @@ async function readText(fs: Files, path: string): Promise<string> {
   try {
     return new TextDecoder().decode(await fs.readFile(path));
   } catch {
-    // Not every kernel has every file; the caller knows what its absence means.
+    // Some kernels lack some files. The caller handles the empty text.
     return '';
   }
 }

@@ -3,12 +3,13 @@ import { setFlagsFromString } from 'node:v8';
 import { nodeProblem } from '@node-agent/async/node-version';
 import { heapFlags } from './heap-size.ts';
 
-// Before anything large is loaded. Among the flags of the first line the heap could not grow later.
+// Must run before any large module is loaded. These flags cannot be in the first line of this file: there, they would
+// prevent the heap from growing later.
 for (const flag of heapFlags('small')) setFlagsFromString(flag);
 
 const problem = nodeProblem(process.versions.node);
 if (problem === undefined) {
-  // Only now: an old Node.js would fall over what is in there, with words that help nobody.
+  // Imported after the version check: on an old Node.js the import would fail with an incomprehensible error.
   const { runKubelet } = await import('./command.ts');
   process.exitCode = await runKubelet(process.argv.slice(2));
 } else {

@@ -5,14 +5,15 @@ import type { Logger } from '@node-agent/telemetry';
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 10;
-/** What goes to the host that it was meant for only, and to those below it. */
+/** Headers that are sent only to the original host and its subdomains. */
 const SENSITIVE: ReadonlySet<string> = new Set(['authorization', 'cookie', 'cookie2', 'www-authenticate']);
 
 type Headers = readonly (readonly [string, string])[];
 
 /**
- * Gets what `staticPodURL` leads to as Go's `http.Client` does, which upstream uses: through the environment's proxies, with the authorities
- * that the machine trusts, from any port, after up to ten redirects. `globalThis.fetch` does none of the first three.
+ * Creates the `fetch` for `staticPodURL`. Behaves like Go's `http.Client`, which upstream uses: it uses the
+ * environment's proxies, trusts the machine's certificate authorities, connects to any port and follows up to ten
+ * redirects. `globalThis.fetch` does none of the first three.
  */
 export function manifestFetch(
   components: { readonly clock: Clock; readonly logger: Logger },
@@ -24,7 +25,7 @@ export function manifestFetch(
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       const options = { server: target.origin, proxy: proxyFor(target, undefined, environment) };
       const transport = new NodeTransport({ ...components, credentials: headersOnly(sent) }, options);
-      // Its caller aborts when it has read what it wants, too.
+      // The caller also aborts after it has read enough of the body.
       signal.addEventListener('abort', () => transport.closeConnections(), { once: true });
       const path = `${target.pathname}${target.search}`;
       const response = await transport.request({ method: 'GET', path, headers: {} }, signal);
@@ -36,7 +37,7 @@ export function manifestFetch(
       transport.closeConnections();
       const next = URL.parse(location, target.href);
       if (next === null || !/^https?:$/.test(next.protocol))
-        throw new Error('is redirected to what is no http or https URL');
+        throw new Error('redirected to a URL that is neither http nor https');
       sent = headersFor(target, next, sent);
       target = next;
     }
@@ -44,13 +45,13 @@ export function manifestFetch(
   };
 }
 
-/** What of the headers goes along with a redirect. */
+/** Returns the headers to send with a redirected request. */
 export function headersFor(from: URL, to: URL, headers: Headers): Headers {
   const isWithin = to.hostname === from.hostname || to.hostname.endsWith(`.${from.hostname}`);
   return isWithin ? headers : headers.filter(([name]) => !SENSITIVE.has(name.toLowerCase()));
 }
 
-/** Nobody in particular: all values of a header go as they were given. */
+/** Returns credentials without TLS settings that add the given headers. Repeated headers keep all their values. */
 function headersOnly(headers: Headers): CredentialSource {
   const named = Object.entries(Object.groupBy(headers, ([name]) => name.toLowerCase()));
   const all = Object.fromEntries(named.map(([name, pairs = []]) => [name, pairs.map(([, value]) => value)]));

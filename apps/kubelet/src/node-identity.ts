@@ -1,22 +1,26 @@
 import { isIP } from 'node:net';
 import { parseNodeIps } from '@node-agent/node-status';
 
-/** Who this node is. */
+/** Name and IP addresses of this node. */
 export interface NodeIdentity {
   readonly nodeName: string;
-  /** Primary first; none where the machine has none. */
+  /** The node's IP addresses, primary first. Empty if the machine has none. */
   readonly nodeIps: readonly string[];
-  /** Which of a pod's own addresses comes first: as upstream, IPv4 unless `--node-ip` begins with the other. */
+  /**
+   * Address family that comes first in a pod's IPs. As upstream, IPv4 unless the first `--node-ip` is an IPv6 address.
+   */
   readonly podIpFamily: 4 | 6;
-  /** What `--node-ip` has beside addresses: it is left out. */
+  /** Entries of `--node-ip` that are not IP addresses. They are ignored. */
   readonly invalidNodeIps: readonly string[];
 }
 
 /**
- * The node's name and addresses from the flags and the machine: the name is `--hostname-override` or the host's name,
- * trimmed and in lower case (`pkg/util/node`).
- * @param nodeIp `--node-ip`: one address, or one of each family, comma-separated; an unspecified address asks for that family
- * @throws Error naming the flag, for addresses that do not go together; what is no address is left out, as upstream does
+ * Determines the node's name and IP addresses from flags and machine. The name is `--hostname-override` or the
+ * hostname, trimmed and in lower case (`pkg/util/node`).
+ * @param nodeIp `--node-ip`: one address, or one of each family, separated by a comma; an unspecified address
+ * (`0.0.0.0`, `::`) selects an address of that family
+ * @throws Error naming the flag if the addresses cannot be combined; entries that are not IP addresses are ignored, as
+ * upstream
  */
 export function nodeIdentity(
   flags: { readonly hostnameOverride: string; readonly nodeIp: string },
@@ -26,17 +30,20 @@ export function nodeIdentity(
   if (nodeName === '') throw new Error('--hostname-override: empty hostname is invalid');
   const { ips, invalid } = parseNodeIps(flags.nodeIp);
   const [first] = ips;
-  const isTold = first !== undefined && first.text !== '0.0.0.0' && first.text !== '::';
+  const isExplicit = first !== undefined && first.text !== '0.0.0.0' && first.text !== '::';
   const family = first?.family ?? 4;
   return {
     nodeName,
-    nodeIps: isTold ? ips.map(({ text }) => text) : defaultIps(family, machine.ips),
+    nodeIps: isExplicit ? ips.map(({ text }) => text) : defaultIps(family, machine.ips),
     podIpFamily: family,
     invalidNodeIps: invalid,
   };
 }
 
-/** A node has two addresses only where it is told so. */
+/**
+ * Returns one IP address of the machine, preferably of `family`. A node has two addresses only if `--node-ip` lists
+ * two.
+ */
 function defaultIps(family: 4 | 6, machineIps: readonly string[]): readonly string[] {
   const found = machineIps.find((text) => isIP(text) === family) ?? machineIps[0];
   return found === undefined ? [] : [found];

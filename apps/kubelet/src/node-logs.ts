@@ -6,7 +6,10 @@ import { parseContainerId } from '@node-agent/pod-spec';
 import type { LogComponents } from '@node-agent/server';
 import type { Logger } from '@node-agent/telemetry';
 
-/** Reads logs of containers: where they are, the runtime says (`GetContainerLogs`, `pkg/kubelet/kuberuntime`). */
+/**
+ * Creates the reader of container logs. The runtime reports the path of each log (`GetContainerLogs`,
+ * `pkg/kubelet/kuberuntime`).
+ */
 export function nodeLogs(
   cri: Pick<RuntimeService, 'containerStatus'>,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

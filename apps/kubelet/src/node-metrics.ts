@@ -2,14 +2,14 @@ import type { FeatureGates } from '@node-agent/config';
 import type { Metrics } from '@node-agent/telemetry';
 import { versionParts } from './version.ts';
 
-/** What is said of the kubelet and its node by metrics that never change. */
+/** Facts about the kubelet and its node that constant metrics report. */
 export interface NodeFacts {
   readonly nodeName: string;
   readonly cgroupVersion: 1 | 2;
   readonly featureGates: FeatureGates;
 }
 
-/** Sets the metrics that tell which kubelet this is, and on what (`component-base/metrics`, `pkg/kubelet/metrics`). */
+/** Sets the metrics that identify the kubelet and its node (`component-base/metrics`, `pkg/kubelet/metrics`). */
 export function nodeMetrics(metrics: Metrics, { nodeName, cgroupVersion, featureGates }: NodeFacts): void {
   const { major, minor, gitVersion, platform } = versionParts();
   metrics
@@ -26,18 +26,18 @@ export function nodeMetrics(metrics: Metrics, { nodeName, cgroupVersion, feature
   metrics
     .gauge({
       name: 'kubelet_metrics_provider',
-      help: "Where the figures of containers come from: 'cadvisor' is the cgroups, 'cri' the container runtime.",
+      help: "Source of container stats: 'cadvisor' for cgroup files, 'cri' for the container runtime.",
       labels: ['provider'],
     })
     .set({ provider: featureGates.enabled('PodAndContainerStatsFromCRI') ? 'cri' : 'cadvisor' }, 1);
   const features = metrics.gauge({
     name: 'kubernetes_feature_enabled',
-    help: 'The feature gates: 1 where one is on and switches something here, else 0; with the stage of its feature.',
+    help: 'Feature gates with their stage: 1 if the gate is enabled and has an effect in this kubelet, else 0.',
     labels: ['name', 'stage'],
   });
   for (const [name] of featureGates.entries()) {
     const stage = featureGates.stage(name);
-    // A stage of its own is said of those alone that are not there for good.
+    // Upstream leaves the stage label empty for GA features.
     const labels = { name, stage: stage === 'GA' ? '' : stage.toUpperCase() };
     features.set(labels, featureGates.effective(name) ? 1 : 0);
   }

@@ -16,19 +16,20 @@ import {
 import { formatResourceList, Quantity, type ResourceList, type ResourceListJson } from '@node-agent/pod-spec';
 import { enforcedResources } from './enforced-resources.ts';
 
-/** What there is of this machine for pods, and what is kept back of it. */
+/** The machine's resources for pods and its reservations. */
 export interface NodeResources {
   readonly reservations: Reservations;
   readonly allocatable: ResourceListJson;
-  /** What all pods together are held to. */
+  /** Limits of the cgroup of all pods. */
   readonly enforced: ResourceList;
-  /** What the machine has less what is reserved, whatever is enforced and eviction keeps back. */
+  /** Capacity minus reservations, regardless of what is enforced and of eviction thresholds. */
   readonly unreserved: ResourceList;
 }
 
 /**
- * Reads what the machine has, once: a node without an API server admits pods by it.
- * @throws Error where the machine has not got what is to be kept back of it; NodeStatusError naming the field
+ * Reads the machine's resources once. A node without an API server admits pods by these values.
+ * @throws Error if the machine has less than the reservations
+ * @throws NodeStatusError naming the invalid field
  */
 export async function readNodeResources(
   configuration: KubeletConfiguration,
@@ -52,7 +53,7 @@ export async function readNodeResources(
   return { reservations, allocatable, enforced, unreserved: allocatableAbsolute(capacity, reservations.reserved) };
 }
 
-/** @throws Error where the machine has not got what is to be kept back of it */
+/** Computes the node's allocatable resources. @throws Error if the machine has less than the reservations */
 export function allocatableOf(
   configuration: KubeletConfiguration,
   reservations: Reservations,
@@ -63,23 +64,23 @@ export function allocatableOf(
   return formatResourceList(nodeAllocatable(new Map(), capacity, reservations));
 }
 
-/** @throws Error where a resource has not got what is to be kept back of it */
+/** @throws Error if the reservations of a resource exceed its capacity */
 function expectRoom(capacity: ResourceList, reservations: Reservations): void {
   const problems = reservationProblems(capacity, reservations);
   if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
 }
 
-/** @throws Error where the machine has not got the CPUs that are to be kept back of it */
+/** @throws Error if a reserved CPU is not online */
 export function expectCpus(reserved: string, online: string): void {
   if (reserved === '' || isCpuSubset(reserved, online)) return;
   throw new Error(`reserved-cpus: ${reserved} is not a subset of online-cpus: ${online.trim()}`);
 }
 
-/** How many processes the kernel takes: the lower of its two limits (`pkg/kubelet/stats/pidlimit`). */
+/** Returns the maximum number of processes: the lower of the kernel's two limits (`pkg/kubelet/stats/pidlimit`). */
 async function maxProcesses(fs: MachineFiles): Promise<number> {
   const limits = ['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map(async (path) => {
     const limit = Number(await readText(fs, path));
-    if (!(limit > 0)) throw new Error(`${path}: not a limit of processes`);
+    if (!(limit > 0)) throw new Error(`read ${path}: must be a positive number`);
     return limit;
   });
   return Math.min(...(await Promise.all(limits)));
@@ -89,7 +90,7 @@ async function readText(fs: MachineFiles, path: string): Promise<string> {
   return new TextDecoder().decode(await fs.readFile(path));
 }
 
-/** The size of the file system that a directory is on. */
+/** Returns the size of the file system that contains a directory. */
 export async function fileSystemBytes(directory: string): Promise<number> {
   const { blocks, bsize } = await statfs(directory);
   return blocks * bsize;

@@ -1,6 +1,6 @@
 import type { Machine } from './machine.ts';
 
-/** An event about the machine that is told when the kubelet begins. */
+/** Event about the machine that is recorded when the kubelet starts. */
 export interface NodeWarning {
   readonly reason: string;
   readonly message: string;
@@ -18,8 +18,9 @@ const MEMORY_ON_DISK: NodeWarning = {
 };
 
 /**
- * What people have to know of this machine, in upstream's words (`pkg/kubelet/kubelet_linux.go`, `NewContainerManager` of `pkg/kubelet/cm`).
- * @param supportsNoswap whether a tmpfs can be kept out of swap; asked where there is any
+ * Returns the warnings about this machine, with upstream's texts (`pkg/kubelet/kubelet_linux.go`, `NewContainerManager`
+ * of `pkg/kubelet/cm`).
+ * @param supportsNoswap returns whether tmpfs supports the option `noswap`; called only if swap is in use
  */
 export async function nodeWarnings(
   { cgroupVersion, swapOn }: Pick<Machine, 'cgroupVersion' | 'swapOn'>,

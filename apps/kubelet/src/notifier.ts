@@ -2,22 +2,23 @@ import { abortable, type Clock, Semaphore, withTimeout } from '@node-agent/async
 import { errorText } from '@node-agent/telemetry';
 import type { NotifyMode, NotifyProcess } from './notify-process.ts';
 
-/** What a {@link Notifier} works with. */
+/** Components of {@link Notifier}. */
 interface NotifierComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** Whether `systemd-notify` has the option `--exec` (systemd 254). */
+  /** Returns whether `systemd-notify` has the option `--exec` (systemd 254 or later). */
   readonly canExec: (signal: AbortSignal) => Promise<boolean>;
   readonly start: (mode: NotifyMode) => NotifyProcess;
 }
 
 const ANSWER_MS = 10_000;
-/** So many processes wait where each sends one message only. */
+/** Number of idle processes that are kept ready in each mode. In mode `once` a process sends only one message. */
 const RESERVE: Readonly<Record<NotifyMode, number>> = { again: 1, once: 4 };
 
 /**
- * Sends messages to systemd without starting a process for each of them: a machine without a process ID left must not lose a healthy kubelet
- * to systemd's watchdog. Node.js has no sockets of datagrams, so that shells are started at the beginning, and each becomes `systemd-notify`
- * when it has a message. Before systemd 254 a shell sends one message only: four of them wait, and each is replaced after its message.
+ * Sends messages to systemd without starting a process per message. If a machine has no process IDs left, systemd's
+ * watchdog must not kill a healthy kubelet. Node.js has no Unix datagram sockets, so shells are started in advance and
+ * each executes `systemd-notify` when it receives a message. Before systemd 254 a shell can send only one message: four
+ * shells are kept ready, and each is replaced after its message.
  */
 export class Notifier implements Disposable {
   readonly #components: NotifierComponents;
@@ -30,7 +31,9 @@ export class Notifier implements Disposable {
     this.#components = components;
   }
 
-  /** Starts the processes that wait. Never rejects: what cannot be started now is started with the first message. */
+  /**
+   * Starts the idle processes. Never rejects: a process that cannot be started now is started with the first message.
+   */
   async prepare(signal: AbortSignal): Promise<void> {
     const { clock, canExec } = this.#components;
     const hasExec = await withTimeout(clock, ANSWER_MS, canExec, signal).catch(() => false);
@@ -38,7 +41,10 @@ export class Notifier implements Disposable {
     if (!signal.aborted) this.#fill();
   }
 
-  /** @throws Error naming the message, if it was not sent within ten seconds; the signal's reason */
+  /**
+   * Sends one message. @throws Error naming the message if it was not sent within ten seconds; the reason of `signal`
+   * if aborted
+   */
   async send(state: string, signal: AbortSignal): Promise<void> {
     await this.#turn.run(() => this.#send(state, signal), signal);
   }
@@ -72,9 +78,9 @@ export class Notifier implements Disposable {
     for (let missing = RESERVE[this.#mode] - this.#waiting.size; missing > 0; missing--) this.#startOne();
   }
 
-  /** @returns why no process was started, if that is known at once */
+  /** Starts one process. @returns the error if the process could not be started and the error is known synchronously */
   #startOne(): unknown {
-    if (this.#isDisposed) return new Error('the notifier was disposed of');
+    if (this.#isDisposed) return new Error('notifier is disposed');
     try {
       const process = this.#components.start(this.#mode);
       this.#waiting.add(process);

@@ -1,32 +1,40 @@
 import { spawn } from 'node:child_process';
 import { type ProgramRun, runProgram } from '@node-agent/host';
 
-/** A process that waits for one message to systemd, and sends it without starting another process. */
+/** Idle process that sends messages to systemd without starting another process. */
 export interface NotifyProcess {
-  /** Resolves when the message was sent. @throws Error if the process fails, or has ended */
+  /** Resolves when the message was sent. @throws Error if the process fails or has exited */
   send(state: string): Promise<void>;
-  /** Resolves when it has ended, or could not be started. */
+  /** Resolves when the process has exited or could not be started. */
   readonly ended: Promise<void>;
   kill(): void;
 }
 
-/** How a {@link NotifyProcess} sends: `again` remains for the next message, `once` ends with the first. */
+/**
+ * Mode of a {@link NotifyProcess}: in mode `again` the process stays for the next message; in mode `once` the process
+ * exits after the first.
+ */
 export type NotifyMode = 'again' | 'once';
 
 const SEND = {
-  // systemd-notify becomes the shell that waits for the next message.
+  // After sending, systemd-notify executes the shell again, which then waits for the next message.
   again: `exec systemd-notify --exec "$line" ';' /bin/sh -c "$0" "$0"`,
   once: 'exec systemd-notify "$line"',
 };
 
-/** What the shell runs; it ends with its standard input, and so with the kubelet. */
+/**
+ * Returns the shell script. The shell exits when its standard input is closed, which happens when the kubelet exits.
+ */
 function notifyScript(mode: NotifyMode): string {
   return `echo waiting; read -r line || exit 0; ${SEND[mode]}`;
 }
 
 const MAX_STDERR = 1024;
 
-/** Starts a shell as a child, so that systemd takes its messages as this process's: `systemd-notify` sends in the name of its parent. */
+/**
+ * Starts the shell as a child process. `systemd-notify` sends in the name of its parent process, so systemd attributes
+ * the messages to the kubelet.
+ */
 export function startNotifyProcess(mode: NotifyMode, environment: ProgramRun['environment']): NotifyProcess {
   const script = notifyScript(mode);
   const child = spawn('/bin/sh', ['-c', script, script], { env: { ...environment }, cwd: '/' });
@@ -42,14 +50,14 @@ export function startNotifyProcess(mode: NotifyMode, environment: ProgramRun['en
   };
   child.on('error', (error) => end(error));
   child.on('close', (code) => end(code === 0 ? undefined : new Error(`ended with ${code}: ${stderr.trim()}`)));
-  // Node makes no pipes if no file descriptor is left for them.
+  // Node.js creates no pipes if no file descriptors are left.
   child.stdin?.on('error', () => {});
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-MAX_STDERR);
   });
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     waits += text.split('\n').length - 1;
-    // The first time it has sent nothing yet.
+    // The shell prints one line each time it starts to wait; the first line precedes any message.
     if (waits > 1) onSent();
   });
   child.unref();
@@ -69,7 +77,7 @@ export function startNotifyProcess(mode: NotifyMode, environment: ProgramRun['en
   };
 }
 
-/** Whether `systemd-notify` has the option `--exec`, which systemd has since version 254. @throws as `runProgram` */
+/** Returns whether `systemd-notify` has the option `--exec`, added in systemd 254. @throws as `runProgram` */
 export async function canExec(environment: ProgramRun['environment'], signal: AbortSignal): Promise<boolean> {
   const program = { command: 'systemd-notify', args: ['--help'], environment, maxStdoutLength: 65_536 };
   return (await runProgram(program, signal)).stdout.includes('--exec');

@@ -1,13 +1,13 @@
-/** What of the program runs, by name, so that what does not end can be told. */
+/** Names of the program's running parts, used to log the parts that do not stop in time. */
 export class Parts {
   readonly #names = new Set<string>();
 
-  /** In the order in which they began. */
+  /** Names of the running parts, in the order in which they were started. */
   get names(): readonly string[] {
     return [...this.#names];
   }
 
-  /** A task that is a part for as long as it runs. */
+  /** Wraps a task so that its name is listed while the task runs. */
   task(name: string, run: (signal: AbortSignal) => Promise<void>): (signal: AbortSignal) => Promise<void> {
     return async (signal) => {
       using _part = this.begin(name);
@@ -15,7 +15,7 @@ export class Parts {
     };
   }
 
-  /** A part until what is given is disposed of. */
+  /** Lists a part until the returned object is disposed. */
   begin(name: string): Disposable {
     this.#names.add(name);
     return { [Symbol.dispose]: () => void this.#names.delete(name) };

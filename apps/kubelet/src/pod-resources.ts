@@ -7,7 +7,11 @@ import { PodResourcesServer, type PodResourcesServerComponents } from '@node-age
 
 type Common = Pick<Required<PodResourcesServerComponents>, 'clock' | 'logger' | 'metrics'>;
 
-/** The socket on which monitoring agents ask what pods hold. @param devices asked when it starts: they are made with the kubelet */
+/**
+ * Creates the pod resources server, from which monitoring agents read the devices and resources assigned to pods.
+ * @param devices returns the device manager; called when the server starts, because the device manager is created
+ * together with the kubelet
+ */
 export function podResourcesServer(
   { clock, logger, metrics }: Common,
   { rootDir, featureGates }: { readonly rootDir: string; readonly featureGates: FeatureGates },

@@ -6,7 +6,7 @@ import type { PodSourcePort } from '@node-agent/kubelet-assembly';
 import { type Fetch, FileSource, HttpSource, LastGoodDirectory } from '@node-agent/pod-config';
 import type { Logger } from '@node-agent/telemetry';
 
-/** What the sources work with. */
+/** Components of the pod sources. */
 interface SourcePorts {
   readonly fs: FileSystem;
   readonly foreign: ForeignFiles;
@@ -16,8 +16,9 @@ interface SourcePorts {
 }
 
 /**
- * The sources that the configuration names; none where it names none.
- * @param rootDirectory good manifests are kept in it, so that one that is broken at a restart keeps its pods (F2)
+ * Creates the pod sources that the configuration names: a manifest directory, a manifest URL, both or none.
+ * @param rootDirectory directory in which the last valid manifests are kept, so that pods survive a restart of the
+ * kubelet while their manifest is broken (F2)
  */
 export function podSources(
   configuration: KubeletConfiguration,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ProcessFigures } from '@node-agent/telemetry';
 import { pageSize } from './page-size.ts';
 
-/** What this process and its /proc tell of it. */
+/** Resource usage of this process, from Node.js and /proc. */
 export const processFigures: ProcessFigures = {
   memoryUsage: () => process.memoryUsage(),
   cpuUsage: () => process.cpuUsage(),
@@ -25,7 +25,7 @@ function pageBytes(): number {
   return knownPageBytes;
 }
 
-/** The soft one of a line of /proc/self/limits; `undefined` where there is no such line. */
+/** Returns the soft limit from a line of /proc/self/limits, or `undefined` if the line is missing. */
 export function softLimit(limits: string, name: string): number | undefined {
   const line = limits.split('\n').find((one) => one.startsWith(`${name} `));
   const [text] = line?.slice(name.length).trim().split(/\s+/) ?? [];
@@ -33,12 +33,12 @@ export function softLimit(limits: string, name: string): number | undefined {
   return text === 'unlimited' ? Number.POSITIVE_INFINITY : Number(text);
 }
 
-/** '' where the system has no such file. */
+/** Returns the text of a file, or '' if the file does not exist. */
 function read(path: string): string {
   return readBytes(path).toString();
 }
 
-/** Empty where the system has no such file. */
+/** Returns the content of a file, or an empty buffer if the file does not exist. */
 function readBytes(path: string): Buffer {
   try {
     return readFileSync(path);
@@ -47,7 +47,7 @@ function readBytes(path: string): Buffer {
   }
 }
 
-/** Without the one that the count itself opens. */
+/** Counts the entries of /proc/self/fd, except the descriptor that the count itself opens. */
 function countEntries(path: string): number | undefined {
   try {
     return readdirSync(path).length - 1;

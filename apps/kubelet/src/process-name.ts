@@ -4,9 +4,9 @@ import type { Logger } from '@node-agent/telemetry';
 const NAME = 'kubelet';
 
 /**
- * Calls the process what people and programs look for: `pidof kubelet` and `pgrep kubelet` find it, and `ps` shows it with its
- * arguments, as upstream's; Node's own name and flags are not shown.
- * @param show takes the command line as it is to be seen: `process.title`, which has the kernel's name for the process as well
+ * Names the process `kubelet`, so that `pidof kubelet` and `pgrep kubelet` find it. `ps` shows `kubelet` with its
+ * arguments, as for upstream's kubelet, without Node's name and flags.
+ * @param show sets the visible command line (`process.title`, which also sets the kernel's name of the process)
  */
 export async function nameProcess(
   fs: Pick<FileSystem, 'writeFile'>,
@@ -16,9 +16,10 @@ export async function nameProcess(
 ): Promise<void> {
   show([NAME, ...argv].join(' '));
   try {
-    // That name would have the first arguments in it, cut off after 15 characters.
+    // `process.title` also sets the kernel's process name to the command line, cut to 15 characters; this write sets it
+    // to `kubelet` only.
     await fs.writeFile('/proc/self/comm', NAME);
   } catch (err) {
-    logger.warn({ err }, 'Could not set the name of the process');
+    logger.warn({ err }, 'Could not set the process name');
   }
 }

@@ -2,20 +2,20 @@ import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { type SharedDirectoryComponents, shareDirectory } from '@node-agent/volumes';
 
-/** What {@link shareRootDirectory} works with. */
+/** Components of {@link shareRootDirectory}. */
 export interface RootDirectoryComponents extends SharedDirectoryComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'realpath'>;
   readonly logger: Logger;
 }
 
-/** The bit of it among the capabilities (capabilities(7)). */
+/** Bit of CAP_SYS_ADMIN in the capability mask (capabilities(7)). */
 const CAP_SYS_ADMIN = 21n;
 
 /**
- * Makes mounts below the kubelet's root directory, which is there, show in containers, and those of containers here (`setupDataDirs` in
- * `pkg/kubelet/kubelet.go`). Without the right to mount, with which upstream does not start at all, the log says so and the
- * kubelet goes on: the runtime refuses the containers that need it.
- * @throws Error where it may mount, and cannot
+ * Makes the kubelet's root directory, which must exist, a shared mount, so that mounts propagate between host and
+ * containers (`setupDataDirs` in `pkg/kubelet/kubelet.go`). Without CAP_SYS_ADMIN, upstream fails to start; this
+ * kubelet logs a warning and continues, and the runtime rejects containers that need mount propagation.
+ * @throws Error if the kubelet has CAP_SYS_ADMIN and the mount still fails
  */
 export async function shareRootDirectory(
   { fs, mounter, logger }: RootDirectoryComponents,
@@ -27,7 +27,7 @@ export async function shareRootDirectory(
     if (mounted) logger.info({ path: rootDir }, 'Bind-mounted with shared mount propagation');
   } catch (err) {
     if (await mayMount(fs)) throw new Error(`error configuring root directory: ${errorText(err)}`, { cause: err });
-    logger.warn({ err, path: rootDir }, 'The root directory is on no shared mount, and could not be mounted as one');
+    logger.warn({ err, path: rootDir }, 'Could not make the root directory a shared mount');
   }
 }
 

@@ -5,23 +5,25 @@ import { text } from 'node:stream/consumers';
 import { errorCode } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 
-/** How `flock` ended: an exit code with what it wrote, or why it could not be run. */
+/** Result of running `flock`: exit code and standard error, or the error if `flock` could not be run. */
 export type FlockEnd = { readonly code: number | null; readonly stderr: string } | { readonly error: Error };
 
-/** What {@link lockRootDirectory} works with. */
+/** Components of {@link lockRootDirectory}. */
 interface RootLockComponents {
   readonly logger: Pick<Logger, 'warn'>;
-  /** Runs `flock` on an open file; util-linux's by default. */
+  /** Runs `flock` on an open file. Default: util-linux's `flock` program. */
   readonly flock?: (fd: number) => Promise<FlockEnd>;
 }
 
 /**
- * Locks the kubelet's root directory until the process ends, also by `kill -9`, or until the lock is disposed of. A second kubelet on one root directory
- * would serve its sockets over those of the first, and clean up the first one's pods. The Go kubelet has no such lock; its `--lock-file` is
- * off by default.
+ * Locks the kubelet's root directory until the process exits (also by `kill -9`) or the lock is disposed. A second
+ * kubelet with the same root directory would replace the sockets of the first and clean up the first one's pods. The Go
+ * kubelet has no such lock; its `--lock-file` is off by default.
  *
- * The lock is the kernel's (flock(2)) and belongs to the open file, so it stays when the `flock` program that takes it ends.
- * @throws Error naming the process that has the lock; errors of the file system
+ * The lock is a kernel lock (flock(2)) that belongs to the open file, so the lock stays after the `flock` program has
+ * exited.
+ * @throws Error naming the process that holds the lock
+ * @throws Error if the lock file cannot be opened or written
  */
 export async function lockRootDirectory(
   { logger, flock = runFlock }: RootLockComponents,
@@ -34,7 +36,7 @@ export async function lockRootDirectory(
     if (outcome.result === 'taken') throw new Error(await takenText(file, rootDir));
     if (outcome.result === 'unknown') {
       const fields = { path, because: outcome.because };
-      logger.warn(fields, 'Could not lock the root directory; a second kubelet would not be refused');
+      logger.warn(fields, 'Could not lock the root directory; a second kubelet would not be detected');
       return file;
     }
     await file.truncate();
@@ -46,13 +48,13 @@ export async function lockRootDirectory(
   }
 }
 
-/** What the end of `flock -n` says: it exits with 1, and writes nothing, if another process has the lock. */
+/** Interprets the result of `flock -n`: exit code 1 without output means that another process holds the lock. */
 export function lockOutcome(
   end: FlockEnd,
 ): { readonly result: 'locked' | 'taken' } | { readonly result: 'unknown'; readonly because: string } {
   if ('error' in end) {
     const isMissing = errorCode(end.error) === 'ENOENT';
-    return { result: 'unknown', because: isMissing ? 'there is no flock program' : errorText(end.error) };
+    return { result: 'unknown', because: isMissing ? 'flock program not found' : errorText(end.error) };
   }
   const { code, stderr } = end;
   if (code === 0) return { result: 'locked' };

@@ -58,20 +58,20 @@ import { assemblySettings } from './settings.ts';
 import { NodePages } from './stats-pages.ts';
 import { userNamespaceSettings } from './user-namespaces.ts';
 
-/** What the process gives. */
+/** Components that the process passes to {@link runNode}. */
 interface ProcessPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** How much the logger logs. */
+  /** Current log level, which can be changed at runtime. */
   readonly levels: LogLevelSwitch;
-  /** What runs of it is entered here. */
+  /** Registry of the program's running parts. */
   readonly parts: Parts;
-  /** A part has failed: all others are ended, and the node with them. */
+  /** Called when a part has failed; all other parts are stopped. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Runs a node from its configuration until `signal` is aborted. @throws where a part of it cannot start or falls over */
+/** Runs a node from its configuration until `signal` is aborted. @throws Error if a part cannot start or fails */
 export async function runNode(
   loaded: LoadedConfiguration,
   machine: Machine,
@@ -96,7 +96,7 @@ export async function runNode(
     logger.warn({ ips: identity.invalidNodeIps }, 'Could not parse some node IP(s), ignoring them');
   }
   const fs = nodeFileSystem;
-  // What containers write is not for every user of the machine.
+  // Mode 0750: other users of the machine must not read what containers write.
   const pluginsDir = posix.join(flags.rootDir, 'plugins');
   for (const directory of [flags.rootDir, configuration.podLogsDir, pluginsDir]) {
     await fs.mkdir(directory, { mode: 0o750 });
@@ -124,8 +124,8 @@ export async function runNode(
     .gauge({ name: 'process_start_time_seconds', help: 'Start time of the process since unix epoch in seconds.' })
     .set({}, performance.timeOrigin / 1000);
   const events = new MemoryEventRecorder(() => clock.now());
-  // What a cluster takes is loaded only where there is one.
-  using _cluster = parts.begin('clients of the API server');
+  // Modules for the API server are loaded only if the node is in a cluster.
+  using _cluster = parts.begin('API server clients');
   await using cluster = flags.kubeconfig
     ? await (await import('./cluster.ts')).joinCluster(
         configuration,
@@ -138,12 +138,13 @@ export async function runNode(
   if (cluster) metrics.addCollector(() => cluster.reportTtl());
   const recorder = fanOutEvents([
     events,
-    // In a cluster the API server keeps them, for `kubectl describe`.
+    // In a cluster, the API server keeps the events (`kubectl describe`), so they are logged at debug level.
     new LoggingEventRecorder(logger.child({ component: 'events' }), cluster ? 'debug' : 'info'),
     ...(cluster ? [cluster.events] : []),
   ]);
 
-  // What logins take is loaded with the first pull; but plugins are looked at before anything is started.
+  // The code for registry credentials is loaded with the first pull. If credential provider plugins are configured,
+  // they are checked now, before anything is started.
   const pullCredentials = async (): Promise<NonNullable<NodePorts['pullCredentials']>> => {
     const child = { clock, logger: logger.child({ component: 'images' }), metrics, recorder, fs };
     const load = async () => (await import('./image-credentials.ts')).standaloneCredentials(child, flags);
@@ -158,10 +159,10 @@ export async function runNode(
 
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
   const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
-  // A call does not wait for a runtime that is away: what is wrong is known at once, and the kubelet asks again.
+  // Calls fail immediately while the runtime is unavailable, so that its error is known; the kubelet retries.
   const connect = (endpoint: string): CriClient =>
     new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never' });
-  using _runtime = parts.begin('client of the runtime');
+  using _runtime = parts.begin('runtime client');
   await using runtimeClient = connect(configuration.containerRuntimeEndpoint);
   const imageEndpoint = configuration.imageServiceEndpoint || configuration.containerRuntimeEndpoint;
   await using imageClient =
@@ -169,7 +170,7 @@ export async function runNode(
   const cri = withImageService(runtimeClient, imageClient);
 
   const kill = process.kill.bind(process);
-  // Connected only where the driver is systemd.
+  // The connection to systemd is opened only if the cgroup driver is systemd.
   const bus = { connect: (path: string) => connectSocket(path), clock };
   const userId = process.getuid?.() ?? 0;
   const systemd = new DbusSystemd(bus, { userId });
@@ -240,7 +241,7 @@ export async function runNode(
   for (const { reason, message } of await nodeWarnings(machine, () => readNoswapSupport(fs))) {
     recorder.event(kubelet.nodeRef, 'Warning', reason, message);
   }
-  // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
+  // If one part fails, the whole node stops, and the service manager restarts it.
   const group = new TaskGroup(signal);
   group.signal.addEventListener('abort', () => {
     if (!signal.aborted) onFailure(group.signal.reason);
@@ -261,23 +262,27 @@ export async function runNode(
     { pid: process.pid, kubelet: configuration.kubeletCgroups, system: configuration.systemCgroups },
   );
   if (configuration.kubeletCgroups || configuration.systemCgroups) {
-    start('own groups', (ending) => ownGroups.start(ending));
+    start('kubelet and system cgroups', (ending) => ownGroups.start(ending));
   }
-  start('old events', (ending) => forgetEvents(kubelet, events, clock, ending));
+  start('event expiry', (ending) => forgetEvents(kubelet, events, clock, ending));
   start('service manager', (ending) => serviceManager.ready(ending));
-  if (serviceManager.isWatched) start('watchdog', (ending) => serviceManager.watch(() => notWell(kubelet), ending));
+  if (serviceManager.isWatched)
+    start('watchdog', (ending) => serviceManager.watch(() => watchdogProblem(kubelet), ending));
   await group.ended();
 }
 
-/** What systemd's watchdog goes by, as upstream's (`SetHealthCheckers` of `pkg/kubelet/watchdog`). */
-function notWell(kubelet: Pick<KubeletView, 'health'>): string | undefined {
+/**
+ * Health check of systemd's watchdog, as upstream (`SetHealthCheckers` of `pkg/kubelet/watchdog`). Returns the problem,
+ * or `undefined` if healthy.
+ */
+function watchdogProblem(kubelet: Pick<KubeletView, 'health'>): string | undefined {
   const { syncloop, devicePlugins } = kubelet.health();
   return syncloop ?? devicePlugins;
 }
 
 const SWAP_IS_ON = 'running with swap on is not supported, please disable swap or set --fail-swap-on flag to false';
 
-/** How often events of pods that are gone are forgotten. */
+/** Interval at which events of deleted pods are dropped. */
 const FORGET_EVENTS_MS = 600_000;
 
 async function forgetEvents(

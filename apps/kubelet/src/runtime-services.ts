@@ -1,6 +1,9 @@
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 
-/** A runtime whose images are behind an endpoint of their own (`imageServiceEndpoint`); the same one twice is itself. */
+/**
+ * Combines a runtime service with the image service of another endpoint (`imageServiceEndpoint`). If both are the same
+ * object, returns that object.
+ */
 export function withImageService<R extends RuntimeService>(
   runtime: R & ImageService,
   images: ImageService,

@@ -43,7 +43,7 @@ import type { NodePages } from './stats-pages.ts';
 import { underWay } from './under-way.ts';
 import { KUBELET_VERSION } from './version.ts';
 
-/** What the program gives. */
+/** Components that the program passes to {@link securedServer}. */
 interface Components {
   readonly clock: Clock;
   readonly random: Random;
@@ -54,9 +54,9 @@ interface Components {
   readonly cri: RuntimeService;
   readonly pages: NodePages;
   readonly slis: HealthcheckSlis;
-  /** How much is logged. */
+  /** Current log level, which `/debug/flags/v` changes. */
   readonly levels: LogLevelSwitch;
-  /** How groups of pods are made, once it is known. */
+  /** Returns the cgroup driver; `undefined` until the driver is known. */
   readonly cgroupDriver: () => CgroupDriver | undefined;
 }
 
@@ -66,22 +66,23 @@ interface NodeFacts {
   readonly rootDir: string;
 }
 
-/** What of a cluster the server takes. */
+/** Parts of the cluster connection that the server uses. */
 interface ClusterSide {
   readonly reviewer: Reviewer;
   readonly servingCertificate?: ServingCertificate;
 }
 
-/** The secured server, to be made around the kubelet, and what it takes beside: to be started. */
+/** Factory of the secured server, and the background services it needs. The caller must start the services. */
 interface PreparedServer {
   readonly make: (kubelet: KubeletView) => BackgroundService;
   readonly services: readonly BackgroundService[];
 }
 
 /**
- * Prepares the secured server as the configuration wants it: its certificate is there, and its authorities are read.
- * `undefined` where there is none; why, the log says.
- * @throws Error naming the field that cannot hold; errors of the files that it names
+ * Prepares the secured server: loads its serving certificate and client CA bundle. Returns `undefined` if the
+ * configuration disables the server or no client could be let in; the second case is logged with its reason.
+ * @throws Error naming the invalid configuration field
+ * @throws Error if a file that the configuration names cannot be loaded
  */
 export async function securedServer(
   loaded: LoadedConfiguration,
@@ -101,7 +102,7 @@ export async function securedServer(
     ...(authorities && { authorities }),
   });
   if (access.authentication === undefined) {
-    logger.warn({ because: access.because, port: configuration.port }, 'The secured server is not started');
+    logger.warn({ because: access.because, port: configuration.port }, 'Not starting the secured server');
     return undefined;
   }
   const reload = featureGates.enabled('ReloadKubeletServerCertificateFile');
@@ -111,13 +112,13 @@ export async function securedServer(
 
   const services = [...serving.services];
   if (authorities && featureGates.enabled('ReloadKubeletClientCAFile')) {
-    services.push({ name: 'authorities of clients', start: (signal) => authorities.start(signal) });
+    services.push({ name: 'client CA bundle', start: (signal) => authorities.start(signal) });
   }
   const profiler = new InspectorProfiler({ clock, logger });
   if (configuration.enableDebuggingHandlers && configuration.enableProfilingHandler) {
     services.push({ name: 'profiler', start: (signal) => profiler.start(signal) });
   }
-  // `--streaming-connection-idle-timeout=0` is none, as upstream's help has it.
+  // `--streaming-connection-idle-timeout=0` means no timeout, as upstream's help documents.
   const configuredMs = configuration.streamingConnectionIdleTimeoutMs;
   const idleTimeoutMs = configuredMs > 0 ? configuredMs : Number.POSITIVE_INFINITY;
   const make = (kubelet: KubeletView): BackgroundService => {
@@ -161,7 +162,7 @@ export async function securedServer(
           minVersion: configuration.tlsMinVersion,
           curvePreferences: configuration.tlsCurvePreferences,
         },
-        onListening: (listening) => logger.info({ ...listening }, 'The secured server listens'),
+        onListening: (listening) => logger.info({ ...listening }, 'Secured server is listening'),
       },
     );
     return { name: 'secured server', start: (signal) => server.start(signal) };
@@ -169,7 +170,7 @@ export async function securedServer(
   return { make, services };
 }
 
-/** What only people who look for a fault ask for, as far as the configuration lets them. */
+/** Returns the debugging endpoints that the configuration enables. */
 function otherEndpoints(
   { configuration, featureGates, flagValues }: LoadedConfiguration,
   rootDir: string,

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
 
-/** Runs a program to its end. @throws where it fails */
+/** Runs a program and waits for its exit. @throws Error if the program fails */
 export type RunToEnd = (program: string, args: readonly string[]) => Promise<unknown>;
 
-/** What containers without privileges may use (`KubeletPluginsDirSELinuxLabel` of `pkg/kubelet/config/defaults.go`). */
+/**
+ * SELinux label of files that unprivileged containers may use (`KubeletPluginsDirSELinuxLabel` of
+ * `pkg/kubelet/config/defaults.go`).
+ */
 const LABEL = 'system_u:object_r:container_file_t:s0';
 const TIMEOUT_MS = 10_000;
 
-/** Gives a directory itself that label, not what is in it. @throws Error in the words of chcon */
+/** Sets the SELinux label of a directory, but not of its content. @throws Error with the output of chcon */
 export async function labelForContainers(directory: string, run: RunToEnd = runToEnd): Promise<void> {
   await run('chcon', [LABEL, '--', directory]);
 }

@@ -5,7 +5,7 @@ import { type HealthCheck, type HealthcheckSlis, HealthzServer, ReadOnlyServer }
 import { type Logger, type MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 import type { NodePages } from './stats-pages.ts';
 
-/** What the servers show beside the kubelet. */
+/** Sources of the data that the servers serve besides the kubelet. */
 interface Shown {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -16,7 +16,9 @@ interface Shown {
   readonly slis: HealthcheckSlis;
 }
 
-/** The HTTP servers that the configuration asks for. @param main the secured one, where there is one */
+/**
+ * Creates the HTTP servers that the configuration enables. @param main factory of the secured server, if there is one
+ */
 export function kubeletServers(
   configuration: KubeletConfiguration,
   { clock, logger, metrics, probeMetrics, events, pages, slis }: Shown,
@@ -49,7 +51,7 @@ export function kubeletServers(
   return { ...(healthzPort > 0 && { healthz }), ...(readOnlyPort > 0 && { readOnly }), ...(main && { main }) };
 }
 
-/** Why a pod is as it is, with the events about it. */
+/** Returns the explanation of a pod's state with the pod's events, or `undefined` if the pod is unknown. */
 export function explanationOf(
   kubelet: KubeletView,
   events: Pick<MemoryEventRecorder, 'eventsOf'>,

@@ -3,29 +3,29 @@ import type { ProgramRun } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import type { Notifier } from './notifier.ts';
 
-/** Upstream takes no shorter one (`pkg/kubelet/watchdog`). */
+/** Lower bound of the watchdog timeout, as upstream (`pkg/kubelet/watchdog`). */
 const LEAST_WATCHDOG_MS = 1000;
-/** How long after a try that failed the next is made, and how many there are in a period. */
+/** Delay before a failed notification is retried, and the number of tries per watchdog period. */
 const RETRY_MS = 1000;
 const TRIES = 2;
-/** The longest pause between two tries to tell that the kubelet is up. */
+/** Maximum delay between two tries to send `READY=1`. */
 const READY_RETRY_MS = 10_000;
 
 type Environment = ProgramRun['environment'];
 
-/** What a {@link ServiceManager} works with. */
+/** Components of {@link ServiceManager}. */
 interface ServiceManagerComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly environment: Environment;
-  /** Sends the messages. */
+  /** Sends the messages to systemd. */
   readonly notifier: Pick<Notifier, 'prepare' | 'send'>;
 }
 
 /**
- * How long systemd waits for a sign of life before it kills the service (`WatchdogSec=`), in milliseconds; `undefined` where it does not, or
- * waits for another process (`SdWatchdogEnabled` of go-systemd).
- * @throws Error where that is no such time, or too short a one
+ * Returns systemd's watchdog timeout (`WatchdogSec=`) in milliseconds, or `undefined` if systemd does not watch this
+ * process (`SdWatchdogEnabled` of go-systemd).
+ * @throws Error if the timeout is not a positive number or is too short
  */
 export function watchdogMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: number): number | undefined {
   if (!WATCHDOG_USEC) return undefined;
@@ -41,34 +41,37 @@ export function watchdogMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: nu
 }
 
 /**
- * Tells systemd that the kubelet is up, for units of `Type=notify`, and that it is alive, for those with `WatchdogSec=`
- * (`cmd/kubelet/app/server.go`, `pkg/kubelet/watchdog`). `systemd-notify` sends in this process's name: for that it has to be root's, or the
- * unit's `NotifyAccess=` has to be `all`.
+ * Notifies systemd that the kubelet is ready, for units of `Type=notify`, and alive, for units with `WatchdogSec=`
+ * (`cmd/kubelet/app/server.go`, `pkg/kubelet/watchdog`). `systemd-notify` sends in the name of this process, which
+ * requires root or `NotifyAccess=all` in the unit.
  */
 export class ServiceManager {
   readonly #components: ServiceManagerComponents;
   readonly #watchdogMs: number | undefined;
 
-  /** @throws Error for a watchdog's time that is none: the kubelet does not start then, as upstream's */
+  /** @throws Error if the watchdog timeout is invalid; then the kubelet does not start, as upstream */
   constructor(components: ServiceManagerComponents, { pid }: { readonly pid: number }) {
     this.#components = components;
     this.#watchdogMs = watchdogMs(components.environment, pid);
   }
 
-  /** Whether systemd waits for signs of life. */
+  /** Whether systemd's watchdog watches this process. */
   get isWatched(): boolean {
     return this.#watchdogMs !== undefined;
   }
 
-  /** Gets ready to send, before the machine may run out of processes. Nothing is done if systemd waits for no message. */
+  /**
+   * Starts the notifier's processes early, before the machine may run out of process IDs. Does nothing if systemd
+   * expects no messages.
+   */
   async prepare(signal: AbortSignal): Promise<void> {
     const { environment, notifier } = this.#components;
     if (environment.NOTIFY_SOCKET) await notifier.prepare(signal);
   }
 
   /**
-   * Tells systemd that all of the kubelet was started, again and again until that was sent: systemd ends a service that does not say so. Nothing
-   * is done if systemd waits for no message.
+   * Notifies systemd that the kubelet is ready. Retries until the message was sent, because systemd stops a service
+   * that does not report readiness. Does nothing if systemd expects no messages.
    */
   async ready(signal: AbortSignal): Promise<void> {
     const { environment, logger, notifier, clock } = this.#components;
@@ -76,20 +79,20 @@ export class ServiceManager {
     for (let tries = 1; !signal.aborted; tries++) {
       try {
         await notifier.send('READY=1', signal);
-        if (tries > 1) logger.info({ tries }, 'Told the service manager that the kubelet is up');
+        if (tries > 1) logger.info({ tries }, 'Notified the service manager that the kubelet is ready');
         return;
       } catch (err) {
         if (signal.aborted) return;
         if (tries === 1)
-          logger.error({ err }, 'Failed to tell the service manager that the kubelet is up, trying again');
+          logger.error({ err }, 'Failed to notify the service manager that the kubelet is ready, retrying');
         await sleep(clock, Math.min(RETRY_MS * 2 ** (tries - 1), READY_RETRY_MS), signal).catch(() => {});
       }
     }
   }
 
   /**
-   * Gives a sign of life each half of the time, where the kubelet is well, until `signal` is aborted.
-   * @param problem what is wrong with it, if anything
+   * Notifies the watchdog at half its timeout while the kubelet is healthy, until `signal` is aborted.
+   * @param problem returns the kubelet's problem, or `undefined` if healthy
    */
   async watch(problem: () => string | undefined, signal: AbortSignal): Promise<void> {
     const { clock } = this.#components;

@@ -12,7 +12,7 @@ import {
 import { nodeFileSystem as fs } from '@node-agent/host';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 
-/** What the program gives. */
+/** Components that the program passes to {@link RequestedServingCertificate}. */
 interface Components {
   readonly clock: Clock;
   readonly random: Random;
@@ -24,14 +24,17 @@ interface Components {
 interface ServingSettings {
   readonly nodeName: string;
   readonly certDir: string;
-  /** `tlsCertFile` and `tlsPrivateKeyFile`: used until a certificate is issued, where both are given. */
+  /** `tlsCertFile` and `tlsPrivateKeyFile`: served until a certificate is issued, if both are set. */
   readonly tlsCertFile: string;
   readonly tlsPrivateKeyFile: string;
-  /** The feature gate AllowDNSOnlyNodeCSR. */
+  /** Whether the feature gate AllowDNSOnlyNodeCSR is enabled. */
   readonly allowDnsOnly: boolean;
 }
 
-/** A serving certificate that the API server is asked for, once the node's addresses are known (`serverTLSBootstrap`). */
+/**
+ * Serving certificate that the kubelet requests from the API server once the node's addresses are known
+ * (`serverTLSBootstrap`).
+ */
 export class RequestedServingCertificate {
   readonly certificate: CertificateManager;
   readonly #settings: ServingSettings;
@@ -53,7 +56,7 @@ export class RequestedServingCertificate {
     );
   }
 
-  /** The node has these addresses now: another certificate is asked for where one is missing in it. */
+  /** Sets the node's addresses. If the current certificate lacks an address, a new certificate is requested. */
   setAddresses(addresses: readonly NodeAddress[]): void {
     const { nodeName, allowDnsOnly } = this.#settings;
     this.#subject = servingSubject(nodeName, addresses, allowDnsOnly);

@@ -11,20 +11,20 @@ interface ServingFileSettings {
   readonly tlsPrivateKeyFile: string;
   readonly certDir: string;
   readonly nodeName: string;
-  /** The feature gate ReloadKubeletServerCertificateFile: whether files that change are read again. */
+  /** Whether changed files are loaded again (feature gate ReloadKubeletServerCertificateFile). */
   readonly reload: boolean;
 }
 
-/** A certificate, and what keeps it: to be started. */
+/** A certificate and the background services that maintain it. The caller must start the services. */
 interface KeptCertificate {
   readonly certificate: ServingCertificate;
   readonly services: readonly BackgroundService[];
 }
 
 /**
- * The serving certificate of a node that asks no API server for one (`InitializeTLS`, `cmd/kubelet/app/server.go`): that of the
- * configuration's files, else one of its own in `--cert-dir`.
- * @throws CertificateError for files that cannot be served with
+ * Loads the serving certificate of a node that does not request one from the API server (`InitializeTLS`,
+ * `cmd/kubelet/app/server.go`): the configured files, or else a self-signed certificate in `--cert-dir`.
+ * @throws CertificateError if the files cannot be used
  */
 export async function servingFiles(
   { tlsCertFile, tlsPrivateKeyFile, certDir, nodeName, reload }: ServingFileSettings,
@@ -41,7 +41,7 @@ export async function servingFiles(
   return {
     certificate,
     services: [
-      ...(isOwn ? [{ name: 'own certificate', start: (signal: AbortSignal) => own.start(signal) }] : []),
+      ...(isOwn ? [{ name: 'self-signed certificate', start: (signal: AbortSignal) => own.start(signal) }] : []),
       ...(isOwn || reload
         ? [{ name: 'serving certificate', start: (signal: AbortSignal) => certificate.start(signal) }]
         : []),

@@ -13,9 +13,9 @@ import type { Machine } from './machine.ts';
 import type { NodeIdentity } from './node-identity.ts';
 import type { NodeResources } from './node-resources.ts';
 
-/** The first delay before a crashing container is started again; the configuration can only lower the longest one. */
+/** Initial back-off before a crashed container is restarted. The configuration can only lower the maximum back-off. */
 const INITIAL_BACK_OFF_MS = 10_000;
-/** What a node is run by: what it was told, what was found, and what was made of both. */
+/** Inputs of the kubelet's settings: configuration, flags, and facts read from the machine. */
 export interface NodeSetup {
   readonly configuration: KubeletConfiguration;
   readonly flags: KubeletFlags;
@@ -28,11 +28,12 @@ export interface NodeSetup {
   readonly userNamespaces: NonNullable<AssemblySettings['userNamespaces']>;
 }
 
-/** What the configuration, the flags and the machine mean for the parts of the kubelet. */
+/** Translates configuration, flags and machine facts into the settings of the kubelet's parts. */
 export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConfiguration> {
   const { configuration, flags, featureGates, machine, identity, sources, servers } = setup;
   const memoryQos = featureGates.enabled('MemoryQoS') && machine.cgroupVersion === 2;
-  // Of a slice that has no CPUs of its own systemd takes the controller away again; on v1 a group has its parent's by itself.
+  // On cgroup v2, systemd disables the cpuset controller of a slice that sets no CPUs. On v1, a cgroup gets its
+  // parent's CPUs.
   const cpus = machine.cgroupVersion === 2 && machine.onlineCpus !== '' ? { cpus: machine.onlineCpus } : {};
   const maxBackOffMs = configuration.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000;
   return {
@@ -124,7 +125,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       }),
     },
     logs: {
-      // No log is as large as what a number can say, and 1Ei is how some say that it has no limit.
+      // Capped at the largest safe integer: some configurations use 1Ei for "no limit", and no log reaches that size.
       maxSizeBytes: Math.min(configuration.containerLogMaxSizeBytes, Number.MAX_SAFE_INTEGER),
       maxFiles: configuration.containerLogMaxFiles,
       maxWorkers: configuration.containerLogMaxWorkers,
@@ -163,17 +164,17 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
     },
     eviction: evictionSettings(configuration, flags),
     ...(featureGates.enabled('GracefulNodeShutdown') && { shutdown: shutdownSettings(configuration, featureGates) }),
-    // Two for each CPU keep a runtime busy while others wait for the disk; more only make all pods wait for each other.
+    // Two starts per CPU keep the runtime busy while others wait for the disk; more would only delay all pods.
     startConcurrency: 2 * machine.cpus,
   };
 }
 
-/** The features that the node declares; none of them takes more than its gate. */
+/** Returns the features that the node declares. Each depends only on its feature gate. */
 function declared(gates: FeatureGates): readonly string[] {
   return declaredFeatures((gate) => isFeatureName(gate) && gates.effective(gate), undefined);
 }
 
-/** Memory alone is kept from lower classes, as the configuration was checked to say. */
+/** Returns the QoS reservations. The configuration's validation ensures that only memory is reserved. */
 function qosReserved(
   { qosReserved: { memory } }: KubeletConfiguration,
   gates: FeatureGates,
@@ -185,8 +186,9 @@ function qosReserved(
 }
 
 /**
- * When pods are evicted. What is kept back from allocatable without eviction's part is not held to by eviction, either.
- * @throws EvictionError naming the field
+ * Returns the eviction settings. With `--experimental-allocatable-ignore-eviction`, eviction does not enforce
+ * allocatable either.
+ * @throws EvictionError naming the invalid field
  */
 function evictionSettings(
   configuration: KubeletConfiguration,
@@ -205,7 +207,7 @@ function evictionSettings(
   };
 }
 
-/** How long a shutdown of the machine waits for pods. */
+/** Returns the grace periods of a graceful node shutdown. */
 function shutdownSettings(
   configuration: KubeletConfiguration,
   gates: FeatureGates,
@@ -215,14 +217,17 @@ function shutdownSettings(
 }
 
 /**
- * Collectors look in /var/log/containers. Pods whose logs are elsewhere belong to another node on the same machine,
- * and their links stand beside their logs.
+ * Returns the directory of log symlinks. Log collectors read /var/log/containers. If `podLogsDir` is not the default,
+ * the pods belong to another node on the same machine, and their symlinks are next to their logs.
  */
 function containerLogsDirectory(podLogsDir: string): string {
   return podLogsDir === '/var/log/pods' ? '/var/log/containers' : join(podLogsDir, '../containers');
 }
 
-/** For how long a heartbeat is waited for: one that is late for the next, or for the lease, is of no use (`cmd/kubelet/app/server.go`). */
+/**
+ * Returns the timeout of a heartbeat request: a heartbeat that arrives after the next one is due or after the lease has
+ * expired is useless (`cmd/kubelet/app/server.go`).
+ */
 export function heartbeatTimeoutMs({
   nodeStatusUpdateFrequencyMs,
   nodeLeaseDurationSeconds,
@@ -230,10 +235,10 @@ export function heartbeatTimeoutMs({
   return Math.min(nodeStatusUpdateFrequencyMs, nodeLeaseDurationSeconds * 1000);
 }
 
-/** What client-go takes where it is told of none (`DefaultQPS`, `k8s.io/client-go/rest`). */
+/** Default rate limit of client-go (`DefaultQPS`, `k8s.io/client-go/rest`). */
 const DEFAULT_QPS = 5;
 
-/** How many requests go to the API server: `kubeAPIQPS` 0 lifts no limit. */
+/** Returns the rate limit of API requests. `kubeAPIQPS: 0` means client-go's default, not unlimited. */
 export function requestRate({
   kubeAPIQPS,
   kubeAPIBurst,

@@ -7,9 +7,10 @@ import {
 } from '@node-agent/config';
 
 /**
- * What `/configz` shows: the configuration without its secrets, and with the cgroup driver that is used, by which programs find the groups of
- * pods. The runtime decides on that one, whatever was configured (`getCgroupDriverFromCRI`, `cmd/kubelet/app/server.go`).
- * @param driver `undefined` as long as the runtime has not been asked, and where the kubelet makes no groups
+ * Returns the configuration that `/configz` serves: without secrets, and with the cgroup driver in use, by which
+ * clients find the cgroups of pods. The driver that the runtime reports takes precedence over the configured one
+ * (`getCgroupDriverFromCRI`, `cmd/kubelet/app/server.go`).
+ * @param driver `undefined` until the runtime has reported the driver, and if the kubelet does not manage cgroups
  */
 export function shownConfiguration(
   configuration: KubeletConfiguration,

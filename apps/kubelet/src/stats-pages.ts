@@ -3,11 +3,14 @@ import type { StatsPages } from '@node-agent/server';
 import { expositionText, type StatsProvider, summaryJson } from '@node-agent/stats';
 import { type Logger, MetricsRegistry } from '@node-agent/telemetry';
 
-/** How long a scrape of `/metrics` waits for what the runtime and the disks tell of pods; one that comes later does not wait for the same again. */
+/**
+ * Maximum time that a scrape of `/metrics` waits for a collection of pod stats, counted from the start of the
+ * collection.
+ */
 const POD_METRICS_WAIT_MS = 2000;
-/** How long the runtime and the disks may take to tell it. */
+/** Timeout of a collection of pod stats from runtime and disks. */
 const POD_METRICS_TIMEOUT_MS = 30_000;
-/** How old what they told last may be, where they do not tell it in time. */
+/** Maximum age of the previous pod stats that are served if the current collection is late. */
 const POD_METRICS_MAX_AGE_MS = 60_000;
 
 interface Components {
@@ -16,7 +19,7 @@ interface Components {
   readonly metrics: MetricsRegistry;
 }
 
-/** The pages of a node's figures. They are made before the kubelet is: `join` tells them where the figures come from. */
+/** Renders the node's stats and metrics. Created before the kubelet; `join` sets the stats provider afterwards. */
 export class NodePages implements StatsPages {
   readonly #components: Components;
   #stats: StatsProvider | undefined;
@@ -45,13 +48,19 @@ export class NodePages implements StatsPages {
     return await this.#provider().resourceMetrics(signal);
   }
 
-  /** All of `/metrics`: what parts of the kubelet count, and what pods' logs and volumes take where that is to be had in time. */
+  /**
+   * Renders `/metrics`: all metrics of the kubelet's parts, and the sizes of pods' logs and volumes if they can be
+   * collected in time.
+   */
   async renderMetrics(signal: AbortSignal): Promise<{ readonly contentType: string; readonly text: string }> {
     const { metrics } = this.#components;
     return { contentType: MetricsRegistry.contentType, text: `${metrics.text()}${await this.#podMetrics(signal)}` };
   }
 
-  /** What is told in time, else what was told last, while that says something of now. */
+  /**
+   * Returns the pod stats of the current collection, or the previous ones if the collection is late and they are recent
+   * enough.
+   */
   async #podMetrics(signal: AbortSignal): Promise<string> {
     const { clock, logger } = this.#components;
     const stats = this.#stats;
@@ -64,14 +73,14 @@ export class NodePages implements StatsPages {
         await withTimeout(clock, waitMs, (ending) => abortable(collected, ending), signal);
       } catch (err) {
         signal.throwIfAborted();
-        logger.warn({ err }, 'Pod stats are late; the last ones are shown, if there are any');
+        logger.warn({ err }, 'Pod stats are late, serving the previous ones');
       }
     }
     const { text, atMs } = this.#collected;
     return clock.monotonic() - atMs <= POD_METRICS_MAX_AGE_MS ? text : '';
   }
 
-  /** One collection serves all that ask while it is under way. */
+  /** Starts a collection. All requests that arrive while it runs share it. */
   #collect(stats: StatsProvider): { readonly collected: Promise<void>; readonly startedMs: number } {
     const { clock, logger } = this.#components;
     const asked = withTimeout(clock, POD_METRICS_TIMEOUT_MS, (ending) => stats.podMetrics(ending));
@@ -89,7 +98,7 @@ export class NodePages implements StatsPages {
   }
 
   #provider(): StatsProvider {
-    if (this.#stats === undefined) throw new Error('this node has no figures');
+    if (this.#stats === undefined) throw new Error('node has no stats provider');
     return this.#stats;
   }
 }

@@ -1,7 +1,10 @@
 import { explainNode } from '@node-agent/kubelet-core';
 import type { TaskStack } from '@node-agent/server';
 
-/** What this process has under way: what pods wait for, and what of the system Node waits for (sockets, timers, child processes). */
+/**
+ * Yields the tasks in progress: what each pod waits for, and the resources that Node's event loop waits for (sockets,
+ * timers, child processes).
+ */
 export function* underWay(kubelet: Parameters<typeof explainNode>[0]): Generator<TaskStack, void, undefined> {
   for (const { waitingFor, pod } of explainNode(kubelet).waiting) {
     for (const { what } of waitingFor) yield [what, `${pod.namespace}/${pod.name}`, 'pod worker'];

@@ -4,19 +4,24 @@ import type { FileSystem } from '@node-agent/host';
 import type { AssemblySettings } from '@node-agent/kubelet-assembly';
 import { DEFAULT_IDS_PER_POD, kubeletIdRange } from '@node-agent/userns';
 
-/** A directory of users may be away: it is not waited for longer, and the kubelet does not start without its answer. */
+/**
+ * Timeout of a program run. A remote user directory may be unreachable; without its answer, the kubelet does not start.
+ */
 const TIMEOUT_MS = 30_000;
-/** `getent` says so where there is nobody of a name. */
+/** Exit code of `getent` if the name does not exist. */
 const NOT_FOUND = 2;
 
-/** Runs a program to its end; `undefined` where there is no such program. */
+/** Runs a program until it exits. Returns `undefined` if the program does not exist. */
 type Run = (
   program: string,
   args: readonly string[],
   signal: AbortSignal,
 ) => Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string } | undefined>;
 
-/** The IDs for pods with user namespaces, or why there are none. @throws where they are set up, and cannot be used */
+/**
+ * Returns the ID range for pods with user namespaces, or the reason why user namespaces are unavailable. @throws Error
+ * if an ID range is configured but invalid
+ */
 export async function userNamespaceSettings(
   { userNamespaces, maxPods }: Pick<KubeletConfiguration, 'userNamespaces' | 'maxPods'>,
   { fs, run = runProgram }: { readonly fs: Pick<FileSystem, 'readFile'>; readonly run?: Run },
@@ -48,14 +53,14 @@ export async function userNamespaceSettings(
   return { range, idsPerPod, maxPods };
 }
 
-/** What keeps this kernel from giving user namespaces; `undefined` where nothing does. */
+/** Returns why the kernel does not provide user namespaces, or `undefined` if it does. */
 async function kernelProblem(fs: Pick<FileSystem, 'readFile'>): Promise<string | undefined> {
   const path = '/proc/sys/user/max_user_namespaces';
   try {
     const most = Number(new TextDecoder().decode(await fs.readFile(path)).trim());
-    return most === 0 ? `the kernel is set to have none: ${path} is 0` : undefined;
+    return most === 0 ? `user namespaces are disabled: ${path} is 0` : undefined;
   } catch {
-    return `the kernel has none: there is no ${path}`;
+    return `the kernel does not support user namespaces: ${path} does not exist`;
   }
 }
 

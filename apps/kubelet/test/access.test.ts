@@ -8,7 +8,7 @@ import { apiReviewer } from '../src/api-reviewer.ts';
 
 const never = new AbortController().signal;
 
-/** A configuration as it is loaded, so that it is known who set what. */
+/** Loads a configuration from flags and files, so that the origin of each value is known. */
 async function loaded(settings: object) {
   const text = JSON.stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -23,7 +23,7 @@ async function loaded(settings: object) {
   });
 }
 
-describe('who may use the secured server', () => {
+describe('access to the secured server', () => {
   const parts = { clock: new FakeClock(), random: seededRandom(1) };
   const reviewer = {
     reviewToken: async () => ({ authenticated: true, user: { username: 'u' } }),
@@ -32,17 +32,17 @@ describe('who may use the secured server', () => {
   const authorities = { pem: '', fingerprints: new Set<string>(), onChange: () => () => {} };
 
   test.each<[string, object, string]>([
-    ['by default', {}, 'authorization.mode is Webhook, and there is no API server to ask'],
+    ['by default', {}, 'authorization.mode is Webhook, but the node has no API server'],
     [
       'with AlwaysAllow',
       { authorization: { mode: 'AlwaysAllow' } },
-      'neither client certificates, nor tokens, nor anonymous requests are let in',
+      'client certificates, tokens and anonymous requests are all disabled',
     ],
-  ])('alone, %s, nobody can be let in: %j', async (_name, settings, because) => {
+  ])('without an API server, no client can be let in %s: %j', async (_name, settings, because) => {
     expect(accessOf(await loaded(settings), 'n1', parts)).toEqual({ because });
   });
 
-  test('alone, whom it can tell by itself is let in', async () => {
+  test('without an API server, lets in clients that the kubelet itself can authenticate', async () => {
     const settings = { authorization: { mode: 'AlwaysAllow' } };
     expect(accessOf(await loaded(settings), 'n1', { ...parts, authorities }).authentication).toBeDefined();
     const anonymous = { ...settings, authentication: { anonymous: { enabled: true } } };
@@ -52,23 +52,23 @@ describe('who may use the secured server', () => {
     });
   });
 
-  test('W3: who says nothing of what may be done has not let in everybody', async () => {
+  test('W3: treats an unset authorization mode as Webhook, not as AlwaysAllow', async () => {
     const { configuration, origins } = await loaded({ authentication: { anonymous: { enabled: true } } });
-    // The type knows no such value, and a flag without one has given it.
+    // The type does not allow an empty mode, but a flag with an empty value sets one.
     const authorization = { ...configuration.authorization, mode: '' as 'Webhook' };
     const access = accessOf({ configuration: { ...configuration, authorization }, origins }, 'n1', parts);
-    expect(access).toEqual({ because: 'authorization.mode is Webhook, and there is no API server to ask' });
+    expect(access).toEqual({ because: 'authorization.mode is Webhook, but the node has no API server' });
   });
 
   test.each([
     [{ authorization: { mode: 'Webhook' } }, 'authorization.mode: no client provided'],
     [{ authentication: { webhook: { enabled: true } } }, 'authentication.webhook.enabled: no client provided'],
-  ])('alone, %j is an error', async (settings, message) => {
+  ])('without an API server, rejects the explicit setting %j', async (settings, message) => {
     const configuration = await loaded(settings);
     expect(() => accessOf(configuration, 'n1', parts)).toThrow(message);
   });
 
-  test('in a cluster the API server decides, for as long as the configuration says', async () => {
+  test('in a cluster, asks the API server and caches its answers for the configured times', async () => {
     const clock = new FakeClock();
     let asked = 0;
     const counting = {
@@ -90,7 +90,7 @@ describe('who may use the secured server', () => {
     expect(asked).toBe(2);
   });
 
-  test('tokens are not looked at where the configuration says so', async () => {
+  test('does not review tokens if webhook authentication is disabled', async () => {
     const configuration = await loaded({
       authentication: { webhook: { enabled: false }, anonymous: { enabled: true } },
     });
@@ -100,8 +100,8 @@ describe('who may use the secured server', () => {
   });
 });
 
-describe('the API server as the reviewer', () => {
-  test('is asked as the API has it', async () => {
+describe('the reviewer that asks the API server', () => {
+  test('sends TokenReviews and SubjectAccessReviews in the form of the API', async () => {
     const asked: unknown[] = [];
     const reviewer = apiReviewer({
       async create<T extends object>(resource: { plural: string }, object: object): Promise<T> {

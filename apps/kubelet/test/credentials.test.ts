@@ -39,7 +39,7 @@ async function kubeconfig(name: string, server: string, user: object, more: obje
   return at(name);
 }
 
-/** A pair that is valid, though of nobody's: kubeconfigs are not asked who signed them. */
+/** Returns a valid certificate and key, self-signed: the issuer of a certificate in a kubeconfig is not checked. */
 async function pair(): Promise<{ cert: string; key: string }> {
   const made = new SelfSignedFiles(
     { fs: nodeFileSystem, clock: systemClock, logger: silentLogger },
@@ -76,15 +76,15 @@ function run({ services }: ClusterAccess): void {
 
 const files = async (): Promise<readonly string[]> => (await readdir(directory)).sort();
 
-describe('how the API server is spoken to', () => {
-  test('a kubeconfig alone is used as it is', async () => {
+describe('credentials for the API server', () => {
+  test('uses a kubeconfig unchanged if there is no bootstrap kubeconfig', async () => {
     await kubeconfig('kubelet.conf', SERVER, { token: 't' });
     const { connection, credentials, services } = await begin(false, '');
     expect(connection.user).toEqual({ token: { data: 't' } });
     expect([credentials, services]).toEqual([undefined, []]);
   });
 
-  test('a kubeconfig with a valid certificate goes before the bootstrap kubeconfig', async () => {
+  test('prefers a kubeconfig with a valid certificate to the bootstrap kubeconfig', async () => {
     const { cert, key } = await pair();
     await kubeconfig('kubelet.conf', SERVER, { 'client-certificate': cert, 'client-key': key });
     const { connection, credentials } = await begin(false, at('nowhere.conf'));
@@ -92,7 +92,7 @@ describe('how the API server is spoken to', () => {
     expect(credentials).toBeUndefined();
   });
 
-  test('with rotation it is what is replaced: requests go on with it meanwhile', async () => {
+  test('with rotation, uses the certificate of the kubeconfig until a new one is issued', async () => {
     const { cert, key } = await pair();
     const user = {
       'client-certificate-data': (await readFile(cert)).toString('base64'),
@@ -105,15 +105,15 @@ describe('how the API server is spoken to', () => {
     expect(joined.connection.user).toEqual({});
   });
 
-  test('a certificate in a kubeconfig that cannot be used is told by the name of the file', async () => {
+  test('names the file if the certificate in a kubeconfig is unusable', async () => {
     const data = Buffer.from('no certificate').toString('base64');
     await kubeconfig('kubelet.conf', SERVER, { 'client-certificate-data': data, 'client-key-data': data });
     await expect(begin(true, '')).rejects.toThrow(
-      /kubelet\.conf: the user's certificate and key: there is no certificate/,
+      /kubelet\.conf: load client certificate and key: there is no certificate/,
     );
   });
 
-  test('a bootstrap kubeconfig that is named by a relative path leaves an authority that is found from anywhere', async () => {
+  test('writes an absolute path of the authority if the path of the bootstrap kubeconfig is relative', async () => {
     const { cert } = await pair();
     await kubeconfig('bootstrap.conf', SERVER, { token: 't' }, { 'certificate-authority': relative(directory, cert) });
     await begin(true, relative(process.cwd(), at('bootstrap.conf')));
@@ -121,13 +121,13 @@ describe('how the API server is spoken to', () => {
     expect(cluster.ca).toEqual({ file: cert });
   });
 
-  test('neither a kubeconfig nor a bootstrap kubeconfig is an error that names the file', async () => {
+  test('fails naming the file if neither the kubeconfig nor the bootstrap kubeconfig exists', async () => {
     await expect(begin(true, at('nowhere.conf'))).rejects.toMatchObject({ code: 'InvalidConfig' });
     await expect(begin(false, '')).rejects.toThrow(/kubelet\.conf: cannot be read/);
   });
 });
 
-describe('a first join', () => {
+describe('the first join of a node', () => {
   const TOKEN = 'abcdef.0123456789abcdef';
   const ASKED = 'system:bootstrap:abcdef create certificatesigningrequests 201';
 
@@ -142,7 +142,7 @@ describe('a first join', () => {
     );
     const requests: string[] = [];
     api.onRequest(({ verb, resource, user, status }) => requests.push(`${user} ${verb} ${resource} ${status}`));
-    // A bootstrap token is sent over TLS only.
+    // A bootstrap token is sent only over TLS.
     const { cert, key } = await pair();
     const tls = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
     const http = new FakeApiServerHttp({ api }, { tls });
@@ -156,7 +156,7 @@ describe('a first join', () => {
     return { bootstrap: await kubeconfig('bootstrap.conf', http.url, { token: TOKEN }, cluster), requests, approve };
   }
 
-  test('with rotation, the kubeconfig is there at once, and the bootstrap token asks', async () => {
+  test('with rotation, writes the kubeconfig immediately and requests a certificate with the bootstrap token', async () => {
     const { bootstrap, requests, approve } = await server();
     const joined = await begin(true, bootstrap);
     expect(await files()).toContain('kubelet.conf');
@@ -168,7 +168,7 @@ describe('a first join', () => {
     expect(await readFile(at('pki/kubelet-client-current.pem'), 'utf8')).toBe(`${tls?.cert}${tls?.key}`);
   });
 
-  test('without rotation, the kubeconfig is not there before the certificate is', async () => {
+  test('without rotation, writes the kubeconfig only after the certificate was issued', async () => {
     const { bootstrap, requests, approve } = await server();
     run(await begin(false, bootstrap));
     await expect.poll(() => requests).toContain(ASKED);
@@ -182,7 +182,7 @@ describe('a first join', () => {
   });
 });
 
-/** Signs a request, as an authority of its own. */
+/** Signs a certificate request with a new authority. */
 function signed(request: string): string {
   const ca = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-days', '1'];
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', at('ca.key')];

@@ -18,7 +18,7 @@ function ending() {
   return { clock, parts, said, exits, controller, it: new Ending(components, controller) };
 }
 
-test('the first signal ends what runs, and a second one does not wait for that', () => {
+test('the first signal starts a graceful shutdown, and the second exits immediately', () => {
   const { it, exits, controller } = ending();
   it.onSignal('SIGTERM');
   expect(controller.signal.reason).toEqual(new Error('ended by SIGTERM'));
@@ -27,7 +27,7 @@ test('the first signal ends what runs, and a second one does not wait for that',
   expect(exits).toEqual([1]);
 });
 
-test('W2: what does not end in time is named, and ends with the process', async () => {
+test('W2: logs the parts that do not stop in time and exits', async () => {
   const { it, parts, clock, said, exits, controller } = ending();
   const never = Promise.withResolvers<void>();
   const ended = parts.task('short', async () => {})(controller.signal);
@@ -40,12 +40,10 @@ test('W2: what does not end in time is named, and ends with the process', async 
   expect(exits).toEqual([]);
   await clock.advance(1);
   expect(exits).toEqual([1]);
-  expect(said.at(-1)).toBe(
-    'Not all of it has ended in time: the process ends all the same {"parts":"endless","active":"Timeout"}',
-  );
+  expect(said.at(-1)).toBe('Shutdown timed out, exiting {"parts":"endless","active":"Timeout"}');
 });
 
-test('W2: a part that has failed ends with the others, or with the process where they do not end; it is told once', async () => {
+test('W2: stops all parts if one fails, exits if they do not stop in time, and logs only the first failure', async () => {
   const { it, parts, clock, said, exits } = ending();
   parts.begin('endless');
   it.onFailure(new Error('the port is in use'));
@@ -57,7 +55,7 @@ test('W2: a part that has failed ends with the others, or with the process where
   expect([exits, said.length]).toEqual([[1], 2]);
 });
 
-test('what fails because it was ended is no failure', async () => {
+test('does not log failures that result from the shutdown', async () => {
   const { it, said } = ending();
   it.onSignal('SIGTERM');
   it.onFailure(new Error('aborted'));

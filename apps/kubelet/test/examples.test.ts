@@ -33,7 +33,7 @@ describe('the files in examples', () => {
     expect(lines.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
-  it('sets the systemd unit up for notify, the watchdog, and pods that outlive the kubelet', async () => {
+  it('configures the systemd unit for notify, the watchdog, and pods that outlive the kubelet', async () => {
     const unit = await readFile(join(examples, 'node/kubelet.service'), 'utf8');
     for (const line of ['Type=notify', 'WatchdogSec=30s', 'KillMode=process']) expect(unit.split('\n')).toContain(line);
   });

@@ -7,7 +7,7 @@ import { nodeGauges } from '../src/gauges.ts';
 
 const { signal } = new AbortController();
 
-/** A machine with cgroup v2 and groups of all pods, that of each driver with a use of its own. */
+/** Creates a machine with cgroup v2 and one cgroup of all pods per driver, each with its own memory usage. */
 async function machine(uses: Readonly<Record<string, number>>): Promise<MemoryFileSystem> {
   const fs = new MemoryFileSystem({ clock: new FakeClock() });
   await fs.mkdir('/sys/fs/cgroup');
@@ -20,7 +20,7 @@ async function machine(uses: Readonly<Record<string, number>>): Promise<MemoryFi
   return fs;
 }
 
-test('N2: the memory of all pods is that of the group that is used, and not of one that another driver has left', async () => {
+test('N2: reads the memory of all pods from the cgroup of the current driver, not from one that another driver left', async () => {
   const fs = await machine({ kubepods: 7, 'kubepods.slice': 1 });
   let driver: CgroupDriver | undefined;
   const gauges = await nodeGauges({ fs, kernel: fs }, defaultConfiguration(), () => driver);
@@ -32,7 +32,7 @@ test('N2: the memory of all pods is that of the group that is used, and not of o
   expect(await gauge?.available(signal)).toBe(-1);
 });
 
-test('where pods are held to nothing as a whole, nothing is asked of their group', async () => {
+test('does not read the cgroup of all pods if allocatable is not enforced on pods', async () => {
   const fs = await machine({ kubepods: 7 });
   const configuration = defaultConfiguration({ enforceNodeAllocatable: ['none'] });
   const gauges = await nodeGauges({ fs, kernel: fs }, configuration, () => 'cgroupfs');

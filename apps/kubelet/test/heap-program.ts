@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { type HeapSize, heapFlags } from '../src/heap-size.ts';
 
-/** How large the young generation is after much was made and some of it was kept for a while, in MiB. */
+/** Returns the size of the young generation in MiB after creating many objects and keeping some of them for a while. */
 function youngMiB(size: HeapSize): number {
   for (const flag of heapFlags(size)) setFlagsFromString(flag);
   for (let round = 0; round < 40; round++) Array.from({ length: 20_000 }, (_, index) => ({ index }));

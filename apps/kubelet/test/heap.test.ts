@@ -19,11 +19,11 @@ test.each<[pods: number, present: HeapSize, size: HeapSize]>([
   [30, 'roomy', 'roomy'],
   [29, 'roomy', 'small'],
   [0, 'roomy', 'small'],
-])('with %d pods a heap that is %s is kept %s', (pods, present, size) => {
+])('with %d pods, a heap that is %s becomes %s', (pods, present, size) => {
   expect(heapSizeFor(pods, present)).toBe(size);
 });
 
-test('V8 is told once when pods have become many, and once when they have become few; not while they come and go', () => {
+test('sets V8 flags once when there are many pods and once when there are few, but not while the number varies in between', () => {
   const flags: string[] = [];
   const heap = new HeapKeeper({ setFlags: (flag) => flags.push(flag), logger: silentLogger });
   const told = (...counts: number[]): string[] => {
@@ -37,13 +37,13 @@ test('V8 is told once when pods have become many, and once when they have become
   expect(told(49, 50)).toEqual(ROOMY);
 });
 
-test('with the flags of the program’s first line V8’s young generation is small, grows when it may, and shrinks again', async () => {
+test("with the flags of the program's first line, V8's young generation is small, grows if allowed, and shrinks again", async () => {
   const main = await readFile(new URL('../src/main.ts', import.meta.url), 'utf8');
   const [, , , ...flags] = main.split('\n', 1).join().split(' ');
   const program = fileURLToPath(new URL('heap-program.ts', import.meta.url));
   const args = [...flags, '--expose-gc', '--disable-warning=ExperimentalWarning', program];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
   const [before = 0, many = 0, after = 0] = JSON.parse(stdout);
-  // Both halves, of which one may be away. V8 says here which flags it does not know.
+  // The sizes include both semi-spaces, one of which may not be allocated. V8 prints unknown flags to standard error.
   expect([before <= 2, many > 4, after <= 2, stderr]).toEqual([true, true, true, '']);
 });

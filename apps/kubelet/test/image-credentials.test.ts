@@ -30,7 +30,7 @@ async function credentials(more: (directory: string) => readonly string[]) {
   };
 }
 
-test("a node without an API server pulls with its own docker configuration, then with its plugins' logins", async () => {
+test('a node without an API server pulls with its docker configuration, then with credentials from plugins', async () => {
   const { directory, make } = await credentials((root) => [
     `--image-credential-provider-config=${root}/providers.yaml`,
     `--image-credential-provider-bin-dir=${root}/bin`,
@@ -52,7 +52,7 @@ test("a node without an API server pulls with its own docker configuration, then
   ]);
 });
 
-test('without plugins there is the docker configuration alone', async () => {
+test('uses only the docker configuration if no plugins are configured', async () => {
   const { make } = await credentials(() => []);
   expect(await (await make()).lookup(pod, 'example.com/app:1', signal)).toEqual([
     { username: 'docker', password: 'p' },

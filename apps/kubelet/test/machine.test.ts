@@ -29,7 +29,7 @@ describe('AppArmor', () => {
 });
 
 describe('cgroups', () => {
-  test('a unified hierarchy is version 2, with its swap controller in the own group', async () => {
+  test("a unified hierarchy is version 2; the swap controller is that of the process's own cgroup", async () => {
     const machine = await machineWith({
       '/sys/fs/cgroup/cgroup.controllers': 'memory',
       '/proc/self/cgroup': '0::/system.slice/kubelet.service\n',
@@ -46,7 +46,7 @@ describe('cgroups', () => {
     expect(machine).toMatchObject({ cgroupVersion: 1, swapControllerAvailable: true });
   });
 
-  test('a machine that tells nothing has no controllers', async () => {
+  test('a machine without readable files has no controllers', async () => {
     expect(await machineWith({})).toMatchObject({
       cgroupVersion: 1,
       swapControllerAvailable: false,
@@ -57,7 +57,7 @@ describe('cgroups', () => {
   });
 });
 
-test('memory, huge pages and thermal directories are read', async () => {
+test('reads memory, huge pages and thermal directories', async () => {
   const machine = await machineWith({
     '/proc/meminfo': 'MemTotal:       16384 kB\nMemFree: 1 kB\nSwapTotal:  2 kB\n',
     '/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages': '0',
@@ -74,12 +74,12 @@ test('memory, huge pages and thermal directories are read', async () => {
   expect([...machine.hugePageSizes].sort()).toEqual(['1GB', '2MB', '64KB']);
 });
 
-test('a value that is not there, or not in kB, is 0', () => {
+test('a value that is missing or not in kB is 0', () => {
   expect(kibibytes('MemTotal: 7 MB\n', 'MemTotal')).toBe(0);
   expect(kibibytes('', 'MemTotal')).toBe(0);
 });
 
-describe('the size of a page', () => {
+describe('the page size', () => {
   const auxv = (...pairs: readonly (readonly [bigint, bigint])[]): Uint8Array =>
     new Uint8Array(new BigUint64Array(pairs.flat()).buffer);
   test.each([
@@ -92,7 +92,7 @@ describe('the size of a page', () => {
     expect(pageSize(bytes)).toBe(expected);
   });
 
-  test('is that of getconf here', () => {
+  test('is the page size that getconf prints', () => {
     const said = execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' });
     expect(pageSize(readFileSync('/proc/self/auxv'))).toBe(Number(said));
   });

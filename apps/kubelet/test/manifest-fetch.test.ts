@@ -10,7 +10,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
 
-/** A server on loopback, and what it was asked. */
+/** Starts a server on the loopback and records its requests. */
 async function serve(answer: RequestListener): Promise<{ readonly port: number; readonly asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -35,8 +35,8 @@ async function get(url: string, environment = {}, headers: [string, string][] = 
   return { status, etag: answered.get('ETag'), text: Buffer.concat(chunks).toString() };
 }
 
-describe('the fetch of a manifest', () => {
-  test('sends all values of a header, and gives what it is answered', async () => {
+describe('fetching a manifest', () => {
+  test('sends all values of a header and returns the response', async () => {
     const { port, asked } = await serve((_request, response) => response.setHeader('etag', '"1"').end('pods'));
     const headers: [string, string][] = [
       ['X-Part', 'a'],
@@ -50,14 +50,14 @@ describe('the fetch of a manifest', () => {
     expect([asked[0]?.url, asked[0]?.headersDistinct['x-part']]).toEqual(['/web?of=me', ['a', 'b']]);
   });
 
-  test('goes through the proxy that the environment names, as Go’s client does', async () => {
+  test("uses the proxy of the environment, like Go's client", async () => {
     const { port, asked } = await serve((_request, response) => response.end('by proxy'));
     const environment = { HTTP_PROXY: `127.0.0.1:${port}`, NO_PROXY: 'other.example' };
     expect((await get('http://manifests.example:10080/web', environment)).text).toBe('by proxy');
     expect(asked.map(({ url }) => url)).toEqual(['http://manifests.example:10080/web']);
   });
 
-  test('follows redirects, ten at most, and tells no other host who it is', async () => {
+  test('follows up to ten redirects and sends credentials to no other host', async () => {
     const other = await serve((_request, response) => response.end('there'));
     const { port, asked } = await serve((request, response) => {
       const location = request.url === '/far' ? `http://localhost:${other.port}/web` : '/far';
@@ -77,12 +77,14 @@ describe('the fetch of a manifest', () => {
     expect(asked).toHaveLength(2 + 11);
   });
 
-  test('follows none to what is no URL of HTTP', async () => {
+  test('does not follow a redirect to a URL that is not HTTP', async () => {
     const { port } = await serve((_request, response) => response.writeHead(302, { location: 'file:///etc/x' }).end());
-    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow('is redirected to what is no http or https URL');
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow(
+      'redirected to a URL that is neither http nor https',
+    );
   });
 
-  test('ends with its signal, whatever hangs', async () => {
+  test('aborts a hanging request with its signal', async () => {
     const { port } = await serve(() => {});
     const controller = new AbortController();
     const fetch = manifestFetch({ clock: systemClock, logger: silentLogger }, {});
@@ -97,7 +99,7 @@ test.each([
   ['http://a.example/', 'http://b.a.example/', true],
   ['http://a.example/', 'http://ba.example/', false],
   ['http://a.example/', 'http://example/', false],
-])('from %s to %s a secret header goes along: %s', (from, to, goes) => {
+])('redirected from %s to %s, a secret header is sent: %s', (from, to, goes) => {
   const headers = [['Cookie', 'c']] as const;
   expect(headersFor(new URL(from), new URL(to), headers)).toEqual(goes ? headers : []);
 });

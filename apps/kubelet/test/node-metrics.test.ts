@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { nodeMetrics } from '../src/node-metrics.ts';
 import { softLimit } from '../src/process-figures.ts';
 
-test('the metrics tell which kubelet this is, on which node, with which features', () => {
+test("metrics report the kubelet's version, its node and its features", () => {
   const metrics = new MetricsRegistry();
   const { gates } = resolveFeatureGates({ KubeletCrashLoopBackOffMax: true });
   nodeMetrics(metrics, { nodeName: 'n1', cgroupVersion: 2, featureGates: gates });

@@ -9,7 +9,7 @@ import { canExec, type NotifyMode, type NotifyProcess, startNotifyProcess } from
 
 const { signal } = new AbortController();
 
-describe('messages to systemd, by processes that wait', () => {
+describe('sending messages to systemd through idle processes', () => {
   let started: { readonly mode: NotifyMode; killed: boolean; end: () => void; readonly sent: string[] }[];
   let canStart: boolean;
   let answer: (state: string) => Promise<void>;
@@ -43,7 +43,7 @@ describe('messages to systemd, by processes that wait', () => {
   const notifierOf = (hasExec: boolean, clock = new FakeClock()) =>
     new Notifier({ clock, start, canExec: async () => hasExec });
 
-  test('start no process but the first, if systemd-notify has --exec', async () => {
+  test('starts only one process if systemd-notify has --exec', async () => {
     const notifier = notifierOf(true);
     await notifier.prepare(signal);
     canStart = false;
@@ -51,7 +51,7 @@ describe('messages to systemd, by processes that wait', () => {
     expect(started.map(({ mode, sent }) => [mode, sent.length])).toEqual([['again', 100]]);
   });
 
-  test('are sent four times without a process ID left, and on when there are some again, if it has no --exec', async () => {
+  test('without --exec, sends four messages without free process IDs, and more once there are some again', async () => {
     const notifier = notifierOf(false);
     await notifier.prepare(signal);
     expect(started.map(({ mode }) => mode)).toEqual(['once', 'once', 'once', 'once']);
@@ -65,7 +65,7 @@ describe('messages to systemd, by processes that wait', () => {
     expect(started.flatMap(({ sent }) => sent)).toHaveLength(5);
   });
 
-  test('fail after ten seconds without an answer; another process sends the next one', async () => {
+  test('fails after ten seconds without an answer, and sends the next message with another process', async () => {
     const clock = new FakeClock();
     const notifier = notifierOf(true, clock);
     await notifier.prepare(signal);
@@ -78,7 +78,7 @@ describe('messages to systemd, by processes that wait', () => {
     expect(started.map(({ killed }) => killed)).toEqual([true, false]);
   });
 
-  test('fail with the cause if a process cannot even be asked for, and are sent when it can', async () => {
+  test('fails with the cause if no process can be started, and sends once one can', async () => {
     let isExhausted = true;
     const starting = (mode: NotifyMode): NotifyProcess => {
       if (isExhausted) throw new Error('spawn ENOMEM');
@@ -92,7 +92,7 @@ describe('messages to systemd, by processes that wait', () => {
     expect(started.flatMap(({ sent }) => sent)).toEqual(['READY=1']);
   });
 
-  test('leave no process behind', async () => {
+  test('leaves no process behind', async () => {
     const notifier = notifierOf(false);
     await notifier.prepare(signal);
     notifier[Symbol.dispose]();
@@ -101,7 +101,7 @@ describe('messages to systemd, by processes that wait', () => {
   });
 });
 
-describe('a shell that becomes systemd-notify', () => {
+describe('the shell that executes systemd-notify', () => {
   let directory: string;
   let processes: NotifyProcess[];
 
@@ -115,7 +115,10 @@ describe('a shell that becomes systemd-notify', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** Puts a program of this name in front of the machine's own: it writes its process ID, its parent's, and the message. */
+  /**
+   * Puts a fake systemd-notify before the machine's own on PATH. It writes its process ID, its parent's, and the
+   * message.
+   */
   async function install(hasExec: boolean): Promise<NodeJS.ProcessEnv> {
     const says = `echo "$$ $PPID $1" >> ${directory}/sent`;
     const script = hasExec
@@ -132,7 +135,7 @@ describe('a shell that becomes systemd-notify', () => {
       .split('\n')
       .map((line) => line.split(' '));
 
-  test('sends all messages as one process, in the name of this one, if it has --exec', async () => {
+  test('with --exec, sends all messages from one process, as a child of this process', async () => {
     const environment = await install(true);
     expect(await canExec(environment, signal)).toBe(true);
     const one = startNotifyProcess('again', environment);
@@ -144,7 +147,7 @@ describe('a shell that becomes systemd-notify', () => {
     expect(new Set(lines.map(([, parent]) => Number(parent)))).toEqual(new Set([process.pid]));
   });
 
-  test('sends one message and ends, if it has no --exec', async () => {
+  test('without --exec, sends one message and exits', async () => {
     const environment = await install(false);
     expect(await canExec(environment, signal)).toBe(false);
     const one = startNotifyProcess('once', environment);
@@ -155,13 +158,13 @@ describe('a shell that becomes systemd-notify', () => {
     await expect(one.send('WATCHDOG=1')).rejects.toThrow('it has ended');
   });
 
-  test('fails with what systemd-notify says', async () => {
+  test('fails with the error output of systemd-notify', async () => {
     const one = startNotifyProcess('once', await install(false));
     processes.push(one);
     await expect(one.send('FAIL')).rejects.toThrow('ended with 1: no socket');
   });
 
-  test('is started by the notifier for as long as it takes', async () => {
+  test('is started by the notifier until the notifier is disposed', async () => {
     const environment = await install(false);
     using notifier = new Notifier({
       clock: systemClock,

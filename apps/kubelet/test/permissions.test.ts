@@ -5,7 +5,7 @@ it.each([
   [0, undefined],
   [undefined, undefined],
   [1000, 'kubelet needs to run as uid `0`. It is being run as 1000'],
-])('of uid %s the permission problem is %s', (uid, problem) => {
+])('for uid %s the permission problem is %s', (uid, problem) => {
   expect(permissionProblem(uid)).toBe(problem);
 });
 
@@ -22,6 +22,6 @@ it.each([
   [denied, 0],
   [broken, 1000],
   ['text', 1000],
-])('leaves the error %s of uid %d as it is', (error, uid) => {
+])('returns the error %s for uid %d unchanged', (error, uid) => {
   expect(withPermissionProblem(error, uid)).toBe(error);
 });

@@ -39,7 +39,7 @@ async function takePort(): Promise<{ server: Server; port: number }> {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** The kubelet as a process, with a runtime that is absent. */
+/** Starts the kubelet as a process without a runtime. */
 async function start(
   settings: Readonly<Record<string, unknown>>,
   rootDir = join(directory, 'root'),
@@ -77,7 +77,7 @@ async function exitCode(): Promise<number | null> {
   return kubelet.exitCode;
 }
 
-/** Asks until somebody listens: the process says nowhere that it does. */
+/** Retries a request until the server listens; the process does not report when it does. */
 async function ask(url: string): Promise<string> {
   for (;;) {
     const answer = await fetch(url).catch(() => undefined);
@@ -86,7 +86,7 @@ async function ask(url: string): Promise<string> {
   }
 }
 
-test('K2: without a runtime it waits, says why in its health, and ends on SIGTERM with 0', async () => {
+test('K2: without a runtime, keeps running, reports the reason in its health, and exits with 0 on SIGTERM', async () => {
   const { server, port } = await takePort();
   server.close();
   const { lines } = await start({ healthzPort: port, readOnlyPort: 0 });
@@ -96,7 +96,7 @@ test('K2: without a runtime it waits, says why in its health, and ends on SIGTER
   expect(await exitCode()).toBe(0);
 });
 
-test.each(['root/', './root//', '../{directory}/root/.'])('its root directory may be %s', async (text) => {
+test.each(['root/', './root//', '../{directory}/root/.'])('accepts the root directory path %s', async (text) => {
   const rootDir = text.replace('{directory}', basename(directory));
   const { lines } = await start({ healthzPort: 0, readOnlyPort: 0 }, rootDir);
   await lineWith(lines, 'Container runtime sanity check failed');
@@ -105,7 +105,7 @@ test.each(['root/', './root//', '../{directory}/root/.'])('its root directory ma
   expect(await exitCode()).toBe(0);
 });
 
-test('a second kubelet on one root directory is refused, until the first was killed', {
+test('refuses to start a second kubelet on the same root directory until the first was killed', {
   timeout: 120_000,
 }, async () => {
   const first = await start({ healthzPort: 0, readOnlyPort: 0 });
@@ -123,7 +123,7 @@ test('a second kubelet on one root directory is refused, until the first was kil
   await lineWith(third.lines, 'Container runtime sanity check failed');
 });
 
-test('a part that cannot start ends the whole process with 1, and the log says which', async () => {
+test('exits with 1 if a part cannot start, and logs which', async () => {
   const { port } = await takePort();
   const { lines } = await start({ healthzPort: 0, readOnlyPort: port, logging: { format: 'json' } });
   const line = await lineWith(lines, 'The kubelet failed');
@@ -132,20 +132,20 @@ test('a part that cannot start ends the whole process with 1, and the log says w
   expect(await exitCode()).toBe(1);
 });
 
-test('its log is klog’s text where nothing is said, and no error of a client that is closed is an error in it', async () => {
+test("logs in klog's format by default, and logs no errors of closed clients at shutdown", async () => {
   const { lines } = await start({ healthzPort: 0, readOnlyPort: 0 });
   const first = await lineWith(lines, 'Kubelet version');
   expect(first).toMatch(/^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+\.ts:\d+\] "Kubelet version" version="v1\.36\.3/);
   await lineWith(lines, 'Container runtime sanity check failed');
   kubelet?.kill('SIGTERM');
-  await lineWith(lines, 'Ending; pods go on running');
+  await lineWith(lines, 'Shutting down; pods keep running');
   const rest: string[] = [];
   for (let next = await lines.next(); !next.done; next = await lines.next()) rest.push(next.value);
   expect(rest.filter((line) => line.startsWith('E'))).toEqual([]);
   expect(await exitCode()).toBe(0);
 });
 
-test('alone it serves the secured port to whom its own configuration lets in, with a certificate of its own', async () => {
+test('without an API server, serves the secured port with a self-signed certificate to clients that the configuration allows', async () => {
   const { server, port } = await takePort();
   server.close();
   const { lines } = await start({
@@ -154,7 +154,7 @@ test('alone it serves the secured port to whom its own configuration lets in, wi
     authorization: { mode: 'AlwaysAllow' },
     enableSystemLogHandler: false,
   });
-  await lineWith(lines, 'The secured server listens');
+  await lineWith(lines, 'Secured server is listening');
   const curl = async (path: string): Promise<string> => {
     const flags = ['-s', '-w', ' %{http_code}', '--cacert', join(directory, 'pki/kubelet.crt')];
     const { stdout } = await promisify(execFile)('curl', [...flags, '-k', `https://127.0.0.1:${port}${path}`]);
@@ -167,7 +167,7 @@ test('alone it serves the secured port to whom its own configuration lets in, wi
   expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
 });
 
-test('go tool pprof, which asks by itself, is shown its CPU time and its heap; its flags and its logs are as they are', {
+test('serves CPU and heap profiles to go tool pprof, its flags, and its logs', {
   timeout: 300_000,
 }, async (context) => {
   const command = promisify(execFile);
@@ -183,7 +183,7 @@ test('go tool pprof, which asks by itself, is shown its CPU time and its heap; i
     ...{ authentication: { anonymous: { enabled: true } }, authorization: { mode: 'AlwaysAllow' } },
     enableSystemLogQuery: true,
   });
-  await lineWith(lines, 'The secured server listens');
+  await lineWith(lines, 'Secured server is listening');
   const base = `127.0.0.1:${port}`;
   const pprof = async (path: string): Promise<string> => {
     const env = { ...process.env, PPROF_TMPDIR: directory };
@@ -209,7 +209,7 @@ test('go tool pprof, which asks by itself, is shown its CPU time and its heap; i
   expect(Number(stdout)).toBeGreaterThan(100);
 });
 
-test('what only an API server could decide is refused where there is none, if somebody has asked for it', async () => {
+test('without an API server, rejects an explicit setting that needs one', async () => {
   const { lines } = await start({ healthzPort: 0, authorization: { mode: 'Webhook' } });
   expect(await lineWith(lines, 'The kubelet failed')).toContain(
     'authorization.mode: no client provided, cannot use webhook authorization',
@@ -217,7 +217,7 @@ test('what only an API server could decide is refused where there is none, if so
   expect(await exitCode()).toBe(1);
 });
 
-test('a configuration that is refused is a line on the standard error stream, and 1', async () => {
+test('prints one line to standard error and exits with 1 for an invalid configuration', async () => {
   const { lines } = await start({ maxPods: 'many' });
   expect(await lineWith(lines, 'maxPods')).toMatch(/^kubelet: .*kubelet\.yaml.*maxPods/);
   expect(await exitCode()).toBe(1);
@@ -229,7 +229,7 @@ test.each([
     ['--nope', '--max-pods=x', 'run'],
     /^kubelet: unknown flag: --nope\nkubelet: unknown command run; .*\nkubelet: invalid argument "x" for "--max-pods" flag: .*\n$/,
   ],
-])('refuses %j with every problem on a line of its own', async (args, expected) => {
+])('rejects %j and prints each problem on its own line', async (args, expected) => {
   const command = promisify(execFile)(process.execPath, ['--conditions=@node-agent/source', main, ...args]);
   await expect(command).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(expected) });
 });
@@ -243,7 +243,7 @@ test.each([
   expect(stdout).toContain(expected);
 });
 
-test('its version is the release of Kubernetes that it follows, and its own as the package has it', async () => {
+test("its version contains the Kubernetes release and the package's own version", async () => {
   const manifest: unknown = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
   const { version } = manifest as { version: string };
   const command = promisify(execFile);
@@ -255,7 +255,7 @@ test('its version is the release of Kubernetes that it follows, and its own as t
   );
 });
 
-test('it is found as `kubelet`, by its name and by its command line, with its arguments', async () => {
+test('is found as `kubelet` by process name and by command line, with its arguments', async () => {
   const { lines } = await start({});
   await lines.next();
   const of = (file: string): Promise<string> => readFile(`/proc/${kubelet?.pid}/${file}`, 'utf8');

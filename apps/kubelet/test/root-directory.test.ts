@@ -31,7 +31,7 @@ async function share({ mountinfo, status, fails }: World): Promise<{ mounted: st
   return { mounted, said: lines.map(({ level, message }) => `${level}: ${message}`) };
 }
 
-it('mounts the root directory on itself where its mount is not shared, by its real name', async () => {
+it('bind-mounts the root directory on itself, by its real path, if its mount is not shared', async () => {
   expect(await share({ mountinfo: PRIVATE, status: MAY_MOUNT })).toEqual({
     mounted: ['/real/kubelet'],
     said: ['info: Bind-mounted with shared mount propagation'],
@@ -39,7 +39,7 @@ it('mounts the root directory on itself where its mount is not shared, by its re
   expect(await share({ mountinfo: SHARED, status: MAY_MOUNT })).toEqual({ mounted: [], said: [] });
 });
 
-it('does not start where it may mount and cannot, and says what the system said', async () => {
+it("fails with the system's error if it has CAP_SYS_ADMIN but the mount fails", async () => {
   const world = { mountinfo: PRIVATE, status: MAY_MOUNT, fails: new Error('mount -o rbind failed: no') };
   await expect(share(world)).rejects.toThrow('error configuring root directory: mount -o rbind failed: no');
   await expect(share({ mountinfo: '', status: MAY_MOUNT })).rejects.toThrow(
@@ -47,9 +47,9 @@ it('does not start where it may mount and cannot, and says what the system said'
   );
 });
 
-it('goes on where it may not mount, and says so once', async () => {
+it('continues with one warning if it lacks CAP_SYS_ADMIN', async () => {
   expect(await share({ mountinfo: PRIVATE, status: MAY_NOT, fails: new Error('must be superuser') })).toEqual({
     mounted: [],
-    said: ['warn: The root directory is on no shared mount, and could not be mounted as one'],
+    said: ['warn: Could not make the root directory a shared mount'],
   });
 });

@@ -12,7 +12,7 @@ import { parseReservations } from '@node-agent/node-status';
 import { formatResourceList, parseResourceList } from '@node-agent/pod-spec';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
-import { endingLogger, isOfClosing } from '../src/ending-logger.ts';
+import { endingLogger, isCausedByClosing } from '../src/ending-logger.ts';
 import { enforcedResources, reservedGroups } from '../src/enforced-resources.ts';
 import { adjustKernel } from '../src/kernel-settings.ts';
 import type { Machine } from '../src/machine.ts';
@@ -34,11 +34,11 @@ describe('the node’s identity', () => {
     [{ nodeIp: '2001:db8::7,198.51.100.7' }, 'host-1', ['2001:db8::7', '198.51.100.7'], 6],
     [{ nodeIp: '::' }, 'host-1', ['2001:db8::1'], 6],
     [{ nodeIp: '0.0.0.0' }, 'host-1', ['192.0.2.1']],
-  ] as const)('%j is %s at %j', (given, nodeName, nodeIps, podIpFamily: 4 | 6 = 4) => {
+  ] as const)('%j results in name %s and IPs %j', (given, nodeName, nodeIps, podIpFamily: 4 | 6 = 4) => {
     expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps, podIpFamily, invalidNodeIps: [] });
   });
 
-  test('a machine with IPv6 addresses alone does not put those of its pods first', () => {
+  test("a machine with only IPv6 addresses does not put IPv6 first in its pods' IPs", () => {
     expect(nodeIdentity(flags({}), { ...machine, ips: ['2001:db8::1'] })).toMatchObject({
       nodeIps: ['2001:db8::1'],
       podIpFamily: 4,
@@ -50,7 +50,7 @@ describe('the node’s identity', () => {
     ['198.51.100.7,', ['198.51.100.7'], ['']],
     ['fe80::1%eth0, 198.51.100.7, ', ['198.51.100.7'], ['fe80::1%eth0', '']],
     ['198.51.100.007', ['198.51.100.7'], []],
-  ])('--node-ip=%s: what is no address is left out, and does not stop the node', (nodeIp, nodeIps, invalidNodeIps) => {
+  ])('--node-ip=%s: entries that are not IP addresses are ignored', (nodeIp, nodeIps, invalidNodeIps) => {
     expect(nodeIdentity(flags({ nodeIp }), machine)).toEqual({
       nodeName: 'host-1',
       nodeIps,
@@ -63,12 +63,12 @@ describe('the node’s identity', () => {
     [{ nodeIp: '192.0.2.1,192.0.2.2' }, 'bad --node-ip "192.0.2.1,192.0.2.2": must contain either a single IP or'],
     [{ nodeIp: '0.0.0.0,::' }, "dual-stack node IP cannot include '0.0.0.0' or '::'"],
     [{ hostnameOverride: '  ' }, '--hostname-override: empty hostname is invalid'],
-  ])('%j is refused', (given, message) => {
+  ])('rejects %j', (given, message) => {
     expect(() => nodeIdentity(flags(given), machine)).toThrow(message);
   });
 });
 
-describe('while the node ends', () => {
+describe('logging during shutdown', () => {
   const aborted = Object.assign(new Error('get /api/v1/nodes/a: aborted'), { code: 'Aborted' });
   const closed = Object.assign(new Error('the client is closed'), { code: 'CANCELLED' });
   const refused = Object.assign(new Error('connection refused'), { code: 'ConnectionFailed' });
@@ -84,11 +84,11 @@ describe('while the node ends', () => {
     [new AggregateError([], 'none'), false],
     [refused, false],
     ['text', false],
-  ])('%s is of a client that is being closed: %s', (error, expected) => {
-    expect(isOfClosing(error)).toBe(expected);
+  ])('%s is caused by closing a client: %s', (error, expected) => {
+    expect(isCausedByClosing(error)).toBe(expected);
   });
 
-  test('such errors are told at debug, and nothing else is', () => {
+  test('logs only errors of closed clients at debug level', () => {
     const { logger, lines } = captureLogger();
     const end = new AbortController();
     const log = endingLogger(logger, end.signal).child({ component: 'pleg' });
@@ -105,7 +105,7 @@ describe('while the node ends', () => {
   });
 });
 
-describe('what pods can have of the node', () => {
+describe("the node's allocatable resources", () => {
   const machine = {
     machineId: '',
     systemUuid: '',
@@ -124,11 +124,11 @@ describe('what pods can have of the node', () => {
       { machine, ephemeralStorageBytes: 2 ** 33 },
     );
 
-  test('is all of it, and as many pods as the configuration says', () => {
+  test('are the full capacity and maxPods without reservations', () => {
     expect(allocatable({})).toEqual({ cpu: '4', memory: '1Gi', pods: '110', 'ephemeral-storage': '8Gi' });
   });
 
-  test('is less what is kept back', () => {
+  test('are the capacity minus the reservations', () => {
     expect(allocatable({}, { cpu: '500m', memory: '256Mi' })).toMatchObject({ cpu: '3500m', memory: '768Mi' });
   });
 
@@ -136,31 +136,31 @@ describe('what pods can have of the node', () => {
     [110, 1, '4'],
     [2, 10, '2'],
     [7, 0, '7'],
-  ])('with maxPods %d and podsPerCore %d is %s pods', (maxPods, podsPerCore, pods) => {
+  ])('with maxPods %d and podsPerCore %d allow %s pods', (maxPods, podsPerCore, pods) => {
     expect(allocatable({ maxPods, podsPerCore })).toMatchObject({ pods });
   });
 
-  test('cannot be less than nothing: what is kept back must be there', () => {
+  test('fails if a reservation exceeds the capacity', () => {
     expect(() => allocatable({}, { memory: '2Gi' })).toThrow('invalid Node Allocatable configuration.');
     const tooMuch = { 'ephemeral-storage': '9Gi' };
     expect(() => allocatable({}, tooMuch)).toThrow(
       'Resource "ephemeral-storage" has a reservation of 9Gi but capacity of 8Gi. Expected capacity >= reservation.',
     );
-    // What is not counted is not kept back either.
+    // Without local storage isolation, ephemeral storage is neither counted nor reserved.
     expect(allocatable({ localStorageCapacityIsolation: false }, tooMuch)).not.toHaveProperty('ephemeral-storage');
   });
 });
 
-describe('what is kept back of the machine must be there', () => {
+describe('reservations that the machine must be able to satisfy', () => {
   test.each([
     ['', '0-3'],
     ['0,2-3', '0-3\n'],
     ['2-3,2', '0-1,2-3'],
-  ])('CPUs %j of %j are', (reserved, online) => {
+  ])('accepts reserved CPUs %j with online CPUs %j', (reserved, online) => {
     expect(() => expectCpus(reserved, online)).not.toThrow();
   });
 
-  test('CPUs and processes, too, or the node does not begin', async () => {
+  test("fails to start if reserved CPUs or processes exceed the machine's", async () => {
     const fs = new MemoryFileSystem({ clock: new FakeClock() });
     for (const [path, text] of [
       ['/proc/meminfo', 'MemTotal: 1048576 kB\n'],
@@ -189,7 +189,7 @@ describe('what is kept back of the machine must be there', () => {
   });
 });
 
-describe('what all pods together are held to', () => {
+describe('the limits of all pods together', () => {
   const capacity = parseResourceList({ cpu: '4', memory: '4Gi' });
   const reservations = { reserved: parseResourceList({ cpu: '1', memory: '1Gi' }) };
   test.each([
@@ -201,7 +201,7 @@ describe('what all pods together are held to', () => {
   });
 });
 
-describe('settings', () => {
+describe("the settings of the kubelet's parts", () => {
   const machine: Machine = {
     hostname: 'n',
     kernelRelease: '6.1.0',
@@ -236,21 +236,21 @@ describe('settings', () => {
       userNamespaces: { unavailable: 'the kernel has none' },
     });
 
-  test('what a container without a limit may take is not less for what eviction keeps back', () => {
+  test('the memory for containers without a limit is not reduced by eviction thresholds', () => {
     expect(make('/var/log/pods').node.resources.memoryQos).toMatchObject({ allocatableMemoryBytes: 3 * 1024 });
   });
 
-  test('a cgroup driver that a flag has taken away is cgroupfs, as upstream', () => {
+  test('a cgroup driver that a flag set to empty is cgroupfs, as upstream', () => {
     const nothing = '' as 'cgroupfs';
     expect(make('/var/log/pods', { cgroupDriver: nothing }).cgroups?.driver).toBe('cgroupfs');
     expect(make('/var/log/pods', { cgroupDriver: 'systemd' }).cgroups?.driver).toBe('systemd');
   });
 
-  test('what the flags say reaches the parts', () => {
+  test('pass on values of flags', () => {
     expect(make('/var/log/pods').node.podIpFamily).toBe(6);
   });
 
-  test('what the configuration says reaches the parts', () => {
+  test('pass on values of the configuration', () => {
     expect(make('/var/log/pods')).toMatchObject({
       rootDirectory: '/r',
       containerLogsDirectory: '/var/log/containers',
@@ -276,11 +276,11 @@ describe('settings', () => {
     });
   });
 
-  test('memory.high is counted in the pages of the machine', () => {
+  test("memory.high is a multiple of the machine's page size", () => {
     expect(make('/l').node.resources).toMatchObject({ memoryQos: { pageSizeBytes: 16_384 } });
   });
 
-  test('what is kept from lower classes is a part of what is not reserved; nothing where it is not asked for', () => {
+  test('QoS reservations are a percentage of the unreserved memory, and absent by default', () => {
     expect(make('/l', { qosReserved: { memory: '40%' } }).cgroups?.qosReserved).toEqual({
       memoryPercent: 40,
       allocatableBytes: 3072n,
@@ -288,7 +288,7 @@ describe('settings', () => {
     expect(make('/l').cgroups?.qosReserved).toBeUndefined();
   });
 
-  test('how long a shutdown waits for pods; without its gates it does not, or its times are not kept', () => {
+  test("the shutdown's grace periods depend on its feature gates", () => {
     const all = [{ priority: 5, shutdownGracePeriodSeconds: 3 }];
     expect(make('/l').shutdown).toEqual({ gracePeriods: [], keepTimes: true });
     expect(make('/l', { shutdownGracePeriodByPodPriority: all }).shutdown?.gracePeriods).toEqual(all);
@@ -309,16 +309,16 @@ describe('settings', () => {
     [10 * 2 ** 20, 10 * 2 ** 20],
     [-1, -1],
     [2 ** 60, Number.MAX_SAFE_INTEGER],
-  ])('containerLogMaxSize has no upper end: of %d bytes', (containerLogMaxSizeBytes, maxSizeBytes) => {
+  ])('containerLogMaxSize has no upper limit: %d bytes', (containerLogMaxSizeBytes, maxSizeBytes) => {
     expect(make('/l', { containerLogMaxSizeBytes }).logs?.maxSizeBytes).toBe(maxSizeBytes);
   });
 
-  test('a second node on one machine does not write into /var/log/containers', () => {
+  test('a second node on one machine does not write to /var/log/containers', () => {
     expect(make('/srv/n2/pods').containerLogsDirectory).toBe('/srv/n2/containers');
   });
 });
 
-test('images behind an endpoint of their own are asked for there, everything else at the runtime', async () => {
+test('sends image requests to the image endpoint and all other requests to the runtime', async () => {
   const answers = (name: string) => ({
     name,
     listImages() {
@@ -336,7 +336,7 @@ test('images behind an endpoint of their own are asked for there, everything els
   expect(withImageService(runtime, runtime)).toBe(runtime);
 });
 
-describe('groups that are held to what is reserved for them', () => {
+describe('cgroups of system and Kubernetes daemons', () => {
   const configuration = {
     ...defaultConfiguration(),
     systemReserved: { cpu: '500m', memory: '1Gi' },
@@ -361,12 +361,12 @@ describe('groups that are held to what is reserved for them', () => {
       [['system-reserved-compressible', '/system.slice', { cpuShares: 512, ...cpus }]],
     ],
     [['pods', 'kube-reserved'], [['kube-reserved', '/kube.slice', undefined]]],
-  ])('enforceNodeAllocatable %j', (enforceNodeAllocatable, expected) => {
+  ])('are limited for enforceNodeAllocatable %j', (enforceNodeAllocatable, expected) => {
     const groups = reservedGroups({ ...configuration, enforceNodeAllocatable }, { cpus, memoryQos: false });
     expect(groups.map(({ level, cgroup, limits }) => [level, cgroup, limits])).toEqual(expected);
   });
 
-  test('MemoryQoS protects what they have; of what is compressible there is no memory', () => {
+  test('MemoryQoS protects their memory, which the compressible levels do not limit', () => {
     const limitsOf = (level: string) =>
       reservedGroups({ ...configuration, enforceNodeAllocatable: [level] }, { cpus, memoryQos: true })[0]?.limits;
     expect(limitsOf('system-reserved')?.unified).toEqual({ 'memory.min': String(2 ** 30) });
@@ -374,7 +374,7 @@ describe('groups that are held to what is reserved for them', () => {
   });
 });
 
-test('W4: /configz shows the driver that the runtime has, whatever was configured, and no secret', () => {
+test('W4: /configz serves the cgroup driver of the runtime instead of the configured one, and no secrets', () => {
   const configuration = defaultConfiguration({ staticPodURLHeader: { Authorization: ['Bearer x'] } });
   expect(shownConfiguration(configuration, undefined)).toMatchObject({ cgroupDriver: 'cgroupfs' });
   const shown = shownConfiguration(configuration, 'systemd');
@@ -401,13 +401,13 @@ describe("the kernel's settings", () => {
   const read = async (fs: MemoryFileSystem, name: string) =>
     new TextDecoder().decode(await fs.readFile(`/proc/sys/${name}`)).trim();
 
-  test('are made what is expected', async () => {
+  test('are set to the required values', async () => {
     const fs = await settings({ 'vm/overcommit_memory': '0' });
     await adjustKernel(fs, false, captureLogger().logger);
     expect(await read(fs, 'vm/overcommit_memory')).toBe('1');
   });
 
-  test('are named and left where they are protected', async () => {
+  test('are reported and not changed with protectKernelDefaults', async () => {
     const fs = await settings({ 'vm/overcommit_memory': '0', 'kernel/panic': '0' });
     await expect(adjustKernel(fs, true, captureLogger().logger)).rejects.toThrow(
       '[invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0, invalid kernel flag: kernel/panic, expected value: 10, actual value: 0]',
@@ -416,7 +416,7 @@ describe("the kernel's settings", () => {
     await adjustKernel(await settings({}), true, captureLogger().logger);
   });
 
-  test('that cannot be changed are named in one log line, and the others are changed', async () => {
+  test('that cannot be changed are logged in one line, and the others are changed', async () => {
     const fs = await settings({ 'vm/overcommit_memory': '0', 'kernel/panic': '0', 'kernel/keys/root_maxkeys': '1' });
     const writeFile: MemoryFileSystem['writeFile'] = async (path, data) => {
       if (/overcommit_memory|maxkeys/.test(path)) throw systemError('EROFS', 'open', path);
@@ -435,7 +435,7 @@ test.each([
   [{}, 10_000],
   [{ nodeStatusUpdateFrequencyMs: 60_000 }, 40_000],
   [{ nodeStatusUpdateFrequencyMs: 60_000, nodeLeaseDurationSeconds: 5 }, 5_000],
-])('N6: a heartbeat is waited for no longer than the node’s lease lasts: %j', (settings, timeoutMs) => {
+])('N6: the heartbeat timeout is at most the lease duration: %j', (settings, timeoutMs) => {
   expect(heartbeatTimeoutMs(defaultConfiguration(settings))).toBe(timeoutMs);
 });
 
@@ -446,6 +446,6 @@ test.each([
     { qps: 7, burst: 9 },
   ],
   [{ kubeAPIQPS: 0 }, { qps: 5, burst: 100 }],
-])('the API server is never asked without a limit: %j', (settings, rate) => {
+])('requests to the API server are always rate-limited: %j', (settings, rate) => {
   expect(requestRate(defaultConfiguration(settings))).toEqual(rate);
 });

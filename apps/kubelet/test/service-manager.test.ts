@@ -3,14 +3,14 @@ import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { ServiceManager, watchdogMs } from '../src/service-manager.ts';
 
-describe('how long systemd waits for a sign of life', () => {
+describe("systemd's watchdog timeout", () => {
   test.each([
     [{}, undefined],
     [{ WATCHDOG_USEC: '' }, undefined],
     [{ WATCHDOG_USEC: '30000000' }, 30_000],
     [{ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 30_000],
     [{ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '8' }, undefined],
-  ])('by %j', (environment, ms) => {
+  ])('is derived from %j', (environment, ms) => {
     expect(watchdogMs(environment, 7)).toBe(ms);
   });
 
@@ -19,7 +19,7 @@ describe('how long systemd waits for a sign of life', () => {
     ['-1', 'must be a positive number'],
     ['30s', 'must be a positive number, not "30s"'],
     ['1000000', 'configure watchdog timeout too small: 1000 ms'],
-  ])('%s is refused', (WATCHDOG_USEC, message) => {
+  ])('rejects WATCHDOG_USEC %s', (WATCHDOG_USEC, message) => {
     expect(() => watchdogMs({ WATCHDOG_USEC }, 7)).toThrow(message);
   });
 });
@@ -51,8 +51,8 @@ function setUp(environment: Readonly<Record<string, string>>) {
 
 const watched = { NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '30000000' };
 
-describe('systemd', () => {
-  test('is told that the kubelet is up if it asked for that', async () => {
+describe('notifications to systemd', () => {
+  test('reports readiness if systemd expects it', async () => {
     const { manager, sent } = setUp(watched);
     const { signal } = new AbortController();
     await manager.prepare(signal);
@@ -64,7 +64,7 @@ describe('systemd', () => {
     expect([alone.sent, alone.manager.isWatched]).toEqual([[], false]);
   });
 
-  test('is told again that the kubelet is up until that was sent, with one line for the failures', async () => {
+  test('retries the ready message until it was sent, and logs the failures in one line', async () => {
     const { manager, sent, logged, state, clock } = setUp(watched);
     state.answer = () => Promise.reject(new Error('spawn /bin/sh EAGAIN'));
     const ready = manager.ready(new AbortController().signal);
@@ -74,12 +74,12 @@ describe('systemd', () => {
     await ready;
     expect(sent.map((line) => Number.parseInt(line, 10))).toEqual([0, 1000, 3000, 7000, 15_000, 25_000]);
     expect(logged).toEqual([
-      'Failed to tell the service manager that the kubelet is up, trying again: spawn /bin/sh EAGAIN',
-      'Told the service manager that the kubelet is up',
+      'Failed to notify the service manager that the kubelet is ready, retrying: spawn /bin/sh EAGAIN',
+      'Notified the service manager that the kubelet is ready',
     ]);
   });
 
-  test('is given a sign of life each half of the time, but while the kubelet is not well', async () => {
+  test('notifies the watchdog at half its timeout, except while the kubelet is unhealthy', async () => {
     const { manager, clock, sent, logged } = setUp(watched);
     const controller = new AbortController();
     let problem: string | undefined;
@@ -98,7 +98,7 @@ describe('systemd', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('is given a sign of life a second later if the first try fails; two failures are logged, and end nothing', async () => {
+  test('retries a failed watchdog message after a second; after two failures, logs an error and continues', async () => {
     const { manager, clock, sent, logged, state } = setUp(watched);
     state.answer = () => Promise.reject(new Error('systemd-notify WATCHDOG=1: no answer'));
     const controller = new AbortController();

@@ -6,7 +6,7 @@ import { NodePages } from '../src/stats-pages.ts';
 
 type PodMetrics = Awaited<ReturnType<StatsProvider['podMetrics']>>;
 
-/** Pages of a node whose runtime answers as `answer` says. */
+/** Creates the pages of a node whose runtime is represented by `answer`. */
 function pagesOf(answer: (signal: AbortSignal) => Promise<PodMetrics>) {
   const clock = new FakeClock();
   const metrics = new MetricsRegistry();
@@ -34,12 +34,12 @@ const told: PodMetrics = [
   },
 ];
 
-test('W6: /metrics does not wait for a runtime that hangs, and asks it once', async () => {
+test('W6: /metrics does not wait for a hung runtime, and queries it once', async () => {
   const node = pagesOf(hung);
   const first = node.scrape();
   await node.clock.advance(2000);
   expect(await first).toContain('up 1');
-  // The next ones wait no more.
+  // Later scrapes do not wait.
   expect(await node.scrape()).toContain('up 1');
   expect(await node.scrape()).toContain('up 1');
   expect(node.asked()).toBe(1);
@@ -50,7 +50,7 @@ test('W6: /metrics does not wait for a runtime that hangs, and asks it once', as
   expect(node.asked()).toBe(2);
 });
 
-test('W6: /metrics shows what was told of pods last, for a minute', async () => {
+test('W6: /metrics serves the previous pod stats for up to a minute', async () => {
   let isHung = false;
   const node = pagesOf(() => (isHung ? hung() : Promise.resolve(told)));
   expect(await node.scrape()).toContain('kubelet_container_log_filesystem_used_bytes 7');

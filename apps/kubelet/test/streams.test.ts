@@ -22,7 +22,7 @@ let runtime: FakeRuntime;
 let base: string;
 const ends: (() => Promise<unknown>)[] = [];
 
-/** The whole program as a process, over a runtime in this one's memory, with one pod of a manifest. */
+/** Starts the whole program as a process, with an in-memory runtime in the test process and one pod from a manifest. */
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'kubelet-'));
   ends.push(() => removeDirectory(directory));
@@ -40,7 +40,7 @@ beforeAll(async () => {
       authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
       authorization: { mode: 'AlwaysAllow' },
     },
-    // No limit, and not one of no time: whatever follows would be broken off.
+    // 0 means no timeout: if it meant a timeout of 0 s, all streams would be closed.
     flags: [`--cert-dir=${join(directory, 'pki')}`, '--streaming-connection-idle-timeout=0s'],
   });
   await node.start();
@@ -65,7 +65,7 @@ afterAll(async () => {
 const WAYS = {
   SPDY: { open: commandOverSpdy, protocols: ['v4.channel.k8s.io'] },
   WebSocket: { open: commandOverWebSocket, protocols: ['v4.channel.k8s.io'] },
-  // Which a runtime does not speak.
+  // The runtime does not support this protocol.
   'WebSocket, v5': { open: commandOverWebSocket, protocols: ['v5.channel.k8s.io'] },
 };
 
@@ -76,15 +76,15 @@ function exec(command: readonly string[], way: keyof typeof WAYS = 'SPDY') {
   return open(`${base}/exec/default/${POD}/main?${query}`, { stdout: true, stderr: true }, { ...OPTIONS, protocols });
 }
 
-describe('through the whole kubelet', () => {
-  test.each(['SPDY', 'WebSocket', 'WebSocket, v5'] as const)('a command is run over %s', async (way) => {
+describe('streams through the whole kubelet', () => {
+  test.each(['SPDY', 'WebSocket', 'WebSocket, v5'] as const)('runs a command over %s', async (way) => {
     const { stdout, stderr, outcome } = await exec(['sh', '-c', 'echo out; echo err >&2; exit 7'], way);
     if (stdout === undefined || stderr === undefined) throw new Error('no streams');
     expect(await Promise.all([text(stdout), text(stderr)])).toEqual(['out\n', 'err\n']);
     expect(exitCodeOf(await outcome)).toBe(7);
   });
 
-  test('a terminal has the size of the client’s', async () => {
+  test('a terminal has the size that the client sets', async () => {
     const wanted = { stdin: true, stdout: true, tty: true };
     const url = `${base}/exec/default/${POD}/main?command=sh&input=1&output=1&tty=1`;
     const { stdin, stdout, resize, outcome } = await commandOverSpdy(url, wanted, OPTIONS);
@@ -101,7 +101,7 @@ describe('through the whole kubelet', () => {
     expect(exitCodeOf(await outcome)).toBe(3);
   });
 
-  test('a port answers', async () => {
+  test('forwards a port', async () => {
     const ports = await portsOverSpdy(`${base}/portForward/default/${POD}`, {
       ...OPTIONS,
       protocols: ['portforward.k8s.io'],
@@ -112,7 +112,7 @@ describe('through the whole kubelet', () => {
     ports.destroy();
   });
 
-  test('a container is joined, and its log has what it said', async () => {
+  test('attaches to a container and serves its log', async () => {
     const wanted = { stdin: true, stdout: true };
     const url = `${base}/attach/default/${POD}/main?input=1&output=1`;
     const { stdin, stdout, destroy } = await commandOverSpdy(url, wanted, OPTIONS);

@@ -22,21 +22,23 @@ async function settingsOf(files: Readonly<Record<string, string>>, outputs: Outp
   return await userNamespaceSettings(configuration, { fs, run }, signal);
 }
 
-test('a kernel without user namespaces, or set to have none, is told by name', async () => {
+test('reports why the kernel does not provide user namespaces', async () => {
   const path = '/proc/sys/user/max_user_namespaces';
-  expect(await settingsOf({}, {})).toEqual({ unavailable: `the kernel has none: there is no ${path}` });
+  expect(await settingsOf({}, {})).toEqual({
+    unavailable: `the kernel does not support user namespaces: ${path} does not exist`,
+  });
   expect(await settingsOf({ [path]: '0\n' }, {})).toEqual({
-    unavailable: `the kernel is set to have none: ${path} is 0`,
+    unavailable: `user namespaces are disabled: ${path} is 0`,
   });
 });
 
-test('without a user kubelet pods have all IDs but the host’s own', async () => {
+test("without a user named kubelet, pods use all IDs except the host's first 65,536", async () => {
   const all = { range: { firstId: K64, length: 2 ** 32 - K64 }, idsPerPod: K64, maxPods: 110 };
   expect(await settingsOf(KERNEL, { 'getent passwd kubelet': said('', 2) })).toEqual(all);
   expect(await settingsOf({ ...KERNEL, '/etc/passwd': 'root:x:0:0\nkubelets:x:9:9\n' }, {})).toEqual(all);
 });
 
-test('a user kubelet has what getsubids says, in parts of the size that is configured', async () => {
+test('with a user named kubelet, uses the range that getsubids prints, in blocks of the configured size', async () => {
   const outputs = { 'getsubids kubelet': said(LINE), 'getsubids -g kubelet': said(LINE) };
   const range = { firstId: 131_072, length: 13_107_200 };
   const known = { ...outputs, 'getent passwd kubelet': said('kubelet:x:9:9::/:\n') };
@@ -45,7 +47,7 @@ test('a user kubelet has what getsubids says, in parts of the size that is confi
   expect(await settingsOf(files, outputs)).toEqual({ range, idsPerPod: K64, maxPods: 110 });
 });
 
-test('a directory of users that is away keeps the kubelet from starting', async () => {
+test('fails to start if the user directory cannot be queried', async () => {
   await expect(settingsOf(KERNEL, { 'getent passwd kubelet': said('', 3) })).rejects.toThrow(
     'getent passwd kubelet: exit code 3: it is away',
   );

@@ -18,7 +18,10 @@ export const pod = {
     works(
       'enableServiceLinks',
       [t.services, "shows the services of the pod's own namespace where it wants links, with all of their ports"],
-      [t.workloads, 'the environment of a pod has its sources in their order, and the services'],
+      [
+        t.workloads,
+        "a pod's environment has the variables of its sources in the specified order, and those of services",
+      ],
     ),
     works(
       'ephemeralContainers',
@@ -26,7 +29,7 @@ export const pod = {
       [t.ephemeral, 'one that is added to a pod that runs starts in it, and never again'],
       [
         t.debugging,
-        'one that is added to a pod that runs sees its target, ends once, and is not started again by the next kubelet',
+        'an ephemeral container sees the processes of its target, runs once, and is not restarted by the next kubelet',
       ],
     ),
     works('hostAliases', [
@@ -36,7 +39,7 @@ export const pod = {
     works(
       'hostIPC hostNetwork hostPID shareProcessNamespace',
       [t.sandbox, 'shares namespaces as %j asks'],
-      [t.security, 'namespaces: the pod’s own, shared among its containers, or the host’s'],
+      [t.security, "namespaces are the pod's own, shared among its containers, or the host's"],
     ),
     works(
       'hostUsers',
@@ -44,7 +47,7 @@ export const pod = {
       [t.userns, 'waits, and says so, where the runtime or the kernel has none'],
       [
         t.security,
-        'a pod with hostUsers false has IDs of its own, in its volumes too; or says that the runtime has none',
+        'a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them',
       ],
     ),
     works('hostname subdomain', [t.hostname, 'both']),

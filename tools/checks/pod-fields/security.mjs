@@ -2,7 +2,7 @@
 import { files as t } from './tests.mjs';
 import { others, refused, works } from './verdicts.mjs';
 
-const users = [t.security, 'users and groups are the container’s before the pod’s before the image’s'];
+const users = [t.security, 'users and groups come from the container, else from the pod, else from the image'];
 const whose = [t.container, 'takes the container before the pod, and the pod before the image'];
 const nonRoot = [t.container, 'runAsNonRoot: image %j, pod %s, container %s'];
 const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'];
@@ -23,7 +23,7 @@ export const security = {
     works('seLinuxOptions', whose),
     works('runAsNonRoot', nonRoot, [
       t.security,
-      'runAsNonRoot holds a container back whose image runs as root, and lets a user through',
+      'runAsNonRoot rejects a container whose image runs as root, and accepts another user',
     ]),
     refused(
       'seLinuxChangePolicy',
@@ -33,7 +33,7 @@ export const security = {
     ),
     works('seccompProfile', seccomp, [
       t.security,
-      'seccomp: unconfined by default, the runtime’s, and a profile of the node',
+      "seccomp is unconfined by default, or uses the runtime's profile or a profile of the node",
     ]),
     works('supplementalGroups', whose, users, [
       t.sandbox,
@@ -42,7 +42,7 @@ export const security = {
     works('supplementalGroupsPolicy', [t.predicates, 'strict supplemental groups where the runtime has them']),
     works(
       'sysctls',
-      [t.security, 'sysctls of the pod’s own namespaces are set'],
+      [t.security, "sets sysctls in the pod's namespaces"],
       [t.sysctls, 'an unsafe one'],
       [t.sandbox, "carries the pod's security context, with the runtime's seccomp profile whatever the pod says"],
     ),
@@ -51,24 +51,24 @@ export const security = {
   SecurityContext: [
     works('allowPrivilegeEscalation readOnlyRootFilesystem', whose, [
       t.security,
-      'allowPrivilegeEscalation false sets no_new_privs, and readOnlyRootFilesystem the root read-only',
+      'allowPrivilegeEscalation: false sets no_new_privs, and readOnlyRootFilesystem makes the root read-only',
     ]),
     works('capabilities privileged', whose, [
       t.security,
-      'capabilities are added and dropped, and a privileged container has all',
+      'adds and drops capabilities, and gives a privileged container all',
     ]),
     works('runAsUser runAsGroup', whose, users),
     works('seLinuxOptions', whose),
     works('appArmorProfile', appArmor),
     works(
       'procMount',
-      [t.security, 'parts of /proc are masked or read-only, and are not where the pod may unmask them'],
+      [t.security, 'masks parts of /proc or makes them read-only, except with procMount Unmasked'],
       [t.container, 'masks parts of /proc unless the container asks for all of it'],
     ),
     works('runAsNonRoot', nonRoot, [t.container, "lets a container out of its pod's runAsNonRoot"]),
     works('seccompProfile', seccomp, [
       t.security,
-      'seccomp: unconfined by default, the runtime’s, and a profile of the node',
+      "seccomp is unconfined by default, or uses the runtime's profile or a profile of the node",
     ]),
     others('windowsOptions', windows),
   ],

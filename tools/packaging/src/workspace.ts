@@ -1,34 +1,34 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** What a checkout's manifests are made of, as far as packaging looks at them. */
+/** Fields of a package.json that packaging uses. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly private?: boolean;
   readonly bin?: Readonly<Record<string, string>>;
-  /** A program that nobody imports exports its package.json alone. */
+  /** Exports. A program that is not imported exports only its package.json. */
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** A package of the checkout that is published. */
+/** Published package of the checkout. */
 export interface WorkspacePackage {
-  /** Relative to the root, as in `packages/pleg`. */
+  /** Directory relative to the root, for example `packages/pleg`. */
   readonly directory: string;
-  /** The last part of its name, as in `pleg`: what commands take. */
+  /** Last part of the package's name, for example `pleg`. Commands take this name. */
   readonly shortName: string;
   readonly manifest: Manifest;
 }
 
-/** The checkout that this program is part of. */
+/** Root of the checkout that contains this program. */
 export const root: string = path.resolve(import.meta.dirname, '../../..');
 
 /**
- * The published packages of the checkout at `from`, each after all that it depends on: the order to publish in.
- * @throws Error where packages depend on each other in a ring
+ * Returns the published packages of the checkout at `from`, each after its dependencies: the order in which to publish.
+ * @throws Error if packages depend on each other in a cycle
  */
 export function publishedPackages(from: string = root): readonly WorkspacePackage[] {
   const found = ['apps', 'packages']
@@ -40,14 +40,14 @@ export function publishedPackages(from: string = root): readonly WorkspacePackag
   return inDependencyOrder(found);
 }
 
-/** `packages`, each after those of them that it depends on, otherwise by name. */
+/** Sorts packages so that each comes after its dependencies, and otherwise by name. */
 export function inDependencyOrder(packages: readonly WorkspacePackage[]): readonly WorkspacePackage[] {
   const byName = new Map(packages.map((entry) => [entry.manifest.name, entry]));
   const ordered = new Set<WorkspacePackage>();
   const visit = (name: string, path: readonly string[]): void => {
     const entry = byName.get(name);
     if (entry === undefined || ordered.has(entry)) return;
-    if (path.includes(name)) throw new Error(`packages depend on each other: ${[...path, name].join(' -> ')}`);
+    if (path.includes(name)) throw new Error(`dependency cycle: ${[...path, name].join(' -> ')}`);
     for (const dependency of dependenciesOf(entry.manifest)) visit(dependency, [...path, name]);
     ordered.add(entry);
   };
@@ -55,7 +55,7 @@ export function inDependencyOrder(packages: readonly WorkspacePackage[]): readon
   return [...ordered];
 }
 
-/** The packages with these short names and all of the checkout that they bring with them, in dependency order. */
+/** Returns the packages with these short names and their dependencies in the checkout, in dependency order. */
 export function withDependencies(
   packages: readonly WorkspacePackage[],
   shortNames: readonly string[],
@@ -69,7 +69,9 @@ export function withDependencies(
   for (const shortName of shortNames) {
     const entry = packages.find((candidate) => candidate.shortName === shortName);
     if (entry === undefined) {
-      throw new Error(`no package ${shortName}; there are: ${packages.map((each) => each.shortName).join(', ')}`);
+      throw new Error(
+        `unknown package ${shortName}; known packages: ${packages.map((each) => each.shortName).join(', ')}`,
+      );
     }
     visit(entry);
   }
@@ -80,12 +82,12 @@ function dependenciesOf({ dependencies, peerDependencies, optionalDependencies }
   return Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }).sort();
 }
 
-/** The package.json of a folder. */
+/** Reads the package.json of a directory. */
 function readManifest(directory: string): Manifest {
   return JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8'));
 }
 
-/** What others can import of a package: the subpaths with conditions, each with its declarations. */
+/** Returns the importable entries of a package: the subpaths with conditions, each with its declaration file. */
 export function entriesOf({ exports = {} }: Manifest): readonly { readonly subpath: string; readonly types: string }[] {
   return Object.entries(exports).flatMap(([subpath, target]) =>
     typeof target === 'string' ? [] : [{ subpath, types: target.types ?? '' }],

@@ -44,6 +44,6 @@ describe('withDependencies', () => {
   });
 
   it('names what there is, where something else is asked for', () => {
-    expect(() => withDependencies(packages, ['b'])).toThrow('no package b; there are: z, m, other, a');
+    expect(() => withDependencies(packages, ['b'])).toThrow('unknown package b; known packages: z, m, other, a');
   });
 });

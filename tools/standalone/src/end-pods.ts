@@ -1,24 +1,24 @@
 import type { CriClient, PodSandbox } from '@node-agent/cri-client';
 
 const GRACE_PERIOD = 'io.kubernetes.pod.terminationGracePeriod';
-/** A pod's own default (`terminationGracePeriodSeconds`). */
+/** Default grace period of a pod (`terminationGracePeriodSeconds`). */
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** A pod that is being ended. */
+/** Pod that is being stopped. */
 export interface EndingPod {
   readonly name: string;
-  /** The longest of its containers. */
+  /** Longest grace period of the pod's containers. */
   readonly graceSeconds: number;
 }
 
-/** Takes in which pods are still being ended: all at first, then fewer. */
+/** Called with the pods that are still being stopped: first with all, then after each pod that was removed. */
 export type EndProgress = (left: readonly EndingPod[]) => void;
 
 /**
- * Ends and removes the pods that a kubelet, which has ended itself, left in a runtime: each container gets its stop
- * signal and its pod's grace period.
- * @param hurry aborted where the rest is to be killed
- * @returns how many pods there were
+ * Stops and removes the pods that a stopped kubelet left in a runtime. Each container gets its stop signal and its
+ * pod's grace period.
+ * @param hurry aborted when the remaining containers must be killed immediately
+ * @returns the number of pods
  */
 export async function endPods(
   client: CriClient,
@@ -45,7 +45,7 @@ export async function endPods(
       await Promise.all(
         own.map(async (container) => {
           const timeout = graceSeconds(container.annotations);
-          // Whatever goes wrong here: the sandbox's end kills what is left.
+          // An error is ignored: stopping the sandbox kills the containers that are left.
           await client.stopContainer({ containerId: container.id, timeout }, hurry).catch(() => {});
         }),
       );
@@ -58,12 +58,12 @@ export async function endPods(
   return sandboxes.length;
 }
 
-/** With its namespace, but for the usual one. */
+/** Returns the pod's name, prefixed with its namespace unless that is `default`. */
 function podName(namespace: string, name: string): string {
   return namespace === 'default' ? name : `${namespace}/${name}`;
 }
 
-/** The grace period that a container's annotations carry, as its kubelet wrote it. */
+/** Returns the grace period from a container's annotations, where the kubelet wrote it. Default: 30 seconds. */
 export function graceSeconds(annotations: Readonly<Record<string, string>>): number {
   const text = annotations[GRACE_PERIOD];
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : DEFAULT_GRACE_SECONDS;

@@ -1,41 +1,40 @@
 import { parseArgs } from 'node:util';
 
-/** Which container runtime the node is to run over. */
+/** Container runtime that the node uses. */
 type RuntimeChoice =
-  /** One of its own where that is possible, else the fake one. */
+  /** `auto`: a private containerd if possible, else the fake runtime. */
   { readonly kind: 'auto' } | { readonly kind: 'fake' } | { readonly kind: 'given'; readonly endpoint: string };
 
-/** What the command line of `npm start` says. */
+/** Parsed command line of `npm start`. */
 export interface Flags {
   readonly runtime: RuntimeChoice;
-  /** A directory of the user's own manifests. */
+  /** Directory with the user's own manifests. */
   readonly manifests?: string;
   readonly runDir?: string;
   readonly onceReady: boolean;
   readonly help: boolean;
 }
 
-/** The command line is not understood. */
+/** Invalid command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 export const USAGE = `Usage: npm start -- [options]
 
-Runs a node on this machine: a container runtime, the kubelet, and pods from manifests, with a live table of them
-(on a pipe: a line for each change). Ctrl-C ends all of it; a second Ctrl-C does not wait for containers to end.
+Runs a node on this machine: a container runtime, the kubelet, and pods from manifests, with a live table of the pods
+(on a pipe: a line for each change). Ctrl-C stops everything; a second Ctrl-C kills containers without waiting.
 
-  --manifests DIR   run the pods of this directory; its files are only read. Without it, sample pods are written
-  --runtime RUNTIME unix:///path/of/socket: use that container runtime, and touch no pods but those of this node
-                    fake: pods run in memory, and no container really does
-                    Without it: a private containerd where this is root (missing packages are installed where apt-get
-                    is), else fake
-  --run-dir DIR     where sockets, logs, manifests and data are; /var/lib/node-agent as root
-  --once-ready      end as soon as every pod runs, with exit code 0
-  --help            print this
-`;
+  --manifests DIR   run the pods of this directory; its files are only read. Default: sample pods are written
+  --runtime RUNTIME unix:///path/of/socket: use that container runtime; only pods of this node are touched
+                    fake: pods run in memory, without real containers
+                    Default: as root a private containerd (missing packages are installed if apt-get is available),
+                    else fake
+  --run-dir DIR     directory of sockets, logs, manifests and data. Default as root: /var/lib/node-agent
+  --once-ready      exit with code 0 as soon as every pod is running
+  --help            print this help`;
 
-/** Reads the command line. @throws UsageError that says what is wrong with it */
+/** Parses the command line. @throws UsageError describing what is wrong */
 export function parseFlags(args: readonly string[]): Flags {
   const values = parse(args);
   return {

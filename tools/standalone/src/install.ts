@@ -5,28 +5,28 @@ import { inPath, type Missing, missingPrograms } from './programs.ts';
 import type { Say } from './runtimes/node-runtime.ts';
 
 /**
- * Sees to it that a private runtime can be run: installs the distribution's packages of what is missing, where it is a
- * Debian-like one, after saying so.
- * @returns why it cannot be run; `undefined` where it can
+ * Makes sure that a private container runtime can be started. On a Debian-like distribution, installs the packages of
+ * missing programs, after printing a message.
+ * @returns the reason why a private runtime cannot be started, or `undefined` if it can
  */
 export async function ensurePrograms(logFile: string, say: Say): Promise<string | undefined> {
-  if (process.platform !== 'linux') return 'containers run on Linux alone';
-  if (process.getuid?.() !== 0) return 'this is not root';
+  if (process.platform !== 'linux') return 'containers need Linux';
+  if (process.getuid?.() !== 0) return 'not running as root';
   const missing = await missingPrograms();
   if (missing.length === 0) return undefined;
-  if (!(await inPath('apt-get'))) return `${listOf(missing)} not installed, and there is no apt-get to install with`;
+  if (!(await inPath('apt-get'))) return `${listOf(missing)} not installed, and apt-get is not available`;
   const packages = missing.map(({ aptPackage }) => aptPackage);
   say(`not installed: ${listOf(missing)}. Installing the packages ${packages.join(', ')} with apt-get`);
   const install = ['install', '--yes', '--no-install-recommends', ...packages];
-  // The lists of packages may be absent or old; they are fetched only where it takes that.
+  // The package lists may be missing or outdated. They are updated only if the installation fails.
   if (!(await aptGet(install, logFile))) {
     await aptGet(['update'], logFile);
     if (!(await aptGet(install, logFile))) {
-      return `${listOf(missing)} not installed, and apt-get fails: ${await lastLine(logFile)} (all of it in ${logFile})`;
+      return `${listOf(missing)} not installed: apt-get failed: ${await lastLine(logFile)} (full output in ${logFile})`;
     }
   }
   const still = await missingPrograms();
-  return still.length === 0 ? undefined : `${listOf(still)} not installed, and the packages did not bring that`;
+  return still.length === 0 ? undefined : `${listOf(still)} not found after installing the packages`;
 }
 
 function listOf(missing: readonly Missing[]): string {

@@ -12,16 +12,16 @@ import {
 const TIMEOUT_MS = 2_000;
 const PIECE_BYTES = 64 * 1024;
 
-/** What is new in the kubelet's log. */
+/** New entries of the kubelet's log since the last read. */
 export interface News {
   readonly events: readonly PodEvent[];
-  /** What is wrong with manifests, or is not wrong any longer. */
+  /** Problems of manifests that appeared or disappeared. */
   readonly manifests: readonly ManifestNews[];
-  /** Why no pods are synced, said last. */
+  /** Latest reason why the kubelet syncs no pods. */
   readonly node: string | undefined;
 }
 
-/** Reads what the kubelet shows of itself: its read-only port, and the events in its log. */
+/** Reads the kubelet's state from its read-only port and its log. */
 export class KubeletClient {
   readonly #readOnlyPort: number;
   readonly #logFile: string;
@@ -34,22 +34,22 @@ export class KubeletClient {
     this.#logFile = logFile;
   }
 
-  /** The pods, with their newest status; `undefined` while the kubelet does not answer. */
+  /** Returns the pods with their latest status, or `undefined` if the kubelet does not answer. */
   async pods(): Promise<readonly Pod[] | undefined> {
     const answer = await this.#get('/pods');
     return answer?.ok ? ((await answer.json()) as { items: Pod[] }).items : undefined;
   }
 
-  /** Which checks of the node fail; `undefined` where none does. */
+  /** Returns the failing health checks of the node, or `undefined` if all pass. */
   async problem(): Promise<string | undefined> {
     const answer = await this.#get('/healthz?verbose');
     if (answer === undefined) return 'the kubelet does not answer';
     if (answer.ok) return undefined;
     const failed = (await answer.text()).matchAll(/^\[-\](\S+)/gm);
-    return `not well: ${Array.from(failed, (match) => match[1]).join(', ')}`;
+    return `unhealthy: ${Array.from(failed, (match) => match[1]).join(', ')}`;
   }
 
-  /** What the log says of pods and manifests since the last call. */
+  /** Returns the log entries about pods and manifests since the last call. */
   async news(): Promise<News> {
     const lines: string[] = [];
     await using file = await open(this.#logFile);
@@ -71,7 +71,7 @@ export class KubeletClient {
     try {
       return await fetch(`http://127.0.0.1:${this.#readOnlyPort}${path}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch {
-      return undefined; // It is starting, or being started again; who watches it says so.
+      return undefined; // The kubelet is starting or restarting; `KubeletProcess` reports that.
     }
   }
 }

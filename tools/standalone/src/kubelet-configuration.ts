@@ -1,4 +1,4 @@
-/** What the configuration file of a run's kubelet says. */
+/** Values of the kubelet's configuration file that differ between runs. */
 export interface KubeletSettings {
   readonly endpoint: string;
   readonly manifests: string;
@@ -8,7 +8,10 @@ export interface KubeletSettings {
   readonly healthzPort: number;
 }
 
-/** The kubelet's configuration file: a node without a cluster, beside whatever else runs on the machine. */
+/**
+ * Returns the kubelet's configuration file for a node without a cluster, which may share the machine with other
+ * programs.
+ */
 export function kubeletConfiguration(settings: KubeletSettings): string {
   const text = (value: string): string => JSON.stringify(value);
   return `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -30,7 +33,10 @@ enforceNodeAllocatable: []
 `;
 }
 
-/** The resolver configuration that pods get: systemd-resolved's stub listens on the node's loopback, which pods do not share. */
+/**
+ * Returns the resolver configuration for pods. Pods cannot reach the stub resolver of systemd-resolved, which listens
+ * on the node's loopback interface; if it is the only resolver, the file with the upstream servers is used.
+ */
 export function resolvConfOf(files: { readonly etcResolvConf: string; readonly hasSystemdResolved: boolean }): string {
   const servers = [...files.etcResolvConf.matchAll(/^\s*nameserver\s+(\S+)/gm)].map((match) => match[1] ?? '');
   const onlyStub = servers.length > 0 && servers.every((server) => server.startsWith('127.'));

@@ -3,16 +3,19 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Say } from './runtimes/node-runtime.ts';
 
-/** The kubelet's own log says why it ended; where it does so at once, again and again, another start will not help. */
+/**
+ * Delay before a restart, and limit of restarts: after three runs in a row that each lasted less than five seconds,
+ * another restart will not help. The reason is in the kubelet's log.
+ */
 const RESTART_DELAY_MS = 500;
 const QUICK_END_MS = 5_000;
 const QUICK_ENDS = 3;
 const STOP_TIMEOUT_MS = 15_000;
 
-/** How the kubelet is run. */
+/** Command that starts the kubelet. */
 export interface KubeletCommand {
   readonly file: string;
-  /** What comes before the kubelet's own flags. */
+  /** Arguments before the kubelet's own flags. */
   readonly args: readonly string[];
 }
 
@@ -24,8 +27,8 @@ export interface KubeletProcessOptions {
 }
 
 /**
- * The kubelet as a child process, in a process group of its own: a Ctrl-C is not for it. Whenever it ends, by a bug or
- * a `kill -9`, it is started again, as a service manager would.
+ * Runs the kubelet as a child process in its own process group, so that Ctrl-C does not reach it. If the kubelet exits,
+ * because of a bug or `kill -9`, it is restarted, as a service manager would do.
  */
 export class KubeletProcess {
   readonly #options: KubeletProcessOptions;
@@ -42,7 +45,9 @@ export class KubeletProcess {
     return this.#child?.pid;
   }
 
-  /** Runs it until {@link stop}. @throws Error with the end of its log where it cannot keep running */
+  /**
+   * Runs the kubelet until {@link stop}. @throws Error with the end of the kubelet's log if the kubelet keeps exiting
+   */
   async run(): Promise<void> {
     let quickEnds = 0;
     while (!this.#stopping) {
@@ -52,14 +57,14 @@ export class KubeletProcess {
       quickEnds = performance.now() - startedAt < QUICK_END_MS ? quickEnds + 1 : 0;
       if (quickEnds >= QUICK_ENDS) {
         const tail = (await readFile(this.#options.logFile, 'utf8')).trimEnd().split('\n').slice(-5).join('\n');
-        throw new Error(`the kubelet does not keep running: ${how}\n${tail}`);
+        throw new Error(`the kubelet keeps exiting: ${how}\n${tail}`);
       }
-      this.#say(`kubelet: ${how}; starting it again (its pods run on)`);
+      this.#say(`kubelet: ${how}; restarting it (its pods keep running)`);
       await new Promise((resolve) => setTimeout(resolve, RESTART_DELAY_MS));
     }
   }
 
-  /** Ends it; pods run on. */
+  /** Stops the kubelet; its pods keep running. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const child = this.#child;
@@ -80,7 +85,7 @@ export class KubeletProcess {
     this.#child = child;
     return new Promise((resolve) => {
       child.on('error', (error) => resolve(error.message));
-      child.on('exit', (code, signal) => resolve(`it ended with ${signal ?? `exit code ${code}`}`));
+      child.on('exit', (code, signal) => resolve(`exited with ${signal ?? `exit code ${code}`}`));
     });
   }
 }

@@ -1,19 +1,19 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { mountsBelow, unmountBelow } from '@node-agent/tools-containerd';
 
-/** The processes that have this word among their arguments. */
+/** Returns the IDs of the processes that have this argument. */
 async function processesWith(argument: string): Promise<readonly number[]> {
   const pids: number[] = [];
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
-    // A kubelet shows its arguments as one text.
+    // The kubelet sets its process title, so its arguments are one text separated by spaces.
     const args = (await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')).split(/[\0 ]/);
     if (args.includes(argument)) pids.push(Number(name));
   }
   return pids;
 }
 
-/** Kills the kubelet that was started with this configuration file, where an earlier run has left one. */
+/** Kills the kubelet that an earlier run started with this configuration file, if it still runs. */
 export async function killStaleKubelet(configFile: string): Promise<void> {
   const pids = await processesWith(`--config=${configFile}`);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -22,12 +22,12 @@ export async function killStaleKubelet(configFile: string): Promise<void> {
 }
 
 /**
- * Removes a directory that volumes may be mounted in.
- * @throws Error where something stays mounted there: what is behind a mount is not ours to remove
+ * Removes a directory in which volumes may be mounted.
+ * @throws Error if a file system cannot be unmounted; the content of a mounted file system must not be removed
  */
 export async function removeWithMounts(directory: string): Promise<void> {
   await unmountBelow(directory);
   const left = await mountsBelow(directory);
-  if (left.length > 0) throw new Error(`${left.join(', ')} stays mounted, so ${directory} is not removed`);
+  if (left.length > 0) throw new Error(`remove ${directory}: still mounted: ${left.join(', ')}`);
   await rm(directory, { recursive: true, force: true });
 }

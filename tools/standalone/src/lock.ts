@@ -3,9 +3,9 @@ import { realpath } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 
 /**
- * Takes a directory for this process, until it ends however that happens: the lock is a name that the kernel gives back
- * (an abstract socket), and no file can be left behind.
- * @returns what gives it back; `undefined` where another process has it
+ * Locks a directory for this process. The lock is an abstract Unix socket, which the kernel releases when the process
+ * exits for any reason, so no lock file is left behind.
+ * @returns the lock, or `undefined` if another process holds it
  */
 export async function lockDirectory(directory: string): Promise<{ release(): Promise<void> } | undefined> {
   const digest = createHash('sha256')

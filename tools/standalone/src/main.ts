@@ -4,7 +4,8 @@ import { runStandalone } from './run.ts';
 import { endingSignals } from './signals.ts';
 
 const kubelet = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
-// Its first line names the Node.js on PATH and the options that keep it small, as for whoever installs it.
+// The file is executed directly, as after an installation: its first line selects the Node.js on PATH and sets the
+// flags that keep memory use small.
 chmodSync(kubelet, 0o755);
 const signals = endingSignals();
 const exitCode = await runStandalone(process.argv.slice(2), {
@@ -12,5 +13,5 @@ const exitCode = await runStandalone(process.argv.slice(2), {
   kubelet: { file: kubelet, args: [] },
   ...signals,
 });
-// The fake runtime's containers may be running on: their timers end with the process.
+// Exits explicitly: timers of the fake runtime's containers would keep the process alive.
 process.exit(signals.hasFailed() ? 1 : exitCode);

@@ -1,24 +1,24 @@
 import { join } from 'node:path';
 
-/** Where everything of a run is. */
+/** Paths of all files of a run. */
 export interface Places {
   readonly runDir: string;
-  /** The private containerd's. */
+  /** Directory of the private containerd. */
   readonly containerdDir: string;
   readonly containerdLog: string;
-  /** The socket that the kubelet speaks to where there is no private containerd. */
+  /** Socket to which the kubelet connects if there is no private containerd. */
   readonly criSocket: string;
   readonly kubeletConfig: string;
   readonly kubeletLog: string;
-  /** The kubelet's root directory. */
+  /** Root directory of the kubelet. */
   readonly kubeletRoot: string;
   readonly manifests: string;
   readonly podLogs: string;
-  /** The container logs of the run before. */
+  /** Container logs of the previous run. */
   readonly previousLogs: string;
 }
 
-/** `sun_path` of a socket's address has 108 bytes, and a zero ends it. */
+/** Maximum length of a socket's path: `sun_path` has 108 bytes including the terminating zero. */
 const SOCKET_PATH_BYTES = 107;
 
 export function placesIn(runDir: string): Places {
@@ -38,8 +38,8 @@ export function placesIn(runDir: string): Places {
 }
 
 /**
- * The run directory where none is asked for. Root's is on disk and not under /run: images and volumes are in it, and
- * /run is memory.
+ * Returns the default run directory. For root it is on disk and not below /run, which is memory, because it contains
+ * images and volumes.
  */
 export function defaultRunDir(user: {
   readonly uid: number;
@@ -50,11 +50,11 @@ export function defaultRunDir(user: {
   return user.xdgRuntimeDir ? join(user.xdgRuntimeDir, 'node-agent') : join(user.tmpDir, `node-agent-${user.uid}`);
 }
 
-/** Says why a run directory cannot be one; `undefined` where it can. */
+/** Returns why a run directory cannot be used, or `undefined` if it can. */
 export function runDirProblem(runDir: string): string | undefined {
   const { containerdDir, criSocket } = placesIn(runDir);
   const longest = [join(containerdDir, 'c.sock.ttrpc'), criSocket].sort((a, b) => b.length - a.length)[0] ?? '';
   const excess = Buffer.byteLength(longest) - SOCKET_PATH_BYTES;
   if (excess <= 0) return undefined;
-  return `its path is too long by ${excess} bytes: a socket in it would be ${longest}`;
+  return `path is too long by ${excess} bytes for a socket: ${longest}`;
 }

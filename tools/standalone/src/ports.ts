@@ -3,14 +3,14 @@ import { createServer } from 'node:net';
 import { freePorts } from '@node-agent/tools-ports';
 import { defaultRunDir } from './places.ts';
 
-/** The kubelet's own: `readOnlyPort` and `healthzPort`. */
+/** Default `readOnlyPort` and `healthzPort` of the kubelet. */
 const USUAL: readonly [number, number] = [10_255, 10_248];
 const FIRST = 12_000;
 const COUNT = 9_000;
 
 /**
- * The ports that a run directory's kubelet has each time: the kubelet's usual ones in the usual directory, else two that follow from the
- * directory's name.
+ * Returns the ports for the kubelet of a run directory: the default ports for the default directory, else two ports
+ * derived from the directory's name.
  */
 export function wantedPorts(runDir: string): readonly [number, number] {
   if (runDir === defaultRunDir({ uid: 0, xdgRuntimeDir: undefined, tmpDir: '' })) return USUAL;
@@ -18,7 +18,7 @@ export function wantedPorts(runDir: string): readonly [number, number] {
   return [port, port + 1];
 }
 
-/** The wanted ports of a run directory; others if one of them is taken. */
+/** Returns the ports of a run directory, or free ports if one of them is in use. */
 export async function portsFor(runDir: string): Promise<readonly number[]> {
   const wanted = wantedPorts(runDir);
   const free = await Promise.all(wanted.map(isFree));

@@ -1,7 +1,7 @@
 import { access, open } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-/** What a private runtime takes, and the package of Debian and its kin that each comes in. */
+/** Programs that a private runtime needs, with the Debian package that contains each. */
 const NEEDED: readonly { readonly what: string; readonly aptPackage: string; readonly test: () => Promise<boolean> }[] =
   [
     {
@@ -16,19 +16,19 @@ const NEEDED: readonly { readonly what: string; readonly aptPackage: string; rea
     { what: 'iptables', aptPackage: 'iptables', test: () => inPath('iptables') },
   ];
 
-/** Something that is not there. */
+/** Program that is not installed. */
 export interface Missing {
   readonly what: string;
   readonly aptPackage: string;
 }
 
-/** What a private runtime takes and this machine lacks. */
+/** Returns the programs that a private runtime needs and that are not installed. */
 export async function missingPrograms(): Promise<readonly Missing[]> {
   const checks = await Promise.all(NEEDED.map(({ test }) => test()));
   return NEEDED.filter((_, index) => checks[index] === false).map(({ what, aptPackage }) => ({ what, aptPackage }));
 }
 
-/** Whether a program is where root finds programs. */
+/** Returns whether a program is in one of the directories in which root searches for programs. */
 export async function inPath(name: string): Promise<boolean> {
   const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/usr/local/sbin${delimiter}/sbin`;
   const found = await Promise.all(
@@ -62,7 +62,10 @@ async function hasStaticBusybox(): Promise<boolean> {
 
 const PT_INTERP = 3;
 
-/** Whether the beginning of a 64-bit ELF file names no program interpreter, so that it runs where there is no libc. */
+/**
+ * Returns whether a 64-bit ELF file is statically linked, which means that it runs without a libc. @param head
+ * beginning of the file
+ */
 export function isStaticElf(head: Buffer): boolean {
   if (head.length < 64 || head.toString('latin1', 0, 4) !== '\x7fELF' || head[4] !== 2 || head[5] !== 1) return false;
   const tableAt = Number(head.readBigUInt64LE(0x20));

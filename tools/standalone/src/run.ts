@@ -20,19 +20,19 @@ import { EndingView } from './view/ending.ts';
 import { type Output, Screen } from './view/screen.ts';
 import { watchPods } from './watch.ts';
 
-/** What the process gives to {@link runStandalone}. */
+/** Environment that the process passes to {@link runStandalone}. */
 export interface Surroundings {
   readonly output: Output;
   readonly kubelet: KubeletCommand;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly ending: AbortSignal;
-  /** Aborted by the second. */
+  /** Aborted by the second Ctrl-C or SIGTERM. */
   readonly hurry: AbortSignal;
 }
 
 /**
- * What `npm start` does, from its arguments to its exit code: 0 for an end that was asked for, 1 where it could not go
- * on, 2 where the command line is wrong.
+ * Implements `npm start`. Returns the exit code: 0 after a requested end, 1 after a failure, 2 for an invalid command
+ * line.
  */
 export async function runStandalone(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const screen = new Screen(surroundings.output);
@@ -61,7 +61,8 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   const say: Say = (line) => screen.say(line);
   const places = await makePlaces(flags);
   const lock = await lockDirectory(places.runDir);
-  if (lock === undefined) throw new Error(`another node runs in ${places.runDir}; --run-dir names another directory`);
+  if (lock === undefined)
+    throw new Error(`another node is running in ${places.runDir}; use --run-dir to choose another directory`);
   const startedAt = performance.now();
   await using cleanUp = new AsyncDisposableStack();
   cleanUp.defer(() => lock.release());
@@ -74,15 +75,15 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
     await runtime.end(surroundings.hurry, (left) => view.update(left));
   });
   for (const line of [`node-agent: ${headline}, in ${places.runDir}`, ...notes]) say(line);
-  // The volumes of a run that was killed: its containers, which had them mounted, are gone by now.
+  // Removes the volumes of a run that was killed. The containers that used them are gone by now.
   await removeWithMounts(places.kubeletRoot);
-  say(`the runtime answers at ${runtime.endpoint} after ${seconds(startedAt)}`);
+  say(`runtime ready at ${runtime.endpoint} after ${seconds(startedAt)}`);
   const manifests = await manifestsFor(flags, places, runtime, say);
 
   const { kubelet, client } = await prepareKubelet(manifests, places, runtime, surroundings.kubelet, say);
   const watching = linkedTo(surroundings.ending);
   const kubeletRun = kubelet.run().finally(() => watching.abort());
-  kubeletRun.catch(() => {}); // It is thrown below, when the pods have ended.
+  kubeletRun.catch(() => {}); // The error is thrown below, after the pods have been stopped.
   cleanUp.defer(async () => {
     await kubelet.stop();
     await kubeletRun.catch(() => {});
@@ -94,18 +95,18 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   screen.freeze();
   say(
     ready
-      ? `every pod runs after ${seconds(startedAt)}; ending them`
-      : 'ending the pods; Ctrl-C again kills them at once',
+      ? `every pod is running after ${seconds(startedAt)}; stopping the pods`
+      : 'stopping the pods; press Ctrl-C again to kill them immediately',
   );
   const endingAt = performance.now();
   await cleanUp.disposeAsync();
   await kubeletRun;
-  say(`ended after ${seconds(endingAt)}; manifests and logs stay in ${places.runDir}, nothing runs or is mounted`);
+  say(`stopped after ${seconds(endingAt)}; manifests and logs stay in ${places.runDir}, nothing is running or mounted`);
   return 0;
 }
 
 async function makePlaces({ runDir, manifests }: Flags): Promise<Places> {
-  if (process.platform !== 'linux') throw new Error('the kubelet runs on Linux');
+  if (process.platform !== 'linux') throw new Error('the kubelet needs Linux');
   const uid = process.getuid?.() ?? 0;
   const wanted = resolve(
     runDir ?? defaultRunDir({ uid, xdgRuntimeDir: process.env.XDG_RUNTIME_DIR, tmpDir: tmpdir() }),
@@ -115,26 +116,26 @@ async function makePlaces({ runDir, manifests }: Flags): Promise<Places> {
   const problem = runDirProblem(real);
   if (problem !== undefined) throw new Error(`--run-dir ${real}: ${problem}`);
   if (manifests !== undefined && !(await isDirectory(manifests))) {
-    throw new Error(`--manifests ${manifests}: there is no such directory`);
+    throw new Error(`--manifests ${manifests}: no such directory`);
   }
   return placesIn(real);
 }
 
 interface Started {
   readonly runtime: NodeRuntime;
-  /** What kind of a node this is: the first line. */
+  /** First line of the output: the kind of node. */
   readonly headline: string;
   readonly notes: readonly string[];
 }
 
-/** Starts the runtime that is asked for, or the best that there is, after what a killed run has left of it is gone. */
+/** Starts the requested runtime, or the best available one. First removes what a killed run has left. */
 async function startRuntime(flags: Flags, places: Places, say: Say): Promise<Started> {
   const notes: string[] = [];
   const note: Say = (line) => notes.push(line);
   if (flags.runtime.kind === 'given') {
     const { endpoint } = flags.runtime;
     const runtime = await useGivenRuntime(endpoint, places, { needsImage: flags.manifests === undefined }, note);
-    return { runtime, headline: `a node over the runtime at ${endpoint}`, notes };
+    return { runtime, headline: `node with the container runtime at ${endpoint}`, notes };
   }
   let reason = '--runtime fake';
   if (flags.runtime.kind === 'auto') {
@@ -143,10 +144,10 @@ async function startRuntime(flags: Flags, places: Places, say: Say): Promise<Sta
     reason = own;
   }
   const runtime = await startFakeRuntime(places.criSocket);
-  return { runtime, headline: `a node over a FAKE runtime (${reason}): no container really runs`, notes };
+  return { runtime, headline: `node with a FAKE container runtime (${reason}): containers are simulated`, notes };
 }
 
-/** @returns why there can be none, where that is known without trying */
+/** Starts a private containerd. @returns the runtime, or the reason why a private containerd cannot be started */
 async function startOwnRuntime(places: Places, say: Say, note: Say): Promise<Omit<Started, 'notes'> | string> {
   const lacking = await ensurePrograms(join(places.runDir, 'apt.log'), say);
   if (lacking !== undefined) return lacking;
@@ -154,9 +155,9 @@ async function startOwnRuntime(places: Places, say: Say, note: Say): Promise<Omi
   if ('reason' in found) return found.reason;
   const { binaries } = found;
   const containerd = containerdOf(places, binaries);
-  if (await containerd.removeLeftovers()) note('removed what an earlier run left when it was killed');
+  if (await containerd.removeLeftovers()) note('removed leftovers of an earlier run that was killed');
   const runtime = await startPrivateRuntime(containerd, binaries, say);
-  return { runtime, headline: `a node of its own on this machine, over a private containerd ${binaries.version}` };
+  return { runtime, headline: `node with a private containerd ${binaries.version}` };
 }
 
 function firstLine(error: unknown): string {
@@ -166,9 +167,7 @@ function firstLine(error: unknown): string {
 async function manifestsFor(flags: Flags, places: Places, runtime: NodeRuntime, say: Say): Promise<string> {
   if (flags.manifests !== undefined) return realpath(flags.manifests);
   if (await isDirectory(places.manifests)) {
-    say(
-      `the manifests in ${places.manifests} are those of an earlier run; remove the directory to get the sample anew`,
-    );
+    say(`using the manifests of an earlier run in ${places.manifests}; remove the directory to get the sample again`);
     return places.manifests;
   }
   const draft = `${places.manifests}.new`;
@@ -195,16 +194,17 @@ async function prepareKubelet(
   await writeFile(places.kubeletLog, '');
   await setLogsAside(places);
   const options = { configFile: places.kubeletConfig, rootDir: places.kubeletRoot, logFile: places.kubeletLog };
-  say(
-    `the kubelet answers at http://127.0.0.1:${readOnlyPort} (/pods, /explain/pod/<namespace>/<name>, /metrics, /healthz)`,
-  );
+  say(`kubelet: http://127.0.0.1:${readOnlyPort} (/pods, /explain/pod/<namespace>/<name>, /metrics, /healthz)`);
   return {
     kubelet: new KubeletProcess(say, { command, ...options }),
     client: new KubeletClient({ readOnlyPort, logFile: places.kubeletLog }),
   };
 }
 
-/** A kubelet counts restarts by the logs that it finds: those of an earlier run are not of these pods. */
+/**
+ * Moves the container logs of the previous run away. The kubelet derives restart counts from existing logs, which
+ * belong to other pods.
+ */
 async function setLogsAside({ podLogs, previousLogs }: Places): Promise<void> {
   if (!(await isDirectory(podLogs))) return;
   await rm(previousLogs, { recursive: true, force: true });
@@ -214,10 +214,10 @@ async function setLogsAside({ podLogs, previousLogs }: Places): Promise<void> {
 function lookAround(manifests: string, places: Places, runtime: NodeRuntime, flags: Flags): readonly string[] {
   const sample = flags.manifests === undefined && basename(manifests) === 'manifests';
   return [
-    `manifests: ${manifests}   edit, add or remove a file, and the pods follow${sample ? ' (start with clock.yaml)' : ''}`,
+    `manifests: ${manifests}   edit, add or remove files to change the pods${sample ? ' (start with clock.yaml)' : ''}`,
     `logs:      ${places.podLogs}/*/*/*.log of containers; ${places.kubeletLog}`,
     ...runtime.lookAround.map((command) => `look:      ${command}`),
-    'Ctrl-C ends the pods, and leaves nothing running or mounted.',
+    'Ctrl-C stops the pods and leaves nothing running or mounted.',
     '',
   ];
 }

@@ -1,26 +1,27 @@
-/** A manifest that is written where the user has none. */
+/** Manifest that is written if the user has no manifests. */
 export interface SampleManifest {
   readonly fileName: string;
   readonly text: string;
 }
 
-/** The image that the sample's containers run. */
+/** Image of the sample's containers. */
 export interface SampleImage {
   readonly name: string;
-  /** `Never` where the image is there already and no registry has it. */
+  /** `Never` if the image is imported and not available from a registry. */
   readonly pullPolicy: 'Never' | 'IfNotPresent';
 }
 
 /**
- * The sample: a pod that runs and logs, one whose container fails every minute, and one whose init container prepares
- * what two containers then share in an emptyDir. What they run is understood by the fake runtime too.
+ * Returns the sample manifests: a pod that runs and logs, a pod whose container fails half a minute after each start,
+ * and a pod whose init container writes a file that two containers share in an emptyDir. The fake runtime's shell
+ * understands their commands, too.
  */
 export function sampleManifests(image: SampleImage): readonly SampleManifest[] {
   const container = `image: ${image.name}\n    imagePullPolicy: ${image.pullPolicy}`;
   return [
     {
       fileName: 'clock.yaml',
-      text: `# Says every five seconds how often it has done so.
+      text: `# Prints a counter every five seconds.
 apiVersion: v1
 kind: Pod
 metadata:
@@ -34,7 +35,7 @@ spec:
     command: [sh, -c]
     args:
     - |
-      trap 'echo told to end; exit 0' TERM
+      trap 'echo stopping; exit 0' TERM
       n=0
       while true; do
         n=$((n + 1))

@@ -1,22 +1,27 @@
-/** A terminal, npm and a service manager may all pass the same signal on: signals within this time count as one. */
+/**
+ * Signals within this time count as one, because a terminal, npm and a service manager may all pass on the same signal.
+ */
 const SAME_MS = 500;
-/** How often this process looks whether its parent is still there. */
+/** Interval at which the process checks whether its parent still runs. */
 const PARENT_PERIOD_MS = 500;
 
-/** The ends that a process is asked for. */
+/** Requests to end the process. */
 export interface EndingSignals {
-  /** Aborted by the first signal, when a reader of the output has gone, when the parent has gone, and after an uncaught error. */
+  /**
+   * Aborted by the first signal, when the reader of the output has closed it, when the parent process has exited, and
+   * after an uncaught error.
+   */
   readonly ending: AbortSignal;
   /** Aborted by the second signal. */
   readonly hurry: AbortSignal;
-  /** Whether an uncaught error ends the process. */
+  /** Whether an uncaught error ended the process. */
   hasFailed(): boolean;
 }
 
 /**
- * Listens to every way in which a process is ended but SIGKILL, so that none of them leaves a node running: SIGINT, SIGTERM, SIGHUP (the
- * terminal closes), SIGQUIT (Ctrl-\\), a standard output or error that nobody reads any longer (`| head`, or a `tee` that Ctrl-C has ended),
- * a parent that has gone, and an uncaught error.
+ * Listens for every way in which the process can end except SIGKILL, so that none leaves a node running: SIGINT,
+ * SIGTERM, SIGHUP (the terminal closes), SIGQUIT (Ctrl-\\), a closed standard output or standard error (`| head`, or a
+ * `tee` that Ctrl-C has stopped), the exit of the parent process, and an uncaught error.
  */
 export function endingSignals(): EndingSignals {
   const ending = new AbortController();
@@ -30,7 +35,8 @@ export function endingSignals(): EndingSignals {
       else hurry.abort();
     });
   }
-  // Without a listener the first line after that would end the process: EPIPE of a pipe, EIO of a terminal.
+  // Without a listener, the next line written after the stream was closed would end the process: EPIPE on a pipe, EIO
+  // on a terminal.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => ending.abort());
   let failed = false;
   process.on('uncaughtException', (error) => {

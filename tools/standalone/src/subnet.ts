@@ -1,8 +1,9 @@
 /**
- * A /24 of private addresses for the pods of a run: the same one for the same seed, as long as no address of the machine
- * is in it.
- * @param seed random bytes, two at least
- * @param taken the machine's own addresses
+ * Returns a private /24 subnet for the pods of a run. The result is the same for the same seed, unless the machine has
+ * an address in that subnet.
+ * @param seed at least two random bytes
+ * @param taken IP addresses of the machine
+ * @throws RangeError if every candidate subnet is in use
  */
 export function freeSubnet(seed: Uint8Array, taken: readonly string[]): string {
   const start = ((seed[0] ?? 0) << 8) | (seed[1] ?? 0);
@@ -11,8 +12,11 @@ export function freeSubnet(seed: Uint8Array, taken: readonly string[]): string {
     const prefix = `10.${200 + Math.floor(index / 256)}.${index % 256}.`;
     if (!taken.some((address) => address.startsWith(prefix))) return `${prefix}0/24`;
   }
-  throw new RangeError('every subnet from 10.200.0.0 to 10.247.255.0 is taken');
+  throw new RangeError('every subnet from 10.200.0.0/24 to 10.247.255.0/24 is in use');
 }
 
-/** 10.200.0.0/24 to 10.247.255.0/24: above what clouds and cluster networks use by default. */
+/**
+ * Number of candidates, 10.200.0.0/24 to 10.247.255.0/24. This range is above the default ranges of clouds and cluster
+ * networks.
+ */
 const CANDIDATES = 48 * 256;

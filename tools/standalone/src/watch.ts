@@ -6,10 +6,13 @@ import type { Screen } from './view/screen.ts';
 import { nodeLines, renderTable } from './view/table.ts';
 
 const PERIOD_MS = 500;
-/** A node that is starting has not fallen ill. */
+/** Grace period after the start, during which failing health checks are not reported. */
 const START_MS = 10_000;
 
-/** Shows the pods until `signal` is aborted, or until all run where `onceReady`. @returns whether all ran then */
+/**
+ * Shows the pods until `signal` is aborted or, with `onceReady`, until every pod is running. @returns whether every pod
+ * is running
+ */
 export async function watchPods(
   { client, screen, now }: { readonly client: KubeletClient; readonly screen: Screen; readonly now: () => number },
   { onceReady }: { readonly onceReady: boolean },
@@ -30,27 +33,27 @@ export async function watchPods(
       if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);
     }
     for (const { problem: text, isGone } of news.manifests) {
-      // A kubelet that was started again logs all of them again.
+      // A restarted kubelet logs all problems again.
       if (isGone ? !broken.delete(text) : broken.has(text)) continue;
       if (!isGone) broken.add(text);
-      if (!screen.isLive) screen.say(`${time(now())} manifest: ${isGone ? 'no longer so: ' : ''}${text}`);
+      if (!screen.isLive) screen.say(`${time(now())} manifest: ${isGone ? 'resolved: ' : ''}${text}`);
     }
     wasWell ||= newProblem === undefined;
     const isStarting = !wasWell && now() - startedAtMs < START_MS;
     if (!isStarting) {
       if (newProblem !== problem) {
-        if (!screen.isLive) screen.say(`${time(now())} node: ${newProblem ?? 'well'}`);
+        if (!screen.isLive) screen.say(`${time(now())} node: ${newProblem ?? 'healthy'}`);
         changedAtMs = now();
       }
       problem = newProblem;
       if (!screen.isLive && newProblem !== undefined && news.node !== undefined && news.node !== reason) {
-        screen.say(`${time(now())} node: pods are left as they are: ${news.node}`);
+        screen.say(`${time(now())} node: pods are not synced: ${news.node}`);
       }
       reason = newProblem === undefined ? undefined : (news.node ?? reason);
     }
     const views = pods === undefined ? shown : podViews(pods);
     if (screen.isLive) {
-      const state = isStarting ? 'starting' : (problem ?? 'well');
+      const state = isStarting ? 'starting' : (problem ?? 'healthy');
       const node = { state, reason, forMs: now() - changedAtMs, pods: views.length };
       const table = renderTable(views, events, now(), screen.width - 1);
       screen.draw([...nodeLines(node, [...broken], screen.width - 1), ...table]);

@@ -104,7 +104,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     for (const pattern of SETTLED) await run.says(pattern);
     run.child.kill('SIGINT');
     expect(await run.exit).toBe(0);
-    expect(run.output.split('\n')[0]).toMatch(/FAKE runtime .*no container really runs/);
+    expect(run.output.split('\n')[0]).toMatch(/FAKE runtime .*containers are simulated/);
     expect(run.output).toMatch(/shared-\S+: ready 0\/2 -> 2\/2/);
     expect(run.output).not.toContain('\x1b');
     expect(await leftovers()).toEqual([]);
@@ -125,7 +125,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
       });
     const missing = start('--runtime', 'fake', '--manifests', manifests);
     expect(await missing.exit).toBe(1);
-    expect(missing.output).toMatch(/--manifests .*mine: there is no such directory/);
+    expect(missing.output).toMatch(/--manifests .*mine: no such directory/);
     await mkdir(manifests);
     await writeFile(join(manifests, 'one.json'), pod('one'));
     const run = start('--runtime', 'fake', '--manifests', manifests);
@@ -169,7 +169,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     for (const pattern of SETTLED) await run.says(pattern);
     run.child.kill('SIGKILL');
     await run.exit; // The output closes when the last process that has it ends.
-    expect(run.output).toMatch(/ended after/);
+    expect(run.output).toMatch(/stopped after/);
     expect(await leftovers()).toEqual([]);
   });
 
@@ -179,7 +179,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     for (const pattern of SETTLED) await run.says(pattern);
     run.child.kill('SIGINT');
     expect(await run.exit).toBe(0);
-    expect(run.output).toMatch(/ended after/);
+    expect(run.output).toMatch(/stopped after/);
     expect(await leftovers()).toEqual([]);
   });
 
@@ -191,7 +191,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
       for (const pattern of SETTLED) await run.says(pattern);
       run.child.kill(signal);
       await run.exit;
-      expect(run.output).toMatch(/ended after/);
+      expect(run.output).toMatch(/stopped after/);
       expect(await leftovers()).toEqual([]);
     },
   );
@@ -213,10 +213,10 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
 
   test('one run at a time has a run directory', async () => {
     const first = start('--runtime', 'fake');
-    await first.says(/the runtime answers/);
+    await first.says(/runtime ready/);
     const second = start('--runtime', 'fake');
     expect(await second.exit).toBe(1);
-    expect(second.output).toMatch(/another node runs in/);
+    expect(second.output).toMatch(/another node is running in/);
   });
 
   test('a kubelet that does not keep running ends it, with its last words', async () => {
@@ -228,14 +228,14 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
       hurry: new AbortController().signal,
     });
     expect(exitCode).toBe(1);
-    expect(output).toMatch(/the kubelet does not keep running: it ended with exit code 3\nno such luck/);
+    expect(output).toMatch(/the kubelet keeps exiting: exited with exit code 3\nno such luck/);
     expect(await leftovers()).toEqual([]);
   });
 
   test('--once-ready ends by itself', async () => {
     const run = start('--runtime', 'fake', '--once-ready');
     expect(await run.exit).toBe(0);
-    expect(run.output).toMatch(/every pod runs after/);
+    expect(run.output).toMatch(/every pod is running after/);
     expect(await leftovers()).toEqual([]);
   });
 
@@ -245,7 +245,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(typo.output).toMatch(/--runtimes[\s\S]*Usage:/);
     const absent = start('--runtime', `unix://${runDir}/none.sock`);
     expect(await absent.exit).toBe(1);
-    expect(absent.output).toMatch(/none\.sock: no container runtime answers/);
+    expect(absent.output).toMatch(/none\.sock: container runtime does not answer/);
   });
 });
 
@@ -292,7 +292,7 @@ describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     const run = start('--manifests', manifests);
     await run.says(running('deaf'));
     run.child.kill('SIGINT');
-    await run.says(/ending the pods/);
+    await run.says(/stopping the pods/);
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     expect(run.child.exitCode).toBe(null);
     const secondAt = performance.now();
@@ -312,7 +312,7 @@ describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).not.toEqual([]);
     const second = start('--once-ready');
     expect(await second.exit, second.output).toBe(0);
-    expect(second.output).toMatch(/removed what an earlier run left/);
+    expect(second.output).toMatch(/removed leftovers of an earlier run/);
     expect(await leftovers()).toEqual([]);
   });
 

@@ -171,20 +171,20 @@ describe('renderTable', () => {
 });
 
 describe('the lines above the table', () => {
-  const node = { state: 'well', reason: undefined, forMs: 65_000, pods: 1 };
+  const node = { state: 'healthy', reason: undefined, forMs: 65_000, pods: 1 };
 
   test('are the node, and each broken manifest for as long as it is there', () => {
     expect(nodeLines(node, ['/m/b.yaml:1:1: no', '/m/a.yaml:4:1: no'], 200)).toEqual([
-      'NODE      well for 65s, 1 pod',
+      'NODE      healthy for 65s, 1 pod',
       'MANIFEST  /m/a.yaml:4:1: no',
       'MANIFEST  /m/b.yaml:1:1: no',
     ]);
   });
 
   test('say why pods are left as they are, if the node is not well', () => {
-    const ill = { ...node, state: 'not well: runtime', reason: 'container runtime is down', pods: 2 };
+    const ill = { ...node, state: 'unhealthy: runtime', reason: 'container runtime is down', pods: 2 };
     expect(nodeLines(ill, [], 200)).toEqual([
-      'NODE      not well: runtime (pods are left as they are: container runtime is down) for 65s, 2 pods',
+      'NODE      unhealthy: runtime (pods are not synced: container runtime is down) for 65s, 2 pods',
     ]);
     expect(nodeLines({ ...node, reason: 'container runtime is down' }, [], 200)[0]).not.toContain('down');
     expect(nodeLines(ill, ['x'.repeat(99)], 20).map(({ length }) => length)).toEqual([20, 20]);
@@ -193,8 +193,8 @@ describe('the lines above the table', () => {
 
 describe('the pods that are waited for at the end', () => {
   test.each([
-    [3_000, ['ENDING    2 pods', '  slow: killed in 9 s (grace period 12 s)', '  x/quick: it is being killed']],
-    [12_500, ['ENDING    2 pods', '  slow: it is being killed', '  x/quick: it is being killed']],
+    [3_000, ['STOPPING  2 pods', '  slow: will be killed in 9 s (grace period 12 s)', '  x/quick: being killed']],
+    [12_500, ['STOPPING  2 pods', '  slow: being killed', '  x/quick: being killed']],
   ])('have a line each, with what is left of their grace periods: after %d ms', (forMs, expected) => {
     const left = [
       { name: 'slow', graceSeconds: 12 },

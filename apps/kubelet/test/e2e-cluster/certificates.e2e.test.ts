@@ -14,7 +14,7 @@ const spec = { containers: [script('c', FOREVER)] };
 const current = (it: TestCluster, kind: 'client' | 'server'): string =>
   join(it.certificates, `kubelet-${kind}-current.pem`);
 
-/** Waits until a certificate is another than `before`. @returns the file that the link leads to */
+/** Waits until a certificate was replaced. @returns the file to which the link of the current certificate points */
 const turned = (it: TestCluster, kind: 'client' | 'server', before: string | undefined): Promise<string> =>
   it.until(
     `another ${kind} certificate`,
@@ -28,12 +28,12 @@ const turned = (it: TestCluster, kind: 'client' | 'server', before: string | und
 const options = {
   subnet: '10.199.73.0/24',
   configuration: { serverTLSBootstrap: true },
-  // So short that there are several in a test. The signer dates them back by five minutes.
+  // Short, so that certificates rotate several times during the tests. The signer dates them back by five minutes.
   extraArguments: { 'kube-controller-manager': ['--cluster-signing-duration=75s'] },
 };
 
 await withCluster('the certificates of a node in a cluster', options, (cluster) => {
-  test('a client certificate that rotates in the middle of watches: pods come and go, and nothing is lost', async () => {
+  test('loses no pod and no watch event while the client certificate rotates', async () => {
     const it = cluster();
     await it.createPod('kept', spec);
     const kept = await it.readyPod('kept');
@@ -51,7 +51,7 @@ await withCluster('the certificates of a node in a cluster', options, (cluster) 
     expect(await it.nodeReady()).toBe('True');
   });
 
-  test('the serving certificate is for the addresses of the node, and one that the CA vouches for', async () => {
+  test("requests a serving certificate for the node's addresses that is signed by the cluster's CA", async () => {
     const it = cluster();
     await it.until('the request to be approved', async () =>
       (await approveServingRequests(it.plane)).length > 0 ? true : undefined,
@@ -76,7 +76,7 @@ await withCluster('the certificates of a node in a cluster', options, (cluster) 
     server.close();
   });
 
-  test('K1, K3: a node that was away until its certificate had expired joins again by itself; its pods ran on', async () => {
+  test('K1, K3: rejoins after its client certificate expired while the kubelet was down; its pods keep running', async () => {
     const it = cluster();
     const before = await it.readyPod('kept');
     await it.node.kill('SIGKILL');

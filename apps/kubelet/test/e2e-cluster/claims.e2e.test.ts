@@ -14,7 +14,7 @@ const GROUP = 4321;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Makes a persistent volume that no claim has yet. */
+/** Creates a persistent volume that is not bound to a claim. */
 async function createVolume(it: TestCluster, name: string, spec: object): Promise<void> {
   await it.create('/api/v1/persistentvolumes', {
     apiVersion: 'v1',
@@ -53,7 +53,7 @@ const claimed = (name: string, claimName: string, readOnly = false): object => (
   persistentVolumeClaim: { claimName, readOnly },
 });
 
-/** A pod that does something in its volumes, each of which is at its own name, and stays. */
+/** Returns the spec of a pod that runs a script and then stays. Each volume is mounted at its own name. */
 const podSpec = (text: string, volumes: readonly { readonly name?: string }[], more: object = {}): object => ({
   containers: [
     script('c', `${text}; ${FOREVER}`, { volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/${name}` })) }),
@@ -62,7 +62,7 @@ const podSpec = (text: string, volumes: readonly { readonly name?: string }[], m
   ...more,
 });
 
-/** Where a persistent volume is mounted below the kubelet's directory. */
+/** Returns the mount points of a persistent volume below the kubelet's root directory. */
 async function mountsOf(it: TestCluster, volume: string): Promise<string[]> {
   const table = await readFile('/proc/self/mounts', 'utf8');
   const points = table.split('\n').map((line) => line.split(' ')[1] ?? '');
@@ -85,7 +85,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     if (device !== undefined) await exec('losetup', ['--detach', device]).catch(() => undefined);
   });
 
-  test('K1: a host path and a local directory are had by pods, over a restart of the kubelet, and kept when they are gone', async () => {
+  test('K1: mounts hostPath and local volumes, keeps them over a kubelet restart, and keeps their content when the pods are deleted', async () => {
     const it = cluster();
     const [host, local] = [join(it.directory, 'host'), join(it.directory, 'local')];
     for (const directory of [host, local]) await mkdir(directory);
@@ -110,7 +110,8 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
       'first\n',
       'first\n',
     ]);
-    // Given to the group before it was mounted; what is made in it is the group's, too. A host path is nobody's.
+    // The directory was given to the pod's fsGroup before it was mounted, and new files in it inherit the group. A
+    // hostPath volume keeps its owner.
     const groups = await Promise.all(['old', 'f'].map(async (name) => (await stat(join(local, name))).gid));
     expect([...groups, (await stat(join(host, 'f'))).gid, (await stat(join(local, 'old'))).mode & 0o777]).toEqual([
       GROUP,
@@ -123,7 +124,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     const { stdout } = await exec('findmnt', ['-n', '-o', 'OPTIONS', own]);
     expect(stdout).toContain('noexec');
 
-    // The same one for another pod, for reading alone.
+    // The same claim in a second pod, read-only.
     const readers = podSpec('cat /local/f; touch /local/g && exit 1', [claimed('local', 'local', true)]);
     await it.createPod('second', readers);
     const second = await it.readyPod('second');
@@ -154,12 +155,12 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     expect(await readFile(join(local, 'f'), 'utf8')).toBe('first\n');
   });
 
-  test('a claim that is not bound is waited for, by name, and had when it is', async () => {
+  test("waits for an unbound claim, reports the claim's name, and starts the pod once the claim is bound", async () => {
     const it = cluster();
     const path = join(it.directory, 'late');
     await mkdir(path);
     await createClaim(it, 'late', 'late');
-    // The scheduler would wait for it.
+    // nodeName bypasses the scheduler, which would wait for the claim.
     await it.createPod('waits', podSpec('echo here > /data/f', [claimed('data', 'late')], { nodeName: 'e2e' }));
     const why =
       /^Unable to attach or mount volumes: unmounted volumes=\[data\], unattached volumes=\[\], failed to process volumes=\[data\]: error processing PVC default\/late: PVC is not bound$/;
@@ -169,7 +170,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.deletePod('waits');
   });
 
-  test('a claim that is made for one pod comes and goes with it', async () => {
+  test('creates the claim of a generic ephemeral volume with the pod and deletes it with the pod', async () => {
     const it = cluster();
     const path = join(it.directory, 'own');
     await mkdir(path);
@@ -186,7 +187,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     );
   });
 
-  test('a type of volume that there is not is refused by name, and so is one of another node', async () => {
+  test('rejects a volume of an unsupported type and a volume of another node, naming the cause', async () => {
     const it = cluster();
     await createVolume(it, 'csi', { csi: { driver: 'd.example.com', volumeHandle: 'h' } });
     await createVolume(it, 'elsewhere', { local: { path: it.directory }, nodeAffinity: onNode('other') });
@@ -206,7 +207,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     }
   });
 
-  test('K1: a disk is mounted once for two pods, over restarts of the kubelet, and unmounted when the last is gone', async (context) => {
+  test('K1: mounts a disk once for two pods, keeps it over kubelet restarts, and unmounts it after the last pod is deleted', async (context) => {
     const it = cluster();
     const image = join(it.directory, 'disk.img');
     await writeFile(image, '');
@@ -236,7 +237,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     expect(await mountsOf(it, 'disk')).toHaveLength(2);
     expect((await it.readyPod('two')).status?.containerStatuses?.[0]?.restartCount).toBe(0);
 
-    // The last one goes while no kubelet is there to see to it.
+    // The last pod is deleted while the kubelet is down.
     await it.node.kill('SIGKILL');
     await it.plane.request('DELETE', '/api/v1/namespaces/default/pods/two');
     await it.node.start();
@@ -248,7 +249,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
       ),
     );
 
-    // What is on it is there still.
+    // The disk still has its content.
     await it.createPod('three', podSpec('cat /data/one /data/two', volumes));
     await it.readyPod('three');
     expect(await readFile(join(staged, 'two'), 'utf8')).toBe('two\n');

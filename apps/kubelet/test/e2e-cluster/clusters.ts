@@ -5,17 +5,20 @@ import { TestCluster, type TestClusterOptions } from './test-cluster.ts';
 
 const TIMEOUT_MS = 240_000;
 
-/** How many pods are scaled to; more where somebody wants to see it. */
+/** Number of replicas in scaling tests. Set NODE_AGENT_E2E_PODS to use more. */
 export const PODS: number = Number(process.env.NODE_AGENT_E2E_PODS ?? 10);
 
-/** Registers tests that share a cluster of one node, or one test that says why there is none. */
+/**
+ * Registers tests that share a one-node cluster. If no cluster can be started, registers one skipped test with the
+ * reason.
+ */
 export async function withCluster(
   title: string,
   {
     runtime,
     ...options
   }: Omit<TestClusterOptions, 'containerd' | 'controlPlane'> & {
-    /** containerd 2.4 by default. */
+    /** Default: containerd 2.4. */
     readonly runtime?: Found;
   },
   register: (cluster: () => TestCluster) => void,

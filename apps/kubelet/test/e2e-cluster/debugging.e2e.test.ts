@@ -12,7 +12,7 @@ const PODS = '/api/v1/namespaces/default/pods';
 const statusOf = (pod: Pod, name: string): ContainerStatus | undefined =>
   pod.status?.ephemeralContainerStatuses?.find((status) => status.name === name);
 
-/** Adds containers to a pod that runs, as `kubectl debug` does. */
+/** Adds ephemeral containers to a running pod, as `kubectl debug` does. */
 async function debug(it: TestCluster, name: string, ...containers: object[]): Promise<void> {
   const pod = await it.get<Pod>(`${PODS}/${name}`);
   const ephemeralContainers = [...(pod?.spec.ephemeralContainers ?? []), ...containers];
@@ -23,7 +23,7 @@ async function debug(it: TestCluster, name: string, ...containers: object[]): Pr
 }
 
 await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/24' }, (cluster) => {
-  test('one that is added to a pod that runs sees its target, ends once, and is not started again by the next kubelet', async () => {
+  test('an ephemeral container sees the processes of its target, runs once, and is not restarted by the next kubelet', async () => {
     const it = cluster();
     await it.createPod('app', { containers: [script('web', `exec 3<&0; ${FOREVER}`), script('other', FOREVER)] });
     const before = await it.readyPod('app');
@@ -38,7 +38,7 @@ await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/
     });
     const { namespace, name, uid } = after.metadata;
     const log = await readFile(join(it.node.podLogs, `${namespace}_${name}_${uid}`, 'look/0.log'), 'utf8');
-    // The first process that it sees is its target's, whose script begins so.
+    // The first process that the container sees is the target's script.
     expect(log).toContain('exec 3<&0');
     for (const container of ['web', 'other'])
       expect(containerId(after, container)).toBe(containerId(before, container));
@@ -54,13 +54,13 @@ await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/
     await it.deletePod('app');
   });
 
-  test('one whose target there is not waits and says so; the pod is ready all the same', async () => {
+  test('an ephemeral container without a startable image waits with a reason, and the pod stays ready', async () => {
     const it = cluster();
     await it.createPod('lost', { containers: [script('web', FOREVER)] });
     await it.readyPod('lost');
     await debug(it, 'lost', { ...script('look', FOREVER), targetContainerName: 'web' });
     await it.podUntil('lost', (pod) => statusOf(pod, 'look')?.state?.running != null);
-    // The API server lets no name through that there is not; an image that is not there is as good.
+    // The API server rejects an unknown target container, so the test uses an image that does not exist.
     await debug(it, 'lost', { name: 'no-image', image: 'node-agent.local/none:1', imagePullPolicy: 'Never' });
     const pod = await it.podUntil(
       'lost',
@@ -70,7 +70,7 @@ await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/
     await it.deletePod('lost');
   });
 
-  test('a critical pod has room made for it, and who had to go says why', async () => {
+  test('preempts a pod to admit a critical pod, and the preempted pod reports the reason', async () => {
     const it = cluster();
     const node = await it.get<{ status: { allocatable: { cpu: string } } }>('/api/v1/nodes/e2e');
     const cpus = Number(node?.status.allocatable.cpu ?? 1);
@@ -82,7 +82,7 @@ await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/
     });
     await it.createPod('plain', asking({}));
     await it.readyPod('plain');
-    // The scheduler, which would have made room itself, is not asked.
+    // nodeName bypasses the scheduler, which would preempt the pod itself.
     await it.createPod('critical', asking({ priorityClassName: 'system-node-critical' }));
     await it.readyPod('critical');
     const plain = await it.podUntil('plain', (pod) => pod.status?.phase === 'Failed');

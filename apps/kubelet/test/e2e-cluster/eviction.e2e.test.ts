@@ -16,7 +16,7 @@ import { FOREVER } from './workloads.ts';
 const exec = promisify(execFile);
 const MIB = 2 ** 20;
 
-/** All groups of this test are below one that nobody else has. */
+/** Parent of all cgroups of this test. Its name is unique. */
 const group = [`na-e2e-${randomUUID()}`];
 let cgroups: CgroupManager | undefined;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
   await cgroups?.destroy(group, new AbortController().signal);
 });
 
-/** The kubelet's directory is a small file system of its own, which no other test fills. */
+/** Puts the kubelet's directory on a small file system that no other test fills. */
 async function smallDisk(directory: string): Promise<void> {
   const image = join(directory, 'disk.img');
   const root = join(directory, 'root');
@@ -41,7 +41,7 @@ const configuration = {
   cgroupsPerQOS: true,
   cgroupRoot: cgroupfsPath(group),
   enforceNodeAllocatable: ['pods'],
-  // Pods together may have 600 Mi, and are evicted from 400 Mi on: that is no matter of what else the machine does.
+  // Pods together may use 600 Mi and are evicted from 400 Mi on, regardless of other processes on the machine.
   systemReserved: { memory: `${Math.floor(os.totalmem() / MIB) - 600}Mi` },
   evictionHard: { 'nodefs.available': '120Mi', 'allocatableMemory.available': '200Mi' },
   evictionPressureTransitionPeriod: '5s',
@@ -57,7 +57,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
   };
   const container = (text: string, more: object = {}): object => script('c', text, more);
 
-  test('a pod whose emptyDir is over its size is evicted, and one within it goes on', async () => {
+  test('evicts a pod whose emptyDir exceeds its size limit, and keeps a pod within its limit', async () => {
     const it = cluster();
     const write = (mb: number): object => ({
       containers: [
@@ -82,7 +82,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     await it.deletePod('within');
   });
 
-  test('a pod whose writable layer is over its limit of ephemeral storage is evicted', async () => {
+  test('evicts a pod whose writable layer exceeds its limit of ephemeral storage', async () => {
     const it = cluster();
     const limits = { 'ephemeral-storage': '10Mi' };
     const text = `dd if=/dev/zero of=/file bs=1M count=30; ${FOREVER}`;
@@ -95,7 +95,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     await it.deletePod('layer');
   });
 
-  test('N2: who takes the memory goes, within a second or two, and nobody else', async () => {
+  test('N2: under memory pressure, evicts only the pod that uses the memory, within two seconds', async () => {
     const it = cluster();
     await it.createPod('modest', { containers: [container(FOREVER)] });
     await it.readyPod('modest');
@@ -109,7 +109,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
       /^The node was low on resource: memory\. Threshold quantity: 200Mi, available: \d+Ki\. Container c was using \d+Ki, request is 0, has larger consumption of memory\. $/,
     );
     const { startedAt, finishedAt } = hog.status?.containerStatuses?.[0]?.state?.terminated ?? {};
-    // How it ended is told, though nothing is kept of an evicted pod.
+    // The status reports how the container terminated, although an evicted pod's containers are removed.
     expect(startedAt).toBeDefined();
     expect(hog.status?.containerStatuses?.[0]?.restartCount).toBe(0);
     console.log(`the hog ran from ${startedAt} to ${finishedAt}, and took memory 15 s after its start`);
@@ -121,7 +121,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     await it.deletePod('modest');
   });
 
-  test('N2: who fills the disk goes, and nobody else; the node has the condition while that lasts', async () => {
+  test('N2: under disk pressure, evicts only the pod that fills the disk; the node has the condition DiskPressure until then', async () => {
     const it = cluster();
     const volumes = [{ name: 'v', emptyDir: {} }];
     const volumeMounts = [{ name: 'v', mountPath: '/v' }];

@@ -18,9 +18,9 @@ const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\
 
 const found = await findControlPlane({ say: (text) => void process.stderr.write(`${text}\n`) });
 
-describe('kubectl and a node whose runtime is in memory', { timeout: TIMEOUT_MS }, () => {
+describe('kubectl with a node that uses the fake runtime', { timeout: TIMEOUT_MS }, () => {
   if ('reason' in found) {
-    test('is served', (context) => context.skip(found.reason));
+    test('runs commands in pods', (context) => context.skip(found.reason));
     return;
   }
   const { binaries } = found;
@@ -100,21 +100,24 @@ describe('kubectl and a node whose runtime is in memory', { timeout: TIMEOUT_MS 
     return { code: await ended, ...said };
   }
 
-  // The first speaks SPDY as far as the API server, which every kubectl before 1.31 does.
-  test.each(['false', 'true'])('kubectl exec: output, input, errors, exit codes; by WebSocket: %s', async (way) => {
-    const env = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: way };
-    const failing = await kubectl(['exec', 'web', '--', 'sh', '-c', 'echo out; echo no >&2; exit 7'], undefined, env);
-    expect(failing).toMatchObject({ code: 7, stdout: 'out\n', stderr: expect.stringContaining('no\n') });
-    const text = 'what goes in comes out\n'.repeat(10_000);
-    const cat = await kubectl(['exec', '-i', 'web', '--', 'cat'], text, env);
-    expect(cat.code).toBe(0);
-    expect(cat.stdout === text).toBe(true);
-    const missing = await kubectl(['exec', 'web', '--', 'no-such-program'], undefined, env);
-    expect(missing.code).not.toBe(0);
-    expect(missing.stderr).toContain('executable file not found in $PATH');
-  });
+  // `false` makes kubectl use SPDY to the API server, as every kubectl before 1.31 does.
+  test.each(['false', 'true'])(
+    'kubectl exec transfers output, input, errors and exit codes; WebSocket: %s',
+    async (way) => {
+      const env = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: way };
+      const failing = await kubectl(['exec', 'web', '--', 'sh', '-c', 'echo out; echo no >&2; exit 7'], undefined, env);
+      expect(failing).toMatchObject({ code: 7, stdout: 'out\n', stderr: expect.stringContaining('no\n') });
+      const text = 'what goes in comes out\n'.repeat(10_000);
+      const cat = await kubectl(['exec', '-i', 'web', '--', 'cat'], text, env);
+      expect(cat.code).toBe(0);
+      expect(cat.stdout === text).toBe(true);
+      const missing = await kubectl(['exec', 'web', '--', 'no-such-program'], undefined, env);
+      expect(missing.code).not.toBe(0);
+      expect(missing.stderr).toContain('executable file not found in $PATH');
+    },
+  );
 
-  test('kubectl exec: a terminal', async () => {
+  test('kubectl exec allocates a terminal', async () => {
     const { stdout } = await exec(
       'script',
       [
@@ -127,7 +130,7 @@ describe('kubectl and a node whose runtime is in memory', { timeout: TIMEOUT_MS 
     expect(stdout).toMatch(/33 99\r?\n\/dev\/pts\/0/);
   });
 
-  test('kubectl attach: what is said and heard from then on', async () => {
+  test('kubectl attach transfers output and input from the time of the call on', async () => {
     const { child, said, ended } = running(['attach', '-i', 'web']);
     await node.until('an answer', async () => {
       child.stdin.write('me\n');
@@ -138,7 +141,7 @@ describe('kubectl and a node whose runtime is in memory', { timeout: TIMEOUT_MS 
     expect((await kubectl(['logs', 'web'])).stdout).toContain('heard me\n');
   });
 
-  test('kubectl port-forward: connections one after another', async () => {
+  test('kubectl port-forward serves one connection after another', async () => {
     const [port = 0] = await freePorts(1);
     const { child, said, ended } = running(['port-forward', 'pod/web', `${port}:80`]);
     await node.until('the port', async () => said.stdout.includes('Forwarding from 127.0.0.1') || undefined);

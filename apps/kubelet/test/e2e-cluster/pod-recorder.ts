@@ -3,14 +3,14 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { isReady } from './test-cluster.ts';
 
-/** What was seen of a pod at one instant. */
+/** State of a pod at one instant. */
 interface Sight {
   readonly type: string;
   readonly pod: string;
   readonly ready: boolean;
 }
 
-/** What the API server tells of pods, change by change, as any other watcher hears it. */
+/** Records the changes of pods that a watch of the API server reports. */
 export class PodRecorder {
   readonly sights: Sight[] = [];
   readonly #stop: () => void;
@@ -19,7 +19,7 @@ export class PodRecorder {
     this.#stop = stop;
   }
 
-  /** Begins with what there is. */
+  /** Starts with the pods that exist. */
   static async start(plane: ControlPlane, labelSelector: string): Promise<PodRecorder> {
     const query = new URLSearchParams({ watch: 'true', labelSelector });
     const outgoing = request(`${plane.url}/api/v1/namespaces/default/pods?${query}`, { ...plane.admin, agent: false });
@@ -29,7 +29,7 @@ export class PodRecorder {
       outgoing.on('response', (incoming) => {
         let rest = '';
         incoming.setEncoding('utf8');
-        // Its end is this recorder's doing, or the death of the server that the test is about.
+        // The connection ends when the recorder stops, or when the test kills the API server.
         incoming.on('error', () => {});
         incoming.on('data', (chunk: string) => {
           const lines = (rest + chunk).split('\n');

@@ -11,11 +11,11 @@ import { FOREVER } from './workloads.ts';
 
 const MIB = 2 ** 20;
 const hierarchy = await readHierarchy(nodeFileSystem);
-/** All groups of this test are below one that nobody else has. */
+/** Parent of all cgroups of this test. Its name is unique. */
 const root = [`na-e2e-${randomUUID()}`];
 const { signal } = new AbortController();
 
-/** Requests that are limits: the pod is Guaranteed. */
+/** Returns equal requests and limits, so that the pod is Guaranteed. */
 const exactly = (cpu: string, memory: string) => ({ requests: { cpu, memory }, limits: { cpu, memory } });
 
 const condition = (pod: Pod | undefined, type: string): PodCondition | undefined =>
@@ -30,7 +30,7 @@ const shows =
     return settled(pod) && limits.cpu === cpu && limits.memory === memory;
   };
 
-/** Through the `resize` subresource, as kubectl does it. */
+/** Resizes a pod through the `resize` subresource, as kubectl does. */
 async function resize(it: TestCluster, name: string, spec: object): Promise<void> {
   const patch = JSON.stringify({ spec });
   await it.plane.kubectl(['patch', 'pod', name, '--subresource=resize', '--type=strategic', `--patch=${patch}`]);
@@ -66,7 +66,7 @@ const options = {
 };
 
 await withCluster('resizes in a cluster of one node', options, (cluster) => {
-  test('up and down, in place: the groups of pod and container, the status, and the same container all the time', async () => {
+  test('resizes a container up and down in place: cgroups and status change, the container stays', async () => {
     const it = cluster();
     await it.createPod('web', { containers: [script('c', FOREVER, { resources: exactly('100m', '64Mi') })] });
     const before = await it.readyPod('web');
@@ -100,7 +100,7 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
     await it.deletePod('web');
   });
 
-  test('resizePolicy RestartContainer: the container begins anew, once, with what was granted', async () => {
+  test('resizePolicy RestartContainer restarts the container once, with the new resources', async () => {
     const it = cluster();
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     const spec = script('c', FOREVER, { resources: exactly('100m', '64Mi'), resizePolicy });
@@ -115,7 +115,7 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
     await it.deletePod('again');
   });
 
-  test('N1: one that finds no room waits with the reason, and is granted when another pod is gone', async () => {
+  test('N1: a resize that does not fit is deferred with a reason, and applied after another pod was deleted', async () => {
     const it = cluster();
     for (const name of ['small', 'large']) {
       const resources = exactly(name === 'small' ? '100m' : '1200m', '32Mi');
@@ -138,9 +138,9 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
     await it.deletePod('small');
   });
 
-  test('memory below what is used is refused with the figures, and nobody is killed for it', async () => {
+  test('rejects a memory limit below the current usage, reports both values, and kills no container', async () => {
     const it = cluster();
-    // tmpfs is charged to who writes it.
+    // Memory in tmpfs is charged to the cgroup of the process that writes it.
     const hog = 'head -c 41943040 /dev/zero > /dev/shm/hog; while true; do sleep 1; done';
     await it.createPod('hog', { containers: [script('c', hog, { resources: exactly('100m', '80Mi') })] });
     const before = await it.readyPod('hog');
@@ -161,7 +161,7 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
     await it.deletePod('hog');
   });
 
-  test("a pod's own resources, and those of a sidecar, have their own resize", async () => {
+  test('resizes pod-level resources and the resources of a sidecar', async () => {
     const it = cluster();
     const sidecar = script('side', FOREVER, { restartPolicy: 'Always', resources: { requests: { cpu: '50m' } } });
     await it.createPod('whole', {
@@ -185,7 +185,7 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
     await it.deletePod('whole');
   });
 
-  test('K1: killed in the middle of resizes, again and again: the last one holds, and no container begins anew', async () => {
+  test('K1: applies the last of several resizes after each kill of the kubelet, without restarting the container', async () => {
     const it = cluster();
     await it.createPod('kept', { containers: [script('c', FOREVER, { resources: exactly('100m', '64Mi') })] });
     const before = await it.readyPod('kept');
@@ -206,7 +206,7 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
     await it.deletePod('kept');
   });
 
-  test('two hundred resizes in a row: the last one holds, and nothing waits', async () => {
+  test('applies the last of two hundred resizes in a row, and none is left pending', async () => {
     const it = cluster();
     await it.createPod('many', { containers: [script('c', FOREVER, { resources: exactly('100m', '64Mi') })] });
     const before = await it.readyPod('many');
@@ -217,7 +217,7 @@ await withCluster('resizes in a cluster of one node', options, (cluster) => {
         const [first] = pod?.spec.containers ?? [];
         const resources = exactly(`${101 + turn}m`, `${64 + (turn % 5)}Mi`);
         const changed = { ...pod, spec: { ...pod?.spec, containers: [{ ...first, resources }] } };
-        // Its status may have been written meanwhile.
+        // The status may have been written in the meantime, which causes a conflict.
         const { status, text } = await it.plane.request('PUT', path, changed);
         if (status === 409) continue;
         expect([status, text.slice(0, status === 200 ? 0 : 300)]).toEqual([200, '']);

@@ -7,10 +7,10 @@ import { PodRecorder } from './pod-recorder.ts';
 import { isReady, type TestCluster } from './test-cluster.ts';
 import { allGone, allReady, createDeployment, expectOneContainerEach, FOREVER, scale } from './workloads.ts';
 
-/** How long a process that was killed stays away. */
+/** Time after which a killed process is started again. */
 const AWAY_MS = 1_000;
 
-/** Each process of the node and of the control plane, and how it dies and comes back. */
+/** How each process of node and control plane is killed and started again. */
 const DEATHS: Readonly<
   Record<string, { kill(it: TestCluster): Promise<void>; start(it: TestCluster): Promise<void> }>
 > = {
@@ -25,9 +25,9 @@ const DEATHS: Readonly<
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-await withCluster('a cluster of one node, killed here and there', { subnet: '10.199.68.0/24' }, (cluster) => {
+await withCluster('a one-node cluster whose processes are killed', { subnet: '10.199.68.0/24' }, (cluster) => {
   test.each(Object.entries(DEATHS))(
-    'K1, K2, K3: %s is killed in the middle of a deployment: what ran runs on, and all of it comes',
+    'K1, K2, K3: if %s is killed during a deployment, running pods keep running and all others start',
     async (name, { kill, start }) => {
       const it = cluster();
       const deployment = name.replaceAll(' ', '-').toLowerCase();
@@ -50,7 +50,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
       const ids = new Set((await it.running()).map(({ id }) => id));
       expect(before.filter(({ id }) => !ids.has(id))).toEqual([]);
 
-      // Nothing comes later that would change it: a restart, a second container, a replacement.
+      // Waits so that a late restart, a second container or a replacement would be noticed.
       await pause(3_000);
       const later = await allReady(it, deployment, PODS);
       expect(idsOf(later)).toEqual(idsOf(pods));
@@ -68,7 +68,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
     },
   );
 
-  test('K1, K2, K3: whatever dies, in any order, while pods come and go: none is lost, doubled or restarted', async () => {
+  test('K1, K2, K3: loses, duplicates or restarts no pod while processes are killed in random order and pods come and go', async () => {
     const it = cluster();
     const seed = Number(process.env.NODE_AGENT_E2E_SEED ?? Math.floor(Math.random() * 2 ** 31));
     const random = seededRandom(seed);
@@ -78,7 +78,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
     await scale(it, 'stays', 5);
     const before = await allReady(it, 'stays', 5);
     for (let count = 0; count < 8; count++) {
-      // The API server may be too busy with its own return.
+      // The API server may still be busy with its own start.
       await scale(it, 'moves', below(PODS)).catch(() => {});
       await pause(below(1_500));
       const [name, { kill, start }] = pick(Object.entries(DEATHS), random);
@@ -102,7 +102,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
     for (const name of ['stays', 'moves']) await allGone(it, name);
   });
 
-  test('S6: pods that are ready stay Ready over a restart of the kubelet, in the record of a watch', async () => {
+  test('S6: a watch shows ready pods as Ready during the whole restart of the kubelet', async () => {
     const it = cluster();
     await createDeployment(it, 'steady');
     await scale(it, 'steady', PODS);
@@ -125,7 +125,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
     await allGone(it, 'steady');
   });
 
-  test('K3: with the API server away pods go on, and are restarted; it hears of that when it is back', async () => {
+  test('K3: restarts a container while the API server is down, and reports the restart when the API server is back', async () => {
     const it = cluster();
     await it.createPod('alone', { containers: [script('c', FOREVER), script('other', FOREVER)] });
     const pod = await it.readyPod('alone');
@@ -140,7 +140,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
           : undefined,
       ),
     );
-    // The kubelet is killed too: what it knows of the pod it has from the API server alone, and it is away.
+    // The kubelet is killed, too: it knows the pod only from the API server, which is down.
     await it.node.kill('SIGKILL');
     await it.node.start();
     await pause(5_000);
@@ -157,7 +157,7 @@ await withCluster('a cluster of one node, killed here and there', { subnet: '10.
     await it.deletePod('alone');
   });
 
-  test('etcd is wiped: the node comes back to the new cluster, and what that does not know is ended', async () => {
+  test('after etcd was wiped, the node joins the new cluster and stops the pods that the cluster does not know', async () => {
     const it = cluster();
     await it.createPod('forgotten', { containers: [script('c', FOREVER)] });
     const { metadata } = await it.readyPod('forgotten');

@@ -11,7 +11,7 @@ import type { TestCluster } from './test-cluster.ts';
 
 const exec = promisify(execFile);
 
-/** Runs kubectl to its end, whatever it says. */
+/** Runs kubectl until it exits, and returns its output and exit code. */
 async function kubectl(
   it: TestCluster,
   args: readonly string[],
@@ -34,7 +34,7 @@ function kubectlRunning(it: TestCluster, args: readonly string[]): ChildProcess 
   return spawn(it.programs.kubectl, [`--kubeconfig=${it.plane.adminKubeconfig}`, ...args]);
 }
 
-/** How many sockets a process has. */
+/** Returns the number of open sockets of a process. */
 async function socketsOf(pid: number): Promise<number> {
   const links = await Promise.all(
     (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
@@ -42,7 +42,7 @@ async function socketsOf(pid: number): Promise<number> {
   return links.filter((link) => link.startsWith('socket:')).length;
 }
 
-/** How much is copied; more where somebody wants to see it: `NODE_AGENT_E2E_CP_MB=1024`. */
+/** Size of the copied file. Set NODE_AGENT_E2E_CP_MB, for example to 1024, to copy more. */
 const CP_MEGABYTES = Number(process.env.NODE_AGENT_E2E_CP_MB ?? 64);
 
 const TALKER = `i=0; while :; do i=$((i+1)); echo line $i; [ $i = 3 ] && echo error >&2; sleep 0.2; done`;
@@ -52,7 +52,7 @@ await withCluster(
   'kubectl and the node',
   { subnet: '10.199.76.0/24', configuration: { serverTLSBootstrap: true } },
   (cluster) => {
-    test('the node asks for a serving certificate, and the API server believes it', async () => {
+    test('requests a serving certificate that the API server trusts', async () => {
       const it = cluster();
       await it.until('the request to be approved', async () =>
         (await approveServingRequests(it.plane)).length > 0 ? true : undefined,
@@ -63,7 +63,7 @@ await withCluster(
       });
     });
 
-    test('kubectl logs: all, the last, since, with times, followed to the end, of the run before', async () => {
+    test("kubectl logs prints all lines, the last lines, lines since a time, timestamps, followed lines and the previous container's lines", async () => {
       const it = cluster();
       const spec = {
         restartPolicy: 'Always',
@@ -95,7 +95,7 @@ await withCluster(
       expect(none.stderr).toContain('previous terminated container "main" in pod "talks" not found');
     });
 
-    test('a follower of a pod that is deleted gets its last line, and the end', async () => {
+    test('kubectl logs --follow prints the last line of a deleted pod and then ends', async () => {
       const it = cluster();
       const text = `trap 'echo that was all; exit 0' TERM; echo begun; while :; do sleep 0.1; done`;
       await it.createPod('ends', { terminationGracePeriodSeconds: 5, containers: [script('c', text)] });
@@ -106,7 +106,7 @@ await withCluster(
       await it.until('the pod to be gone', async () => (await it.pod('ends')) === undefined || undefined);
     });
 
-    test('kubectl exec: output, input, errors, exit codes, a terminal', async () => {
+    test('kubectl exec transfers output, input, errors, exit codes and a terminal', async () => {
       const it = cluster();
       expect(await kubectl(it, ['exec', 'talks', '-c', 'main', '--', 'echo', 'hello'])).toMatchObject({
         code: 0,
@@ -133,7 +133,7 @@ await withCluster(
       expect(missing.stderr).toMatch(/no such file or directory/);
     });
 
-    test('kubectl attach: what is written from then on', async () => {
+    test('kubectl attach prints output from the time of the call on', async () => {
       const it = cluster();
       const child = kubectlRunning(it, ['attach', 'talks', '-c', 'main']);
       let output = '';
@@ -144,12 +144,12 @@ await withCluster(
       child.kill('SIGTERM');
     });
 
-    test('kubectl exec: a terminal that is resized while a program runs in it', async () => {
+    test('kubectl exec resizes the terminal while a program runs in it', async () => {
       const it = cluster();
       const inside =
         'stty size; for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.5; stty size; done';
       const kubectlExec = `${it.programs.kubectl} --kubeconfig=${it.plane.adminKubeconfig} exec -it talks -c main -- sh -c '${inside}'`;
-      // The size of the terminal changes behind kubectl's back, as that of a window does.
+      // The terminal's size changes without kubectl's involvement, as when a window is resized.
       const resize = 'terminal=$(tty); (sleep 4; stty -F "$terminal" cols 120 rows 40) &';
       const { stdout } = await exec('script', ['-qec', `stty cols 99 rows 33; ${resize} ${kubectlExec}`, '/dev/null'], {
         timeout: 60_000,
@@ -157,7 +157,7 @@ await withCluster(
       expect(stdout).toMatch(/33 99\r?\n[\s\S]*40 120\r?\n/);
     });
 
-    test(`kubectl cp: ${CP_MEGABYTES} MB there and back`, async () => {
+    test(`kubectl cp copies ${CP_MEGABYTES} MB to a pod and back`, async () => {
       const it = cluster();
       const directory = join(it.directory, 'cp-test');
       await mkdir(directory);
@@ -181,9 +181,9 @@ await withCluster(
       console.log(`${CP_MEGABYTES} MB into a pod in ${thereMs} ms, and out of it in ${backMs} ms`);
     });
 
-    test('kubectl port-forward: many connections at once, and a large answer', async () => {
+    test('kubectl port-forward transfers many concurrent connections and a large response', async () => {
       const it = cluster();
-      // It is ready when it listens: a connection that is refused ends kubectl's forwarding.
+      // The pod is ready once the server listens: a refused connection would end kubectl port-forward.
       const readinessProbe = { tcpSocket: { port: 8080 }, periodSeconds: 1 };
       await it.createPod('serves', { containers: [{ ...script('c', SERVER), readinessProbe }] });
       await it.readyPod('serves');
@@ -212,7 +212,7 @@ await withCluster(
       child.kill('SIGTERM');
     });
 
-    test('what the API server asks through the proxy: pods, configuration, metrics, explanations', async () => {
+    test("serves pods, configuration, metrics and explanations through the API server's proxy", async () => {
       const it = cluster();
       const raw = async (path: string): Promise<string> =>
         (await kubectl(it, ['get', '--raw', `/api/v1/nodes/e2e/proxy${path}`])).stdout;
@@ -225,7 +225,7 @@ await withCluster(
       expect(JSON.parse(await raw('/debug/explain'))).toMatchObject({ problems: [] });
     });
 
-    test('W1: nobody gets in without a right to', async () => {
+    test('W1: rejects requests without permission', async () => {
       const it = cluster();
       const url = `https://127.0.0.1:${it.node.port}/pods`;
       const status = async (...args: string[]): Promise<string> =>
@@ -249,7 +249,7 @@ await withCluster(
       expect(await status('-H', `Authorization: Bearer ${reader}`)).toBe('200');
     });
 
-    test('W2: after streams that were killed, the kubelet has as many sockets as before', async () => {
+    test('W2: has as many open sockets as before after clients of streams were killed', async () => {
       const it = cluster();
       const { pid } = it.node;
       await it.until('quiet', async () => (await socketsOf(pid)) > 0 || undefined);

@@ -8,12 +8,12 @@ const spec = (text: string = FOREVER): object => ({ containers: [script('c', tex
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 await withCluster('static pods of a node in a cluster', { subnet: '10.199.72.0/24' }, (cluster) => {
-  /** The mirror pod of a manifest, ready. */
+  /** Returns the mirror pod of a manifest once the pod is ready. */
   const mirrorOf = (it: TestCluster, name: string) => it.readyPod(`${name}-e2e`);
   const containerOf = async (it: TestCluster, name: string) =>
     (await it.running()).filter(({ pod }) => pod === `${name}-e2e`);
 
-  test('a static pod has a mirror pod: owned by the node, marked with its hash, with its status', async () => {
+  test("creates a mirror pod for a static pod, owned by the node, with the manifest's hash and the pod's status", async () => {
     const it = cluster();
     await it.node.write({ name: 'seen', spec: spec() });
     const mirror = await mirrorOf(it, 'seen');
@@ -28,14 +28,14 @@ await withCluster('static pods of a node in a cluster', { subnet: '10.199.72.0/2
     );
     const [running] = await containerOf(it, 'seen');
     expect(containerId(mirror)).toBe(running?.id);
-    // The pod has the manifest's UID in the runtime, and the mirror its own.
+    // In the runtime the pod has the manifest's UID; the mirror pod has its own UID.
     expect(running?.uid).toBe(mirror.metadata.annotations?.['kubernetes.io/config.hash']);
     await it.node.remove('seen');
     await it.until('the mirror pod to be gone', async () => (await it.pod('seen-e2e')) === undefined || undefined);
     expect(await containerOf(it, 'seen')).toEqual([]);
   });
 
-  test('F3: a mirror pod that is deleted comes again; the static pod does not notice', async () => {
+  test('F3: recreates a deleted mirror pod without restarting the static pod', async () => {
     const it = cluster();
     await it.node.write({ name: 'kept', spec: spec() });
     const before = await mirrorOf(it, 'kept');
@@ -53,7 +53,7 @@ await withCluster('static pods of a node in a cluster', { subnet: '10.199.72.0/2
     await it.node.remove('kept');
   });
 
-  test('a manifest that is edited has a new mirror pod; it is never that of the old', async () => {
+  test('creates a new mirror pod for an edited manifest and never updates the old one', async () => {
     const it = cluster();
     await it.node.write({ name: 'edited', spec: spec() });
     const before = await mirrorOf(it, 'edited');
@@ -69,7 +69,7 @@ await withCluster('static pods of a node in a cluster', { subnet: '10.199.72.0/2
     await it.until('the mirror pod to be gone', async () => (await it.pod('edited-e2e')) === undefined || undefined);
   });
 
-  test('F4: static pods start with the API server away, survive a kubelet that is killed, and are seen once it is back', async () => {
+  test('F4: static pods start while the API server is down, survive a kill of the kubelet, and get mirror pods when it is back', async () => {
     const it = cluster();
     await it.plane.killProcess('kube-apiserver', 'SIGKILL');
     await it.node.write({ name: 'dark', spec: spec() });
@@ -91,7 +91,7 @@ await withCluster('static pods of a node in a cluster', { subnet: '10.199.72.0/2
     for (const name of ['dark', 'darker']) await it.node.remove(name);
   });
 
-  test('F4: etcd is wiped: the static pod runs on, and has a mirror pod in the new cluster', async () => {
+  test('F4: after etcd was wiped, the static pod keeps running and gets a mirror pod in the new cluster', async () => {
     const it = cluster();
     await it.node.write({ name: 'lasting', spec: spec() });
     const before = await mirrorOf(it, 'lasting');

@@ -13,19 +13,19 @@ const exec = promisify(execFile);
 const NODE = 'e2e';
 const PODS = '/api/v1/namespaces/default/pods';
 
-/** What a cluster of one node is made of. */
+/** Options of {@link TestCluster}. */
 export interface TestClusterOptions {
   readonly containerd: ContainerdBinaries;
   readonly controlPlane: ControlPlaneBinaries;
-  /** The pods' addresses; each cluster that runs at once needs its own. */
+  /** Subnet of the pods. Concurrent clusters need different subnets. */
   readonly subnet: string;
   readonly configuration?: object;
   readonly extraArguments?: ControlPlaneOptions['extraArguments'];
-  /** Called with the directory of the cluster, before anything is in it. */
+  /** Called with the directory of the cluster before any file is created in it. */
   readonly prepare?: (directory: string) => Promise<void>;
 }
 
-/** An event, as much of it as tests look at. */
+/** Fields of an event that tests use. */
 interface Event {
   readonly reason: string;
   readonly message: string;
@@ -33,7 +33,7 @@ interface Event {
   readonly involvedObject: { readonly name: string };
 }
 
-/** A container that runs, as the runtime has it. */
+/** Running container in the runtime. */
 export interface RunningContainer {
   readonly id: string;
   readonly pod: string;
@@ -41,14 +41,14 @@ export interface RunningContainer {
   readonly name: string;
 }
 
-/** A cluster of one node: a real control plane, a real containerd, and the kubelet, each a process that can be killed. */
+/** One-node cluster: a real control plane, a real containerd and the kubelet, each a process that can be killed. */
 export class TestCluster {
   readonly directory: string;
   readonly plane: ControlPlane;
   readonly containerd: Containerd;
   readonly node: TestNode;
   readonly cri: CriClient;
-  /** The control plane's, and kubectl. */
+  /** Programs of the control plane, and kubectl. */
   readonly programs: ControlPlaneBinaries;
   readonly #ctr: string;
 
@@ -84,14 +84,16 @@ export class TestCluster {
     });
   }
 
-  /** Where the kubelet keeps its certificates. */
+  /** Directory of the kubelet's certificates. */
   get certificates(): string {
     return join(this.directory, 'pki');
   }
 
-  /** Starts all of it, the node with nothing but a bootstrap token, and waits until it is Ready. */
+  /**
+   * Starts control plane, containerd and the node, which has only a bootstrap token, and waits until the node is Ready.
+   */
   static async start(options: TestClusterOptions): Promise<TestCluster> {
-    // Short: sockets are in it.
+    // A short path, because it contains sockets.
     const cluster = new TestCluster(await mkdtemp('/tmp/na-e2e-'), options);
     try {
       await options.prepare?.(cluster.directory);
@@ -111,11 +113,14 @@ export class TestCluster {
     await this.cri.close();
     await this.containerd.stop();
     await this.plane.stop();
-    // A test that failed has left its pods, and they their volumes.
+    // A failed test may have left pods with mounted volumes.
     await removeDirectory(this.directory);
   }
 
-  /** The object at a path; `undefined` where there is none. @throws Error where there is no answer, or another */
+  /**
+   * Returns the object at a path, or `undefined` if it does not exist. @throws Error if the API server does not answer,
+   * or answers with another error
+   */
   async get<T>(path: string): Promise<T | undefined> {
     const { status, text } = await this.plane.request('GET', path);
     if (status === 404) return undefined;
@@ -127,7 +132,7 @@ export class TestCluster {
     return this.plane.json('POST', path, object);
   }
 
-  /** Makes a pod in the default namespace, which the scheduler gives to the node. */
+  /** Creates a pod in the default namespace. The scheduler assigns it to the node. */
   async createPod(name: string, spec: object, metadata: object = {}): Promise<Pod> {
     return this.create(PODS, {
       apiVersion: 'v1',
@@ -146,7 +151,9 @@ export class TestCluster {
     return (await this.get<{ items: readonly Pod[] }>(`${PODS}${query}`))?.items ?? [];
   }
 
-  /** Waits until a pod is as wanted. @throws Error with the pod as it is, and the end of the kubelet's log */
+  /**
+   * Waits until `wanted` returns true for a pod. @throws Error with the pod and the end of the kubelet's log on timeout
+   */
   podUntil(name: string, wanted: (pod: Pod) => boolean, waitMs?: number): Promise<Pod> {
     return this.until(
       `pod ${name}`,
@@ -162,7 +169,7 @@ export class TestCluster {
     return this.podUntil(name, isReady);
   }
 
-  /** Deletes a pod, and waits until it is gone from the API and the runtime. */
+  /** Deletes a pod and waits until it is gone from the API and the runtime. */
   async deletePod(name: string): Promise<void> {
     const pod = await this.pod(name);
     if (pod === undefined) return;
@@ -171,14 +178,14 @@ export class TestCluster {
     await this.gone(pod.metadata.uid);
   }
 
-  /** Waits until nothing of a pod runs. */
+  /** Waits until no container of a pod is running. */
   async gone(uid: string): Promise<void> {
     await this.until(`containers of ${uid} to be gone`, async () => {
       return (await this.running()).every((container) => container.uid !== uid) || undefined;
     });
   }
 
-  /** The events of an object. */
+  /** Returns the events of an object. */
   async events(name: string): Promise<readonly Event[]> {
     const list = await this.get<{ items: readonly Event[] }>('/api/v1/namespaces/default/events');
     return (list?.items ?? []).filter(({ involvedObject }) => involvedObject.name === name);
@@ -190,7 +197,7 @@ export class TestCluster {
     );
   }
 
-  /** The status of the node's Ready condition. */
+  /** Returns the status of the node's Ready condition. */
   async nodeReady(): Promise<string | undefined> {
     const node = await this.get<{ status?: { conditions?: readonly { type: string; status: string }[] } }>(
       `/api/v1/nodes/${NODE}`,
@@ -198,7 +205,7 @@ export class TestCluster {
     return node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
   }
 
-  /** Every container that runs, in the order of pods and names. */
+  /** Returns all running containers, sorted by pod and name. */
   async running(): Promise<readonly RunningContainer[]> {
     const { containers } = await this.cri.listContainers({ filter: { state: { state: 1 } } });
     return containers
@@ -211,7 +218,7 @@ export class TestCluster {
       .sort((a, b) => (`${a.pod}/${a.name}` < `${b.pod}/${b.name}` ? -1 : 1));
   }
 
-  /** Kills a container behind the kubelet's back. */
+  /** Kills a container directly in the runtime. */
   async killContainer(id: string): Promise<void> {
     const socket = this.containerd.endpoint.slice('unix://'.length);
     await exec(this.#ctr, ['--address', socket, '-n', 'k8s.io', 'task', 'kill', '-s', 'SIGKILL', id]);
@@ -225,7 +232,7 @@ export class TestCluster {
     return this.node.until(what, ask, waitMs);
   }
 
-  /** How long something takes to come true, in milliseconds. */
+  /** Returns how long `wait` takes, in milliseconds. */
   async timed(wait: () => Promise<unknown>): Promise<number> {
     const startedAt = performance.now();
     await wait();

@@ -45,7 +45,7 @@ async function kubectl(it: TestCluster, args: readonly string[], input = '', way
   return { code: await ended, ...said };
 }
 
-/** How often the API server, or the kubelet, has counted streams by WebSocket, by their labels. */
+/** Returns how many WebSocket streams the API server or the kubelet has counted, by metric labels. */
 async function counted(it: TestCluster, component: 'apiserver' | 'kubelet'): Promise<Readonly<Record<string, number>>> {
   const page =
     component === 'kubelet' ? await it.node.page('/metrics') : (await it.plane.request('GET', '/metrics')).text;
@@ -53,7 +53,7 @@ async function counted(it: TestCluster, component: 'apiserver' | 'kubelet'): Pro
   return Object.fromEntries([...page.matchAll(series)].map(([, labels, count]) => [labels, Number(count)]));
 }
 
-/** How many sockets the kubelet has. */
+/** Returns the number of open sockets of the kubelet. */
 async function socketsOf(it: TestCluster): Promise<number> {
   const directory = `/proc/${it.node.pid}/fd`;
   const links = await Promise.all(
@@ -62,7 +62,9 @@ async function socketsOf(it: TestCluster): Promise<number> {
   return links.filter((link) => link.startsWith('socket:')).length;
 }
 
-/** Streams by the newer protocols of WebSocket through a real API server to a real runtime, and by clients of the kubelet itself. */
+/**
+ * Streams over the newer WebSocket protocols, through a real API server to a real runtime, and directly to the kubelet.
+ */
 export async function webSocketSuite(
   runtimeName: string,
   runtime: Found,
@@ -70,7 +72,7 @@ export async function webSocketSuite(
 ): Promise<void> {
   const options = { subnet, runtime, configuration: { serverTLSBootstrap: true } };
   await withCluster(`WebSockets to the node, with ${runtimeName}`, options, (cluster) => {
-    /** A command, by the kubelet's own port. */
+    /** Runs a command through the kubelet's own port. */
     function direct(command: readonly string[], wanted: CommandStreamsWanted): Promise<RemoteCommand> {
       const it = cluster();
       const query = new URLSearchParams();
@@ -83,7 +85,7 @@ export async function webSocketSuite(
       });
     }
 
-    test('the node declares that it takes them', async () => {
+    test('declares the node feature ExtendWebSocketsToKubelet', async () => {
       const it = cluster();
       await it.until('the request to be approved', async () =>
         (await approveServingRequests(it.plane)).length > 0 ? true : undefined,
@@ -100,7 +102,7 @@ export async function webSocketSuite(
     });
 
     test.each(['true', 'false'] as const)(
-      'kubectl exec: input, output, errors, exit codes; by WebSocket: %s',
+      'kubectl exec transfers input, output, errors and exit codes; WebSocket: %s',
       async (way) => {
         const it = cluster();
         const before = (await counted(it, 'kubelet'))['subresource="exec"'] ?? 0;
@@ -123,12 +125,12 @@ export async function webSocketSuite(
       },
     );
 
-    test('kubectl exec: a terminal, which is resized while a program runs in it', async () => {
+    test('kubectl exec resizes the terminal while a program runs in it', async () => {
       const it = cluster();
       const inside =
         'stty size; for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do sleep 0.5; stty size; done; exit 3';
       const command = `${it.programs.kubectl} --kubeconfig=${it.plane.adminKubeconfig} exec -it reads -- sh -c '${inside}'`;
-      // The size of the terminal changes behind kubectl's back, as that of a window does.
+      // The terminal's size changes without kubectl's involvement, as when a window is resized.
       const resize = 'terminal=$(tty); (sleep 3; stty -F "$terminal" cols 120 rows 40) &';
       const ended = await exec('script', ['-qec', `stty cols 99 rows 33; ${resize} ${command}`, '/dev/null'], {
         timeout: 60_000,
@@ -136,7 +138,7 @@ export async function webSocketSuite(
       expect(ended).toMatchObject({ code: 3, stdout: expect.stringMatching(/33 99\r?\n[\s\S]*40 120\r?\n/) });
     });
 
-    test('kubectl attach: what is said and heard from then on', async () => {
+    test('kubectl attach transfers output and input from the time of the call on', async () => {
       const it = cluster();
       const { child, said, ended } = running(it, ['attach', '-i', 'reads']);
       await it.until('an answer', async () => {
@@ -147,7 +149,7 @@ export async function webSocketSuite(
       await ended;
     });
 
-    test('kubectl cp: 16 MB there and back', async () => {
+    test('kubectl cp copies 16 MB to a pod and back', async () => {
       const it = cluster();
       const directory = join(it.directory, 'cp-test');
       await mkdir(directory);
@@ -159,7 +161,7 @@ export async function webSocketSuite(
     });
 
     test.each(['true', 'false'] as const)(
-      'kubectl port-forward: many connections and a large answer; by WebSocket: %s',
+      'kubectl port-forward transfers many connections and a large response; WebSocket: %s',
       async (way) => {
         const it = cluster();
         const before = (await counted(it, 'kubelet'))['subresource="portforward"'] ?? 0;
@@ -181,7 +183,7 @@ export async function webSocketSuite(
       },
     );
 
-    test('the API server has handed all of them on', async () => {
+    test('the API server passes all streams on to the kubelet as WebSockets', async () => {
       const counts = await counted(cluster(), 'apiserver');
       expect(Object.keys(counts).filter((labels) => labels.includes('translated_at_apiserver'))).toEqual([]);
       for (const subresource of ['exec', 'attach', 'portforward']) {
@@ -189,7 +191,7 @@ export async function webSocketSuite(
       }
     });
 
-    test('a client of v5 at the kubelet itself: half-closing, exit codes, a command that is not there', async () => {
+    test('a v5 client of the kubelet half-closes its input and receives exit codes, also of a missing command', async () => {
       const cat = await direct(['sh', '-c', 'cat; echo over >&2; exit 9'], { stdin: true, stdout: true, stderr: true });
       if (cat.stdout === undefined || cat.stderr === undefined) throw new Error('no streams');
       const sent = randomBytes(500_000).toString('hex');
@@ -202,7 +204,7 @@ export async function webSocketSuite(
       expect(missing.message).toMatch(/no such file or directory/);
     });
 
-    test('a client that tells SPDY by WebSocket to the kubelet itself', async () => {
+    test('a client of the kubelet uses SPDY tunneled over WebSocket', async () => {
       const it = cluster();
       const ports = await portsOverWebSocket(`https://127.0.0.1:${it.node.port}/portForward/default/serves`, {
         ...{ cert: it.plane.admin.cert, key: it.plane.admin.key, rejectUnauthorized: false },
@@ -215,10 +217,11 @@ export async function webSocketSuite(
       await ports.closed;
     });
 
-    test('W2: streams that are broken at whatever point leave no sockets', async () => {
+    test('W2: streams that break at any point leave no open sockets', async () => {
       const it = cluster();
       const before = await socketsOf(it);
-      // Runtimes may leave a command running whose client goes while it is started: these end by themselves.
+      // Some runtimes keep a command running if its client disconnects while the command is starting. These commands
+      // exit on their own.
       const words = ['sh', '-c', 'head -c 300000 /dev/zero; head -c 1000; sleep 1'];
       for (let round = 0; round < 4; round++) {
         const remotes = await Promise.all(
@@ -243,9 +246,9 @@ export async function webSocketSuite(
       await it.until('sockets to be gone', few, 60_000);
     });
 
-    test('W2: a command ends when its client has gone, as far as the runtime has it', async () => {
+    test('W2: stops a command when its client has disconnected, if the runtime supports it', async () => {
       const it = cluster();
-      // A runtime that does not end it has it end with its input, if it reads that.
+      // With a runtime that does not stop the command, only a command that reads its input exits.
       const words = endsCommands ? ['cat', 'yes'] : ['cat'];
       const left = async (): Promise<readonly string[]> => {
         const { stdout } = await kubectl(it, ['exec', 'reads', '--', 'ps']);

@@ -14,7 +14,7 @@ import { FOREVER } from './workloads.ts';
 const exec = promisify(execFile);
 const PLUGIN = fileURLToPath(new URL('../../../../packages/kubectl-why/src/bin.ts', import.meta.url));
 
-/** `kubectl why`, with the plugin on PATH as kubectl looks for it. */
+/** Runs `kubectl why` with the plugin on PATH, where kubectl searches for plugins. */
 async function why(
   it: TestCluster,
   args: readonly string[],
@@ -51,7 +51,7 @@ await withCluster(
       });
     }, 240_000);
 
-    test('kubectl finds it, and it tells each step of a pod that runs, with its times', async () => {
+    test('kubectl finds the plugin, which prints each step of a running pod with its times', async () => {
       const it = cluster();
       const { stdout: plugins } = await exec(it.programs.kubectl, ['plugin', 'list'], {
         env: { ...process.env, PATH: `${join(it.directory, 'bin')}${delimiter}${process.env.PATH}` },
@@ -80,7 +80,7 @@ await withCluster(
       expect(explained.steps.every(({ outcome }) => outcome === 'done')).toBe(true);
     });
 
-    test('what a pod waits for is told since when, while it waits', async () => {
+    test('prints what a waiting pod waits for, and since when', async () => {
       const it = cluster();
       const volume = { name: 's', secret: { secretName: 'not-there' } };
       const volumeMounts = [{ name: 's', mountPath: '/s' }];
@@ -96,7 +96,7 @@ await withCluster(
       expect(node.stdout).toContain('default/waits (Pending)');
     });
 
-    test('a container that crashes: when it ended, and when it is tried again', async () => {
+    test('prints when a crashed container exited, and when it will be restarted', async () => {
       const it = cluster();
       await it.createPod('crashes', { containers: [script('main', 'exit 3')] });
       await it.podUntil('crashes', ({ status }) => (status?.containerStatuses?.[0]?.restartCount ?? 0) > 0);
@@ -109,7 +109,7 @@ await withCluster(
       expect(text).toMatch(/begun [23] times/);
     });
 
-    test('no such pod, no node yet, no right: each says so', async () => {
+    test('prints a message for a missing pod, an unscheduled pod, and a missing permission', async () => {
       const it = cluster();
       expect(await why(it, ['nobody'])).toMatchObject({
         code: 1,
@@ -150,7 +150,7 @@ await withCluster(
       await it.until('the right', async () => (await why(it, ['web'], file)).code === 0 || undefined);
     });
 
-    test('a pod that is being ended: what is stopped, and what comes after', async () => {
+    test('prints for a terminating pod which container is being stopped, and the next steps', async () => {
       const it = cluster();
       await it.create('/api/v1/namespaces/default/pods', {
         ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'slow' } },

@@ -7,13 +7,14 @@ import { PODS, withCluster } from './clusters.ts';
 import { PodRecorder } from './pod-recorder.ts';
 import { allGone, allReady, createDeployment, expectOneContainerEach, FOREVER, scale } from './workloads.ts';
 
-// The signer dates certificates back by 5 minutes: one of 140 s is replaced between 8 and 96 s after it was signed.
+// The signer dates certificates back by 5 minutes: a certificate of 140 s is replaced between 8 and 96 s after it was
+// signed.
 const extraArguments = { 'kube-controller-manager': ['--cluster-signing-duration=140s'] };
 
 await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArguments }, (cluster) => {
   let first: X509Certificate;
 
-  test('the node has joined: kubectl shows it Ready, with its version and its lease', async () => {
+  test('a joined node is Ready in kubectl, with its version and its lease', async () => {
     const { plane } = cluster();
     expect(await plane.kubectl(['get', 'nodes', '--no-headers'])).toMatch(
       /^e2e +Ready +<none> +\S+ +v1\.36\.3\+node-agent/,
@@ -26,7 +27,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     expect(lease.spec).toMatchObject({ holderIdentity: 'e2e', leaseDurationSeconds: 40 });
   });
 
-  test('it has joined with a bootstrap token: it has a certificate of its own, and asks as the node', async () => {
+  test('a node that joined with a bootstrap token has its own certificate and acts as the node', async () => {
     const it = cluster();
     const file = join(it.certificates, 'kubelet-client-current.pem');
     first = new X509Certificate(await readFile(file));
@@ -41,7 +42,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     );
   });
 
-  test(`a deployment is scaled from 0 to ${PODS} and back, by the real scheduler and controllers`, async () => {
+  test(`the real scheduler and controllers scale a deployment from 0 to ${PODS} and back`, async () => {
     const it = cluster();
     await createDeployment(it, 'web');
     const upMs = await it.timed(async () => {
@@ -55,7 +56,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     console.log(`0 to ${PODS} pods ready in ${upMs} ms, and back to nothing in ${downMs} ms`);
   });
 
-  test('a pod reaches the API server with the token of its service account', async () => {
+  test('a pod reaches the API server with its service account token', async () => {
     const it = cluster();
     const { kubectl } = it.programs;
     const spec = {
@@ -72,14 +73,14 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     const log = await readFile(join(it.node.podLogs, `default_asks_${pod.metadata.uid}`, 'c', '0.log'), 'utf8');
     const who = JSON.parse(log.split('\n')[0]?.replace(/^\S+ \S+ \S+ /, '') ?? '');
     expect(who.username).toBe('system:serviceaccount:default:default');
-    // The token is this pod's alone.
+    // The token is bound to this pod.
     expect(who.extra['authentication.kubernetes.io/pod-uid']).toEqual([pod.metadata.uid]);
     expect(who.extra['authentication.kubernetes.io/node-name']).toEqual(['e2e']);
     expect(log).toMatch(/Error from server \(Forbidden\): secrets is forbidden/);
     await it.deletePod('asks');
   });
 
-  test('a pod that fails says why in its events, as kubectl describe shows them', async () => {
+  test('a failing pod reports the reason in its events, as kubectl describe prints them', async () => {
     const it = cluster();
     const image = '127.0.0.1:1/none/such:1';
     await it.createPod('no-image', { containers: [{ name: 'c', image }] });
@@ -96,7 +97,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     for (const name of ['no-image', 'no-command']) await it.deletePod(name);
   });
 
-  test('a pod whose secret is missing waits and says so; it starts when the secret comes', async () => {
+  test('a pod with a missing secret waits with an event, and starts when the secret is created', async () => {
     const it = cluster();
     const key = { secretKeyRef: { name: 'late', key: 'word' } };
     const spec = {
@@ -123,7 +124,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('waits');
   });
 
-  test('what becomes of a configMap reaches the files of a pod that runs, at once', async () => {
+  test('a changed ConfigMap reaches the files of a running pod immediately', async () => {
     const it = cluster();
     const configMaps = '/api/v1/namespaces/default/configmaps';
     await it.create(configMaps, { metadata: { name: 'live' }, data: { word: 'one' } });
@@ -148,7 +149,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('reads');
   });
 
-  test('the environment of a pod has its sources in their order, and the services', async () => {
+  test("a pod's environment has the variables of its sources in the specified order, and those of services", async () => {
     const it = cluster();
     const kubernetes = await it.get<{ spec: { clusterIP: string } }>('/api/v1/namespaces/default/services/kubernetes');
     await it.create('/api/v1/namespaces/default/configmaps', {
@@ -195,20 +196,20 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('shows');
   });
 
-  test('a pod that is deleted with --force is gone from the API at once, and from the machine soon', async () => {
+  test('a pod deleted with --force disappears from the API immediately and from the machine soon after', async () => {
     const it = cluster();
     await it.createPod('forced', { terminationGracePeriodSeconds: 3600, containers: [script('c', FOREVER)] });
     const { metadata } = await it.readyPod('forced');
     await it.plane.kubectl(['delete', 'pod', 'forced', '--force', '--grace-period=0', '--wait=false']);
     expect(await it.pod('forced')).toBeUndefined();
     console.log(`its container was gone after ${await it.timed(() => it.gone(metadata.uid))} ms`);
-    // One of the same name that comes at once is another pod.
+    // A new pod with the same name is another pod.
     await it.createPod('forced', { containers: [script('c', FOREVER)] });
     expect((await it.readyPod('forced')).metadata.uid).not.toBe(metadata.uid);
     await it.deletePod('forced');
   });
 
-  test('a container that dies is started again, and the API server hears of it', async () => {
+  test('restarts a container that was killed, and reports the restart to the API server', async () => {
     const it = cluster();
     await it.createPod('dies', { containers: [script('c', FOREVER)] });
     await it.readyPod('dies');
@@ -228,7 +229,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('dies');
   });
 
-  test('C6: a container that exits with 0 has done its work, though a process of it was killed for its memory', async () => {
+  test('C6: a container that exits with 0 succeeds, although one of its processes was OOM-killed', async () => {
     const it = cluster();
     const resources = { limits: { memory: '16Mi' } };
     const hog = script('c', 'tail /dev/zero; sleep 2; exit 0', { resources });
@@ -240,7 +241,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('hog');
   });
 
-  test('a node object that is deleted under the kubelet is made again', async () => {
+  test('registers the node again after its Node object was deleted', async () => {
     const it = cluster();
     const node = '/api/v1/nodes/e2e';
     const before = await it.get<{ metadata: { uid: string } }>(node);
@@ -258,7 +259,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('after');
   });
 
-  test('the certificate is replaced in the middle of all that; pods go on, and new ones come', async () => {
+  test('replaces the client certificate during the tests: running pods continue and new pods start', async () => {
     const it = cluster();
     await it.createPod('before', { containers: [script('c', FOREVER)] }, { labels: { app: 'before' } });
     await it.readyPod('before');
@@ -273,7 +274,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
       120_000,
     );
     expect(second.subject).toBe(first.subject);
-    // It was asked for by the node itself.
+    // The node itself requested the certificate.
     expect(await it.plane.kubectl(['get', 'csr', '--no-headers'])).toMatch(/ system:node:e2e +\S+ +Approved,Issued/);
     await it.createPod('renewed', { containers: [script('c', FOREVER)] });
     await it.readyPod('renewed');

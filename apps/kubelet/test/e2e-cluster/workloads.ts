@@ -6,7 +6,7 @@ import { isReady, type TestCluster } from './test-cluster.ts';
 export const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
-/** Makes a deployment of no replicas yet. */
+/** Creates a deployment with no replicas. */
 export async function createDeployment(cluster: TestCluster, name: string): Promise<void> {
   const labels = { app: name };
   await cluster.create(DEPLOYMENTS, {
@@ -28,7 +28,7 @@ export async function scale(cluster: TestCluster, name: string, replicas: number
   await cluster.plane.kubectl(['scale', 'deployment', name, `--replicas=${replicas}`]);
 }
 
-/** Waits until exactly so many pods of a deployment are there, all of them ready. */
+/** Waits until a deployment has exactly `count` pods and all are ready. */
 export async function allReady(cluster: TestCluster, name: string, count: number): Promise<readonly Pod[]> {
   return cluster.until(
     `${count} ready pods of ${name}`,
@@ -40,7 +40,7 @@ export async function allReady(cluster: TestCluster, name: string, count: number
   );
 }
 
-/** Waits until a deployment has no pod, and nothing of it runs. */
+/** Waits until a deployment has no pods and no running containers. */
 export async function allGone(cluster: TestCluster, name: string): Promise<void> {
   await cluster.until(
     `pods of ${name} to be gone`,
@@ -53,7 +53,7 @@ export async function allGone(cluster: TestCluster, name: string): Promise<void>
   );
 }
 
-/** Nothing is lost and nothing doubled: each pod has one container that runs, which is the one that its status names. */
+/** Checks that no pod was lost or duplicated: each pod has one running container, which is the one in its status. */
 export async function expectOneContainerEach(cluster: TestCluster, name: string, pods: readonly Pod[]): Promise<void> {
   const running = (await cluster.running()).filter(({ pod }) => pod.startsWith(`${name}-`));
   const expected = pods.map((pod) => `${pod.metadata.name} ${containerId(pod)}`).sort();

@@ -16,16 +16,16 @@ const MIB = 2 ** 20;
 const found = await findContainerd();
 
 if ('reason' in found) {
-  test('pods have groups of their own', (context) => context.skip(found.reason));
+  test('creates cgroups for pods', (context) => context.skip(found.reason));
 } else {
   const { binaries } = found;
   const hierarchy = await readHierarchy(nodeFileSystem);
   const { signal } = new AbortController();
-  /** All groups of this test are below one that nobody else has. */
+  /** Parent of all cgroups of this test. Its name is unique. */
   const root = [`na-e2e-${randomUUID()}`];
   const kubepods = [...root, 'kubepods'];
 
-  describe(`pods' groups on cgroup v${hierarchy.version}`, { timeout: TIMEOUT_MS }, () => {
+  describe(`cgroups of pods on cgroup v${hierarchy.version}`, { timeout: TIMEOUT_MS }, () => {
     let directory = '';
     let containerd: Containerd;
     let cgroups: CgroupManager;
@@ -61,12 +61,12 @@ if ('reason' in found) {
       const file = hierarchy.version === 1 ? v1 : v2;
       return (await readFile(`${groupPath(controller, name)}/${controller}.${file}`, 'utf8')).trim();
     };
-    /** The kernel counts memory in pages. */
+    /** The kernel rounds memory values to pages. */
     const memoryOf = async (name: readonly string[]): Promise<number> =>
       Number(await value(name, 'memory', 'limit_in_bytes', 'max'));
     const onV = <T>(v1: T, v2: T): T => (hierarchy.version === 1 ? v1 : v2);
 
-    test('a Guaranteed, a Burstable and a BestEffort pod: the tree, its limits, and nothing of it afterwards', async () => {
+    test('creates the cgroups and limits of a Guaranteed, a Burstable and a BestEffort pod, and removes them afterwards', async () => {
       const both = { cpu: '200m', memory: '64Mi' };
       const pods = {
         guaranteed: script('c', FOREVER, { resources: { requests: both, limits: both } }),
@@ -86,7 +86,7 @@ if ('reason' in found) {
         const group = [...(parents[name] ?? []), `pod${pod.metadata.uid}`];
         names.set(name, group);
         expect(await cgroups.missing(group)).toEqual([]);
-        // Its containers are in it, and nowhere else.
+        // The pod's containers are in the pod's cgroup only.
         const inside = await cgroups.children(group);
         expect(inside).toContain(containerId(pod));
         expect(await value(group, 'pids', 'max', 'max')).toBe('200');
@@ -114,7 +114,7 @@ if ('reason' in found) {
         const left = await Promise.all([...names.values()].map((name) => cgroups.exists(name)));
         return left.includes(true) ? undefined : true;
       });
-      // A group goes from one hierarchy after another.
+      // On cgroup v1 a cgroup is removed from one hierarchy after another.
       await node.until('nothing but the classes', async () =>
         (await cgroups.children(kubepods)).toSorted().join() === 'besteffort,burstable' ? true : undefined,
       );
@@ -125,7 +125,7 @@ if ('reason' in found) {
       }
     });
 
-    test('K1: what a kubelet that was killed left in a group is killed, and the group removed, after a restart', async () => {
+    test('K1: after a restart, kills the processes that a killed kubelet left in a cgroup, and removes the cgroup', async () => {
       await node.kill('SIGKILL');
       const left = [...kubepods, 'burstable', `pod${randomUUID()}`];
       await cgroups.create([...left, 'inner'], {});
@@ -139,14 +139,14 @@ if ('reason' in found) {
       await node.until('the group to be gone', async () => ((await cgroups.exists(left)) ? undefined : true));
     });
 
-    test('a pod that ran without a group begins anew in one when groups are switched on', async () => {
+    test('restarts a pod in a cgroup of its own after cgroupsPerQOS was enabled', async () => {
       await node.kill('SIGTERM');
       const bare = new TestNode({ directory, endpoint: containerd.endpoint });
       await bare.start();
       await bare.write({ name: 'moved', spec: { containers: [script('c', FOREVER)] } });
       const before = await bare.running('moved');
       await bare.kill('SIGTERM');
-      // The file of the configuration is the same, and is written anew.
+      // Same configuration file with changed content.
       await node.start();
       const after = await node.podUntil(
         'moved',

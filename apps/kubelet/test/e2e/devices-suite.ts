@@ -12,13 +12,16 @@ import { containerId, script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 120_000;
 const LED = 'example.com/led';
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
-/** Says what it has been given. */
+/** Script that prints the devices and variables of the container. */
 const SHOW = 'echo "leds=$LEDS own=$OWN name=$(cat /led/name) $(test -c /dev/led && echo device)"';
 
-/** A device plugin beside a real kubelet on a real containerd: what containers get, and what outlives whom. */
+/**
+ * Device plugin with a real kubelet on a real containerd: the devices of containers, and restarts of plugin and
+ * kubelet.
+ */
 export function devicesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} gives containers devices`, (context) => context.skip(found.reason));
+    test(`${title} assigns devices to containers`, (context) => context.skip(found.reason));
     return;
   }
   describe(`devices on ${title}`, { timeout: TIMEOUT_MS }, () => {
@@ -48,7 +51,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       await removeDirectory(directory);
     }, TIMEOUT_MS);
 
-    /** A plugin that has just begun; an earlier one is gone with its socket. */
+    /** Starts a new plugin. A previous plugin and its socket are gone. */
     async function plug(): Promise<void> {
       plugin = new FakeDevicePlugin(
         {
@@ -76,7 +79,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
     const pod = (count: number, more: object = {}): object => ({
       containers: [script('c', `${SHOW}; ${FOREVER}`, { ...wants(count), ...more })],
     });
-    /** What a container has said at its start, attempt by attempt. */
+    /** Returns the output of a container's start, by restart attempt. */
     async function said(name: string, attempt = 0): Promise<string> {
       return node.until(`the words of ${name}`, async () => {
         const folder = (await readdir(node.podLogs)).find((entry) => entry.startsWith(`default_${name}-e2e_`));
@@ -86,14 +89,14 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
     }
     const health = ({ status }: Pod): unknown => status?.containerStatuses?.[0]?.allocatedResourcesStatus;
 
-    test('a container gets variables, a mount and a device node of a plugin; its own variables win', async () => {
+    test('a container gets variables, a mount and a device node from a plugin; the variables in its spec take precedence', async () => {
       await node.write({ name: 'one', spec: pod(1, { env: [{ name: 'OWN', value: 'pod' }] }) });
       const running = await node.running('one');
       expect(await said('one')).toBe('leds=led0 own=pod name=blinky device');
       expect(health(running)).toEqual([{ name: LED, resources: [{ resourceID: 'led0', health: 'Healthy' }] }]);
     });
 
-    test("N1: a pod that asks for more than is free is rejected, in upstream's words", async () => {
+    test("N1: rejects a pod that requests more devices than are free, with upstream's message", async () => {
       await node.write({ name: 'greedy', spec: pod(2) });
       const { status } = await node.podUntil('greedy', ({ status }) => status?.phase === 'Failed');
       expect(status?.reason).toBe('UnexpectedAdmissionError');
@@ -103,7 +106,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       await node.remove('greedy');
     });
 
-    test('a device that falls ill shows in the status of its pod', async () => {
+    test('a device that becomes unhealthy is reported in the status of its pod', async () => {
       plugin.setDevices(leds('led0'));
       const ill = [{ name: LED, resources: [{ resourceID: 'led0', health: 'Unhealthy' }] }];
       await node.podUntil('one', (one) => JSON.stringify(health(one)) === JSON.stringify(ill));
@@ -111,13 +114,13 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       await node.podUntil('one', (one) => JSON.stringify(health(one)).includes('"Healthy"'));
     });
 
-    test('K1: after a kill -9 a pod has its devices, before its plugin is back and when it is', async () => {
+    test('K1: after a kill -9, a pod keeps its devices, before and after its plugin registers again', async () => {
       const before = await node.running('one');
       await node.kill('SIGKILL');
       await node.start();
       const after = await node.running('one');
       expect(containerId(after)).toBe(containerId(before));
-      // The plugin has not registered with this kubelet.
+      // The plugin has not registered with the new kubelet.
       await node.write({ name: 'early', spec: pod(1) });
       const { status } = await node.podUntil('early', ({ status }) => status?.phase === 'Failed');
       expect(status?.message).toContain(`no healthy devices present; cannot allocate unhealthy devices ${LED}`);
@@ -130,7 +133,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       expect(containerId(await node.running('one'))).toBe(containerId(before));
     });
 
-    test('a container that is restarted has the same devices, though the plugin is gone', async () => {
+    test('a restarted container gets the same devices while the plugin is down', async () => {
       plugin.stop();
       const [main] = [...(await node.pods())].filter(({ metadata }) => metadata.name === 'two-e2e');
       const before = containerId(main as Pod);
@@ -143,7 +146,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       expect(await said('two', 1)).toBe('leds=led1 own=plugin name=blinky device');
     });
 
-    test('what a pod had that is gone is free for the next', async () => {
+    test('devices of a deleted pod can be assigned to the next pod', async () => {
       await plug();
       await node.remove('two');
       await node.write({ name: 'three', spec: pod(1) });

@@ -9,13 +9,13 @@ import { containerId, script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** What containers see of volumes, on a real kubelet and a real containerd. */
+/** Content of volumes as containers see it, with a real kubelet on a real containerd. */
 export function filesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} shows files`, (context) => context.skip(found.reason));
+    test(`${title} mounts volumes`, (context) => context.skip(found.reason));
     return;
   }
-  describe(`files on ${title}`, { timeout: TIMEOUT_MS }, () => {
+  describe(`volumes on ${title}`, { timeout: TIMEOUT_MS }, () => {
     let directory = '';
     let containerd: Containerd;
     let node: TestNode;
@@ -34,7 +34,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       await removeDirectory(directory);
     }, TIMEOUT_MS);
 
-    /** What is mounted below the kubelet's own directory. */
+    /** Returns the mount points below the kubelet's root directory. */
     const mounts = async (): Promise<readonly string[]> => {
       const text = await readFile('/proc/self/mountinfo', 'utf8');
       const points = text.split('\n').map((line) => line.split(' ')[4] ?? '');
@@ -49,7 +49,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
     };
     const host = (name: string): string => join(directory, 'host', name);
 
-    test('parts of volumes of each kind are what containers see, across kills of the kubelet', async () => {
+    test('containers see sub-paths of each kind of volume, also after kills of the kubelet', async () => {
       await mkdir(host('data'), { recursive: true });
       await writeFile(host('data/file'), 'of the host');
       const env = [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }];
@@ -92,7 +92,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       expect(await readFile(host('data/file'), 'utf8')).toBe('of the host');
     });
 
-    test('W3: a link that a container plants leads nowhere, and the pod says so', async () => {
+    test('W3: rejects a subPath that a container replaced by a symlink, and the pod reports the reason', async () => {
       const volumeMounts = [{ name: 'scratch', mountPath: '/data' }];
       await node.write({
         name: 'planted',
@@ -117,7 +117,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       await gone('planted');
     });
 
-    /** What a container writes to a volume of its pod, once it is whole. */
+    /** Returns what a container wrote to a volume of its pod, once the file is complete. */
     const said = async (name: string, volume = 'out'): Promise<string> => {
       const pod = await node.running(name);
       const file = join(node.rootDir, 'pods', pod.metadata.uid, 'volumes/kubernetes.io~empty-dir', volume, 'said');
@@ -126,7 +126,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
     const saying = (text: string): string => `{ ${text}; } > /out/draft 2>&1; mv /out/draft /out/said; ${FOREVER}`;
     const OUT = { name: 'out', mountPath: '/out' };
 
-    test('volumes made from images, whole and in part, are mounted by the runtime', async () => {
+    test('the runtime mounts image volumes, as a whole and with a sub-path', async () => {
       const volumeMounts = [
         OUT,
         { name: 'image', mountPath: '/image' },
@@ -173,7 +173,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       await gone('missing');
     });
 
-    test('the group of a pod owns its volumes, and may write those that are its own', async () => {
+    test("fsGroup owns the pod's volumes and can write to the writable ones", async () => {
       const volumeMounts = [
         OUT,
         { name: 'memory', mountPath: '/memory' },
@@ -209,7 +209,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       await gone('grouped');
     });
 
-    test('mounts propagate as the pod says, and are read-only below too where it says so', async () => {
+    test('mounts propagate as the pod specifies, and are recursively read-only if it requests that', async () => {
       await mkdir(host('shared/ro/below'), { recursive: true });
       const shared = host('shared');
       execFileSync('mount', ['--bind', shared, shared]);
@@ -256,7 +256,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       }
     });
 
-    test("mounts propagate in volumes of the kubelet's own directory, whatever the machine's root is", async () => {
+    test("mounts propagate in volumes below the kubelet's root directory, regardless of the propagation of the machine's root", async () => {
       const both =
         'mkdir /v/m; mount -t tmpfs x /v/m; touch /v/m/f; until [ -e /v/seen ]; do sleep 0.1; done; umount /v/m';
       const inwards = 'until [ -e /w/m/f ]; do sleep 0.1; done; ls /w/m; touch /w/seen';
@@ -282,7 +282,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       await gone('own-propagated');
     });
 
-    test('K1: what an orphan leaves mounted is taken away, and nothing of what it shows', async () => {
+    test('K1: unmounts the volumes of an orphaned pod and keeps the mounted content', async () => {
       await mkdir(host('kept'), { recursive: true });
       const volumeMounts = [{ name: 'host', mountPath: '/x', subPath: 'made' }];
       await node.write({

@@ -10,10 +10,10 @@ import { script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** Lifecycle hooks of a real kubelet on a real containerd. */
+/** Lifecycle hooks with a real kubelet on a real containerd. */
 export function hooksSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} runs hooks`, (context) => context.skip(found.reason));
+    test(`${title} runs lifecycle hooks`, (context) => context.skip(found.reason));
     return;
   }
   describe(`lifecycle hooks on ${title}`, { timeout: TIMEOUT_MS }, () => {
@@ -35,19 +35,19 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       await removeDirectory(directory);
     }, TIMEOUT_MS);
 
-    /** A directory of the host, as a container sees it at `/shared`. */
+    /** Mounts a directory of the host into a container at `/shared`. */
     const shared = (container: object): object => ({
       containers: [{ ...container, volumeMounts: [{ name: 'shared', mountPath: '/shared' }] }],
       volumes: [{ name: 'shared', hostPath: { path: directory } }],
     });
-    /** A shell makes a file before it writes into it. */
+    /** Waits for content, because a shell creates a file before it writes to it. */
     const written = (name: string): Promise<string> =>
       node.until(`${name} to be written`, async () => {
         const text = await readFile(join(directory, name), 'utf8').catch(() => '');
         return text === '' ? undefined : text;
       });
 
-    test('postStart by command runs in the container, before that is ready', async () => {
+    test('runs a postStart command in the container before the container is ready', async () => {
       const postStart = { exec: { command: ['sh', '-c', 'sleep 1; echo started > /shared/post-start'] } };
       await node.write({ name: 'post', spec: shared(script('c', FOREVER, { lifecycle: { postStart } })) });
       await node.running('post');
@@ -55,7 +55,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       await node.remove('post');
     });
 
-    test('a postStart that fails ends its container, which waits with the reason', async () => {
+    test('stops a container whose postStart failed, and the container waits with the reason', async () => {
       const postStart = { exec: { command: ['sh', '-c', 'echo no >&2; exit 3'] } };
       await node.write({ name: 'bad', spec: { containers: [script('c', FOREVER, { lifecycle: { postStart } })] } });
       const pod = await node.podUntil('bad', ({ status }) =>
@@ -68,7 +68,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       await node.remove('bad');
     });
 
-    test('C5: preStop by command is over before the container is told to end', async () => {
+    test('C5: finishes the preStop command before it stops the container', async () => {
       const preStop = { exec: { command: ['sh', '-c', 'sleep 1; echo hook >> /shared/order'] } };
       const text = 'trap "echo term >> /shared/order; exit 0" TERM; while true; do sleep 1 & wait $!; done';
       const spec = { terminationGracePeriodSeconds: 20, ...shared(script('c', text, { lifecycle: { preStop } })) };
@@ -79,7 +79,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       expect(await written('order')).toBe('hook\nterm\n');
     });
 
-    test('preStop by request reaches the host that it names; over HTTPS it falls back to plain HTTP', async () => {
+    test('sends a preStop request to the specified host, and falls back from HTTPS to HTTP', async () => {
       const paths: (string | undefined)[] = [];
       const server = createServer((request, response) => {
         paths.push(request.url);
@@ -98,7 +98,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       await new Promise((resolve) => server.close(resolve));
     });
 
-    test('C5: a preStop that fails is told, and the container ends all the same', async () => {
+    test('C5: reports a failed preStop and stops the container', async () => {
       const preStop = { httpGet: { port: 9, path: '/' } };
       await node.write({ name: 'refused', spec: { containers: [script('c', FOREVER, { lifecycle: { preStop } })] } });
       const { uid } = (await node.running('refused')).metadata;
@@ -111,7 +111,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       expect(line).toContain('connection refused');
     });
 
-    test('a sleep delays the end of its container, and one of no time does not', async () => {
+    test('a preStop sleep delays the stop of its container, and a postStart sleep of 0 seconds does not delay the start', async () => {
       const lifecycle = { preStop: { sleep: { seconds: 2 } }, postStart: { sleep: { seconds: 0 } } };
       const text = 'trap "date +%s > /shared/ended; exit 0" TERM; while true; do sleep 1 & wait $!; done';
       const spec = { terminationGracePeriodSeconds: 20, ...shared(script('c', text, { lifecycle })) };
@@ -122,7 +122,7 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       expect(Number(await written('ended')) - toldAt).toBeGreaterThanOrEqual(2);
     });
 
-    test('P6: the preStop of a pod whose manifest went while no kubelet ran is run by the next one', async () => {
+    test('P6: the next kubelet runs the preStop of a pod whose manifest was removed while no kubelet ran', async () => {
       const preStop = { exec: { command: ['sh', '-c', 'echo orphan > /shared/orphan'] } };
       await node.write({ name: 'orphan', spec: shared(script('c', FOREVER, { lifecycle: { preStop } })) });
       await node.running('orphan');

@@ -8,18 +8,24 @@ import { type Manifest, script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 300_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 const FILES = 50_000;
-/** What all of them together may cost: the least of them would cost ten times that, were it read or listed as a whole. */
+/**
+ * Limit of the kubelet's memory. Reading or listing even the smallest of the hostile files as a whole would take ten
+ * times as much.
+ */
 const MEMORY_BYTES = 150 * 2 ** 20;
 
 const scratch = {
   volumes: [{ name: 'e', emptyDir: {} }],
 };
 const volumeMounts = [{ name: 'e', mountPath: '/e' }];
-/** Does harm in its first life, and lives on in its second: so it is set up once more after it. */
+/**
+ * Script that does harm in the container's first run and keeps running in the second, so that the container is set up
+ * once more after the harm.
+ */
 const inFirstLife = (harm: string): object =>
   script('c', `[ -e /e/second ] && { ${FOREVER}; }; touch /e/second; ${harm}; exit 1`, { volumeMounts });
 
-/** Pods that do to their files what they can, by name. */
+/** Pods that put harmful content into their files, by name. */
 const HOSTILE: readonly Manifest[] = [
   {
     name: 'names',
@@ -78,7 +84,7 @@ const HOSTILE: readonly Manifest[] = [
   },
 ];
 
-/** Variables from what is no file, and from what a link leads to. */
+/** Sources of variables that are not regular files, or that a symlink leads to. */
 const REFUSED: readonly (readonly [name: string, make: string])[] = [
   ['fifo', 'mkfifo /e/env'],
   ['device', 'mknod /e/env c 1 5'],
@@ -98,22 +104,22 @@ function refused([name, make]: (typeof REFUSED)[number]): Manifest {
   };
 }
 
-/** Its containers are to be stopped by a signal that is none: a runtime makes them, and cannot tell them to stop. */
+/** Image with an invalid stop signal: the runtime creates its containers but cannot stop them with that signal. */
 const UNSTOPPABLE = 'node-agent.local/unstoppable:1';
 
-/** Pods that mean ill, on a real containerd: they end and leave nothing, and nobody else pays for them (W5). */
+/** Hostile pods on a real containerd: they terminate, leave nothing behind, and do not affect other pods (W5). */
 export function hostileSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} runs hostile pods`, (context) => context.skip(found.reason));
     return;
   }
-  describe(`${title}, with hostile pods`, { timeout: TIMEOUT_MS }, () => {
+  describe(`hostile pods on ${title}`, { timeout: TIMEOUT_MS }, () => {
     let directory = '';
     let containerd: Containerd;
     let node: TestNode;
 
     beforeAll(async () => {
-      // Short: sockets are in it.
+      // A short path, because it contains sockets.
       directory = await mkdtemp('/tmp/na-e2e-');
       containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();
@@ -141,7 +147,7 @@ export function hostileSuite(title: string, found: Found, subnet: string): void 
         () => false,
       );
 
-    test('W5: pods that fill their files with anything end and leave nothing, and others start meanwhile', async () => {
+    test('W5: pods with harmful content in their files terminate and leave nothing behind, and other pods start at the same time', async () => {
       await benign('first');
       const before = await node.peakRssBytes();
       await Promise.all([...HOSTILE, ...REFUSED.map(refused)].map((manifest) => node.write(manifest)));
@@ -186,7 +192,7 @@ export function hostileSuite(title: string, found: Found, subnet: string): void 
       for (const name of ['first', 'meanwhile', 'afterwards']) await node.remove(name);
     });
 
-    test('C5: a pod whose image asks to be stopped by a signal that is none ends all the same', async () => {
+    test('C5: stops a pod whose image has an invalid stop signal', async () => {
       const container = { ...script('c', FOREVER), image: UNSTOPPABLE };
       await node.write({ name: 'unstoppable', spec: { terminationGracePeriodSeconds: 1, containers: [container] } });
       const { uid } = (await node.running('unstoppable')).metadata;

@@ -22,10 +22,10 @@ const [USED, UNUSED, PINNED] = ['used', 'unused', 'pinned'].map((name) => `node-
   string,
 ];
 
-/** What becomes of images on a real containerd: what a kubelet saw of them counts after it has ended. */
+/** Image garbage collection on a real containerd. Observations of a kubelet count after the kubelet has exited. */
 export function imageGcSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} keeps the images that are used`, (context) => context.skip(found.reason));
+    test(`${title} keeps images in use`, (context) => context.skip(found.reason));
     return;
   }
   const { binaries } = found;
@@ -79,7 +79,7 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       return new ImageGc({ cri, disks, ages }, { policy: told });
     };
 
-    test('N4: one that is too old goes, by the age that a kubelet has seen; used, pinned and sandbox images stay', async () => {
+    test('N4: removes an image that exceeds the maximum age, also across collectors, and keeps used, pinned and sandbox images', async () => {
       await node.write({ name: 'user', spec: { containers: [{ ...script('c', FOREVER), image: USED }] } });
       await node.running('user');
       await node.until('the ages of images', () =>
@@ -92,7 +92,7 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
 
       await collector({ maxAgeMs: 3_600_000 }).garbageCollect(signal);
       expect(await present()).toEqual(all);
-      // A collector of its own each time: all that it knows of ages is what is on the disk.
+      // A new collector each time: it knows the age of images only from the file on disk.
       await node.until('the unused image to be gone', async () => {
         await collector({ maxAgeMs: 1 }).garbageCollect(signal);
         return (await present()).length < all.length ? true : undefined;
@@ -100,11 +100,11 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       expect(await present()).toEqual([PAUSE_IMAGE, PINNED, USED].sort());
     });
 
-    test('above the threshold of the real disk, what is unused goes, and it is told that this was not enough', async () => {
+    test('removes unused images above the high threshold, and reports that this did not free enough', async () => {
       const file = join(directory, 'image.tar');
       await buildImage({ tag: UNUSED, file });
       await containerd.importImage(file, UNUSED);
-      // Every disk is fuller than that, and no image is as large as all that is on it.
+      // Thresholds of 0 percent: the disk is always above them, and removing all images never suffices.
       const collecting = collector({ highThresholdPercent: 0, lowThresholdPercent: 0 });
       await expect(collecting.garbageCollect(new AbortController().signal)).rejects.toMatchObject({
         code: 'InsufficientSpace',
@@ -113,13 +113,13 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       expect(await present()).toEqual([PAUSE_IMAGE, PINNED, USED].sort());
     });
 
-    test('on demand, an image goes as soon as nothing is left of its pod, and no pinned one', async () => {
+    test('removes an image on demand once its pod is gone, but no pinned image', async () => {
       const { signal } = new AbortController();
       const gc = collector({});
       expect(await gc.deleteUnusedImages(signal)).toBe(0);
       for (const { id } of (await cri.listPodSandbox({})).items) {
         await cri.stopPodSandbox({ podSandboxId: id });
-        // Containers that ended keep their image.
+        // Terminated containers keep their image.
         expect(await gc.deleteUnusedImages(signal)).toBe(0);
         await cri.removePodSandbox({ podSandboxId: id });
       }
@@ -127,13 +127,13 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       expect(await present()).toEqual([PAUSE_IMAGE, PINNED].sort());
     });
 
-    test("the program of the package's README, fifteen lines and no kubelet, removes what nobody uses", async () => {
+    test("the program in the package's README removes unused images without a kubelet", async () => {
       const file = join(directory, 'image.tar');
       await buildImage({ tag: UNUSED, file });
       await containerd.importImage(file, UNUSED);
       const readme = await readFile(new URL('README.md', PACKAGE), 'utf8');
       const program = /^```ts\n([\s\S]*?)^```$/m.exec(readme)?.[1] ?? '';
-      // Beside the package, to find what it imports as the package does.
+      // The file is in the package's directory, so that its imports resolve as the package's do.
       const path = fileURLToPath(new URL(`.readme-${process.pid}.ts`, PACKAGE));
       await writeFile(path, program);
       try {

@@ -13,7 +13,7 @@ const exec = promisify(execFile);
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** What a real kubelet does on a real containerd, from manifests to files, through the death of either. */
+/** A real kubelet with manifests on a real containerd, including restarts of both. */
 export function nodeSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} runs pods`, (context) => context.skip(found.reason));
@@ -27,7 +27,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
     let node: TestNode;
 
     beforeAll(async () => {
-      // Short: sockets are in it.
+      // A short path, because it contains sockets.
       directory = await mkdtemp('/tmp/na-e2e-');
       containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();
@@ -51,7 +51,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       const { items } = await cri.listPodSandbox({});
       return items.filter(({ metadata }) => metadata?.uid === uid);
     };
-    /** A pod whose manifest is gone is not served any longer, but it ends only now. */
+    /** Waits for the sandbox: a pod whose manifest was removed is no longer served, but its containers stop later. */
     const stopped = (uid: string): Promise<boolean> =>
       node.until('the sandbox to be stopped', async () =>
         (await sandboxesOf(uid)).every(({ state }) => state !== 0) ? true : undefined,
@@ -68,7 +68,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
     const restartsOf = (pod: Awaited<ReturnType<TestNode['running']>>): number =>
       pod.status?.containerStatuses?.[0]?.restartCount ?? -1;
 
-    test('a manifest that is added, edited and removed is a pod that starts, is replaced, and goes', async () => {
+    test('starts a pod for an added manifest, replaces it for an edited manifest, and stops it for a removed manifest', async () => {
       const spec = (text: string): object => ({ containers: [script('c', `echo ${text}; ${FOREVER}`)] });
       await node.write({ name: 'life', spec: spec('one') });
       const first = await node.running('life');
@@ -90,7 +90,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       );
     });
 
-    test('F2: a manifest that breaks keeps its pod as it is, and is followed again once it is whole', async () => {
+    test('F2: keeps a pod whose manifest becomes invalid, and follows the manifest once it is valid', async () => {
       const spec = { containers: [script('c', FOREVER)] };
       await node.write({ name: 'fragile', spec });
       const before = await node.running('fragile');
@@ -107,7 +107,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       await node.remove('fragile');
     });
 
-    test('a container that is killed is started again, and its end is remembered', async () => {
+    test('restarts a killed container and reports its termination as the last state', async () => {
       await node.write({ name: 'victim', spec: { containers: [script('c', FOREVER), script('other', FOREVER)] } });
       const before = await node.running('victim');
       await killContainer(containerId(before, 'c'));
@@ -124,7 +124,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       await node.remove('victim');
     });
 
-    test('K1: after a kill -9 the next kubelet has the same containers, restarts what died, starts what is new', async () => {
+    test('K1: after a kill -9, the next kubelet keeps running containers, restarts exited ones and starts new pods', async () => {
       const spec = { containers: [script('c', FOREVER)] };
       await node.write({ name: 'steady', spec });
       await node.write({ name: 'dying', spec });
@@ -146,7 +146,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['steady', 'dying', 'late']) await node.remove(name);
     });
 
-    test('K1, C1: kills at any instant of starting and ending pods leave each pod with one container of each name', async () => {
+    test('K1, C1: after kills at any instant of starting and stopping pods, each pod has one container of each name', async () => {
       const names = ['n1', 'n2', 'n3', 'n4', 'n5'];
       const spec = {
         initContainers: [script('i', 'sleep 0.3')],
@@ -155,7 +155,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const [index, name] of names.entries()) {
         await node.write({ name, spec });
         if (index > 2) await rm(join(node.manifests, `${names[index - 3]}.json`));
-        // The kubelet needs about a second to start: these instants fall before, into and after the first syncs.
+        // The kubelet needs about a second to start: the kills fall before, during and after the first syncs.
         await new Promise((resolve) => setTimeout(resolve, 700 + 400 * index));
         await node.kill('SIGKILL');
         await node.start();
@@ -167,7 +167,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         return found.length === 6 ? found.sort() : undefined;
       });
       expect(live).toEqual(names.slice(2).flatMap((name) => [`${name}-e2e/a`, `${name}-e2e/b`]));
-      // What the runtime would neither start nor remove any more has taken its number along.
+      // A container that the runtime can neither start nor remove keeps its restart number.
       const { containers: ended } = await cri.listContainers({ filter: { state: { state: 2 } } });
       const statuses = await Promise.all(ended.map(({ id }) => cri.containerStatus({ containerId: id })));
       const stuck = statuses.flatMap(({ status }) => (status !== null && !(status.startedAt > 0) ? [status] : []));
@@ -186,7 +186,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       });
     });
 
-    test('K2: a runtime that hangs is said to; nothing is lost or doubled once it goes on', async () => {
+    test('K2: reports a hung runtime, and loses or duplicates no pod when the runtime continues', async () => {
       const spec = { containers: [script('c', FOREVER)] };
       await node.write({ name: 'patient', spec });
       const before = await node.running('patient');
@@ -211,7 +211,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['patient', 'newcomer']) await node.remove(name);
     });
 
-    test('K2: containerd dies and comes back: pods run on in the same containers, and new ones start', async () => {
+    test('K2: pods keep their containers over a restart of containerd, and new pods start', async () => {
       const spec = { containers: [script('c', FOREVER)] };
       await node.write({ name: 'calm', spec });
       const before = await node.running('calm');
@@ -227,9 +227,9 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['calm', 'meanwhile']) await node.remove(name);
     });
 
-    // Mostly waiting: at the same time, as pods are.
-    describe('pods beside one another', { concurrent: true, timeout: TIMEOUT_MS }, () => {
-      test('a pod that goes gets its grace period, and not more than that', async () => {
+    // Concurrent, because the tests mostly wait.
+    describe('concurrent pods', { concurrent: true, timeout: TIMEOUT_MS }, () => {
+      test('a removed pod gets its grace period and not more', async () => {
         const volumes = [{ name: 'out', hostPath: { path: join(directory, 'grace'), type: 'DirectoryOrCreate' } }];
         const volumeMounts = [{ name: 'out', mountPath: '/out' }];
         const polite = 'trap "sleep 1; echo done > /out/polite; exit 0" TERM; while true; do sleep 1 & wait $!; done';
@@ -246,7 +246,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         expect(tookMs).toBeLessThan(15_000);
       });
 
-      test('volumes: an emptyDir is shared and goes with the pod; a hostPath stays', async () => {
+      test('an emptyDir is shared and removed with its pod; a hostPath is kept', async () => {
         const shared = join(directory, 'shared');
         await mkdir(shared);
         await writeFile(join(shared, 'in'), 'from the node');
@@ -281,7 +281,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(uid);
       });
 
-      test('C3: init containers run one after another, in order, before the others', async () => {
+      test('C3: init containers run one after another, in order, before the main containers', async () => {
         const volumes = [{ name: 'out', hostPath: { path: join(directory, 'order'), type: 'DirectoryOrCreate' } }];
         const volumeMounts = [{ name: 'out', mountPath: '/out' }];
         const step = (name: string): object =>
@@ -304,7 +304,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         await node.remove('order');
       });
 
-      test('C2: a container that fails at once is started again at once, then waits in CrashLoopBackOff', async () => {
+      test('C2: restarts a failed container immediately the first time, then waits in CrashLoopBackOff', async () => {
         await node.write({ name: 'crash', spec: { containers: [script('c', 'echo no luck; exit 7')] } });
         const pod = await node.podUntil(
           'crash',
@@ -329,7 +329,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         await node.remove('crash');
       });
 
-      test('a pod that ends for good is Succeeded or Failed by its exit codes, and stays so', async () => {
+      test('a completed pod is Succeeded or Failed by its exit codes, and stays so', async () => {
         const spec = (text: string): object => ({ restartPolicy: 'Never', containers: [script('c', text)] });
         await node.write({ name: 'good', spec: spec('exit 0') });
         await node.write({ name: 'bad', spec: spec('echo why > /dev/termination-log; exit 4') });
@@ -339,7 +339,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         for (const name of ['good', 'bad']) await node.remove(name);
       });
 
-      test('an image that is not there: the pod waits with the reason, and the others run', async () => {
+      test('a pod whose image cannot be pulled waits with the reason, and other pods run', async () => {
         const image = '127.0.0.1:1/none/such:1';
         await node.write({ name: 'never', spec: { containers: [{ name: 'c', image, imagePullPolicy: 'Never' }] } });
         await node.write({ name: 'pull', spec: { containers: [{ name: 'c', image }] } });
@@ -355,7 +355,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         for (const name of ['never', 'pull']) await node.remove(name);
       });
 
-      test("a pod in the host's network has the node's address and its network namespace", async () => {
+      test("a pod with hostNetwork has the node's address and network namespace", async () => {
         const text = `readlink /proc/self/ns/net > /out/namespace; ${FOREVER}`;
         const volumes = [{ name: 'out', hostPath: { path: join(directory, 'network'), type: 'DirectoryOrCreate' } }];
         const containers = [script('c', text, { volumeMounts: [{ name: 'out', mountPath: '/out' }] })];
@@ -370,7 +370,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         await node.remove('host');
       });
 
-      test('N7: a log is rotated at its size, and no line is lost', async () => {
+      test('N7: rotates a log at its maximum size without losing a line', async () => {
         const lines = 3000;
         const text = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i of many"; [ $((i % 100)) = 0 ] && sleep 0.3; done; ${FOREVER}`;
         await node.write({ name: 'talker', spec: { containers: [script('c', text)] } });
@@ -394,8 +394,8 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
     });
   });
 
-  describe(`${title}, the node beginning badly`, { timeout: TIMEOUT_MS }, () => {
-    test('a runtime that is absent at first is waited for, and said to be; then pods start', async () => {
+  describe(`start under bad conditions on ${title}`, { timeout: TIMEOUT_MS }, () => {
+    test('waits for a missing runtime, reports it, and starts pods once the runtime is there', async () => {
       const directory = await mkdtemp('/tmp/na-e2e-');
       const parts = subnet.split('.');
       const containerd = new Containerd({
@@ -423,7 +423,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       }
     });
 
-    test('a full disk under its root directory fails a pod with a reason, and nothing else; room lets it start', async () => {
+    test('a full disk fails only a pod that needs space, with a reason, and the pod starts once there is space', async () => {
       const directory = await mkdtemp('/tmp/na-e2e-');
       const parts = subnet.split('.');
       const containerd = new Containerd({

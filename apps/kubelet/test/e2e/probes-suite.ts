@@ -12,10 +12,10 @@ const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 const SERVE = 'mkdir -p /www; httpd -p 8080 -h /www;';
 
-/** Probes of a real kubelet on a real containerd: by command, HTTP, TCP and gRPC. */
+/** Probes with a real kubelet on a real containerd: exec, HTTP, TCP and gRPC. */
 export function probesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} has its pods probed`, (context) => context.skip(found.reason));
+    test(`${title} runs pods with probes`, (context) => context.skip(found.reason));
     return;
   }
   describe(`probes on ${title}`, { timeout: TIMEOUT_MS }, () => {
@@ -43,7 +43,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
         pod.status?.containerStatuses?.[0]?.ready === wanted && pod.status.containerStatuses[0].state?.running != null;
     const fast = { periodSeconds: 1, failureThreshold: 2 };
 
-    test('S7: readiness by HTTP follows what the server answers', async () => {
+    test("S7: HTTP readiness follows the server's responses", async () => {
       const text = `${SERVE} sleep 1; touch /www/ok; sleep 3; rm /www/ok; ${FOREVER}`;
       const ports = [{ name: 'web', containerPort: 8080 }];
       const readinessProbe = { httpGet: { path: '/ok', port: 'web' }, ...fast };
@@ -55,7 +55,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
       await node.remove('http');
     });
 
-    test('R2: a container whose liveness by command fails is restarted', async () => {
+    test('R2: restarts a container whose exec liveness probe fails', async () => {
       const livenessProbe = { exec: { command: ['sh', '-c', 'test -e /alive || { echo gone; exit 3; }'] }, ...fast };
       const text = `touch /alive; sleep 3; rm /alive; ${FOREVER}`;
       await node.write({ name: 'exec', spec: { containers: [script('c', text, { livenessProbe })] } });
@@ -68,7 +68,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
       await node.remove('exec');
     });
 
-    test('R3: a command that takes too long is ended, and has failed', async () => {
+    test('R3: stops a probe command that exceeds its timeout and counts it as failed', async () => {
       const readinessProbe = { exec: { command: ['sleep', '100'] }, ...fast };
       await node.write({ name: 'slow', spec: { containers: [script('c', FOREVER, { readinessProbe })] } });
       const words = 'Readiness probe failed: command timed out: "sleep 100" timed out after 1s';
@@ -77,7 +77,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
       await node.remove('slow');
     });
 
-    test('readiness by TCP finds a port when it is open', async () => {
+    test('TCP readiness succeeds once the port is open', async () => {
       const readinessProbe = { tcpSocket: { port: 8080 }, ...fast };
       const text = `sleep 2; ${SERVE} ${FOREVER}`;
       await node.write({ name: 'tcp', spec: { containers: [script('c', text, { readinessProbe })] } });
@@ -87,7 +87,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
       await node.remove('tcp');
     });
 
-    test('R1: a startup probe holds readiness back, and readiness follows at once', async () => {
+    test('R1: readiness probes start right after the startup probe succeeded', async () => {
       const startupProbe = { exec: { command: ['test', '-e', '/started'] }, periodSeconds: 1, failureThreshold: 30 };
       const readinessProbe = { tcpSocket: { port: 8080 }, periodSeconds: 30 };
       const text = `${SERVE} sleep 3; touch /started; ${FOREVER}`;
@@ -99,7 +99,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
       await node.remove('late');
     });
 
-    test('readiness by gRPC asks for the health of a service', async () => {
+    test('gRPC readiness queries the health of the specified service', async () => {
       const health = { serving: false };
       await using server = await new HealthServer(health).listening();
       const { port } = server;
@@ -113,7 +113,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
       await node.remove('grpc');
     });
 
-    test('S6: after a kill -9 what is ready is ready, and no container is restarted', async () => {
+    test('S6: after a kill -9, ready containers stay ready and are not restarted', async () => {
       const readinessProbe = { httpGet: { path: '/', port: 8080 }, periodSeconds: 30 };
       const livenessProbe = { exec: { command: ['true'] }, ...fast };
       const text = `${SERVE} echo hi > /www/index.html; ${FOREVER}`;
@@ -130,7 +130,7 @@ export function probesSuite(title: string, found: Found, subnet: string): void {
   });
 }
 
-/** A server of the gRPC health protocol on all addresses of the machine's own loopback and links. */
+/** Server of the gRPC health protocol that listens on all addresses of the machine. */
 class HealthServer implements AsyncDisposable {
   readonly #server: Http2Server = createServer();
 

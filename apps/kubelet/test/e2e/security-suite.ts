@@ -8,13 +8,13 @@ import { script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 120_000;
 
-/** What capabilities are called, by their bit. */
+/** Capability bits by name. */
 const CAPABILITIES = { CHOWN: 0, NET_BIND_SERVICE: 10, NET_ADMIN: 12, SYS_ADMIN: 21 } as const;
 
-/** What runs in a pod, as its containers themselves see it through /proc: on a real kubelet and a real containerd. */
+/** Security contexts as the containers' processes see them in /proc, with a real kubelet on a real containerd. */
 export function securitySuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} keeps pods to their security contexts`, (context) => context.skip(found.reason));
+    test(`${title} applies security contexts`, (context) => context.skip(found.reason));
     return;
   }
   const hasUserNamespaces = !found.binaries.version.startsWith('1.');
@@ -25,7 +25,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
 
     beforeAll(async () => {
       directory = await mkdtemp('/tmp/na-e2e-');
-      // Root of a user namespace has to get to its root file system, and is nobody on the host.
+      // Root of a user namespace is an unprivileged user on the host, but must reach its root file system.
       await chmod(directory, 0o711);
       containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();
@@ -45,7 +45,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       return text.replaceAll(/^\S+ (stdout|stderr) [FP] /gm, '');
     };
 
-    /** Runs a script once in a container and gives what it printed; what it cannot do, it prints too. */
+    /** Runs a script once in a container and returns its output, including errors. */
     const said = async (
       name: string,
       text: string,
@@ -66,7 +66,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(text)?.[1] ?? '';
     const has = (mask: string, bit: number): boolean => ((BigInt(`0x${mask}`) >> BigInt(bit)) & 1n) === 1n;
 
-    /** The words of the waiting state or event that a pod has which cannot start. */
+    /** Returns the message of the waiting state or event of a pod that cannot start. */
     const waitsWith = async (name: string, reason: string): Promise<string> => {
       const pod = await node.podUntil(
         name,
@@ -75,7 +75,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       return pod.status?.containerStatuses?.[0]?.state?.waiting?.message ?? '';
     };
 
-    test('users and groups are the container’s before the pod’s before the image’s', async () => {
+    test('users and groups come from the container, else from the pod, else from the image', async () => {
       const pods = {
         securityContext: { runAsUser: 1000, runAsGroup: 2000, supplementalGroups: [3000], fsGroup: 4000 },
       };
@@ -88,7 +88,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       expect(own.slice(0, 2)).toEqual(['1001', '0']);
     });
 
-    test('runAsNonRoot holds a container back whose image runs as root, and lets a user through', async () => {
+    test('runAsNonRoot rejects a container whose image runs as root, and accepts another user', async () => {
       await node.write({
         name: 'root',
         spec: { containers: [script('c', 'sleep 60', { securityContext: { runAsNonRoot: true } })] },
@@ -100,7 +100,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       expect((await said('user', 'id -u', { runAsNonRoot: true, runAsUser: 7 })).trim()).toBe('7');
     });
 
-    test('capabilities are added and dropped, and a privileged container has all', async () => {
+    test('adds and drops capabilities, and gives a privileged container all', async () => {
       const caps = async (name: string, context: object): Promise<string> =>
         statusOf(await said(name, 'cat /proc/self/status', context), 'CapBnd');
       const usual = await caps('usual', {});
@@ -110,7 +110,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       expect(has(await caps('privileged', { privileged: true }), CAPABILITIES.SYS_ADMIN)).toBe(true);
     });
 
-    test('allowPrivilegeEscalation false sets no_new_privs, and readOnlyRootFilesystem the root read-only', async () => {
+    test('allowPrivilegeEscalation: false sets no_new_privs, and readOnlyRootFilesystem makes the root read-only', async () => {
       const status = await said('nnp', 'cat /proc/self/status', { allowPrivilegeEscalation: false });
       expect(statusOf(status, 'NoNewPrivs')).toBe('1');
       expect(statusOf(await said('npriv', 'cat /proc/self/status'), 'NoNewPrivs')).toBe('0');
@@ -121,7 +121,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       expect(readOnly).toMatch(/^\S+ \/ \S+ ro[, ]/m);
     });
 
-    test('seccomp: unconfined by default, the runtime’s, and a profile of the node', async () => {
+    test("seccomp is unconfined by default, or uses the runtime's profile or a profile of the node", async () => {
       const mode = async (name: string, context: object): Promise<string> =>
         statusOf(await said(name, 'cat /proc/self/status', context), 'Seccomp');
       expect(await mode('unconfined', {})).toBe('0');
@@ -138,20 +138,20 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       expect(statusOf(printed, 'Seccomp')).toBe('2');
     });
 
-    test('parts of /proc are masked or read-only, and are not where the pod may unmask them', async () => {
+    test('masks parts of /proc or makes them read-only, except with procMount Unmasked', async () => {
       const text = 'head -c1 /proc/timer_list | wc -c; cat /proc/mounts';
       const masked = await said('masked', text);
       expect(masked).toMatch(/^\S+ \/proc\/sys proc ro/m);
       expect(masked).toMatch(/^\S+ \/proc\/timer_list /m);
       expect(masked).toMatch(/^0$/m);
-      // Only a pod with IDs of its own may ask for all of it.
+      // Only a pod in a user namespace may use procMount Unmasked.
       if (!hasUserNamespaces) return;
       const unmasked = await said('unmasked', 'cat /proc/mounts', { procMount: 'Unmasked' }, { hostUsers: false });
       expect(unmasked).toMatch(/^proc \/proc proc rw/m);
       expect(unmasked).not.toMatch(/^\S+ \/proc\/(sys|timer_list) /m);
     });
 
-    test('namespaces: the pod’s own, shared among its containers, or the host’s', async () => {
+    test("namespaces are the pod's own, shared among its containers, or the host's", async () => {
       const text = 'for n in pid ipc net; do readlink /proc/self/ns/$n; done';
       const own = (await said('own-ns', text)).trim().split('\n');
       const hosts = (await said('host-ns', text, {}, { hostPID: true, hostIPC: true, hostNetwork: true }))
@@ -162,19 +162,19 @@ export function securitySuite(title: string, found: Found, subnet: string): void
         expect(own[index]).toMatch(new RegExp(`^${kind}:\\[\\d+\\]$`));
         expect(own[index]).not.toBe(hosts[index]);
       }
-      // Where the pod shares its processes, its pause process is the first of them.
+      // In a shared PID namespace, the pause process has PID 1.
       const alone = await said('alone', 'echo pid=$$$$');
       expect(alone.trim()).toBe('pid=1');
       expect((await said('together', 'echo pid=$$$$', {}, { shareProcessNamespace: true })).trim()).not.toBe('pid=1');
     });
 
-    test('sysctls of the pod’s own namespaces are set', async () => {
+    test("sets sysctls in the pod's namespaces", async () => {
       const securityContext = { sysctls: [{ name: 'net.ipv4.ip_local_port_range', value: '40000 50000' }] };
       const printed = await said('sysctl', 'cat /proc/sys/net/ipv4/ip_local_port_range', {}, { securityContext });
       expect(printed.trim().split(/\s+/)).toEqual(['40000', '50000']);
     });
 
-    test('a pod with hostUsers false has IDs of its own, in its volumes too; or says that the runtime has none', async () => {
+    test('a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them', async () => {
       const volumes = [{ name: 'v', emptyDir: {} }];
       const text =
         'cat /proc/self/uid_map; echo gid; cat /proc/self/gid_map; touch /v/f; stat -c "%u %g" /v/f /etc/hosts';
@@ -210,7 +210,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
         ['0', '0'],
       ]);
 
-      // K1: another kubelet finds it as it is.
+      // K1: another kubelet keeps the pod unchanged.
       await node.kill('SIGKILL');
       await node.start();
       const after = await node.running('userns');

@@ -14,10 +14,10 @@ const RUNNING = 1;
 const found = await findContainerd();
 
 if ('reason' in found) {
-  test('static pods take the place of their namesakes', (context) => context.skip(found.reason));
+  test('static pods replace pods of the same name', (context) => context.skip(found.reason));
 } else {
   const { binaries } = found;
-  describe('F4: static pods of a node whose API server is away', { timeout: TIMEOUT_MS }, () => {
+  describe('F4: static pods while the API server is down', { timeout: TIMEOUT_MS }, () => {
     let directory = '';
     let containerd: Containerd;
     let cri: CriClient;
@@ -28,7 +28,7 @@ if ('reason' in found) {
       containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet: '10.199.48.0/24' });
       await containerd.start();
       cri = new CriClient({}, { endpoint: containerd.endpoint });
-      // Nobody listens there: the source of the API server's pods never speaks.
+      // No server listens on the port, so the API server's source of pods never becomes ready.
       const [port] = await freePorts(1);
       const kubeconfig = join(directory, 'away.kubeconfig');
       const cluster = { name: 'c', cluster: { server: `https://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } };
@@ -52,7 +52,7 @@ if ('reason' in found) {
 
     const spec = (text: string): object => ({ containers: [script('c', `echo ${text}; ${FOREVER}`)] });
 
-    /** The UIDs of the pods of which a container runs, by name. */
+    /** Returns the UIDs of the pods with this name that have a running container. */
     const running = async (name: string): Promise<readonly string[]> => {
       const { containers } = await cri.listContainers({ filter: { state: { state: RUNNING } } });
       const own = containers.filter(({ labels }) => labels['io.kubernetes.pod.name'] === `${name}-e2e`);
@@ -64,7 +64,7 @@ if ('reason' in found) {
         return uid !== undefined && more.length === 0 && uid !== other ? uid : undefined;
       });
 
-    test('a manifest that is edited, while the kubelet is down or under its eyes, is followed; what has no namesake stays', async () => {
+    test('follows a manifest that is edited while the kubelet is stopped or running, and keeps pods of other names', async () => {
       await node.start();
       for (const name of ['etcd', 'bystander']) await node.write({ name, spec: spec('one') });
       const first = await oneRuns('etcd');
@@ -76,12 +76,12 @@ if ('reason' in found) {
       const second = await oneRuns('etcd', first);
       await node.write({ name: 'etcd', spec: spec('three') });
       await oneRuns('etcd', second);
-      // F1: only the API server could say whether that is still wanted.
+      // F1: only the API server knows whether this pod is still wanted.
       expect(await running('bystander')).toEqual([bystander]);
       await node.kill('SIGKILL');
     });
 
-    test('a pod that another kubelet left under another UID is replaced', async () => {
+    test('replaces a pod of the same name that another kubelet left under another UID', async () => {
       const uid = '0f6a5bdb3f1c2e4d5a6b7c8d9e0f1a2b';
       const logDirectory = join(node.podLogs, `default_taken-over-e2e_${uid}`);
       await mkdir(join(logDirectory, 'c'), { recursive: true });

@@ -11,19 +11,19 @@ import { containerId, script, TestNode } from './test-node.ts';
 
 const TIMEOUT_MS = 180_000;
 const MIB = 2 ** 20;
-/** Takes CPU time for a while now and then, 3 MiB of its layer, and writes a log. */
+/** Script that uses CPU at intervals, writes 3 MiB to its layer, and writes a log. */
 const BUSY = [
   'trap "exit 0" TERM; dd if=/dev/zero of=/big bs=1048576 count=3 2>/dev/null; dd if=/dev/zero of=/e/big bs=1048576 count=1 2>/dev/null; echo written;',
   'while true; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done',
 ].join(' ');
 
-/** The figures of a real kubelet on a real containerd, beside what the kernel's own files say. */
+/** Stats of a real kubelet on a real containerd, compared with the kernel's files. */
 export function statsSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
-    test(`${title} tells its figures`, (context) => context.skip(found.reason));
+    test(`${title} reports stats`, (context) => context.skip(found.reason));
     return;
   }
-  describe(`figures on ${title}`, { timeout: TIMEOUT_MS }, () => {
+  describe(`stats on ${title}`, { timeout: TIMEOUT_MS }, () => {
     const { signal } = new AbortController();
     const root = [`na-e2e-${randomUUID()}`];
     const kubepods = cgroupfsPath([...root, 'kubepods']);
@@ -65,7 +65,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       if (pod === undefined) throw new Error('the pod is not in the summary');
       return pod;
     };
-    /** The group of the pod's container, as the kernel has it. */
+    /** Returns the values of the container's cgroup files. */
     const kernel = async () => {
       const hierarchy = await readHierarchy(nodeFileSystem);
       const pod = await node.running('busy');
@@ -104,9 +104,9 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       );
     };
 
-    test('the summary says what the kernel says', async () => {
+    test("the summary agrees with the kernel's files", async () => {
       const { cpuNs, usageBytes } = await kernel();
-      // Eviction measures too, and its collection serves who asks right after it.
+      // Eviction also collects stats, and a recent collection is reused.
       const { before, figures, after } = await node.until('figures of this moment', async () => {
         const before = await cpuNs();
         const figures = (await summary()).pods.find(({ podRef }) => podRef.name === 'busy-e2e');
@@ -123,11 +123,11 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       expect(figures.process_stats?.process_count).toBeGreaterThanOrEqual(1);
     });
 
-    test('rates come of two readings', async () => {
+    test('computes rates from two readings', async () => {
       await summary();
       const { cpuNs } = await kernel();
       const [before, beganMs] = [await cpuNs(), performance.now()];
-      // Longer than one collection serves.
+      // Longer than a collection is reused.
       const rated = await node.until('a rate of another interval', async () => {
         await new Promise((resolve) => setTimeout(resolve, 6000));
         return busy(await summary()).containers[0]?.cpu?.usageNanoCores;
@@ -135,11 +135,11 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       const used = ((await cpuNs()) - before) / ((performance.now() - beganMs) / 1000);
       expect(rated).toBeGreaterThan(0);
       between(rated, used * 0.3, used * 3);
-      // It may have half a CPU.
+      // The container is limited to half a CPU.
       expect(rated).toBeLessThan(700_000_000);
     });
 
-    test('the node, all pods together, and its file systems', async () => {
+    test("the summary has the node, all pods together, and the node's file systems", async () => {
       const { node: own } = await summary();
       const memory = Number(/^MemTotal:\s+(\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
       const { workingSetBytes = 0, availableBytes = 0 } = own.memory ?? {};
@@ -156,15 +156,15 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       expect(own.network?.interfaces?.length).toBeGreaterThan(0);
     });
 
-    test("the pod's network is that of its own namespace", async () => {
+    test("the pod's network stats are those of its network namespace", async () => {
       const network = busy(await summary()).network;
       expect(network?.interfaces?.map(({ name }) => name)).toEqual(['eth0']);
-      // Neighbours are looked for when it comes up.
+      // Neighbour discovery sends packets when the interface comes up.
       expect(network?.txBytes).toBeGreaterThan(0);
     });
 
-    test('what the container has written is counted: in its layer, in its log, in its volume, in its pod', async () => {
-      // The runtime looks at layers every 10 s.
+    test("counts written bytes in the container's layer and log, in the volume, and in the pod", async () => {
+      // The runtime measures layers every 10 s.
       const figures = await node.until('the layer to be counted', async () => {
         const pod = busy(await summary());
         const volume = pod.volume?.find(({ name }) => name === 'scratch');
@@ -179,7 +179,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       expect(all).toBeGreaterThanOrEqual((container?.rootfs?.usedBytes ?? 0) + (container?.logs?.usedBytes ?? 0) + MIB);
     });
 
-    test('/metrics/resource and /metrics/cadvisor say the same of a container', async () => {
+    test('/metrics/resource and /metrics/cadvisor agree about a container', async () => {
       const { id, path, cpuNs, processes, version } = await kernel();
       const before = (await cpuNs()) / 1e9;
       const labels = { container: 'c', pod: 'busy-e2e', namespace: 'default' };
@@ -210,14 +210,14 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       expect(sampleOf(metrics, 'kubelet_container_log_filesystem_used_bytes', logs)).toBeGreaterThan(0);
     });
 
-    test('with CPU and memory alone it tells nothing else', async () => {
+    test('only_cpu_and_memory omits all other stats', async () => {
       const only = await summary('?only_cpu_and_memory=true');
       expect(only.node).not.toHaveProperty('fs');
       expect(busy(only).containers[0]).toHaveProperty('memory');
       expect(busy(only).containers[0]).not.toHaveProperty('rootfs');
     });
 
-    test('a runtime that is away holds up no scrape, and the node still has its own figures', async () => {
+    test("a stopped runtime delays no scrape, and the node's own stats stay available", async () => {
       await containerd.killProcess('SIGKILL');
       try {
         await node.until('the scrape to tell it', async () => {
@@ -226,7 +226,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
           expect(sampleOf(cadvisor, 'container_memory_working_set_bytes', { id: '/' })).toBeGreaterThan(0);
           return /^container_scrape_error 1$/m.test(cadvisor) ? true : undefined;
         });
-        // What was collected before serves for a while yet.
+        // Earlier collections are reused for a while.
         await node.until('resources to tell it', async () =>
           /^resource_scrape_error 1$/m.test(await node.page('/metrics/resource')) ? true : undefined,
         );

@@ -10,30 +10,32 @@ import { freePorts } from '@node-agent/tools-ports';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const WAIT_MS = 60_000;
 
-/** A manifest, as much of it as tests write. */
+/** Name and spec of a manifest. */
 export interface Manifest {
   readonly name: string;
   readonly spec: object;
 }
 
-/** A container of {@link PAUSE_IMAGE} that runs a script. */
+/** Returns a container of {@link PAUSE_IMAGE} that runs a script. */
 export function script(name: string, text: string, more: object = {}): object {
   return { name, image: PAUSE_IMAGE, imagePullPolicy: 'Never', command: ['sh', '-c', text], ...more };
 }
 
 export interface TestNodeOptions {
   readonly directory: string;
-  /** Where the runtime is, or will be. */
+  /** CRI endpoint of the runtime, which may not be running yet. */
   readonly endpoint: string;
-  /** Fields of the configuration beside those that every test has. */
+  /** Configuration fields in addition to the default ones of all tests. */
   readonly configuration?: object;
-  /** `directory/root` by default. */
+  /** Root directory of the kubelet. Default: `directory/root`. */
   readonly rootDir?: string;
-  /** Beside those that every test has. */
+  /** Flags in addition to the default ones of all tests. */
   readonly flags?: readonly string[];
 }
 
-/** A kubelet's process, run from its sources, with a directory of manifests. It can be killed and started again. */
+/**
+ * Kubelet process, run from its sources, with a directory of manifests. The process can be killed and started again.
+ */
 export class TestNode {
   readonly manifests: string;
   readonly rootDir: string;
@@ -51,7 +53,7 @@ export class TestNode {
     this.logFile = join(options.directory, 'kubelet.log');
   }
 
-  /** Starts the kubelet; the ports and directories are those of the last time. */
+  /** Starts the kubelet with the same ports and directories each time. */
   async start(): Promise<void> {
     await mkdir(this.manifests, { recursive: true });
     if (this.#ports.length === 0) this.#ports = await freePorts(3);
@@ -81,12 +83,12 @@ export class TestNode {
     closeSync(log);
   }
 
-  /** Of the secured server. */
+  /** Port of the secured server. */
   get port(): number {
     return this.#ports[2] ?? 0;
   }
 
-  /** Of the process that runs. */
+  /** ID of the running process. */
   get pid(): number {
     return this.#child?.pid ?? 0;
   }
@@ -95,24 +97,26 @@ export class TestNode {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** The most memory that the process has had so far. */
+  /** Returns the peak resident memory of the process. */
   async peakRssBytes(): Promise<number> {
     const status = await readFile(`/proc/${this.#child?.pid}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
   }
 
-  /** Ends the process, and waits for that. @throws Error where it did not end by itself, with what it said of that */
+  /**
+   * Sends a signal and waits until the process has exited. @throws Error with the log line if the shutdown timed out
+   */
   async kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill(signal);
     await ended;
-    const late = /^.*Not all of it has ended in time.*$/m.exec(await readFile(this.logFile, 'utf8'));
+    const late = /^.*Shutdown timed out.*$/m.exec(await readFile(this.logFile, 'utf8'));
     if (late !== null) throw new Error(late[0]);
   }
 
-  /** Writes a manifest as a whole, as an editor does. */
+  /** Replaces a manifest as a whole, as an editor does. */
   async write({ name, spec }: Manifest): Promise<void> {
     const pod = { dnsPolicy: 'Default', terminationGracePeriodSeconds: 1, ...spec };
     await this.writeText(name, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: pod }));
@@ -124,7 +128,7 @@ export class TestNode {
     await rename(draft, this.#manifest(name));
   }
 
-  /** Removes a manifest and waits until the pod is gone from what the kubelet serves. */
+  /** Removes a manifest and waits until the kubelet no longer serves its pod. */
   async remove(name: string): Promise<void> {
     await rm(this.#manifest(name), { force: true });
     await this.until(`${name} to be gone`, async () => ((await this.pod(name)) === undefined ? true : undefined));
@@ -139,7 +143,7 @@ export class TestNode {
     return (await this.pods()).find(({ metadata }) => metadata.name === `${name}-e2e`);
   }
 
-  /** Waits until a pod is as wanted. @throws Error with the pod as it is, and the end of the log */
+  /** Waits until `wanted` returns true for a pod. @throws Error with the pod and the end of the log on timeout */
   async podUntil(name: string, wanted: (pod: Pod) => boolean): Promise<Pod> {
     return this.until(`pod ${name}`, async () => {
       const pod = await this.pod(name);
@@ -154,13 +158,13 @@ export class TestNode {
     });
   }
 
-  /** The events of a pod, as the node remembers them. */
+  /** Returns the events of a pod that the node has recorded. */
   async events(name: string): Promise<readonly { readonly reason: string; readonly message: string }[]> {
     const answer = await this.#get(`/explain/pod/default/${name}-e2e`);
     return ((await answer.json()) as { events: readonly { reason: string; message: string }[] }).events;
   }
 
-  /** A page of the read-only server. @throws Error where it is not answered by 200 */
+  /** Returns a page of the read-only server. @throws Error if the status is not 200 */
   async page(path: string): Promise<string> {
     const answer = await this.#get(path);
     const text = await answer.text();
@@ -168,13 +172,13 @@ export class TestNode {
     return text;
   }
 
-  /** What `/healthz?verbose` says; `undefined` where nobody answers. */
+  /** Returns the output of `/healthz?verbose`, or `undefined` if the kubelet does not answer. */
   async health(): Promise<{ readonly ok: boolean; readonly text: string } | undefined> {
     const answer = await fetch(`http://127.0.0.1:${this.#ports[1]}/healthz?verbose`).catch(() => undefined);
     return answer && { ok: answer.ok, text: await answer.text() };
   }
 
-  /** Asks until there is an answer; a kubelet that does not answer yet has none. */
+  /** Calls `ask` until it returns a value. Errors count as no value, because the kubelet may not answer yet. */
   async until<T>(what: string, ask: () => Promise<T | undefined>, waitMs: number = WAIT_MS): Promise<T> {
     const end = performance.now() + waitMs;
     let problem: unknown;
@@ -204,7 +208,7 @@ export class TestNode {
   }
 }
 
-/** The id of a pod's container as the runtime has it. */
+/** Returns the ID of a pod's container without its runtime prefix. */
 export function containerId(pod: Pod, name?: string): string {
   const statuses = pod.status?.containerStatuses ?? [];
   const status = name === undefined ? statuses[0] : statuses.find((candidate) => candidate.name === name);

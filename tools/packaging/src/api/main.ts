@@ -1,8 +1,9 @@
-// The public surface of every package, written down in packages/*/api: a change of it shows in a review, and is none by accident.
-// What its classes are made with is a section of its README.
-// Usage: node tools/packaging/src/api/main.ts            compares what is kept with what is, and fails where they differ
-//        node tools/packaging/src/api/main.ts --write    writes it: `npm run api`
-// Names in signatures that no entry exports fail in any case. Needs the packages built.
+// Writes the public surface of every package to packages/*/api, so that each change of it shows up in a review. Also
+// writes the README sections that list what the classes of a package need.
+// Usage: node tools/packaging/src/api/main.ts            compares the committed files with the current declarations,
+//                                                        and fails if they differ
+//        node tools/packaging/src/api/main.ts --write    writes the files: `npm run api`
+// Fails in any case if a signature contains a name that no entry exports. The packages must be built.
 import fs from 'node:fs';
 import path from 'node:path';
 import { readConstructors } from '../readme/constructors.ts';
@@ -29,7 +30,7 @@ const constructors = readConstructors(root, packages);
 const kubeletVersion = packages.find(({ shortName }) => shortName === 'kubelet')?.manifest.version ?? '';
 const rewritten = (directory: string, rewrite: (readme: string) => string) => {
   const file = path.join(root, directory, 'README.md');
-  // The manifests' check asks for it.
+  // A missing README is reported by the check of the manifests.
   if (!fs.existsSync(file)) return [];
   const before = fs.readFileSync(file, 'utf8');
   const after = withKubeletVersion(rewrite(before), kubeletVersion);
@@ -52,14 +53,14 @@ if (process.argv.includes('--write')) {
   }
   for (const { file, text } of readmes) fs.writeFileSync(file, text);
   console.log(
-    `${reports.length} reports and ${packages.length} READMEs: ${changes.length} and ${readmes.length} written anew`,
+    `${reports.length} reports and ${packages.length} READMEs: ${changes.length} and ${readmes.length} rewritten`,
   );
 } else {
-  faults.push(...changes.map(({ fault, lines }) => [`${fault}; npm run api writes it`, ...lines].join('\n    ')));
+  faults.push(...changes.map(({ fault, lines }) => [`${fault}; run npm run api`, ...lines].join('\n    ')));
   faults.push(
     ...readmes.map(
       ({ file }) =>
-        `${path.relative(root, file)}: its section is not what is declared, or the version not the kubelet's; npm run api writes it`,
+        `${path.relative(root, file)}: generated section or kubelet version is out of date; run npm run api`,
     ),
   );
   console.log(`${reports.length} API reports, ${packages.length} READMEs, ${faults.length} faults`);

@@ -18,7 +18,10 @@ interface Entry {
   readonly types: string;
 }
 
-/** The reports of all entries of these packages, in one run of the compiler over their declarations, which have to be built. */
+/**
+ * Returns the API reports of all entries of these packages. The compiler runs once over their declarations. The
+ * packages must be built.
+ */
 export function apiReports(root: string, packages: readonly WorkspacePackage[]): readonly ApiReport[] {
   const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-api-'));
   try {
@@ -106,7 +109,10 @@ function configOf(root: string, entry: Entry, temporary: string): ExtractorConfi
   });
 }
 
-/** The name that `ae-forgotten-export` is about, without the number by which the tool tells it from a namesake. */
+/**
+ * Returns the name that an `ae-forgotten-export` message is about, without the number that API Extractor appends to
+ * duplicate names.
+ */
 function unexportedName({ messageId, text }: ExtractorMessage): string | undefined {
   if (messageId !== ExtractorMessageId.ForgottenExport) return undefined;
   return /^The symbol "(\w+?)(?:_\d+)?" needs to be exported/.exec(text)?.[1];

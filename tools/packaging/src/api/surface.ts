@@ -1,34 +1,37 @@
-/** What one entry of a package offers to its users, in words that a review can compare. */
+/** Public surface of one entry of a package, as comparable text. */
 export interface ApiReport {
-  /** The package's folder, relative to the root. */
+  /** Directory of the package, relative to the root. */
   readonly directory: string;
-  /** Where the repository keeps it, relative to the root: `packages/async/api/index.api.md`. */
+  /** File of the committed report, relative to the root: `packages/async/api/index.api.md`. */
   readonly file: string;
   readonly text: string;
-  /** Names in its signatures that it does not export, each with where that is. */
+  /** Names in the entry's signatures that the entry does not export, with their source positions. */
   readonly unexported: readonly UnexportedName[];
-  /** What else is wrong with its declarations. */
+  /** Other problems of the entry's declarations. */
   readonly faults: readonly string[];
 }
 
 export interface UnexportedName {
   readonly name: string;
-  /** As in `packages/async/src/fake-clock.ts:13`. */
+  /** Source position, for example `packages/async/src/fake-clock.ts:13`. */
   readonly where: string;
 }
 
-/** The names in signatures that no entry of the same package exports: whoever uses it could not write them down. */
+/**
+ * Returns a fault for each name in a signature that no entry of the same package exports. Users of the package could
+ * not import such a type.
+ */
 export function unnameable(reports: readonly ApiReport[]): readonly string[] {
   return reports.flatMap(({ file, directory, unexported }) => {
     const siblings = reports.filter((report) => report.directory === directory && report.file !== file);
     const exported = new Set(siblings.flatMap(({ text }) => exportedNames(text)));
     return unexported
       .filter(({ name }) => !exported.has(name))
-      .map(({ name, where }) => `${where}: ${name} is part of the public surface, and no entry exports it`);
+      .map(({ name, where }) => `${where}: ${name} is part of the public surface, but no entry exports it`);
   });
 }
 
-/** The names that a report says are exported. */
+/** Returns the exported names of a report. */
 export function exportedNames(text: string): readonly string[] {
   const declared = text.matchAll(
     /^export (?:declare |abstract )*(?:class|const|enum|function|interface|let|type) (\w+)/gm,
@@ -37,7 +40,10 @@ export function exportedNames(text: string): readonly string[] {
   return [...declared, ...listed].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }
 
-/** What the repository keeps (by file) against what is: a line of words for each difference, and the lines that differ. */
+/**
+ * Compares the committed reports (by file) with the current ones. Returns one fault per difference, with the lines that
+ * differ.
+ */
 export function reportChanges(
   reports: readonly ApiReport[],
   kept: ReadonlyMap<string, string>,
@@ -45,12 +51,12 @@ export function reportChanges(
   const changed = reports.flatMap(({ file, text }) => {
     const before = kept.get(file);
     if (before === text) return [];
-    if (before === undefined) return [{ fault: `${file}: is not there`, lines: [] }];
-    return [{ fault: `${file}: is not what the package offers now`, lines: differingLines(before, text) }];
+    if (before === undefined) return [{ fault: `${file}: missing`, lines: [] }];
+    return [{ fault: `${file}: differs from the current public surface`, lines: differingLines(before, text) }];
   });
   const wanted = new Set(reports.map(({ file }) => file));
   const left = [...kept.keys()].filter((file) => !wanted.has(file));
-  return [...changed, ...left.map((file) => ({ fault: `${file}: no entry of a package has this report`, lines: [] }))];
+  return [...changed, ...left.map((file) => ({ fault: `${file}: belongs to no entry of a package`, lines: [] }))];
 }
 
 function differingLines(before: string, after: string): readonly string[] {

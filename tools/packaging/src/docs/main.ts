@@ -1,5 +1,6 @@
-// The API site: every entry of every package, with the READMEs. A link that leads nowhere, or a name in the surface that is not
-// exported, fails. Usage: npm run docs        writes docs/api, which is not committed
+// Builds the API site: every entry of every package, with the READMEs. Fails on broken links and on names in the public
+// surface that are not exported.
+// Usage: npm run docs        writes docs/api, which is not committed
 //        node tools/packaging/src/docs/main.ts DIR
 import path from 'node:path';
 import { publishedPackages, root } from '../workspace.ts';

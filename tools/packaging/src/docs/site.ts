@@ -5,7 +5,7 @@ import type { WorkspacePackage } from '../workspace.ts';
 
 const HOME = 'https://github.com/node-agent/node-agent';
 
-/** An entry of a package: what one imports, where its sources begin, and what introduces it. */
+/** Entry of a package: import specifier, source file and README. */
 interface Entry {
   readonly specifier: string;
   readonly source: string;
@@ -13,8 +13,8 @@ interface Entry {
 }
 
 /**
- * Makes the site of the public surface, with each package's README, in `output`.
- * @returns how many errors and warnings there were; each is on the standard output by then
+ * Builds the site of the public surface, with each package's README, in `output`.
+ * @returns the number of entries, and the number of errors and warnings, which are printed
  */
 export async function buildSite(
   root: string,
@@ -26,7 +26,7 @@ export async function buildSite(
     name: 'node-agent',
     entryPoints: entries.map(({ source }) => source),
     tsconfig: path.join(root, 'tools/packaging/tsconfig.docs.json'),
-    // `npm test` has its own step for types.
+    // `npm test` checks the types in a separate step.
     skipErrorChecking: true,
     readme: 'none',
     disableGit: true,
@@ -67,18 +67,18 @@ function entriesOf(root: string, { directory, manifest }: WorkspacePackage): rea
   });
 }
 
-/** Modules are called what one imports, and begin with their README. */
+/** Names each module after its import specifier, and puts the README at the beginning of its page. */
 function introduce(project: ProjectReflection, entries: readonly Entry[]): void {
   for (const module of project.children ?? []) {
     const file = module.sources?.[0]?.fullFileName;
     const entry = entries.find(({ source }) => source === file);
-    if (entry === undefined) throw new Error(`a module of the site comes from ${file}, which is no entry of a package`);
+    if (entry === undefined) throw new Error(`build API site: ${file} is not the entry of a package`);
     module.name = entry.specifier;
     if (entry.readme !== undefined) module.readme = [{ kind: 'text', text: entry.readme }];
   }
 }
 
-/** Links of a text in the folder `directory` to files of the repository lead to where those can be read. */
+/** Replaces relative links of a text in `directory` by links to the files in the repository on GitHub. */
 export function withAbsoluteLinks(text: string, directory: string): string {
   return text.replaceAll(/\]\((?!\w+:|#)([^)]+)\)/g, (_, target: string) => {
     return `](${HOME}/blob/main/${path.posix.join(directory, target)})`;

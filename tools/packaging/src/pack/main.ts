@@ -1,5 +1,5 @@
-// Packs packages as they would be published, for a project that wants to install them from this checkout.
-// Usage: npm run pack -- [NAME]...    NAME as in packages/NAME, with all that it depends on; without one, every package
+// Packs packages as they would be published, for projects that want to install them from this checkout.
+// Usage: npm run pack -- [NAME]...    packs packages/NAME with all its dependencies; without a name, every package
 import fs from 'node:fs';
 import path from 'node:path';
 import { nodeProblem, OLDEST_NODE } from '@node-agent/async/node-version';
@@ -7,7 +7,8 @@ import { publishedPackages, root, withDependencies } from '../workspace.ts';
 import { pack } from './pack.ts';
 
 const names = process.argv.slice(2);
-// Said first, and again beside the command: the machine's own Node.js may be older than the one that packs.
+// Printed at the beginning and again with the install command: the machine's Node.js may be older than the Node.js that
+// packs.
 const warning = olderNode(process.env.NODE_AGENT_CALLER_NODE);
 if (warning !== undefined) console.error(warning);
 const all = publishedPackages();
@@ -16,16 +17,16 @@ fs.rmSync(output, { recursive: true, force: true });
 const packed = pack(output, { packages: names.length === 0 ? all : chosen(names) });
 for (const { published, sizeBytes } of packed)
   console.log(`${published.name} ${published.version}, ${sizeBytes} bytes`);
-console.log(`\nWhat is packed needs Node.js ${OLDEST_NODE} or newer.\n$ npm install ${path.join(output, '*.tgz')}`);
+console.log(`\nThe packages need Node.js ${OLDEST_NODE} or newer.\n$ npm install ${path.join(output, '*.tgz')}`);
 if (warning !== undefined) console.error(warning);
 
-/** What is wrong with the Node.js of the shell that this was started from; `undefined` if nothing is. */
+/** Returns the problem of the Node.js in the calling shell, or `undefined` if it is new enough. */
 function olderNode(version: string | undefined): string | undefined {
   const problem = version === undefined ? undefined : nodeProblem(version.replace(/^v/, ''));
-  return problem && `Warning: what is packed ${problem}, by the PATH of this shell`;
+  return problem && `Warning: by the PATH of this shell, the packed program ${problem}`;
 }
 
-/** A name that is none is the caller's slip: a line tells it, not a stack. */
+/** Exits with one line instead of a stack trace if the caller names an unknown package. */
 function chosen(shortNames: readonly string[]): ReturnType<typeof withDependencies> {
   try {
     return withDependencies(all, shortNames);

@@ -5,21 +5,21 @@ import { type Manifest, publishedPackages, root, type WorkspacePackage } from '.
 import { type LockedVersions, lockedVersions, pinsOf } from './pins.ts';
 import { publishedManifest } from './published-manifest.ts';
 
-/** A package as it goes out. */
+/** Package that was packed. */
 export interface PackedPackage extends WorkspacePackage {
-  /** The manifest in the tarball. */
+  /** Manifest in the tarball. */
   readonly published: Manifest;
   readonly tarball: string;
   readonly sizeBytes: number;
 }
 
-/** What each package takes with it, if it has it; LICENSE comes from the checkout's root. */
+/** Files of each package that are packed if they exist. LICENSE comes from the root of the checkout. */
 const CONTENT = ['dist', 'src', 'README.md', 'CHANGELOG.md'];
 
 /**
- * Packs published packages into `output`, which is made. What is in the tarballs is what the checks look at, and what is released:
- * both come from here. The packages have to be built.
- * @returns them in dependency order
+ * Packs published packages into `output`, which is created. Both the checks and the release use these tarballs. The
+ * packages must be built.
+ * @returns the packed packages in dependency order
  */
 export function pack(
   output: string,
@@ -57,7 +57,7 @@ export function pack(
   }
 }
 
-/** Lays out a package's folder as it is published. */
+/** Copies the files of a package that are published, and writes the published manifest. */
 function stage(
   { directory, manifest }: WorkspacePackage,
   {
@@ -68,8 +68,7 @@ function stage(
   }: { from: string; to: string; versions: ReadonlyMap<string, string>; pinned: Readonly<Record<string, string>> },
 ): Manifest {
   const source = path.join(from, directory);
-  if (!fs.existsSync(path.join(source, 'dist')))
-    throw new Error(`${directory}/dist: not there; npm run build makes it`);
+  if (!fs.existsSync(path.join(source, 'dist'))) throw new Error(`${directory}/dist: missing; run npm run build`);
   for (const name of CONTENT.filter((each) => fs.existsSync(path.join(source, each)))) {
     fs.cpSync(path.join(source, name), path.join(to, name), { recursive: true });
   }
@@ -85,7 +84,7 @@ function npmPack(folders: readonly string[], output: string): void {
   if (status !== 0) throw new Error(`npm pack: ${error?.message ?? `exit code ${status}\n${stderr}`}`);
 }
 
-/** What npm calls a package's tarball. */
+/** Returns the file name that npm gives to a package's tarball. */
 function tarballName({ name, version }: Manifest): string {
   return `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
 }

@@ -1,9 +1,12 @@
 import type { Manifest } from '../workspace.ts';
 
-/** The lock file's versions of the dependencies of each folder of the checkout: `packages/pleg` to names to versions. */
+/** Locked versions of dependencies, by directory of the checkout (`packages/pleg`) and dependency name. */
 export type LockedVersions = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** Reads the direct dependencies of each folder, with their versions, from `pnpm-lock.yaml`. Links within the checkout are left out. */
+/**
+ * Reads the direct dependencies of each directory, with their versions, from `pnpm-lock.yaml`. Links within the
+ * checkout are omitted.
+ */
 export function lockedVersions(lockFile: string): LockedVersions {
   const importers = lockFile.slice(lockFile.indexOf('\nimporters:\n'), lockFile.indexOf('\npackages:\n')).split('\n');
   const locked = new Map<string, Map<string, string>>();
@@ -24,8 +27,9 @@ export function lockedVersions(lockFile: string): LockedVersions {
 }
 
 /**
- * The exact versions of what a program uses of other projects, itself and by the packages of the checkout that it brings with it: a range
- * would take a newer one, which may want a newer Node.js than was tested. Peers stay ranges: their user chooses them.
+ * Returns the exact versions of a program's external dependencies, including those of the checkout's packages that it
+ * depends on. With ranges, an installation could get newer versions, which might need a newer Node.js than the tested
+ * ones. Peer dependencies stay ranges, because the user chooses their versions.
  */
 export function pinsOf(
   program: Manifest,

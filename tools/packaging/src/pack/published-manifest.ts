@@ -1,15 +1,17 @@
 import type { Manifest } from '../workspace.ts';
 
-/** What a manifest has for those who work in the checkout alone. */
+/** Manifest fields that are used only in the checkout. */
 const OF_THE_CHECKOUT = new Set(['nx', 'scripts', 'devDependencies']);
 const GROUPS = new Set(['dependencies', 'peerDependencies', 'optionalDependencies']);
-/** The condition by which the checkout's packages find each other's sources. */
+/** Export condition by which the checkout's packages import each other's sources. */
 const SOURCE_CONDITION = '@node-agent/source';
 
 /**
- * A package.json as it is published: without what serves the checkout, and with a range where that says `workspace:`.
- * @param pinned exact versions that take the place of ranges, and are added to the dependencies: of a program, what it was tested with
- * @throws Error that names the field, where a dependency is on a package of the checkout that is not published
+ * Converts a package.json to its published form: without the fields for the checkout, and with version ranges instead
+ * of `workspace:`.
+ * @param pinned exact versions that replace ranges and are added to the dependencies: the versions with which a program
+ * was tested
+ * @throws Error naming the field if a dependency is a package of the checkout that is not published
  */
 export function publishedManifest(
   manifest: Manifest,
@@ -48,11 +50,11 @@ function withRanges(
   return mapValues(ranges, (range, dependency) => {
     if (!range.startsWith('workspace:')) return range;
     const version = versions.get(dependency);
-    if (version === undefined) throw new Error(`${name}: ${group}.${dependency}: is not published`);
+    if (version === undefined) throw new Error(`${name}: ${group}.${dependency}: package is not published`);
     const wanted = range.slice('workspace:'.length);
     if (wanted === '*') return version;
     if (wanted === '^' || wanted === '~') return `${wanted}${version}`;
-    throw new Error(`${name}: ${group}.${dependency}: want workspace:^, workspace:~ or workspace:*, not ${range}`);
+    throw new Error(`${name}: ${group}.${dependency}: must be workspace:^, workspace:~ or workspace:*, not ${range}`);
   });
 }
 

@@ -1,5 +1,5 @@
-// Looks at every published package as it goes out, with the tools by which others judge it: publint, and arethetypeswrong for
-// packages of modules alone. Usage: node tools/packaging/src/quality/main.ts    needs the packages built
+// Checks the tarball of every published package with publint and with arethetypeswrong for ES modules.
+// Usage: node tools/packaging/src/quality/main.ts    the packages must be built
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -3,24 +3,24 @@ import { filterProblems } from '@arethetypeswrong/core/problems';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
-/** How a program that can only import modules finds an entry: what attw's own profile `esm-only` looks at. */
+/** Module resolutions of programs that only import ES modules, as in attw's profile `esm-only`. */
 const RESOLUTIONS = ['node16-esm', 'bundler'] as const;
 
-/** What publint says of a tarball, suggestions too. */
+/** Returns publint's messages about a tarball, including suggestions. */
 export async function publintFaults(tarball: Uint8Array<ArrayBuffer>): Promise<readonly string[]> {
   const { buffer, byteOffset, byteLength } = tarball;
   const { messages, pkg } = await publint({ pack: { tarball: buffer.slice(byteOffset, byteOffset + byteLength) } });
   return messages.map((message) => `publint: ${formatMessage(message, pkg) ?? message.code}`);
 }
 
-/** What arethetypeswrong says of a tarball, for those who import modules. */
+/** Returns arethetypeswrong's problems of a tarball for importers of ES modules. */
 export async function attwFaults(tarball: Uint8Array, hasEntries: boolean): Promise<readonly string[]> {
   return typeFaults(await checkPackage(createPackageFromTarballData(tarball)), hasEntries);
 }
 
-/** The faults in an analysis that concern modules; a package that exports something has to bring types. */
+/** Returns the problems of an analysis that concern ES modules. A package with exports must have types. */
 function typeFaults(analysis: CheckResult, hasEntries: boolean): readonly string[] {
-  if (analysis.types === false) return hasEntries ? ['attw: exports something, and has no types'] : [];
+  if (analysis.types === false) return hasEntries ? ['attw: package has exports but no types'] : [];
   return Object.keys(analysis.entrypoints).flatMap((entrypoint) =>
     RESOLUTIONS.flatMap((resolutionKind) =>
       filterProblems(analysis, { entrypoint, resolutionKind }).map(

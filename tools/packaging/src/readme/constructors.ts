@@ -2,29 +2,35 @@ import path from 'node:path';
 import ts from 'typescript';
 import type { WorkspacePackage } from '../workspace.ts';
 
-/** One of the things that a constructor is given. */
+/** Property of a constructor's parameter object. */
 export interface Given {
   readonly name: string;
   readonly optional: boolean;
   readonly type: string;
-  /** What its declaration says of it, in one line. */
+  /** Text of the property's doc comment, in one line. */
   readonly doc: string;
 }
 
-/** An interface whose properties a constructor, or a function that makes something, is given together: its components, or its options. */
+/** Interface of a parameter object (components or options) of a constructor or factory function. */
 export interface Bag {
   readonly name: string;
   readonly properties: readonly Given[];
 }
 
-/** What a package's classes, and what its functions make, are made with. */
+/** Parameter objects and ports of a package's classes and factory functions. */
 export interface Constructors {
   readonly bags: readonly Bag[];
-  /** The interfaces of this package that its components have to be, as they are declared, and the types of this package that these name. */
+  /**
+   * Declarations of the package's interfaces that components must implement, and of the package's types that these
+   * interfaces use.
+   */
   readonly ports: readonly string[];
 }
 
-/** Reads what the classes of each package, and what its functions make, are made with from its declarations, which have to be built; by directory. */
+/**
+ * Reads the parameter objects and ports of each package from its declarations. The packages must be built. @returns the
+ * result by directory
+ */
 export function readConstructors(
   root: string,
   packages: readonly WorkspacePackage[],
@@ -80,7 +86,7 @@ function constructorsOf(module: ts.Symbol, checker: ts.TypeChecker): Constructor
   };
 }
 
-/** Of a class's constructor, or of a function that makes something of components. */
+/** Returns the parameters of a class's constructor, or of a factory function that takes components. */
 function parametersOf({ declarations = [] }: ts.Symbol): readonly ts.ParameterDeclaration[] {
   const made = declarations.find(ts.isClassDeclaration);
   if (made !== undefined)
@@ -107,7 +113,7 @@ function interfaceOf(type: ts.TypeNode, checker: ts.TypeChecker) {
   return symbol && declaration ? { symbol, declaration } : undefined;
 }
 
-/** The interfaces and the other types, classes apart, that a declaration names. */
+/** Returns the interfaces and type aliases, but not classes, that a declaration uses. */
 function namedIn(node: ts.Node, checker: ts.TypeChecker): readonly { symbol: ts.Symbol; declaration: ts.Node }[] {
   const found: { symbol: ts.Symbol; declaration: ts.Node }[] = [];
   const visit = (child: ts.Node): void => {
@@ -124,13 +130,14 @@ function namedIn(node: ts.Node, checker: ts.TypeChecker): readonly { symbol: ts.
   return found;
 }
 
-/** The properties of an interface, those that it inherits too. */
+/** Returns the properties of an interface, including inherited ones. */
 function givenOf(declaration: ts.InterfaceDeclaration, checker: ts.TypeChecker): readonly Given[] {
   return checker
     .getTypeAtLocation(declaration)
     .getProperties()
     .flatMap((property) => {
-      // What comes by `Partial<Pick<...>>` has no value's declaration, and need not be optional where it was declared.
+      // Properties from `Partial<Pick<...>>` have no value declaration. Whether they are optional is a flag of the
+      // symbol, not of the original declaration.
       const node = property.valueDeclaration ?? property.declarations?.[0];
       if (!node || !(ts.isPropertySignature(node) || ts.isMethodSignature(node))) return [];
       const type = ts.isPropertySignature(node) ? node.type?.getText() : node.getText().slice(property.name.length);

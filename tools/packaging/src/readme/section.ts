@@ -5,10 +5,12 @@ import type { Bag, Constructors, Given } from './constructors.ts';
 const BEGIN = '<!-- Written by `npm run api` from the declarations. -->';
 const END = '<!-- The end of what is written. -->';
 const NONE: Constructors = { bags: [], ports: [] };
-/** What everything here is made with, and nothing needs to be said of. */
+/** Common components that need no explanation. */
 const USUAL = ['clock', 'random', 'logger', 'metrics'];
 
-/** A README with its section of this text: in the place of the one that it has, or at its end. */
+/**
+ * Returns a README with its generated section replaced by this text, or with the text appended if there is no section.
+ */
 export function withSection(readme: string, section: string): string {
   const marked = `${BEGIN}\n\n${section.trim()}\n\n${END}\n`;
   const from = readme.indexOf(BEGIN);
@@ -18,7 +20,7 @@ export function withSection(readme: string, section: string): string {
   return `${readme.slice(0, from)}${marked}${readme.slice(end + END.length).replace(/^\n/, '')}`;
 }
 
-/** What every README says in the same way: how the package is installed, and what its classes are made with. */
+/** Returns the generated section of a package's README: how to install the package, and what its classes need. */
 export function sectionOf(
   manifest: Manifest,
   shortName: string,
@@ -28,7 +30,10 @@ export function sectionOf(
   return [installing(manifest, packed), ...madeWith(bags), ...portsOf(ports)].join('\n\n');
 }
 
-/** What is packed to run the program of a README: the package, and what of this repository its `npm install` line names beside it. */
+/**
+ * Returns the packages to pack for the program in a README: the package, and the packages of this repository that the
+ * README's `npm install` line names.
+ */
 export function packedFor(readme: string, shortName: string): readonly string[] {
   const line = /^\$ npm install .*$/m.exec(readme)?.[0] ?? '';
   const named = [...line.matchAll(/@node-agent\/([\w-]+)/g)].map(([, name = '']) => name);
@@ -67,7 +72,7 @@ function row(given: Given): string {
   return `| ${nameOf(given)} | ${cell(words)} | ${cell(given.doc)} |`;
 }
 
-/** Names end in their units. */
+/** Returns the unit, which is the suffix of the property's name. */
 function unitOf({ name, type }: Given): string {
   if (type !== 'number') return '';
   if (name.endsWith('Ms')) return 'milliseconds';
@@ -85,7 +90,7 @@ function cell(text: string): string {
 
 function portsOf(ports: readonly string[]): readonly string[] {
   if (ports.length === 0) return [];
-  // Declarations are indented by four.
+  // Declaration files are indented by four spaces.
   const text = ports.map((port) => port.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 2)));
   return [`\`\`\`ts\n${text.join('\n\n')}\n\`\`\``];
 }

@@ -1,7 +1,7 @@
-// A release, in two steps with a commit between them, and its rehearsal:
-//   npm run release -- version     gives the packages the versions that the changesets ask for; look at the changes and commit them
-//   npm run release -- publish     packs them, publishes to npm what it has not got yet, and tags the commit
-//   npm run release -- rehearse    all of that to a registry on the loopback, from a copy of the checkout
+// Releases the packages in two steps, with a commit between them, or rehearses a release:
+//   npm run release -- version     sets the versions that the changesets request; review and commit the changes
+//   npm run release -- publish     packs the packages, publishes those that npm does not have yet, and tags the commit
+//   npm run release -- rehearse    does all of that in a copy of the checkout, with a registry on the loopback
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -17,20 +17,20 @@ const REGISTRY = 'https://registry.npmjs.org/';
 
 const commands: Readonly<Record<string, () => Promise<void> | void>> = {
   version() {
-    if (pendingChangesets(root).length === 0)
-      throw new Error('.changeset has no changeset: there is nothing to release');
+    if (pendingChangesets(root).length === 0) throw new Error('.changeset has no changesets: nothing to release');
     run('changeset', ['version']);
     run('pnpm', ['install', '--lockfile-only']);
-    // READMEs say which version there is to install.
+    // READMEs contain the version to install.
     run(process.execPath, [path.join(root, 'tools/packaging/src/api/main.ts'), '--write']);
   },
   async publish() {
     const pending = pendingChangesets(root);
-    if (pending.length > 0) throw new Error(`.changeset/${pending[0]}: waits; npm run release -- version comes first`);
+    if (pending.length > 0)
+      throw new Error(`.changeset/${pending[0]}: pending changeset; run npm run release -- version first`);
     const changed = spawnSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' }).stdout.trim();
-    if (changed !== '') throw new Error(`what is published has to be committed:\n${changed}`);
+    if (changed !== '') throw new Error(`publish: uncommitted changes:\n${changed}`);
     const unversioned = publishedPackages().find(({ manifest }) => manifest.version === '0.0.0');
-    if (unversioned) throw new Error(`${unversioned.directory}/package.json: version: 0.0.0 is not for publication`);
+    if (unversioned) throw new Error(`${unversioned.directory}/package.json: version: 0.0.0 cannot be published`);
     const output = fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-publish-'));
     try {
       const provenance = givesProvenance(process.env);
@@ -49,7 +49,7 @@ const commands: Readonly<Record<string, () => Promise<void> | void>> = {
 const [name = ''] = process.argv.slice(2);
 const command = commands[name];
 if (command === undefined) {
-  console.error(`want one of ${Object.keys(commands).join(', ')}, not ${JSON.stringify(name)}`);
+  console.error(`command must be one of ${Object.keys(commands).join(', ')}, not ${JSON.stringify(name)}`);
   process.exit(2);
 }
 try {

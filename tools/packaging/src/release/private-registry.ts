@@ -7,33 +7,34 @@ import { freePorts } from '@node-agent/tools-ports';
 
 const VERDACCIO = '6.10.4';
 const START_TIMEOUT_MS = 60_000;
-/** What is brought from npm, once. The override stands for a tag of node-fetch, which a mirror may not have. */
+/** Manifest of the verdaccio installation. The override replaces a tag of node-fetch that a mirror may not have. */
 const MANIFEST = JSON.stringify({
   private: true,
   dependencies: { verdaccio: VERDACCIO },
   overrides: { 'node-fetch@cjs': '2.7.0' },
 });
 
-/** A registry on the loopback that takes packages of the scope from anybody, and has no others. */
+/** Registry on the loopback that accepts packages of the scope from anyone and serves no other packages. */
 export interface PrivateRegistry extends AsyncDisposable {
   readonly url: string;
-  /** An .npmrc that publishes to it. */
+  /** Path of an .npmrc for publishing to this registry. */
   readonly userConfig: string;
 }
 
 /**
- * Starts verdaccio with its storage in `directory`, and brings it from npm into `toolDirectory` where it is not there yet.
- * @throws Error with what it said, where it ends instead of listening
+ * Starts verdaccio with its storage in `directory`. Installs verdaccio from npm into `toolDirectory` if it is not there
+ * yet.
+ * @throws Error with verdaccio's output if verdaccio exits instead of listening
  */
 export async function startPrivateRegistry(directory: string, toolDirectory: string): Promise<PrivateRegistry> {
   const program = bringVerdaccio(toolDirectory);
   const [port] = await freePorts(1);
   const address = `127.0.0.1:${port}`;
   const config = path.join(directory, 'verdaccio.yaml');
-  // JSON is YAML.
+  // JSON is valid YAML.
   fs.writeFileSync(config, JSON.stringify(configOf(directory)));
   const userConfig = path.join(directory, 'npmrc');
-  // npm does not publish without a token; this registry asks for none.
+  // npm requires a token to publish; this registry does not check it.
   fs.writeFileSync(userConfig, `//${address}/:_authToken=anybody\n`);
 
   const child = spawn(process.execPath, [program, '--config', config, '--listen', address], {
@@ -50,7 +51,7 @@ export async function startPrivateRegistry(directory: string, toolDirectory: str
       });
     }
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`verdaccio ended with ${code}:\n${said.join('\n')}`)));
+    child.once('exit', (code) => reject(new Error(`verdaccio exited with ${code}:\n${said.join('\n')}`)));
   });
   await listening.finally(() => clearTimeout(tooLate));
   return {
@@ -63,13 +64,13 @@ export async function startPrivateRegistry(directory: string, toolDirectory: str
   };
 }
 
-/** @returns the program */
+/** Installs verdaccio if needed. @returns the path of its program */
 function bringVerdaccio(directory: string): string {
   const manifest = path.join(directory, 'package.json');
   const program = path.join(directory, 'node_modules/verdaccio/bin/verdaccio');
   const isThere = fs.existsSync(manifest) && fs.readFileSync(manifest, 'utf8') === MANIFEST && fs.existsSync(program);
   if (isThere) return program;
-  console.log(`bringing verdaccio ${VERDACCIO} from npm into ${directory}`);
+  console.log(`installing verdaccio ${VERDACCIO} from npm into ${directory}`);
   fs.mkdirSync(directory, { recursive: true });
   fs.rmSync(manifest, { force: true });
   const next = fs.mkdtempSync(path.join(directory, '.next-'));
@@ -77,7 +78,7 @@ function bringVerdaccio(directory: string): string {
     fs.writeFileSync(path.join(next, 'package.json'), MANIFEST);
     const args = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts', '--loglevel=error'];
     const { status, stderr, error } = spawnSync('npm', args, { cwd: next, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`verdaccio could not be brought: ${error?.message ?? stderr}`);
+    if (status !== 0) throw new Error(`install verdaccio: ${error?.message ?? stderr}`);
     fs.rmSync(path.join(directory, 'node_modules'), { recursive: true, force: true });
     fs.renameSync(path.join(next, 'node_modules'), path.join(directory, 'node_modules'));
     fs.renameSync(path.join(next, 'package.json'), manifest);

@@ -1,18 +1,18 @@
 import type { PackedPackage } from '../pack/pack.ts';
 
-/** A registry, as far as a release needs it. */
+/** Registry operations that a release needs. */
 export interface Registry {
-  /** The versions of a package that are there. */
+  /** Returns the published versions of a package. */
   versions(name: string): Promise<ReadonlySet<string>>;
   publish(tarball: string): Promise<void>;
 }
 
 /**
- * Publishes what is not there yet, each package after those that it depends on: whoever installs while this goes on, or after it
- * was broken off, gets packages that are whole. Run again, it goes on where it ended.
+ * Publishes the packages that the registry does not have yet, each after its dependencies. So an installation during
+ * the release, or after an interrupted one, gets complete packages. A second run continues an interrupted release.
  * @param packed in dependency order
- * @returns the names of those that were published, in this order
- * @throws Error where a package would go out before what it depends on
+ * @returns the names of the published packages, in this order
+ * @throws Error if a package would be published before one of its dependencies
  */
 export async function publishMissing(packed: readonly PackedPackage[], registry: Registry): Promise<readonly string[]> {
   const own = new Map(packed.map(({ published }) => [published.name, published.version]));
@@ -21,8 +21,7 @@ export async function publishMissing(packed: readonly PackedPackage[], registry:
   for (const { published, tarball } of packed) {
     const { name, version, dependencies = {} } = published;
     const lacking = Object.keys(dependencies).filter((each) => own.has(each) && !there.has(each));
-    if (lacking.length > 0)
-      throw new Error(`${name}: depends on ${lacking.join(', ')}, which the registry has not got`);
+    if (lacking.length > 0) throw new Error(`${name}: depends on ${lacking.join(', ')}, which must be published first`);
     if (!(await registry.versions(name)).has(version)) {
       await registry.publish(tarball);
       done.push(name);

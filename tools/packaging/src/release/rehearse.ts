@@ -9,9 +9,10 @@ import { startPrivateRegistry } from './private-registry.ts';
 import { publishMissing } from './publish.ts';
 
 /**
- * A whole release of the checkout at `root`, which it leaves alone, to a registry on the loopback: the versions that the
- * changesets ask for, the tarballs, their publication in dependency order, and the kubelet installed from there.
- * @throws Error at the first thing that is not as it should be
+ * Rehearses a release of a copy of the checkout at `root` to a registry on the loopback: sets the versions that the
+ * changesets request, packs the tarballs, publishes them in dependency order, and installs the kubelet from the
+ * registry.
+ * @throws Error at the first problem
  */
 export async function rehearse(root: string): Promise<void> {
   const directory = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-release-')));
@@ -28,26 +29,28 @@ export async function rehearse(root: string): Promise<void> {
     await using registry = await startPrivateRegistry(directory, path.join(root, '.toolchain/verdaccio'));
     const npm = npmRegistry({ ...registry, provenance: false });
     const first = await publishMissing(packed, npm);
-    if (first.length !== packed.length) throw new Error(`${first.length} of ${packed.length} packages were published`);
+    if (first.length !== packed.length)
+      throw new Error(`only ${first.length} of ${packed.length} packages were published`);
     const again = await publishMissing(packed, npm);
-    if (again.length > 0) throw new Error(`a second run published again: ${again.join(', ')}`);
-    console.log(`${first.length} packages published, each after what it depends on`);
+    if (again.length > 0) throw new Error(`second run published packages again: ${again.join(', ')}`);
+    console.log(`${first.length} packages published in dependency order`);
 
     const version = packed.find(({ shortName }) => shortName === 'kubelet')?.published.version;
     const said = installKubelet(path.join(directory, 'user'), registry.url);
-    if (!said.includes(`+node-agent.${version}`)) throw new Error(`kubelet --version said ${said}, not ${version}`);
+    if (!said.includes(`+node-agent.${version}`))
+      throw new Error(`kubelet --version printed ${said}, expected ${version}`);
     console.log(`npm install @node-agent/kubelet; kubelet --version: ${said.trim()}`);
   } finally {
     fs.rmSync(directory, { recursive: true, force: true });
   }
 }
 
-/** The changesets that wait to be released, by file name. */
+/** Returns the file names of the changesets that are not released yet. */
 export function pendingChangesets(root: string): readonly string[] {
   return fs.readdirSync(path.join(root, '.changeset')).filter((name) => name.endsWith('.md') && name !== 'README.md');
 }
 
-/** What a release reads: manifests, changesets, and the published packages as they are built. */
+/** Copies what a release reads: manifests, changesets, and the built packages. */
 function copyCheckout(root: string, to: string): void {
   for (const name of ['package.json', 'pnpm-workspace.yaml', 'LICENSE', '.changeset']) {
     fs.cpSync(path.join(root, name), path.join(to, name), { recursive: true });
@@ -65,7 +68,10 @@ function copyCheckout(root: string, to: string): void {
   fs.symlinkSync(path.join(root, 'node_modules'), path.join(to, 'node_modules'));
 }
 
-/** Changesets that wait leave no file behind, at least one new version, and a changelog that begins with it. */
+/**
+ * Checks the result of `changeset version`: no changesets are left, at least one package has a new version, and each
+ * changelog begins with the new version.
+ */
 function checkVersions(
   before: readonly WorkspacePackage[],
   after: readonly WorkspacePackage[],
@@ -74,7 +80,7 @@ function checkVersions(
 ): void {
   const old = new Map(before.map(({ manifest }) => [manifest.name, manifest.version]));
   const bumped = after.filter(({ manifest }) => old.get(manifest.name) !== manifest.version);
-  if (pending > 0 && bumped.length === 0) throw new Error(`${pending} changesets gave no package a new version`);
+  if (pending > 0 && bumped.length === 0) throw new Error(`${pending} changesets changed no version`);
   if (pendingChangesets(checkout).length > 0) throw new Error('changeset version left changesets behind');
   for (const { directory, manifest } of bumped) {
     const changelog = path.join(checkout, directory, 'CHANGELOG.md');
@@ -85,12 +91,15 @@ function checkVersions(
   }
   const unversioned = after.filter(({ manifest }) => manifest.version === '0.0.0');
   if (unversioned.length > 0) {
-    throw new Error(`no changeset gives a version to ${unversioned.map(({ shortName }) => shortName).join(', ')}`);
+    throw new Error(`no changeset sets a version for ${unversioned.map(({ shortName }) => shortName).join(', ')}`);
   }
   console.log(`${pending} changesets: new versions of ${bumped.length} packages`);
 }
 
-/** @returns what `kubelet --version` said, installed into an empty folder: the scope from this registry, the rest from npm's */
+/**
+ * Installs the kubelet into an empty directory: packages of the scope from this registry, all others from npm's.
+ * @returns the output of `kubelet --version`
+ */
 function installKubelet(folder: string, registry: string): string {
   fs.mkdirSync(folder);
   fs.writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n');

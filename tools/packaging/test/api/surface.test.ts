@@ -23,7 +23,7 @@ describe('exportedNames', () => {
 describe('unnameable', () => {
   it('is a name in a signature that no entry of the package exports', () => {
     expect(unnameable([report('index.api.md', '', 'Hidden')])).toEqual([
-      'src/a.ts:1: Hidden is part of the public surface, and no entry exports it',
+      'src/a.ts:1: Hidden is part of the public surface, but no entry exports it',
     ]);
   });
 
@@ -49,7 +49,7 @@ describe('reportChanges', () => {
     const now = report('a.api.md', 'export function one(): number;\nexport function two(): void;\n');
     expect(reportChanges([now], kept)).toEqual([
       {
-        fault: 'a.api.md: is not what the package offers now',
+        fault: 'a.api.md: differs from the current public surface',
         lines: ['- export function one(): void;', '+ export function one(): number;'],
       },
     ]);
@@ -57,8 +57,8 @@ describe('reportChanges', () => {
 
   it('asks for the report of a new entry, and tells of one whose entry is gone', () => {
     expect(reportChanges([report('b.api.md', '')], kept).map(({ fault }) => fault)).toEqual([
-      'b.api.md: is not there',
-      'a.api.md: no entry of a package has this report',
+      'b.api.md: missing',
+      'a.api.md: belongs to no entry of a package',
     ]);
   });
 });

@@ -47,14 +47,14 @@ describe('publishedManifest', () => {
   it('refuses a dependency on what is not published, by package and field', () => {
     const dependencies = { '@node-agent/tools-ports': 'workspace:^' };
     expect(() => publishedManifest({ ...manifest, dependencies }, versions)).toThrow(
-      '@node-agent/pleg: dependencies.@node-agent/tools-ports: is not published',
+      '@node-agent/pleg: dependencies.@node-agent/tools-ports: package is not published',
     );
   });
 
   it('refuses a range of the workspace that nobody could install', () => {
     const dependencies = { '@node-agent/async': 'workspace:../async' };
     expect(() => publishedManifest({ ...manifest, dependencies }, versions)).toThrow(
-      'dependencies.@node-agent/async: want workspace:^, workspace:~ or workspace:*',
+      'dependencies.@node-agent/async: must be workspace:^, workspace:~ or workspace:*',
     );
   });
 });

@@ -53,9 +53,7 @@ describe('arethetypeswrong, for packages of modules alone', () => {
     const { LICENSE, 'dist/index.js': program } = files;
     const untyped = { LICENSE, 'dist/index.js': program };
     const exports = { '.': './dist/index.js' };
-    expect(await attwFaults(tarball({ exports }, untyped), true)).toEqual([
-      'attw: exports something, and has no types',
-    ]);
+    expect(await attwFaults(tarball({ exports }, untyped), true)).toEqual(['attw: package has exports but no types']);
     const command = { exports: undefined, bin: { sample: './dist/index.js' } };
     expect(await attwFaults(tarball(command, untyped), false)).toEqual([]);
   });

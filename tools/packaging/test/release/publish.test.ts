@@ -35,7 +35,7 @@ describe('publishMissing', () => {
   it('publishes nothing that would depend on what is not there yet', async () => {
     const registry = registryWith({});
     await expect(publishMissing(all.toReversed(), registry)).rejects.toThrow(
-      '@node-agent/pleg: depends on @node-agent/host, @node-agent/async, which the registry has not got',
+      '@node-agent/pleg: depends on @node-agent/host, @node-agent/async, which must be published first',
     );
     expect(registry.published).toEqual([]);
   });

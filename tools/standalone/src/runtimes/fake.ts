@@ -7,7 +7,10 @@ import type { NodeRuntime } from './node-runtime.ts';
 
 const IMAGE = 'node-agent.local/busybox:1';
 
-/** A runtime in this process' memory, over a real socket: its containers run a small shell, log to real files, and can be entered. */
+/**
+ * Starts an in-memory runtime that serves CRI on a real socket. Its containers run a small shell, write real log files,
+ * and support exec.
+ */
 export async function startFakeRuntime(socket: string): Promise<NodeRuntime> {
   const runtime = new FakeRuntime(
     { clock: systemClock, random: systemRandom, fs: nodeFileSystem },

@@ -11,12 +11,15 @@ import { GuardServer } from './guard-server.ts';
 import type { NodeRuntime, Say } from './node-runtime.ts';
 
 const ANSWER_TIMEOUT_MS = 5_000;
-/** The kubelet's own timeouts end its calls; this is only for when it does not. */
+/**
+ * Timeout of calls from the guard to the runtime. The kubelet applies its own, shorter timeouts; this one only takes
+ * effect if the kubelet does not.
+ */
 const GUARD_TIMEOUT_MS = 3_600_000;
-/** Where the runtime cannot be given the image that the sample is made for. */
+/** Image of the sample pods if the sample's own image cannot be imported into the runtime. */
 const PULLED_IMAGE: SampleImage = { name: 'docker.io/library/busybox:stable', pullPolicy: 'IfNotPresent' };
 
-/** Uses a runtime that is there, beside whoever else uses it. @throws Error where nobody answers */
+/** Uses an existing runtime, which other programs may use too. @throws Error if the runtime does not answer */
 export async function useGivenRuntime(
   endpoint: string,
   places: Places,
@@ -28,7 +31,7 @@ export async function useGivenRuntime(
   const guard = new GuardServer({ client }, { run, socket: places.criSocket });
   try {
     const { runtimeName, runtimeVersion } = await answerOf(endpoint);
-    say(`${runtimeName} ${runtimeVersion} at ${endpoint}: its other pods are not touched`);
+    say(`${runtimeName} ${runtimeVersion} at ${endpoint}: pods of other programs are not touched`);
     const stale = await endPods(client, ({ labels }) => isOwn(labels, run), AbortSignal.abort());
     if (stale > 0) say(`removed ${stale} pods of an earlier run`);
     const image = needsImage ? await sampleImage(client, endpoint, places, runtimeName, say) : PULLED_IMAGE;
@@ -58,7 +61,7 @@ async function answerOf(endpoint: string): Promise<{ runtimeName: string; runtim
     return await client.connect();
   } catch (error) {
     const { details } = CriError.from(error);
-    throw new Error(`--runtime ${endpoint}: no container runtime answers: ${details}`, { cause: error });
+    throw new Error(`--runtime ${endpoint}: container runtime does not answer: ${details}`, { cause: error });
   } finally {
     await client.close();
   }
@@ -79,16 +82,16 @@ async function sampleImage(
   if (await there()) return wanted;
   const archive = join(places.runDir, 'image.tar');
   try {
-    if (runtimeName !== 'containerd') throw new Error(`${runtimeName} has no tool to import an image with`);
+    if (runtimeName !== 'containerd') throw new Error(`no tool to import an image into ${runtimeName}`);
     await buildImage({ tag: wanted.name, file: archive });
     await importImage({ ctr: 'ctr', socket: endpoint.slice('unix://'.length), archive });
     for (let tries = 0; tries < 100 && !(await there()); tries++)
       await new Promise((resolve) => setTimeout(resolve, 50));
-    say(`imported the image ${wanted.name}; it stays there`);
+    say(`imported the image ${wanted.name}; it stays in the runtime`);
     return wanted;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    say(`the sample's image cannot be imported (${reason}): its pods pull ${PULLED_IMAGE.name}`);
+    say(`could not import the image of the sample (${reason}): its pods will pull ${PULLED_IMAGE.name}`);
     return PULLED_IMAGE;
   } finally {
     await rm(archive, { force: true });

@@ -21,7 +21,10 @@ import { guardRequest, isOwnEvent } from './guard.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-/** Stands between a kubelet and a runtime that others use too, and keeps the two apart by {@link guardRequest}. */
+/**
+ * CRI proxy between the kubelet and a runtime that other programs use too. It separates their pods by {@link
+ * guardRequest}.
+ */
 export class GuardServer {
   readonly #client: CriClient;
   readonly #run: string;
@@ -65,7 +68,7 @@ export class GuardServer {
 
   #call(name: string, request: object, signal: AbortSignal): unknown {
     const method: unknown = Reflect.get(this.#client, name);
-    if (typeof method !== 'function') throw new TypeError(`${name} is no method of a CRI client`);
+    if (typeof method !== 'function') throw new TypeError(`CRI client has no method ${name}`);
     return method.call(this.#client, guardRequest(name, request, this.#run), signal);
   }
 

@@ -1,11 +1,14 @@
 import type { ContainerEventResponse } from '@node-agent/cri-client';
 
-/** Marks the sandboxes and containers of a run; its value names the run. */
+/** Label of the sandboxes and containers of a run. Its value identifies the run. */
 export const RUN_LABEL = 'node-agent.dev/standalone-run';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Where a request carries labels to be written, or a selector of what is listed. */
+/**
+ * Request fields whose objects receive the label, by RPC. `SELECTED` below lists the RPCs that receive a label
+ * selector.
+ */
 const MARKED: Readonly<Record<string, readonly string[]>> = {
   runPodSandbox: ['config'],
   createContainer: ['config', 'sandboxConfig'],
@@ -22,10 +25,11 @@ const SELECTED = new Set([
 ]);
 
 /**
- * A kubelet ends every pod of its runtime that it does not know. This makes it see, in a runtime that it shares, the
- * pods of its own run alone: what it makes is marked, and what it lists is selected by that mark.
- * @param rpc in camel case
- * @returns the request as the runtime gets it
+ * Restricts a CRI request to the pods of a run. A kubelet stops every pod of its runtime that it does not know, so in a
+ * shared runtime the kubelet must see only its own pods: created objects are labelled, and lists are filtered by that
+ * label.
+ * @param rpc name of the RPC in camel case
+ * @returns the request to send to the runtime
  */
 export function guardRequest(rpc: string, request: object, run: string): object {
   const fields = MARKED[rpc];
@@ -40,7 +44,10 @@ function withLabel(request: object, field: string, labels: string, run: string):
   return { ...request, [field]: { ...holder, [labels]: { ...record(holder[labels]), [RUN_LABEL]: run } } };
 }
 
-/** Whether an event is about a pod of the run, or about one that is gone, of which nobody can tell. */
+/**
+ * Returns whether an event belongs to a pod of the run. Also true for an event without a sandbox status: the pod is
+ * gone, and its labels are unknown.
+ */
 export function isOwnEvent(
   { podSandboxStatus }: Pick<ContainerEventResponse, 'podSandboxStatus'>,
   run: string,
@@ -48,7 +55,7 @@ export function isOwnEvent(
   return podSandboxStatus === null || isOwn(podSandboxStatus.labels, run);
 }
 
-/** Whether labels are those of the run. */
+/** Returns whether labels contain the label of the run. */
 export function isOwn(labels: Labels, run: string): boolean {
   return labels[RUN_LABEL] === run;
 }

@@ -1,20 +1,20 @@
 import type { EndProgress } from '../end-pods.ts';
 import type { SampleImage } from '../sample.ts';
 
-/** Says a line to whoever watches. */
+/** Prints a line for the user. */
 export type Say = (line: string) => void;
 
-/** The container runtime of a run, ready for a kubelet. */
+/** Container runtime of a run, ready for a kubelet. */
 export interface NodeRuntime {
-  /** Where the kubelet reaches it. */
+  /** CRI endpoint for the kubelet. */
   readonly endpoint: string;
   readonly image: SampleImage;
-  /** What a person runs to look into it; nothing where there is no such tool. */
+  /** Commands with which the user can inspect the runtime. Empty if there is no such tool. */
   readonly lookAround: readonly string[];
   /**
-   * Ends the pods of the run with their grace periods, then what of the runtime belongs to the run.
-   * @param hurry aborted where nobody wants to wait for grace periods any longer
-   * @param progress takes in which pods are still being ended
+   * Stops the pods of the run with their grace periods, then stops the parts of the runtime that belong to the run.
+   * @param hurry aborted when the remaining containers must be killed without waiting for grace periods
+   * @param progress called with the pods that are still being stopped
    */
   end(hurry: AbortSignal, progress?: EndProgress): Promise<void>;
 }

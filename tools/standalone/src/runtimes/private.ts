@@ -9,7 +9,7 @@ import type { NodeRuntime, Say } from './node-runtime.ts';
 
 const RESTART_DELAY_MS = 500;
 
-/** The containerd of a run directory, which is not started. */
+/** Creates the containerd of a run directory without starting it. */
 export function containerdOf(places: Places, binaries: ContainerdBinaries): Containerd {
   const taken = Object.values(networkInterfaces()).flatMap(
     (addresses) => addresses?.map(({ address }) => address) ?? [],
@@ -25,7 +25,7 @@ export function containerdOf(places: Places, binaries: ContainerdBinaries): Cont
   });
 }
 
-/** Starts a containerd of its own for a run, and starts it again whenever somebody kills it. */
+/** Starts a private containerd for a run, and restarts it if it exits. */
 export async function startPrivateRuntime(
   containerd: Containerd,
   binaries: ContainerdBinaries,
@@ -46,7 +46,7 @@ export async function startPrivateRuntime(
       try {
         await endPods(client, () => true, hurry, progress);
       } catch (error) {
-        say(`pods could not be ended by containerd (${String(error)}): they are killed`);
+        say(`containerd failed to stop the pods (${String(error)}); killing them`);
       } finally {
         await client.close();
         await containerd.stop();
@@ -60,7 +60,7 @@ async function keepRunning(containerd: Containerd, say: Say, signal: AbortSignal
   while (!signal.aborted) {
     const how = await Promise.race([containerd.exit, aborted]);
     if (how === undefined) return;
-    say(`containerd: ${how}; starting it again (its containers run on)`);
+    say(`containerd: ${how}; restarting it (its containers keep running)`);
     await new Promise((resolve) => setTimeout(resolve, RESTART_DELAY_MS));
     await containerd.startProcess().then(
       () => say('containerd answers again'),

@@ -3,14 +3,14 @@ import type { Screen } from './screen.ts';
 import { cut } from './text.ts';
 
 const PERIOD_MS = 500;
-/** A pod that ends sooner is not worth a line. */
+/** Pods that stop within this time are not listed in output without a terminal. */
 const SLOW_MS = 1_000;
 
-/** The pods that are still being ended, and how long each may take yet. */
+/** Returns lines with the pods that are still being stopped and the time left to each. */
 export function endingLines(left: readonly EndingPod[], forMs: number, width: number): readonly string[] {
   if (left.length === 0) return [];
   return [
-    `ENDING    ${left.length} pod${left.length === 1 ? '' : 's'}`,
+    `STOPPING  ${left.length} pod${left.length === 1 ? '' : 's'}`,
     ...left.map((pod) => `  ${waitText(pod, forMs)}`),
   ].map((line) => cut(line, width));
 }
@@ -18,11 +18,14 @@ export function endingLines(left: readonly EndingPod[], forMs: number, width: nu
 function waitText({ name, graceSeconds }: EndingPod, forMs: number): string {
   const seconds = Math.ceil((graceSeconds * 1_000 - forMs) / 1_000);
   return seconds > 0
-    ? `${name}: killed in ${seconds} s (grace period ${graceSeconds} s)`
-    : `${name}: it is being killed`;
+    ? `${name}: will be killed in ${seconds} s (grace period ${graceSeconds} s)`
+    : `${name}: being killed`;
 }
 
-/** Shows which pods are waited for while they end: in place on a terminal, else a line for each that takes longer than a second. */
+/**
+ * Shows the pods that are still being stopped. On a terminal the display is updated in place; otherwise one line is
+ * printed for each pod that takes longer than a second.
+ */
 export class EndingView implements Disposable {
   readonly #screen: Screen;
   readonly #now: () => number;
@@ -37,7 +40,7 @@ export class EndingView implements Disposable {
     this.#timer = setInterval(() => this.#show(), PERIOD_MS);
   }
 
-  /** Takes in which pods are left. */
+  /** Sets the pods that are still being stopped. */
   update(left: readonly EndingPod[]): void {
     this.#beganAtMs ??= this.#now();
     this.#left = left;

@@ -1,17 +1,20 @@
-/** An event of a pod, as the kubelet logs it. */
+/** Event about a pod, from the kubelet's log. */
 export interface PodEvent {
   readonly atMs: number;
   readonly podUid: string;
-  /** `default/web`; for people who read the event when the pod is gone. */
+  /**
+   * Namespace and name, for example `default/web`. Kept in the event because the pod may be gone when the event is
+   * shown.
+   */
   readonly pod: string;
-  /** The container it is about. */
+  /** Container that the event is about. */
   readonly container?: string;
   readonly type: string;
   readonly reason: string;
   readonly message: string;
 }
 
-/** Reads a line of the kubelet's log; `undefined` where it is no event of a pod. */
+/** Parses a line of the kubelet's log. Returns `undefined` if the line is not an event about a pod. */
 export function parseEventLine(line: string): PodEvent | undefined {
   if (!line.includes('"Event occurred"')) return undefined;
   const value = parseObject(line);
@@ -29,13 +32,16 @@ export function parseEventLine(line: string): PodEvent | undefined {
   };
 }
 
-/** A problem of a manifest, as `/m/a.yaml:4:1: no`, that has come or gone. */
+/** Problem of a manifest (for example `/m/a.yaml:4:1: no`) that has appeared or disappeared. */
 export interface ManifestNews {
   readonly problem: string;
   readonly isGone: boolean;
 }
 
-/** Reads what the kubelet logs of a manifest that it cannot use, or can use again; `undefined` for any other line. */
+/**
+ * Parses a log line about a problem of a manifest that has appeared or disappeared. Returns `undefined` for any other
+ * line.
+ */
 export function parseManifestLine(line: string): ManifestNews | undefined {
   const gone = line.includes('"Manifest problem is gone"');
   if (!gone && !line.includes('"Manifest has a problem"')) return undefined;
@@ -43,18 +49,18 @@ export function parseManifestLine(line: string): ManifestNews | undefined {
   return value === undefined ? undefined : { problem: text(value.problem), isGone: gone };
 }
 
-/** Reads why the kubelet syncs no pods; `undefined` for any line that does not say so. */
+/** Parses a log line that says why the kubelet syncs no pods. Returns `undefined` for any other line. */
 export function parseNodeLine(line: string): string | undefined {
   if (!line.includes('"Skipping pod synchronization"')) return undefined;
   const errors = parseObject(line)?.errors;
   return Array.isArray(errors) ? errors.map(String).join('; ') : undefined;
 }
 
-/** Takes a growing log apart into lines, whatever pieces it arrives in. */
+/** Splits a growing log, which arrives in arbitrary pieces, into lines. */
 export class LineSplitter {
   #rest = '';
 
-  /** The lines that are complete with this piece. */
+  /** Adds a piece and returns the lines that it completes. */
   push(piece: string): readonly string[] {
     const lines = `${this.#rest}${piece}`.split('\n');
     this.#rest = lines.pop() ?? '';
@@ -67,7 +73,7 @@ function parseObject(line: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(line);
     return isRecord(value) ? value : undefined;
   } catch {
-    return undefined; // Another program's line, or one that was cut off when the kubelet was killed.
+    return undefined; // Not JSON: a line of another program, or a line that was cut off when the kubelet was killed.
   }
 }
 

@@ -1,6 +1,9 @@
 import type { PodView } from './pod-view.ts';
 
-/** What changed between two looks at the pods: a line for each change, in the order of `after`. */
+/**
+ * Compares two states of the pods and returns one line per change: first the pods that are gone, then the others in the
+ * order of `after`.
+ */
 export function diffLines(before: readonly PodView[], after: readonly PodView[]): readonly string[] {
   const known = new Map(before.map((pod) => [pod.uid, pod]));
   const there = new Set(after.map(({ uid }) => uid));

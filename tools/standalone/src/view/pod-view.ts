@@ -1,21 +1,21 @@
 import type { Pod } from '@node-agent/pod-spec';
 
-/** A container as it is shown. */
+/** Displayed state of a container. */
 interface ContainerView {
   readonly name: string;
-  /** `running`, `waiting(CrashLoopBackOff)`, `exited(0)`. */
+  /** State, for example `running`, `waiting(CrashLoopBackOff)`, `exited(0)`. */
   readonly state: string;
 }
 
-/** What is shown of a pod. */
+/** Displayed state of a pod. */
 export interface PodView {
   readonly uid: string;
-  /** With its namespace, but for the usual one. */
+  /** Name, prefixed with the namespace unless that is `default`. */
   readonly name: string;
   readonly phase: string;
-  /** `1/2`: of the containers that go on running, how many are ready. */
+  /** Ready containers among the sidecar and main containers, for example `1/2`. */
   readonly ready: string;
-  /** Those that matter now: init containers only until they are through. */
+  /** Containers, without the init containers that have completed. */
   readonly containers: readonly ContainerView[];
   readonly restarts: number;
   readonly ip: string;
@@ -24,7 +24,7 @@ export interface PodView {
 
 type ContainerStatus = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number];
 
-/** Reads what is shown of a pod out of what the kubelet serves of it. */
+/** Converts a pod from the kubelet's read-only port to its displayed state. */
 export function podView({ metadata, spec, status }: Pod): PodView {
   const main = spec.containers.map(({ name }) => viewOf(name, find(status?.containerStatuses, name)));
   const restartable = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
@@ -61,12 +61,12 @@ function viewOf(name: string, status: ContainerStatus | undefined): ContainerVie
   return { name, state: waiting?.reason ? `waiting(${waiting.reason})` : 'waiting' };
 }
 
-/** Whether a pod is as far as its manifest can bring it. */
+/** Returns whether the pod is running or has succeeded. */
 export function isSettled({ phase }: PodView): boolean {
   return phase === 'Running' || phase === 'Succeeded';
 }
 
-/** The pods, by name. */
+/** Converts pods and sorts them by name. */
 export function podViews(pods: readonly Pod[]): readonly PodView[] {
   return pods.map(podView).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }

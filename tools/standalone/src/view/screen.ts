@@ -1,6 +1,6 @@
 import { cut } from './text.ts';
 
-/** Where a screen is drawn: a terminal, or any other stream. */
+/** Stream to which a screen is drawn: a terminal, or any other stream. */
 export interface Output {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -14,8 +14,8 @@ const HIDE_CURSOR = '\x1b[?25l';
 const SHOW_CURSOR = '\x1b[?25h';
 
 /**
- * Lines that stay, and below them, on a terminal, a block that is painted anew in place. On another stream there are
- * only the lines.
+ * Prints permanent lines and, on a terminal, a block below them that is redrawn in place. On any other stream only the
+ * permanent lines are printed.
  */
 export class Screen {
   readonly #output: Output;
@@ -33,12 +33,12 @@ export class Screen {
     return this.#output.columns ?? 120;
   }
 
-  /** Writes a line that stays. */
+  /** Prints a permanent line. */
   say(line: string): void {
     this.#output.write(`${this.#erase()}${line}\n${this.#painted()}`);
   }
 
-  /** Paints the block; its first line is a header. */
+  /** Draws the block. Its first line is a header. */
   draw(lines: readonly string[]): void {
     const erase = this.#erase();
     const room = Math.max((this.#output.rows ?? 24) - 2, 2);
@@ -47,14 +47,14 @@ export class Screen {
     this.#output.write(`${erase}${this.#painted()}`);
   }
 
-  /** Takes the block away. */
+  /** Removes the block. */
   clear(): void {
     if (this.#block.length === 0) return;
     this.#output.write(`${this.#erase()}${SHOW_CURSOR}`);
     this.#block = [];
   }
 
-  /** Leaves the block where it is, as plain lines. */
+  /** Keeps the current block as permanent lines. */
   freeze(): void {
     if (this.#block.length > 0) this.#output.write(SHOW_CURSOR);
     this.#block = [];
@@ -66,7 +66,7 @@ export class Screen {
 
   #painted(): string {
     if (this.#block.length === 0) return '';
-    // One column less than there is: no terminal wraps such a line.
+    // One column less than the width, so that no terminal wraps the line.
     const [header = '', ...rest] = this.#block.map((line) => cut(line, this.width - 1));
     return `${HIDE_CURSOR}${BOLD}${header}${PLAIN}\n${rest.map((line) => `${line}\n`).join('')}`;
   }

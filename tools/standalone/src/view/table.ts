@@ -4,12 +4,12 @@ import { cut, formatAge } from './text.ts';
 
 const HEADER = ['POD', 'PHASE', 'READY', 'RESTARTS', 'IP', 'AGE', 'CONTAINERS', 'LAST EVENT'];
 const GAP = '  ';
-/** What a column of text has at least, however narrow the terminal is. */
+/** Minimum width of a text column on a narrow terminal. */
 const NARROWEST = 10;
 
 /**
- * The table of pods, as lines of at most `width` columns; the first is the header.
- * @param events the newest event of each pod, by its UID
+ * Returns the table of pods as lines of at most `width` columns. The first line is the header.
+ * @param events the latest event of each pod, by pod UID
  * @param nowMs the wall clock
  */
 export function renderTable(
@@ -18,7 +18,7 @@ export function renderTable(
   nowMs: number,
   width: number,
 ): readonly string[] {
-  if (pods.length === 0) return [cut('No pods: no manifest of the manifests directory could be used.', width)];
+  if (pods.length === 0) return [cut('No pods: the manifests directory has no valid manifest.', width)];
   const rows = pods.map((pod) => cellsOf(pod, events.get(pod.uid), nowMs));
   const natural = HEADER.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const widths = fit(natural, width);
@@ -33,20 +33,20 @@ export function renderTable(
   );
 }
 
-/** The node, as the live table shows it. */
+/** State of the node in the live table. */
 export interface NodeView {
-  /** `well`, `starting`, or what is wrong. */
+  /** `healthy`, `starting`, or a description of the problem. */
   readonly state: string;
-  /** Why pods are not synced; shown if the node is not well. */
+  /** Reason why pods are not synced. Shown only if the node is not healthy. */
   readonly reason: string | undefined;
-  /** How long the state has lasted. */
+  /** Time since the state changed. */
   readonly forMs: number;
   readonly pods: number;
 }
 
-/** The lines above the table: the node, and a line for each problem of a manifest for as long as it is there. */
+/** Returns the lines above the table: one for the node, and one for each current problem of a manifest. */
 export function nodeLines(node: NodeView, brokenManifests: readonly string[], width: number): readonly string[] {
-  const why = node.state === 'well' || node.reason === undefined ? '' : ` (pods are left as they are: ${node.reason})`;
+  const why = node.state === 'healthy' || node.reason === undefined ? '' : ` (pods are not synced: ${node.reason})`;
   const pods = `${node.pods} pod${node.pods === 1 ? '' : 's'}`;
   return [
     `NODE      ${node.state}${why} for ${formatAge(node.forMs)}, ${pods}`,
@@ -67,7 +67,7 @@ function cellsOf(pod: PodView, event: PodEvent | undefined, nowMs: number): read
   ];
 }
 
-/** Narrows the columns of free text, the last first, until the row fits. */
+/** Narrows the text columns, the last one first, until the row fits. */
 function fit(natural: readonly number[], width: number): readonly number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, columns) => sum + columns + GAP.length, -GAP.length) - width;

@@ -1,4 +1,4 @@
-/** A duration as `kubectl` shows ages: `7s`, `3m12s`, `47m`, `5h30m`, `12d`. */
+/** Formats a duration like the ages in `kubectl`: `7s`, `3m12s`, `47m`, `5h30m`, `12d`. */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds}s`;
@@ -10,9 +10,9 @@ export function formatAge(ms: number): string {
   return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
 }
 
-/** Cuts a text to a number of columns; the last one shows that something is missing. */
+/** Cuts a text to a number of columns. An ellipsis in the last column shows that the text was cut. */
 export function cut(text: string, columns: number): string {
-  // What a pod or a runtime says must not move the cursor.
+  // Control characters are replaced: text from a pod or a runtime must not move the cursor.
   const plain = text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
   if (plain.length <= columns) return plain;
   return columns < 1 ? '' : `${plain.slice(0, columns - 1)}…`;
