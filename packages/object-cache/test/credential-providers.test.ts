@@ -222,7 +222,7 @@ describe('a program', () => {
   });
 
   test('is killed when it prints without end', async () => {
-    await expect(sh('exec yes')).rejects.toThrow('it printed more than');
+    await expect(sh('exec yes')).rejects.toThrow('the program printed more than');
   });
 
   test('that is not there is an error', async () => {
