@@ -136,7 +136,7 @@ describe('a call', () => {
 });
 
 describe('deadlines', () => {
-  it('ends a call that takes too long, and tells the runtime', async () => {
+  it('cancels a call at its deadline, also in the runtime', async () => {
     const cancelled = Promise.withResolvers<void>();
     const started = Promise.withResolvers<void>();
     await start({
@@ -323,7 +323,7 @@ describe('connect', () => {
     await start({ imageFsInfo: () => ({}) });
     const error = await failure(client().connect());
     expect(error).toMatchObject({ code: 'UNIMPLEMENTED' });
-    expect(error.details).toContain('serves no CRI v1');
+    expect(error.details).toContain('does not serve CRI v1');
   });
 
   it('refuses an answer that does not say which runtime it is', async () => {

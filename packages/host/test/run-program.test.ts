@@ -10,7 +10,7 @@ const sh = (script: string, more: Partial<ProgramRun> = {}): ProgramRun => ({
   ...more,
 });
 
-test('what a program prints is told, and how it ended', async () => {
+test('returns the output and the exit code of a program', async () => {
   expect(await runProgram(sh('echo out; echo err >&2; exit 3'))).toEqual({
     exitCode: 3,
     stdout: 'out\n',
@@ -27,7 +27,7 @@ test('a program reads what it is given, or nothing, and need not read it', async
 });
 
 test('a program that prints too much, or is called off, is killed', async () => {
-  await expect(runProgram(sh('exec yes'))).rejects.toThrow('it printed more than 1000 characters');
+  await expect(runProgram(sh('exec yes'))).rejects.toThrow('the program printed more than 1000 characters');
   const abort = new AbortController();
   const running = runProgram(sh('exec sleep 1000'), abort.signal);
   setImmediate(() => abort.abort(new Error('enough')));
@@ -42,7 +42,7 @@ test('what a program has started, and prints on when that is killed or called of
   const started = (note: string): string => `timeout 20 sh -c '${printer}' ${note} & exec sleep 1000`;
   try {
     const tooMuch = join(directory, 'too-much');
-    await expect(runProgram(sh(started(tooMuch)))).rejects.toThrow('it printed more than 1000 characters');
+    await expect(runProgram(sh(started(tooMuch)))).rejects.toThrow('the program printed more than 1000 characters');
     const calledOff = join(directory, 'called-off');
     const abort = new AbortController();
     const running = runProgram(sh(started(calledOff), { maxStdoutLength: 2 ** 29 }), abort.signal);
@@ -58,7 +58,7 @@ test('a program that is not there is an error', async () => {
   await expect(runProgram(sh('', { command: '/none' }))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('a program for which there is no file descriptor left is an error, and ends not this one', () => {
+test('fails without ending this process if no file descriptor is left for a program', () => {
   const source = new URL('../src/run-program.ts', import.meta.url).href;
   const program = `
     const { closeSync, openSync } = await import('node:fs');

@@ -69,7 +69,7 @@ async function setUp(
 }
 
 describe('FileSource', () => {
-  it('reads a directory at once, in the order of the names, and tells each change as it comes', async () => {
+  it('reads a directory immediately, sorted by name, and reports each change', async () => {
     const { told, write, fs, settle } = await setUp({}, async (fs) => {
       await fs.writeFile(`${DIR}/b.json`, JSON.stringify(manifestOf('b')));
       await fs.writeFile(`${DIR}/a.yaml`, JSON.stringify(manifestOf('a')));
@@ -95,7 +95,7 @@ describe('FileSource', () => {
     expect(told[1]?.split(' ')).toHaveLength(50);
   });
 
-  it('tells nothing where nothing changed, and gives unchanged pods as the very same objects', async () => {
+  it('reports nothing if nothing changed, and returns unchanged pods as the same objects', async () => {
     const { clock, lists, write } = await setUp();
     await write('a', manifestOf('a'));
     await clock.advance(60_000);
@@ -104,7 +104,7 @@ describe('FileSource', () => {
     expect(lists[2]?.[0]).toBe(lists[1]?.[0]);
   });
 
-  it('finds in its periodic look what no hint told', async () => {
+  it('finds changes without hints in its periodic reading', async () => {
     const { clock, told } = await setUp({}, (fs) =>
       fs.injectFault({ code: 'ENOSPC', operation: 'watch', times: Number.POSITIVE_INFINITY }),
     );
@@ -374,7 +374,7 @@ describe('FileSource', () => {
     expect(closed.told).toEqual(['']);
   });
 
-  it('F4: gives the same UIDs after a restart, whatever the order in which the files came', async () => {
+  it('F4: yields the same UIDs after a restart, in any order of the files', async () => {
     const first = await setUp();
     await first.write('b', manifestOf('b'));
     await first.write('a', manifestOf('a'));
@@ -419,7 +419,7 @@ describe('FileSource', () => {
     );
     await write('a', manifestOf('a'));
     expect(told.at(-1)).toBe('a-n=busybox');
-    expect(lines).toContain('Good version of a manifest cannot be kept for a restart');
+    expect(lines).toContain('Cannot save the good version of a manifest for a restart');
   });
 
   it('F2: what could not be kept for a restart is kept as soon as that is possible', async () => {
@@ -461,8 +461,8 @@ describe('FileSource', () => {
   });
 
   it.each<[string, (fs: MemoryFileSystem) => unknown, string]>([
-    ['a fifo', (fs) => fs.makeSpecial(`${DIR}/x`, 'fifo'), 'is not a file but a fifo'],
-    ['a dangling link', (fs) => fs.symlink('/nowhere', `${DIR}/x`), 'is a link to a file that does not exist'],
+    ['a fifo', (fs) => fs.makeSpecial(`${DIR}/x`, 'fifo'), 'is a fifo, not a file'],
+    ['a dangling link', (fs) => fs.symlink('/nowhere', `${DIR}/x`), 'is a symlink to a file that does not exist'],
     ['a huge file', (fs) => fs.writeFile(`${DIR}/x`, ' '.repeat(1001)), 'is larger than 1000 bytes'],
   ])('W3: reports %s', async (_name, prepare, problem) => {
     const { told, problems } = await setUp({ limitBytes: 1000 }, prepare);
