@@ -181,7 +181,9 @@ describe('settings of thresholds', () => {
 
   test('a wrong one is told with what there is, and with its cause only where it has one', () => {
     const unknown = caught({ evictionHard: { memory: '1' } });
-    expect(unknown.message).toContain('must be an eviction signal: memory.available, allocatableMemory.available, nodefs.available, ');
+    expect(unknown.message).toContain(
+      'must be an eviction signal: memory.available, allocatableMemory.available, nodefs.available, ',
+    );
     expect(unknown).not.toHaveProperty('cause');
     expect(caught({ evictionHard: { 'memory.available': 'lots' } }).cause).toBeInstanceOf(Error);
   });

@@ -92,14 +92,23 @@ describe('parseThresholds', () => {
     [{ evictionHard: { 'nodefs.available': '%' } }, '"%" must be a percentage from 0% to 100%'],
     [{ evictionSoft: { 'pid.available': '5' } }, 'evictionSoft["pid.available"]: must have a grace period'],
     [{ evictionSoftGracePeriodMs: { 'pid.available': -1 } }, 'evictionSoftGracePeriodMs["pid.available"]: -1 ms'],
-    [{ evictionSoftGracePeriodMs: { 'pid.available': Number.POSITIVE_INFINITY } }, 'Infinity ms must be a grace period'],
+    [
+      { evictionSoftGracePeriodMs: { 'pid.available': Number.POSITIVE_INFINITY } },
+      'Infinity ms must be a grace period',
+    ],
     [{ evictionSoftGracePeriodMs: { 'pid.available': Number.NaN } }, 'NaN ms must be a grace period'],
     [{ evictionSoftGracePeriodMs: { pids: 1 } }, 'evictionSoftGracePeriodMs["pids"]: must be an eviction signal'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '0%' } }, 'evictionMinimumReclaim["nodefs.available"]: "0%"'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '-1' } }, '"-1" must not be negative'],
-    [{ evictionMinimumReclaim: { 'nodefs.free': '1' } }, 'evictionMinimumReclaim["nodefs.free"]: must be an eviction signal'],
+    [
+      { evictionMinimumReclaim: { 'nodefs.free': '1' } },
+      'evictionMinimumReclaim["nodefs.free"]: must be an eviction signal',
+    ],
     [{ evictionHard: { 'memory.available': 5 as never } }, 'evictionHard["memory.available"]: 5 must be a string'],
-    [{ evictionSoft: { 'memory.available': null as never } }, 'evictionSoft["memory.available"]: null must be a string'],
+    [
+      { evictionSoft: { 'memory.available': null as never } },
+      'evictionSoft["memory.available"]: null must be a string',
+    ],
     [{ evictionMinimumReclaim: { 'nodefs.available': 5 as never } }, 'evictionMinimumReclaim["nodefs.available"]: 5'],
     [{ evictionHard: null as never }, 'evictionHard: must be an object, not null'],
     [

@@ -6,7 +6,7 @@ const common = [
   works('args command', [t.container, 'describes the container, with variables expanded in its command']),
   works('env', [t.env, 'lets later declarations win, env over envFrom, and the container over services']),
   works('envFrom', [t.env, 'lets later declarations win, env over envFrom, and the container over services']),
-  works('image', [t.hash, 'only name and image count, and each of them does']),
+  works('image', [t.hash, 'the hash depends exactly on name and image']),
   works('imagePullPolicy', [t.images, 'does not pull an image with policy Never']),
   works('name', [t.container, 'describes the container, with variables expanded in its command']),
   works('securityContext', [t.container, 'takes the container before the pod, and the pod before the image']),
@@ -28,28 +28,19 @@ const selected = [t.env, 'reads keys, leaves optional ones out, and names what i
 export const containers = {
   Container: [
     ...common,
-    works('lifecycle', [t.podRuntime, 'a postStart hook holds back the containers behind it, not those before it']),
+    works('lifecycle', [t.podRuntime, 'a postStart hook delays the later containers, not the earlier ones']),
     works('livenessProbe', [
       t.probes,
-      'R2: a container that fails its liveness probe is ended within the grace period of the probe, and begins anew',
+      "R2: restarts a container whose liveness probe failed, within the probe's grace period",
     ]),
-    works('readinessProbe', [
-      t.prober,
-      'is made as soon as its container runs, then every period, and what changes is told',
-    ]),
-    works('startupProbe', [
-      t.probes,
-      'a container that never starts is restarted when its startup probe has failed often enough',
-    ]),
+    works('readinessProbe', [t.prober, 'runs as soon as its container runs, then every period, and reports changes']),
+    works('startupProbe', [t.probes, 'restarts a container whose startup probe has failed failureThreshold times']),
     works(
       'ports',
       [t.predicates, 'the same port'],
       [t.sandbox, 'maps ports by name, first come first served, and tells address families apart'],
     ),
-    works('resizePolicy', [
-      t.resizes,
-      'resizePolicy RestartContainer: it begins anew with what it was granted, and its pod is as large',
-    ]),
+    works('resizePolicy', [t.resizes, 'resizePolicy RestartContainer: restarts the container with its allocation']),
     works('resources', [t.resources, "takes the container's limit before the pod's"]),
     works(
       'restartPolicy restartPolicyRules',
@@ -63,7 +54,7 @@ export const containers = {
       'lifecycle livenessProbe readinessProbe startupProbe ports resources resizePolicy restartPolicy restartPolicyRules',
       'no component: the API server forbids the field for ephemeral containers, which never run twice',
     ),
-    works('targetContainerName', [t.ephemeral, 'one sees the processes of its target']),
+    works('targetContainerName', [t.ephemeral, 'lets one see the processes of its target']),
   ],
   ContainerPort: [
     works('containerPort hostIP hostPort name protocol', [
@@ -74,11 +65,11 @@ export const containers = {
   ContainerResizePolicy: [
     works('resourceName restartPolicy', [
       t.resizes,
-      'resizePolicy RestartContainer: it begins anew with what it was granted, and its pod is as large',
+      'resizePolicy RestartContainer: restarts the container with its allocation',
     ]),
   ],
   ContainerRestartRule: [
-    works('action', [t.actions, 'C6: the first rule that matches wins, also over RestartAllContainers']),
+    works('action', [t.actions, 'C6: the first matching rule wins, also over RestartAllContainers']),
     works('exitCodes', [t.actions, 'C6: NotIn matches what is not listed']),
   ],
   ContainerRestartRuleOnExitCodes: [works('operator values', [t.actions, 'C6: NotIn matches what is not listed'])],
@@ -108,7 +99,7 @@ export const containers = {
   ConfigMapEnvSource: [works('name optional', selected)],
   SecretEnvSource: [works('name optional', selected)],
   Lifecycle: [
-    works('postStart', [t.podRuntime, 'a postStart hook holds back the containers behind it, not those before it']),
+    works('postStart', [t.podRuntime, 'a postStart hook delays the later containers, not the earlier ones']),
     works('preStop', [t.kill, 'C5: runs within the grace period']),
     partly('stopSignal', 'needs the feature gate ContainerStopSignals, which is off by default, as in upstream', [
       t.container,
@@ -116,39 +107,45 @@ export const containers = {
     ]),
   ],
   LifecycleHandler: [
-    works('exec', [t.hooks, 'is run in the container, without a limit of its own']),
-    works('httpGet', [t.hooks, 'goes to the pod’s first address and to the port by its name, whatever is answered']),
-    works('sleep', [t.hooks, 'takes its time']),
+    works('exec', [t.hooks, 'runs the command in the container without a timeout']),
+    works('httpGet', [
+      t.hooks,
+      'sends the request to the pod’s first address and the named port, and accepts any response',
+    ]),
+    works('sleep', [t.hooks, 'waits for its seconds']),
     refused('tcpSocket', 'invalid handler', 'the field is deprecated, and such a hook fails in upstream too', [
       t.hooks,
-      '%j cannot be run, as upstream’s cannot',
+      '%j cannot be run, as in upstream',
     ]),
   ],
-  ExecAction: [works('command', [t.probe, 'runs the command with the variables that have a value of their own'])],
+  ExecAction: [works('command', [t.probe, 'runs the command with the variables that have a literal value'])],
   HTTPGetAction: [
     works('host httpHeaders path port scheme', [
       t.hooks,
-      'goes to the host that it names, without asking for the pod’s address',
+      'sends the request to a named host without reading the pod’s address',
     ]),
   ],
-  HTTPHeader: [works('name value', [t.hooks, 'goes to the host that it names, without asking for the pod’s address'])],
-  SleepAction: [works('seconds', [t.hooks, 'of no time is over at once'])],
-  TCPSocketAction: [works('host port', [t.probe, 'the pod, or the host that it names, for tcp'])],
-  GRPCAction: [works('port service', [t.probe, 'the pod for grpc, with the name of the service'])],
+  HTTPHeader: [works('name value', [t.hooks, 'sends the request to a named host without reading the pod’s address'])],
+  SleepAction: [works('seconds', [t.hooks, 'ends immediately for 0 seconds'])],
+  TCPSocketAction: [works('host port', [t.probe, 'is the pod, or the specified host, for tcp'])],
+  GRPCAction: [works('port service', [t.probe, 'is the pod with the service name for grpc'])],
   Probe: [
-    works('exec', [t.probe, 'runs the command with the variables that have a value of their own']),
-    works('grpc', [t.probe, 'the pod for grpc, with the name of the service']),
-    works('httpGet', [t.probe, 'a request of its own for http']),
-    works('tcpSocket', [t.probe, 'the pod, or the host that it names, for tcp']),
+    works('exec', [t.probe, 'runs the command with the variables that have a literal value']),
+    works('grpc', [t.probe, 'is the pod with the service name for grpc']),
+    works('httpGet', [t.probe, 'is a new request for http']),
+    works('tcpSocket', [t.probe, 'is the pod, or the specified host, for tcp']),
     works('failureThreshold successThreshold', [
       t.probeWorker,
-      'R2: whatever is found, what stands changes only after as many in a row as the threshold asks for',
+      'R2: changes the result only after as many consecutive outcomes as the threshold requires',
     ]),
-    works('initialDelaySeconds', [t.prober, 'begins when the initial delay is over, not a period later']),
+    works('initialDelaySeconds', [
+      t.prober,
+      'runs the first probe when initialDelaySeconds has passed, not a period later',
+    ]),
     works(
       'periodSeconds timeoutSeconds',
-      [t.prober, 'is made as soon as its container runs, then every period, and what changes is told'],
-      [t.probeRules, 'are its spec’s, or upstream’s defaults'],
+      [t.prober, 'runs as soon as its container runs, then every period, and reports changes'],
+      [t.probeRules, 'are those of the spec, or upstream’s defaults'],
     ),
     works('terminationGracePeriodSeconds', [t.kill, 'is what the liveness probe says when it failed']),
   ],

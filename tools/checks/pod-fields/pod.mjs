@@ -9,11 +9,11 @@ export const pod = {
   PodSpec: [
     works('activeDeadlineSeconds', [
       t.syncer,
-      'a pod past its deadline has failed, is told so once, and is not synced any more',
+      'fails a pod past its active deadline once, and does not sync it any more',
     ]),
     works('affinity', [t.affinity, 'one term of two']),
     others('automountServiceAccountToken', 'the API server, which adds the token volume'),
-    works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the events that people know']),
+    works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the usual events']),
     works('dnsConfig dnsPolicy', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
     works(
       'enableServiceLinks',
@@ -26,7 +26,7 @@ export const pod = {
     works(
       'ephemeralContainers',
       [t.actions, 'one that was created and not started has not run'],
-      [t.ephemeral, 'one that is added to a pod that runs starts in it, and never again'],
+      [t.ephemeral, 'starts one that is added to a running pod, and never again'],
       [
         t.debugging,
         'an ephemeral container sees the processes of its target, runs once, and is not restarted by the next kubelet',
@@ -43,8 +43,8 @@ export const pod = {
     ),
     works(
       'hostUsers',
-      [t.userns, 'has the same IDs in its sandbox, its containers and their mounts, and others have the node’s'],
-      [t.userns, 'waits, and says so, where the runtime or the kernel has none'],
+      [t.userns, 'has the same IDs in its sandbox, containers and mounts; other pods have the node’s'],
+      [t.userns, 'waits with the reason if the runtime or the kernel does not support it'],
       [
         t.security,
         'a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them',
@@ -73,15 +73,12 @@ export const pod = {
       [t.preemption, 'has room made for it: who was in the way has failed, and says why'],
     ),
     others('priorityClassName', 'the API server, which sets `priority` from it'),
-    works('readinessGates', [
-      t.status,
-      'S7: a readiness gate that is missing or not True keeps the pod from being ready',
-    ]),
+    works('readinessGates', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
     refused(
       'resourceClaims',
       'this kubelet does not support spec.resourceClaims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'pods that want devices by claims are refused'],
+      [t.core, 'rejects pods with resource claims for devices'],
     ),
     works(
       'resources',
@@ -91,7 +88,7 @@ export const pod = {
     works('restartPolicy', [t.actions, 'OnFailure: an exit with 0 is the end']),
     works('runtimeClassName', [
       t.runtimeClasses,
-      'the handler of a class is read each time: the class may have been made anew',
+      'reads the handler of a class each time, because the class may have been recreated',
     ]),
     others('schedulerName schedulingGates schedulingGroup topologySpreadConstraints', scheduler),
     works('securityContext', [t.container, 'takes the container before the pod, and the pod before the image']),
@@ -120,17 +117,14 @@ export const pod = {
   PodDNSConfigOption: [works('name value', [t.dns, "adds the pod's own settings without duplicates, options by name"])],
   PodOS: [works('name', [t.predicates, 'another operating system'])],
   PodReadinessGate: [
-    works('conditionType', [
-      t.status,
-      'S7: a readiness gate that is missing or not True keeps the pod from being ready',
-    ]),
+    works('conditionType', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
   ],
   PodResourceClaim: [
     refused(
       'name resourceClaimName resourceClaimTemplateName',
       'this kubelet does not support spec.resourceClaims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'pods that want devices by claims are refused'],
+      [t.core, 'rejects pods with resource claims for devices'],
     ),
   ],
   PodSchedulingGate: [others('name', scheduler)],
@@ -186,7 +180,7 @@ export const pod = {
       'claims',
       'this kubelet does not support spec.containers[0].resources.claims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'pods that want devices by claims are refused'],
+      [t.core, 'rejects pods with resource claims for devices'],
     ),
   ],
   ContainerResourceClaim: [
@@ -194,7 +188,7 @@ export const pod = {
       'name request',
       'this kubelet does not support spec.containers[0].resources.claims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'pods that want devices by claims are refused'],
+      [t.core, 'rejects pods with resource claims for devices'],
     ),
   ],
 };

@@ -24,10 +24,7 @@ const anchors = [
   t.projections,
   'hold trust anchors by name or by signer, where they may be missing as where they may not',
 ];
-const imageVolume = [
-  t.imageVolumes,
-  'the image of a volume is pulled once for all containers that mount it, and mounted by the runtime',
-];
+const imageVolume = [t.imageVolumes, 'pulls the image of a volume once for all containers that mount it'];
 const controller = 'the controller that creates the PersistentVolumeClaim';
 
 export const volumes = {
