@@ -24,7 +24,7 @@ export interface ContainerNote {
 }
 
 /** An attempt of a container that was stopped in order to restart it. */
-export interface OwedAttempt {
+interface OwedAttempt {
   readonly id: string;
   readonly restart: RestartOwed;
 }
