@@ -179,7 +179,10 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.createPod('owner', podSpec('echo mine > /data/f', [volume]));
     await it.readyPod('owner');
     expect(await it.get(`${CLAIMS}/owner-data`)).toMatchObject({ status: { phase: 'Bound' } });
-    await it.until('the file that the pod wrote', async () => (await readFile(join(path, 'f'), 'utf8').catch(() => '')) || undefined);
+    await it.until(
+      'the file that the pod wrote',
+      async () => (await readFile(join(path, 'f'), 'utf8').catch(() => '')) || undefined,
+    );
     await it.deletePod('owner');
     await it.until(
       'the claim to be gone',
