@@ -83,11 +83,11 @@ describe('the page size', () => {
   const auxv = (...pairs: readonly (readonly [bigint, bigint])[]): Uint8Array =>
     new Uint8Array(new BigUint64Array(pairs.flat()).buffer);
   test.each([
-    ['as the kernel says', auxv([33n, 7n], [6n, 65_536n], [0n, 0n]), 65_536],
-    ['where it says nothing', auxv([33n, 7n], [0n, 0n]), 4096],
-    ['where it says nonsense', auxv([6n, 5n]), 4096],
-    ['of a text that is cut off', auxv([6n, 16_384n]).subarray(0, 12), 4096],
-    ['that does not begin where its memory does', Uint8Array.from([0, ...auxv([6n, 16_384n])]).subarray(1), 16_384],
+    ['is the value that the kernel reports', auxv([33n, 7n], [6n, 65_536n], [0n, 0n]), 65_536],
+    ['is 4096 if the kernel reports none', auxv([33n, 7n], [0n, 0n]), 4096],
+    ['is 4096 if the reported value is invalid', auxv([6n, 5n]), 4096],
+    ['is 4096 if the vector is cut off', auxv([6n, 16_384n]).subarray(0, 12), 4096],
+    ['is read from a buffer with an offset', Uint8Array.from([0, ...auxv([6n, 16_384n])]).subarray(1), 16_384],
   ])('%s', (_name, bytes, expected) => {
     expect(pageSize(bytes)).toBe(expected);
   });

@@ -8,7 +8,7 @@ export interface SampleCheckout {
   readonly packages: readonly WorkspacePackage[];
 }
 
-/** A checkout in a folder of its own with one package, of these files; whoever makes it removes it. */
+/** Creates a checkout with one package of these files in a temporary directory. The caller removes it. */
 export function sampleCheckout(files: Readonly<Record<string, string>>): SampleCheckout {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-checkout-')));
   const manifest = {
@@ -23,7 +23,7 @@ export function sampleCheckout(files: Readonly<Record<string, string>>): SampleC
     fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
     fs.writeFileSync(path.join(root, name), text);
   }
-  // The types that every program of Node.js has beside it.
+  // Links the types that every Node.js program has installed.
   fs.symlinkSync(path.resolve(import.meta.dirname, '../../../node_modules'), path.join(root, 'node_modules'));
   return { root, packages: [{ directory: 'packages/sample', shortName: 'sample', manifest }] };
 }

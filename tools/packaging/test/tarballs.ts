@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** A tarball of a package with these files, as npm lays it out. */
+/** Returns a package's tarball with these files, in npm's layout. */
 export function tarballOf(files: Readonly<Record<string, string>>): Uint8Array<ArrayBuffer> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-tarball-'));
   try {

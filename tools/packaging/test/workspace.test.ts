@@ -9,17 +9,17 @@ function workspacePackage(shortName: string, ...dependencies: string[]): Workspa
 const names = (packages: readonly WorkspacePackage[]) => packages.map(({ shortName }) => shortName);
 
 describe('the order of packages', () => {
-  it('puts each after all that it depends on', () => {
+  it('puts each package after its dependencies', () => {
     const packages = [workspacePackage('a', 'z', 'm'), workspacePackage('m', 'z'), workspacePackage('z')];
     expect(names(inDependencyOrder(packages))).toEqual(['z', 'm', 'a']);
   });
 
-  it('has no answer for a ring, and names it', () => {
+  it('fails for a dependency cycle and names it', () => {
     const ring = [workspacePackage('a', 'b'), workspacePackage('b', 'c'), workspacePackage('c', 'a')];
     expect(() => inDependencyOrder(ring)).toThrow('@node-agent/a -> @node-agent/b -> @node-agent/c -> @node-agent/a');
   });
 
-  it('holds for this checkout', () => {
+  it('exists for this checkout', () => {
     const seen = new Set<string>();
     for (const { manifest } of publishedPackages()) {
       for (const dependency of Object.keys(manifest.dependencies ?? {})) {
@@ -39,11 +39,11 @@ describe('withDependencies', () => {
     workspacePackage('a', 'm'),
   ];
 
-  it('is what was asked for and what that brings with it', () => {
+  it('returns the named packages and their dependencies', () => {
     expect(names(withDependencies(packages, ['a']))).toEqual(['z', 'm', 'a']);
   });
 
-  it('names what there is, where something else is asked for', () => {
+  it('lists the known packages if a name is unknown', () => {
     expect(() => withDependencies(packages, ['b'])).toThrow('unknown package b; known packages: z, m, other, a');
   });
 });

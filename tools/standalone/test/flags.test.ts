@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { parseFlags, UsageError } from '../src/flags.ts';
 
 describe('the command line', () => {
-  test('says nothing: a runtime is chosen', () => {
+  test('without options, chooses a runtime automatically', () => {
     expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, onceReady: false, help: false });
   });
 
-  test('names everything', () => {
+  test('accepts every option', () => {
     const args = ['--runtime', 'unix:///run/crio.sock', '--manifests=m', '--run-dir', '/r', '--once-ready'];
     expect(parseFlags(args)).toEqual({
       runtime: { kind: 'given', endpoint: 'unix:///run/crio.sock' },
@@ -17,7 +17,7 @@ describe('the command line', () => {
     });
   });
 
-  test('asks for the fake runtime, and for help', () => {
+  test('accepts the fake runtime, and help', () => {
     expect(parseFlags(['--runtime=fake', '-h'])).toMatchObject({ runtime: { kind: 'fake' }, help: true });
   });
 
@@ -30,7 +30,7 @@ describe('the command line', () => {
     [['--manifests='], /--manifests: expected a directory/],
     [['--run-dir='], /--run-dir: expected a directory/],
     [['--once-ready=yes'], /once-ready/],
-  ])('%j is refused', (args, message) => {
+  ])('rejects %j', (args, message) => {
     expect(() => parseFlags(args)).toThrow(UsageError);
     expect(() => parseFlags(args)).toThrow(message);
   });

@@ -1,4 +1,4 @@
-// The program with the kubelet's sources in place of its build: what tests run.
+// Runs the program with the kubelet's sources instead of its build, for tests.
 import { fileURLToPath } from 'node:url';
 import { runStandalone } from '../src/run.ts';
 import { endingSignals } from '../src/signals.ts';

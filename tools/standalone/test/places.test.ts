@@ -14,21 +14,21 @@ describe('the run directory', () => {
     expect(defaultRunDir(user)).toBe(expected);
   });
 
-  test('may be as long as the sockets in it allow, in bytes', () => {
+  test('may be as long as the paths of its sockets allow, in bytes', () => {
     const longest = 107 - '/containerd/c.sock.ttrpc'.length;
     expect(runDirProblem(`/${'x'.repeat(longest - 1)}`)).toBeUndefined();
     expect(runDirProblem(`/${'x'.repeat(longest)}`)).toMatch(/too long by 1 bytes/);
     expect(runDirProblem(`/${'é'.repeat(longest / 2)}x`)).toMatch(/too long/);
   });
 
-  test('has everything of the run in it', () => {
+  test('contains all files of the run', () => {
     const { runDir, ...rest } = placesIn('/r');
     expect(runDir).toBe('/r');
     for (const place of Object.values(rest)) expect(place.startsWith('/r/')).toBe(true);
   });
 });
 
-test('a run directory has the same two ports each time, the usual one those of a kubelet', () => {
+test("a run directory always has the same two ports, and the default one has the kubelet's default ports", () => {
   expect(wantedPorts('/var/lib/node-agent')).toEqual([10_255, 10_248]);
   const [readOnly, healthz] = wantedPorts('/tmp/mine');
   expect(wantedPorts('/tmp/mine')).toEqual([readOnly, healthz]);
@@ -38,7 +38,7 @@ test('a run directory has the same two ports each time, the usual one those of a
   expect(healthz).toBeLessThan(30_000);
 });
 
-test('a run directory whose ports are taken gets others', async () => {
+test('a run directory whose ports are in use gets other ports', async () => {
   const [port] = wantedPorts('/tmp/taken');
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening');

@@ -29,11 +29,11 @@ describe('the guard of a shared runtime', () => {
     ['streamContainers', {}, { filter: { labelSelector: mark } }],
     ['stopPodSandbox', { podSandboxId: 'p' }, { podSandboxId: 'p' }],
     ['listImages', { filter: null }, { filter: null }],
-  ])('%s', (rpc, request, expected) => {
+  ])('adds the label to the request %s if needed', (rpc, request, expected) => {
     expect(guardRequest(rpc, request, 'r1')).toEqual(expected);
   });
 
-  test('no list goes through without the mark, and the request itself is left as it was', () => {
+  test('adds the label to every list request without changing the original request', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('listPodSandbox', 'listContainers'),
@@ -53,7 +53,7 @@ describe('the guard of a shared runtime', () => {
     [{ labels: { [RUN_LABEL]: 'r2' } }, false],
     [{ labels: {} }, false],
     [null, true],
-  ])('an event of a sandbox %j is passed on: %s', (podSandboxStatus, expected) => {
+  ])('passes on an event with sandbox status %j: %s', (podSandboxStatus, expected) => {
     expect(isOwnEvent({ podSandboxStatus } as Parameters<typeof isOwnEvent>[0], 'r1')).toBe(expected);
   });
 });
@@ -61,13 +61,13 @@ describe('the guard of a shared runtime', () => {
 describe('the subnet of the pods', () => {
   const seed = Buffer.from([0, 5]);
 
-  test('comes from the seed, and avoids what the machine has', () => {
+  test("is derived from the seed and avoids the machine's addresses", () => {
     expect(freeSubnet(seed, [])).toBe('10.200.5.0/24');
     expect(freeSubnet(seed, ['10.200.5.1', '10.200.6.77', '10.200.70.1'])).toBe('10.200.7.0/24');
     expect(freeSubnet(Buffer.from([255, 255]), [])).toBe('10.215.255.0/24');
   });
 
-  test('is always one between 10.200 and 10.247', () => {
+  test('is always between 10.200 and 10.247', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 2, maxLength: 2 }), (bytes) => {
         expect(freeSubnet(bytes, [])).toMatch(/^10\.2([0-3]\d|4[0-7])\.\d{1,3}\.0\/24$/);
@@ -82,11 +82,11 @@ test.each([
   [{ 'io.kubernetes.pod.terminationGracePeriod': '5' }, 5],
   [{ 'io.kubernetes.pod.terminationGracePeriod': '-5' }, 30],
   [{ 'io.kubernetes.pod.terminationGracePeriod': 'soon' }, 30],
-])('a container whose annotations are %j gets %d seconds to end', (annotations, expected) => {
+])('a container with annotations %j has a grace period of %d seconds', (annotations, expected) => {
   expect(graceSeconds(annotations)).toBe(expected);
 });
 
-describe('whether a program is static', () => {
+describe('detecting a statically linked program', () => {
   function elf(...types: readonly number[]): Buffer {
     const head = Buffer.alloc(64 + types.length * 56);
     head.write('\x7fELF\x02\x01', 'latin1');

@@ -15,7 +15,7 @@ const PROGRAM = fileURLToPath(new URL('./from-sources.ts', import.meta.url));
 const FLAGS = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
 const TIMEOUT_MS = 90_000;
 
-/** The program, its output read line by line. */
+/** Running program with its output, read line by line. */
 class Run {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
@@ -45,7 +45,7 @@ let runDir = '';
 let runs: Run[] = [];
 
 beforeEach(async () => {
-  // Not below a deep temporary directory: sockets are in it.
+  // Not below a deep temporary directory, because it contains sockets.
   runDir = await mkdtemp('/tmp/na-run-');
 });
 
@@ -64,7 +64,7 @@ function start(...args: readonly string[]): Run {
   return run;
 }
 
-/** Everything on the machine that bears the run directory's name. */
+/** Returns everything on the machine that contains the run directory's name. */
 async function leftovers(): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of await readdir('/proc')) {
@@ -93,12 +93,12 @@ function bootstrapScript(): string {
 
 const SETTLED = ['clock', 'crasher', 'shared'].map(running);
 
-/** The line of a pod that has come up; it may have done so between two looks at it. */
+/** Line of a pod that has started, which may also happen between two reads. */
 function running(pod: string): RegExp {
   return new RegExp(`${pod}-\\S+: (new, |phase \\S+ -> )Running`);
 }
 
-describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
+describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   test('runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
@@ -111,7 +111,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect((await readdir(runDir)).sort()).toEqual(['kubelet.log', 'kubelet.yaml', 'logs', 'manifests']);
   });
 
-  test("runs the user's own manifests, follows them, and says what is wrong with them", async () => {
+  test("runs the user's own manifests, follows their changes, and reports their problems", async () => {
     const manifests = join(runDir, 'mine');
     const pod = (name: string): string =>
       JSON.stringify({
@@ -142,11 +142,11 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.each<[string, (run: Run) => void]>([
-    ['SIGHUP, as from a terminal that closes', ({ child }) => child.kill('SIGHUP')],
+    ['SIGHUP (the terminal closes)', ({ child }) => child.kill('SIGHUP')],
     ['SIGQUIT', ({ child }) => child.kill('SIGQUIT')],
-    ['a reader that has gone (| head)', ({ child }) => child.stdout?.destroy()],
+    ['the output was closed (| head)', ({ child }) => child.stdout?.destroy()],
     [
-      'SIGINT for the reader, too (| tee)',
+      'SIGINT and a closed output (| tee)',
       ({ child }) => {
         child.stdout?.destroy();
         child.stderr?.destroy();
@@ -163,17 +163,17 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
 
   test('leaves nothing running or mounted when its parent is killed', async () => {
     const args = [...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake'];
-    // The shell has a second command, so that it stays the parent.
+    // The shell has a second command, so that it stays the parent process.
     const run = new Run(args, ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
     runs.push(run);
     for (const pattern of SETTLED) await run.says(pattern);
     run.child.kill('SIGKILL');
-    await run.exit; // The output closes when the last process that has it ends.
+    await run.exit; // The output closes when the last process that holds it exits.
     expect(run.output).toMatch(/stopped after/);
     expect(await leftovers()).toEqual([]);
   });
 
-  test('ends with a SIGINT for the process in front of it alone', async () => {
+  test("stops on a SIGINT that only the npm script's process receives", async () => {
     const run = new Run(['-e', bootstrapScript()]);
     runs.push(run);
     for (const pattern of SETTLED) await run.says(pattern);
@@ -184,7 +184,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-    'passes on that the shell between npm and it was ended by %s',
+    'stops when the shell between npm and the program was ended by %s',
     async (signal) => {
       const run = new Run(['-e', bootstrapScript()], ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
       runs.push(run);
@@ -196,7 +196,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     },
   );
 
-  test('a second run in the same directory begins with no restarts, and keeps the logs of the first', async () => {
+  test('a second run in the same directory starts with restart count 0 and keeps the logs of the first run', async () => {
     for (const previous of [false, true]) {
       const run = start('--runtime', 'fake');
       for (const pattern of SETTLED) await run.says(pattern);
@@ -211,7 +211,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('one run at a time has a run directory', async () => {
+  test('rejects a second run in the same directory', async () => {
     const first = start('--runtime', 'fake');
     await first.says(/runtime ready/);
     const second = start('--runtime', 'fake');
@@ -219,7 +219,7 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(second.output).toMatch(/another node is running in/);
   });
 
-  test('a kubelet that does not keep running ends it, with its last words', async () => {
+  test("exits with the end of the kubelet's log if the kubelet keeps exiting", async () => {
     let output = '';
     const exitCode = await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
       output: { write: (text: string) => (output += text) },
@@ -232,14 +232,14 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('--once-ready ends by itself', async () => {
+  test('exits when every pod is running with --once-ready', async () => {
     const run = start('--runtime', 'fake', '--once-ready');
     expect(await run.exit).toBe(0);
     expect(run.output).toMatch(/every pod is running after/);
     expect(await leftovers()).toEqual([]);
   });
 
-  test('an unknown flag is refused with the usage; a runtime that is not there with its name', async () => {
+  test('rejects an unknown flag with the usage, and a runtime that does not answer with its endpoint', async () => {
     const typo = start('--runtimes', 'fake');
     expect(await typo.exit).toBe(2);
     expect(typo.output).toMatch(/--runtimes[\s\S]*Usage:/);
@@ -249,8 +249,8 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
-describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
-  test('a private one: all pods run; SIGINT leaves no process, mount, bridge, rule or cgroup', async (context) => {
+describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
+  test('runs all pods with a private containerd, and leaves no process, mount, bridge, rule or cgroup after SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const run = start();
@@ -279,7 +279,7 @@ describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     ]);
   });
 
-  test('a second SIGINT does not wait for grace periods', async (context) => {
+  test('does not wait for grace periods after a second SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const manifests = join(runDir, 'mine');
@@ -302,7 +302,7 @@ describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('after a kill -9 of all of it, the next run takes away what is left and starts anew', async (context) => {
+  test('removes the leftovers of a run that was killed with kill -9, and starts normally', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const first = start();
@@ -316,7 +316,7 @@ describe('over containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('one that is there: the pods of others stay, those of the run end', async (context) => {
+  test('stops only its own pods in an existing containerd', async (context) => {
     const found = await findContainerd();
     if ('reason' in found || cannotRun() !== undefined)
       return context.skip('reason' in found ? found.reason : 'no root');

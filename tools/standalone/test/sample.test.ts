@@ -7,7 +7,7 @@ import { kubeletConfiguration, resolvConfOf } from '../src/kubelet-configuration
 import { sampleManifests } from '../src/sample.ts';
 
 test.each(['Never', 'IfNotPresent'] as const)(
-  'each sample manifest is a valid pod whose image is pulled %s',
+  'each sample manifest is a valid pod with image pull policy %s',
   (pullPolicy) => {
     const manifests = sampleManifests({ name: 'example.com/box:1', pullPolicy });
     expect(manifests.map(({ fileName }) => fileName)).toEqual(['clock.yaml', 'crasher.yaml', 'shared.yaml']);
@@ -33,7 +33,7 @@ describe("the kubelet's configuration", () => {
     healthzPort: 12346,
   };
 
-  test.each([1, 2] as const)('is taken by the kubelet, with cgroups v%i', async (cgroupVersion) => {
+  test.each([1, 2] as const)('is accepted by the kubelet on cgroup v%i', async (cgroupVersion) => {
     const fs = new MemoryFileSystem({ clock: { now: () => 0 } });
     await fs.mkdir('/r');
     await fs.writeFile('/r/kubelet.yaml', kubeletConfiguration(settings));
@@ -54,7 +54,7 @@ describe("the kubelet's configuration", () => {
     ['nameserver 127.0.0.53\n', false, '/etc/resolv.conf'],
     ['nameserver 127.0.0.53\nnameserver 192.0.2.1\n', true, '/etc/resolv.conf'],
     ['# nameserver 127.0.0.53\nsearch example.com\n', true, '/etc/resolv.conf'],
-  ])('of a machine whose resolv.conf is %j', (etcResolvConf, hasSystemdResolved, expected) => {
+  ])('for a resolv.conf of %j', (etcResolvConf, hasSystemdResolved, expected) => {
     expect(resolvConfOf({ etcResolvConf, hasSystemdResolved })).toBe(expected);
   });
 });

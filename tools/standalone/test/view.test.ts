@@ -41,7 +41,7 @@ function event(fields: Partial<PodEvent> = {}): PodEvent {
 }
 
 describe('podView', () => {
-  test('a pod without a status is Pending, its containers wait', () => {
+  test('shows a pod without a status as Pending, with waiting containers', () => {
     expect(
       podView({ metadata: { name: 'a', namespace: 'kube-system', uid: 'u' }, spec: { containers: [{ name: 'c' }] } }),
     ).toEqual({
@@ -56,7 +56,7 @@ describe('podView', () => {
     });
   });
 
-  test('shows states, restarts of all containers, the IP and the start', () => {
+  test('shows states, the sum of restarts, the IP and the start time', () => {
     const status = {
       phase: 'Running',
       podIP: '10.1.2.3',
@@ -78,7 +78,7 @@ describe('podView', () => {
     });
   });
 
-  test('init containers are shown until they are through; sidecars count as ready and stay', () => {
+  test('shows init containers until they complete; sidecars stay and count as ready', () => {
     const spec = {
       initContainers: [{ name: 'one' }, { name: 'two' }, { name: 'car', restartPolicy: 'Always' }],
       containers: [{ name: 'c' }],
@@ -100,11 +100,11 @@ describe('podView', () => {
     expect(shown).toMatchObject({ ready: '1/2', restarts: 4 });
   });
 
-  test('a pod that was refused shows why', () => {
+  test('shows the reason of a rejected pod', () => {
     expect(podView(pod('x', { phase: 'Failed', reason: 'OutOfpods' })).phase).toBe('Failed(OutOfpods)');
   });
 
-  test('pods are sorted by name', () => {
+  test('sorts pods by name', () => {
     expect(podViews([pod('b', {}), pod('a', {}), pod('c', {})]).map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
@@ -113,13 +113,13 @@ describe('podView', () => {
     ['Succeeded', true],
     ['Pending', false],
     ['Failed(Evicted)', false],
-  ])('%s is settled: %s', (phase, expected) => {
+  ])('a pod in phase %s is settled: %s', (phase, expected) => {
     expect(isSettled(view({ phase }))).toBe(expected);
   });
 });
 
 describe('renderTable', () => {
-  test('has a row for each pod, its columns aligned', () => {
+  test('has a row for each pod with aligned columns', () => {
     const other = view({
       uid: 'u2',
       name: 'a-longer-name',
@@ -135,7 +135,7 @@ describe('renderTable', () => {
     ]);
   });
 
-  test('the last event gives way first on a narrow terminal, then the containers', () => {
+  test('on a narrow terminal, shortens the last event first, then the containers', () => {
     const pods = [view({ containers: [{ name: 'a-container-of-a-long-name', state: 'running' }] })];
     const events = new Map([['u1', event()]]);
     expect(renderTable(pods, events, NOW, 107)[1]).toBe(
@@ -146,7 +146,7 @@ describe('renderTable', () => {
     );
   });
 
-  test('no line is wider than the terminal, whatever is in it', () => {
+  test('has no line that is wider than the terminal', () => {
     const views = fc.record({ name: fc.string(), phase: fc.string(), ip: fc.string(), restarts: fc.nat() });
     fc.assert(
       fc.property(
@@ -165,7 +165,7 @@ describe('renderTable', () => {
     );
   });
 
-  test('says so where there is no pod', () => {
+  test('prints a message if there are no pods', () => {
     expect(renderTable([], new Map(), NOW, 200)).toEqual([expect.stringMatching(/No pods/)]);
   });
 });
@@ -173,7 +173,7 @@ describe('renderTable', () => {
 describe('the lines above the table', () => {
   const node = { state: 'healthy', reason: undefined, forMs: 65_000, pods: 1 };
 
-  test('are the node, and each broken manifest for as long as it is there', () => {
+  test('show the node and each broken manifest', () => {
     expect(nodeLines(node, ['/m/b.yaml:1:1: no', '/m/a.yaml:4:1: no'], 200)).toEqual([
       'NODE      healthy for 65s, 1 pod',
       'MANIFEST  /m/a.yaml:4:1: no',
@@ -181,7 +181,7 @@ describe('the lines above the table', () => {
     ]);
   });
 
-  test('say why pods are left as they are, if the node is not well', () => {
+  test('show why pods are not synced if the node is unhealthy', () => {
     const ill = { ...node, state: 'unhealthy: runtime', reason: 'container runtime is down', pods: 2 };
     expect(nodeLines(ill, [], 200)).toEqual([
       'NODE      unhealthy: runtime (pods are not synced: container runtime is down) for 65s, 2 pods',
@@ -191,11 +191,11 @@ describe('the lines above the table', () => {
   });
 });
 
-describe('the pods that are waited for at the end', () => {
+describe('the lines of stopping pods', () => {
   test.each([
     [3_000, ['STOPPING  2 pods', '  slow: will be killed in 9 s (grace period 12 s)', '  x/quick: being killed']],
     [12_500, ['STOPPING  2 pods', '  slow: being killed', '  x/quick: being killed']],
-  ])('have a line each, with what is left of their grace periods: after %d ms', (forMs, expected) => {
+  ])('show each pod with the rest of its grace period after %d ms', (forMs, expected) => {
     const left = [
       { name: 'slow', graceSeconds: 12 },
       { name: 'x/quick', graceSeconds: 1 },
@@ -203,21 +203,21 @@ describe('the pods that are waited for at the end', () => {
     expect(endingLines(left, forMs, 200)).toEqual(expected);
   });
 
-  test('are no lines where there are none', () => {
+  test('are empty if no pod is left', () => {
     expect(endingLines([], 0, 200)).toEqual([]);
   });
 });
 
 describe('diffLines', () => {
-  test('nothing changed: no line', () => {
+  test('returns no lines if nothing changed', () => {
     expect(diffLines([view()], [view({ startedAtMs: 1 })])).toEqual([]);
   });
 
-  test('a pod that is new shows what is known of it', () => {
+  test('returns the known facts of a new pod', () => {
     expect(diffLines([], [view()])).toEqual(['web: new, Running', 'web: IP 10.0.0.2', 'web: container c running']);
   });
 
-  test('each change is a line', () => {
+  test('returns one line per change', () => {
     const after = view({
       phase: 'Failed',
       ready: '0/1',
@@ -234,13 +234,13 @@ describe('diffLines', () => {
     ]);
   });
 
-  test('a pod of the same name with another UID is another pod', () => {
+  test('treats a pod with the same name and another UID as another pod', () => {
     const lines = diffLines([view()], [view({ uid: 'u2' })]);
     expect(lines.slice(0, 2)).toEqual(['web: gone', 'web: new, Running']);
   });
 });
 
-describe('events in the log', () => {
+describe("events in the kubelet's log", () => {
   const line = JSON.stringify({
     level: 'info',
     ts: Date.parse('2030-01-01T00:00:00Z'),
@@ -251,7 +251,7 @@ describe('events in the log', () => {
     msg: 'Event occurred',
   });
 
-  test('are read', () => {
+  test('are parsed', () => {
     expect(parseEventLine(line)).toEqual({
       atMs: Date.parse('2030-01-01T00:00:00Z'),
       podUid: 'u1',
@@ -264,12 +264,12 @@ describe('events in the log', () => {
   });
 
   test.each([
-    ['', 'nothing'],
+    ['', 'empty'],
     [line.slice(0, -5), 'a line that was cut off'],
     [line.replace('"kind":"Pod"', '"kind":"Node"'), 'an event of the node'],
     ['{"msg":"Starting","note":"Event occurred"}', 'another message'],
-    ['"Event occurred"', 'no object'],
-  ])('%j is %s', (text) => {
+    ['"Event occurred"', 'not an object'],
+  ])('the line %j is ignored: %s', (text) => {
     expect(parseEventLine(text)).toBeUndefined();
   });
 
@@ -277,12 +277,12 @@ describe('events in the log', () => {
     ['Manifest has a problem', { problem: '/m/a.yaml:4:1: no', isGone: false }],
     ['Manifest problem is gone', { problem: '/m/a.yaml:4:1: no', isGone: true }],
     ['Something else', undefined],
-  ])('of a manifest: %s', (msg, expected) => {
+  ])('parses the manifest message: %s', (msg, expected) => {
     const problem = '/m/a.yaml:4:1: no';
     expect(parseManifestLine(JSON.stringify({ component: 'pod-source', problem, msg }))).toEqual(expected);
   });
 
-  test('of the node: why no pods are synced', () => {
+  test('parses why no pods are synced', () => {
     const said = { level: 'warn', errors: ['container runtime is down', 'PLEG is not healthy: x'] };
     expect(parseNodeLine(JSON.stringify({ ...said, msg: 'Skipping pod synchronization' }))).toBe(
       'container runtime is down; PLEG is not healthy: x',
@@ -291,7 +291,7 @@ describe('events in the log', () => {
     expect(parseNodeLine('{"msg":"Skipping pod synchronization"}')).toBeUndefined();
   });
 
-  test('lines are put together from any pieces', () => {
+  test('assembles lines from arbitrary pieces', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', 'é') })), (pieces) => {
         const splitter = new LineSplitter();
@@ -314,11 +314,11 @@ describe('texts', () => {
     [5.5 * 3_600_000, '5h30m'],
     [9.5 * 3_600_000, '9h'],
     [100 * 3_600_000, '4d'],
-  ])('an age of %d ms is %s', (ms, expected) => {
+  ])('formats an age of %d ms as %s', (ms, expected) => {
     expect(formatAge(ms)).toBe(expected);
   });
 
-  test('a text that is cut says so; control characters never reach the terminal', () => {
+  test('marks a cut text, and removes control characters', () => {
     expect(cut('abcdef', 4)).toBe('abc…');
     expect(cut('abcd', 4)).toBe('abcd');
     expect(cut('a\x1b[2Jb\nc', 20)).toBe('a [2Jb c');
@@ -337,7 +337,7 @@ describe('the screen', () => {
     }
   }
 
-  test('what is said goes above the block, which is painted anew', () => {
+  test('prints a line above the block and redraws the block', () => {
     const terminal = new Terminal();
     const screen = new Screen(terminal);
     screen.draw(['H', 'one']);
@@ -346,13 +346,13 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[2A\r\x1b[Jsaid\n\x1b[?25l\x1b[1mH\x1b[0m\none\n');
   });
 
-  test('a block higher than the terminal is cut, and says by how much', () => {
+  test('cuts a block that is higher than the terminal, and shows by how much', () => {
     const terminal = new Terminal();
     new Screen(terminal).draw(['H', 'one', 'two', 'three', 'four', 'five']);
     expect(terminal.text).toContain('H\x1b[0m\none\ntwo\n… and 3 more\n');
   });
 
-  test('after the end the cursor is back, and the block stays', () => {
+  test('shows the cursor and keeps the block after freezing it', () => {
     const terminal = new Terminal();
     const screen = new Screen(terminal);
     screen.draw(['H']);
@@ -362,7 +362,7 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[?25hend\n');
   });
 
-  test('a block that is taken away leaves no line, and the cursor is back', () => {
+  test('shows the cursor and leaves no line after removing the block', () => {
     const terminal = new Terminal();
     const screen = new Screen(terminal);
     screen.draw(['H', 'one']);
@@ -372,7 +372,7 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[2A\r\x1b[J\x1b[?25h');
   });
 
-  test('a pipe gets lines alone', () => {
+  test('prints only lines on a pipe', () => {
     const lines: string[] = [];
     const screen = new Screen({ write: (text: string) => lines.push(text) });
     screen.say('one');

@@ -75,7 +75,7 @@ const gone = (it: TestCluster, volume: string): Promise<true> =>
 async function restart(it: TestCluster): Promise<void> {
   await it.node.kill('SIGKILL');
   await it.node.start();
-  await it.until('good health', async () => ((await it.node.health())?.ok ? true : undefined));
+  await it.until('the kubelet to be healthy', async () => ((await it.node.health())?.ok ? true : undefined));
 }
 
 const configuration = { volumeStatsAggPeriod: '2s' };
@@ -103,7 +103,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.createPod('first', podSpec('echo first > /host/f; echo first > /local/f', volumes, { securityContext }));
     const first = await it.readyPod('first');
     await it.until(
-      'what it wrote',
+      'the file that the pod wrote',
       async () => (await readFile(join(local, 'f'), 'utf8').catch(() => '')) || undefined,
     );
     expect([await readFile(join(host, 'f'), 'utf8'), await readFile(join(local, 'f'), 'utf8')]).toEqual([
@@ -137,7 +137,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     ]);
     expect(await mountsOf(it, 'local')).toHaveLength(2);
 
-    const summary = await it.until('figures of the claim', async () => {
+    const summary = await it.until('stats of the claim', async () => {
       type Summary = { pods: { podRef: { name: string }; volume?: { pvcRef?: object; capacityBytes: number }[] }[] };
       const page = JSON.parse(await it.node.page('/stats/summary')) as Summary;
       return page.pods
@@ -179,7 +179,10 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.createPod('owner', podSpec('echo mine > /data/f', [volume]));
     await it.readyPod('owner');
     expect(await it.get(`${CLAIMS}/owner-data`)).toMatchObject({ status: { phase: 'Bound' } });
-    await it.until('what it wrote', async () => (await readFile(join(path, 'f'), 'utf8').catch(() => '')) || undefined);
+    await it.until(
+      'the file that the pod wrote',
+      async () => (await readFile(join(path, 'f'), 'utf8').catch(() => '')) || undefined,
+    );
     await it.deletePod('owner');
     await it.until(
       'the claim to be gone',
@@ -227,7 +230,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.createPod('two', podSpec('until [ -e /data/one ]; do sleep 0.1; done; echo two > /data/two', volumes));
     await it.readyPod('two');
     await it.until(
-      'what the second wrote',
+      'the file that the second pod wrote',
       async () => (await readFile(join(staged, 'two'), 'utf8').catch(() => '')) || undefined,
     );
     expect(await mountsOf(it, 'disk')).toHaveLength(3);

@@ -114,7 +114,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     expect(hog.status?.containerStatuses?.[0]?.restartCount).toBe(0);
     console.log(`the hog ran from ${startedAt} to ${finishedAt}, and took memory 15 s after its start`);
     expect((await it.pod('modest'))?.status?.phase).toBe('Running');
-    await it.until('memory to be no problem', async () => {
+    await it.until('MemoryPressure to end', async () => {
       return (await condition(it, 'MemoryPressure')) === 'False' || undefined;
     });
     await it.deletePod('hog');
@@ -125,8 +125,8 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     const it = cluster();
     const volumes = [{ name: 'v', emptyDir: {} }];
     const volumeMounts = [{ name: 'v', mountPath: '/v' }];
-    await it.createPod('quiet', { containers: [container(FOREVER)] });
-    await it.readyPod('quiet');
+    await it.createPod('the kubelet to have sockets', { containers: [container(FOREVER)] });
+    await it.readyPod('the kubelet to have sockets');
     expect(await condition(it, 'DiskPressure')).toBe('False');
     const begunMs = performance.now();
     const text = `dd if=/dev/zero of=/v/file bs=1M count=180; ${FOREVER}`;
@@ -144,15 +144,15 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
       const { bavail, bsize } = await statfs(join(it.directory, 'root'));
       return bavail * bsize > 120 * 2 ** 20 || undefined;
     });
-    expect((await it.pod('quiet'))?.status?.phase).toBe('Running');
+    expect((await it.pod('the kubelet to have sockets'))?.status?.phase).toBe('Running');
     const events = await it.get<{ items: { reason: string; metadata: { annotations?: object } }[] }>(
       '/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=writer,reason=Evicted',
     );
     expect(events?.items[0]?.metadata.annotations).toMatchObject({ starved_resource: 'ephemeral-storage' });
-    await it.until('the disk to be no problem', async () => {
+    await it.until('DiskPressure to end', async () => {
       return (await condition(it, 'DiskPressure')) === 'False' || undefined;
     });
     await it.deletePod('writer');
-    await it.deletePod('quiet');
+    await it.deletePod('the kubelet to have sockets');
   });
 });

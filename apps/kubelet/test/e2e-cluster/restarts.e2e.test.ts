@@ -111,7 +111,7 @@ await withCluster('a one-node cluster whose processes are killed', { subnet: '10
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
       await it.node.kill(signal);
       await it.node.start();
-      await it.until('good health', async () => ((await it.node.health())?.ok ? true : undefined));
+      await it.until('the kubelet to be healthy', async () => ((await it.node.health())?.ok ? true : undefined));
       await pause(5_000);
     }
     recorder.stop();

@@ -252,7 +252,7 @@ await withCluster(
     test('W2: has as many open sockets as before after clients of streams were killed', async () => {
       const it = cluster();
       const { pid } = it.node;
-      await it.until('quiet', async () => (await socketsOf(pid)) > 0 || undefined);
+      await it.until('the kubelet to have sockets', async () => (await socketsOf(pid)) > 0 || undefined);
       const before = await socketsOf(pid);
       for (let round = 0; round < 3; round++) {
         const children = Array.from({ length: 8 }, (_unused, index) =>

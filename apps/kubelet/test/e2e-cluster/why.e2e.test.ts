@@ -147,7 +147,10 @@ await withCluster(
       expect(proxy.stderr).toMatch(/forbidden[\s\S]*resources: \["nodes\/proxy"\]/);
       await kubectl('create', 'clusterrole', 'why', '--verb=get', '--resource=nodes/proxy');
       await kubectl('create', 'clusterrolebinding', 'why', '--clusterrole=why', '--serviceaccount=default:jane');
-      await it.until('the right', async () => (await why(it, ['web'], file)).code === 0 || undefined);
+      await it.until(
+        'the permission to take effect',
+        async () => (await why(it, ['web'], file)).code === 0 || undefined,
+      );
     });
 
     test('prints for a terminating pod which container is being stopped, and the next steps', async () => {

@@ -103,7 +103,7 @@ if ('reason' in found) {
       expect(await memoryOf(groupOf('burstable'))).toBe(32 * MIB);
       expect(await cpu(groupOf('besteffort'))).toBe(onV('2', '1'));
       expect(await cpu([...kubepods, 'besteffort'])).toBe(onV('2', '1'));
-      await node.until('the shares of what Burstable pods ask for', async () =>
+      await node.until('the CPU weight of the Burstable cgroup', async () =>
         (await cpu([...kubepods, 'burstable'])) === onV('102', '4') ? true : undefined,
       );
       const total = Number(/MemTotal:\s+(\d+)/.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
@@ -115,7 +115,7 @@ if ('reason' in found) {
         return left.includes(true) ? undefined : true;
       });
       // On cgroup v1 a cgroup is removed from one hierarchy after another.
-      await node.until('nothing but the classes', async () =>
+      await node.until('only the cgroups of the QoS classes to be left', async () =>
         (await cgroups.children(kubepods)).toSorted().join() === 'besteffort,burstable' ? true : undefined,
       );
       for (const parent of Object.values(parents).slice(1)) {

@@ -195,7 +195,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       process.kill(pid, 'SIGSTOP');
       try {
         await node.write({ name: 'newcomer', spec });
-        const sick = await node.until('bad health', async () => {
+        const sick = await node.until('the kubelet to be unhealthy', async () => {
           const health = await node.health();
           return health?.ok === false ? health : undefined;
         });
@@ -203,7 +203,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       } finally {
         process.kill(pid, 'SIGCONT');
       }
-      await node.until('good health', async () => ((await node.health())?.ok ? true : undefined), 20_000);
+      await node.until('the kubelet to be healthy', async () => ((await node.health())?.ok ? true : undefined), 20_000);
       await node.running('newcomer');
       const after = await node.running('patient');
       expect(containerId(after)).toBe(containerId(before));
@@ -219,7 +219,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       await node.write({ name: 'meanwhile', spec });
       expect(containerId(await node.running('calm'))).toBe(containerId(before));
       await containerd.startProcess();
-      await node.until('good health', async () => ((await node.health())?.ok ? true : undefined));
+      await node.until('the kubelet to be healthy', async () => ((await node.health())?.ok ? true : undefined));
       await node.running('meanwhile');
       const after = await node.running('calm');
       expect(containerId(after)).toBe(containerId(before));
@@ -407,14 +407,14 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       try {
         await node.start();
         await node.write({ name: 'early', spec: { containers: [script('c', FOREVER)] } });
-        const sick = await node.until('bad health', async () => {
+        const sick = await node.until('the kubelet to be unhealthy', async () => {
           const health = await node.health();
           return health?.ok === false && health.text.includes('[-]runtime') ? health : undefined;
         });
         expect(sick.text).toMatch(/\[-\]runtime/);
         await containerd.start();
         await node.running('early');
-        await node.until('good health', async () => ((await node.health())?.ok ? true : undefined));
+        await node.until('the kubelet to be healthy', async () => ((await node.health())?.ok ? true : undefined));
         expect(node.isRunning).toBe(true);
       } finally {
         await node.kill('SIGTERM');

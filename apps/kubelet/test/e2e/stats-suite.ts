@@ -107,7 +107,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
     test("the summary agrees with the kernel's files", async () => {
       const { cpuNs, usageBytes } = await kernel();
       // Eviction also collects stats, and a recent collection is reused.
-      const { before, figures, after } = await node.until('figures of this moment', async () => {
+      const { before, figures, after } = await node.until('current stats', async () => {
         const before = await cpuNs();
         const figures = (await summary()).pods.find(({ podRef }) => podRef.name === 'busy-e2e');
         const after = await cpuNs();
@@ -220,17 +220,17 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
     test("a stopped runtime delays no scrape, and the node's own stats stay available", async () => {
       await containerd.killProcess('SIGKILL');
       try {
-        await node.until('the scrape to tell it', async () => {
+        await node.until('the scrape to report it', async () => {
           const cadvisor = await node.page('/metrics/cadvisor');
           expect(cadvisor).toMatch(/^machine_memory_bytes\{/m);
           expect(sampleOf(cadvisor, 'container_memory_working_set_bytes', { id: '/' })).toBeGreaterThan(0);
           return /^container_scrape_error 1$/m.test(cadvisor) ? true : undefined;
         });
         // Earlier collections are reused for a while.
-        await node.until('resources to tell it', async () =>
+        await node.until('/metrics/resource to report it', async () =>
           /^resource_scrape_error 1$/m.test(await node.page('/metrics/resource')) ? true : undefined,
         );
-        await node.until('the summary to tell it', async () =>
+        await node.until('the summary to report it', async () =>
           node.page('/stats/summary').then(
             () => undefined,
             (err: Error) => /500 Internal Error: failed to /.test(err.message) || undefined,
@@ -239,7 +239,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       } finally {
         await containerd.startProcess();
       }
-      await node.until('the pod to be told of again', async () => busy(await summary()));
+      await node.until('the pod to be served again', async () => busy(await summary()));
     });
   });
 }

@@ -15,24 +15,24 @@ describe('exportedNames', () => {
     ["export type One = 'a';", 'One'],
     ['export { One }', 'One'],
     ['export { Two as One }', 'One'],
-  ])('reads %s', (line, name) => {
+  ])('reads the exported name of %s', (line, name) => {
     expect(exportedNames(`import { Other } from 'other';\n${line}\n    readonly no: string;\n`)).toEqual([name]);
   });
 });
 
 describe('unnameable', () => {
-  it('is a name in a signature that no entry of the package exports', () => {
+  it('reports a name in a signature that no entry of the package exports', () => {
     expect(unnameable([report('index.api.md', '', 'Hidden')])).toEqual([
       'src/a.ts:1: Hidden is part of the public surface, but no entry exports it',
     ]);
   });
 
-  it('is not what another entry of the same package exports', () => {
+  it('ignores a name that another entry of the same package exports', () => {
     const index = report('index.api.md', 'export interface Clock {\n}\n');
     expect(unnameable([index, report('testing.api.md', '', 'Clock')])).toEqual([]);
   });
 
-  it('is what only another package exports', () => {
+  it('reports a name that only another package exports', () => {
     const other = { ...report('index.api.md', 'export interface Clock {\n}\n'), directory: 'packages/b' };
     expect(unnameable([other, report('testing.api.md', '', 'Clock')])).toHaveLength(1);
   });
@@ -41,11 +41,11 @@ describe('unnameable', () => {
 describe('reportChanges', () => {
   const kept = new Map([['a.api.md', 'export function one(): void;\nexport function two(): void;\n']]);
 
-  it('is empty where nothing changed', () => {
+  it('is empty if nothing changed', () => {
     expect(reportChanges([report('a.api.md', kept.get('a.api.md') ?? '')], kept)).toEqual([]);
   });
 
-  it('shows the lines that differ', () => {
+  it('returns the lines that differ', () => {
     const now = report('a.api.md', 'export function one(): number;\nexport function two(): void;\n');
     expect(reportChanges([now], kept)).toEqual([
       {
@@ -55,7 +55,7 @@ describe('reportChanges', () => {
     ]);
   });
 
-  it('asks for the report of a new entry, and tells of one whose entry is gone', () => {
+  it('reports a missing report of a new entry, and a report whose entry was removed', () => {
     expect(reportChanges([report('b.api.md', '')], kept).map(({ fault }) => fault)).toEqual([
       'b.api.md: missing',
       'a.api.md: belongs to no entry of a package',

@@ -25,7 +25,7 @@ function checkout(source: string) {
 }
 
 describe('buildSite', () => {
-  it('has a page for what one imports, which begins with the README of the package', { timeout: 60_000 }, async () => {
+  it("has a page per import specifier that begins with the package's README", { timeout: 60_000 }, async () => {
     const { root, packages, output } = checkout('/** One. */\nexport const one: number = 1;\n');
     expect(await buildSite(root, packages, output)).toEqual({ entries: 1, faults: 0 });
     const page = fs.readFileSync(path.join(output, 'modules/_node-agent_sample.html'), 'utf8');
@@ -33,7 +33,7 @@ describe('buildSite', () => {
     expect(fs.existsSync(path.join(output, 'variables/_node-agent_sample.one.html'))).toBe(true);
   });
 
-  it('counts a link that leads nowhere and a type that is not exported', { timeout: 60_000 }, async () => {
+  it('counts broken links and types that are not exported', { timeout: 60_000 }, async () => {
     const { root, packages, output } = checkout(
       'interface Hidden { readonly a: string }\n/** As {@link nothing}. */\nexport function f(hidden: Hidden): void { void hidden; }\n',
     );

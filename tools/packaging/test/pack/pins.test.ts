@@ -45,8 +45,8 @@ const packages = [
   { directory: 'packages/async', manifest: library },
 ];
 
-describe('the versions of the lock file', () => {
-  it('are read by folder, without links within the checkout', () => {
+describe('locked versions', () => {
+  it('are read by directory, without links within the checkout', () => {
     expect(Object.fromEntries([...locked].map(([folder, versions]) => [folder, Object.fromEntries(versions)]))).toEqual(
       {
         '.': { nx: '24.0.6' },
@@ -56,7 +56,7 @@ describe('the versions of the lock file', () => {
     );
   });
 
-  it('are those of a packed program, and of the packages that it brings with it', () => {
+  it("contain the dependencies of a packed program and of the checkout's packages that it depends on", () => {
     const pins = pinsOf(program, packages, locked);
     expect(pins).toEqual({ '@kubernetes/client-node': '2.0.1', yaml: '2.9.1' });
     expect(publishedManifest(program, new Map([['@node-agent/async', '1.0.0']]), pins).dependencies).toEqual({
@@ -64,7 +64,7 @@ describe('the versions of the lock file', () => {
     });
   });
 
-  it('of this checkout are known for each dependency of its programs', () => {
+  it("cover each dependency of this checkout's programs", () => {
     const all = publishedPackages();
     const versions = lockedVersions(fs.readFileSync(path.join(root, 'pnpm-lock.yaml'), 'utf8'));
     for (const { manifest } of all.filter((each) => each.manifest.bin !== undefined)) {
@@ -75,18 +75,18 @@ describe('the versions of the lock file', () => {
   });
 });
 
-describe('a program', () => {
+describe('a program of this checkout', () => {
   const bins = publishedPackages().flatMap(({ directory, manifest }) =>
     Object.values(manifest.bin ?? {}).map((target) =>
       path.join(directory, target.replace('dist', 'src').replace(/js$/, 'ts')),
     ),
   );
 
-  it.each(bins)('%s looks at the version of Node.js before it loads anything that an old one cannot read', (file) => {
+  it.each(bins)('%s checks the version of Node.js before it loads modules that an old Node.js cannot read', (file) => {
     const text = fs.readFileSync(path.join(root, file), 'utf8');
     const imports = [...text.matchAll(/^import .*? from '([^']+)';$/gm)].map(([, from = '']) => from);
     expect(imports).toContain('@node-agent/async/node-version');
-    // A file beside it may import what Node.js has always had.
+    // A neighbouring file may import modules that every Node.js has.
     const others = imports.filter((from) => from !== '@node-agent/async/node-version' && !from.startsWith('node:'));
     for (const other of others) {
       const own = fs.readFileSync(path.join(root, path.dirname(file), other), 'utf8');

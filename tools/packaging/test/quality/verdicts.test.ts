@@ -22,34 +22,34 @@ const tarball = (changed: object = {}, changedFiles: Readonly<Record<string, str
   tarballOf({ ...changedFiles, 'package.json': JSON.stringify({ ...manifest, ...changed }) });
 
 describe('publint', () => {
-  it('has nothing to say of a package of modules', async () => {
+  it('reports nothing for a valid package of ES modules', async () => {
     expect(await publintFaults(tarball())).toEqual([]);
   });
 
-  it('tells of an entry that is not in the tarball', async () => {
+  it('reports an entry that is missing from the tarball', async () => {
     const exports = { '.': { types: './dist/index.d.ts', default: './dist/main.js' } };
     expect(await publintFaults(tarball({ exports }))).toEqual([expect.stringContaining('./dist/main.js')]);
   });
 
-  it('tells of types that come too late to be found', async () => {
+  it('reports a types condition that comes after the conditions that match first', async () => {
     const exports = { '.': { default: './dist/index.js', types: './dist/index.d.ts' } };
     expect((await publintFaults(tarball({ exports }))).join('\n')).toContain('types');
   });
 });
 
-describe('arethetypeswrong, for packages of modules alone', () => {
-  it('has nothing to say where only require() fails', async () => {
+describe('arethetypeswrong for packages of ES modules only', () => {
+  it('reports nothing if only require() fails', async () => {
     expect(await attwFaults(tarball(), true)).toEqual([]);
   });
 
-  it('tells of declarations that import what is not there', async () => {
+  it('reports declarations with an import that cannot be resolved', async () => {
     const broken = { ...files, 'dist/index.d.ts': "export type { One } from './one.js';\n" };
     expect(await attwFaults(tarball({}, broken), true)).toContain(
       'attw: . (node16-esm): InternalResolutionError of ./one.js in /node_modules/sample/dist/index.d.ts',
     );
   });
 
-  it('tells of a package that exports something and has no types, and lets a mere command be', async () => {
+  it('reports a package that has exports but no types, and accepts a package with only a command', async () => {
     const { LICENSE, 'dist/index.js': program } = files;
     const untyped = { LICENSE, 'dist/index.js': program };
     const exports = { '.': './dist/index.js' };

@@ -9,7 +9,9 @@ afterEach(() => {
 });
 
 describe('readConstructors', () => {
-  it('finds what classes are given, what that inherits, and the ports among it', { timeout: 60_000 }, () => {
+  it('finds the parameter objects of classes with inherited properties, and the ports among them', {
+    timeout: 60_000,
+  }, () => {
     const { root, packages } = sampleCheckout({
       'packages/sample/dist/index.d.ts':
         "export { Sample, SampleError, type Components, type Part, type Port, type Whole } from './sample.js';\n",
@@ -59,7 +61,7 @@ describe('readConstructors', () => {
     ]);
   });
 
-  it('finds what functions are given that make something, with their options, and not what others are', {
+  it('finds the parameter objects of factory functions with their options, and ignores other functions', {
     timeout: 60_000,
   }, () => {
     const { root, packages } = sampleCheckout({

@@ -5,13 +5,13 @@ const manifest = { name: '@node-agent/pleg', version: '0.0.0', exports: { '.': {
 const given = { optional: false, type: 'string', doc: '' };
 
 describe('withSection', () => {
-  it('adds a section at the end, and changes nothing else', () => {
+  it('appends a section and changes nothing else', () => {
     expect(withSection('# pleg\n\nText.\n', '## Installing')).toMatch(
       /^# pleg\n\nText\.\n\n<!-- .+ -->\n\n## Installing\n\n<!-- .+ -->\n$/,
     );
   });
 
-  it('puts another in its place, and is done when done', () => {
+  it('replaces an existing section, and changes nothing when repeated', () => {
     const once = `${withSection('# pleg\n', '## One\n\ntext')}\n## Metrics\n`;
     const twice = withSection(once, '## Two');
     expect(twice).toContain('## Two');
@@ -21,19 +21,19 @@ describe('withSection', () => {
     expect(withSection(twice, '## Two')).toBe(twice);
   });
 
-  it('does not guess where a section ends', () => {
+  it('fails if the end of a section is missing', () => {
     const readme = withSection('# pleg\n', '## One').replace(/<!-- The end.+\n/, '');
     expect(() => withSection(readme, '## Two')).toThrow('without');
   });
 });
 
 describe('sectionOf', () => {
-  it('says that a package is not on npm before it has a version, and how to install it when it has', () => {
+  it('says that an unversioned package is not on npm, and how to install a versioned one', () => {
     expect(sectionOf(manifest, 'pleg')).toMatch(/Not on npm yet.+npm run pack -- pleg/);
     expect(sectionOf({ ...manifest, version: '0.1.0' }, 'pleg')).toContain('`npm install @node-agent/pleg`');
   });
 
-  it('says how to install what the program of the README takes beside it', () => {
+  it("says how to install the other packages that the README's program uses", () => {
     const readme = '# status\n\n```console\n$ npm install @node-agent/status @node-agent/kube-client\n```\n';
     expect(packedFor(readme, 'status')).toEqual(['status', 'kube-client']);
     expect(sectionOf(manifest, 'status', undefined, packedFor(readme, 'status'))).toMatch(
@@ -45,14 +45,14 @@ describe('sectionOf', () => {
     ]);
   });
 
-  it('promises types only where there is something to import', () => {
+  it('mentions types only for packages that can be imported', () => {
     expect(sectionOf(manifest, 'pleg')).toContain('TypeScript 5.9');
     expect(sectionOf({ ...manifest, exports: { './package.json': './package.json' } }, 'kubelet')).not.toContain(
       'TypeScript',
     );
   });
 
-  it('has a row for each thing that a constructor is given, with its unit, and one for all the usual ones', () => {
+  it('has a row with its unit for each property, and one row for all common components', () => {
     const properties = [
       { ...given, name: 'clock', type: 'Clock' },
       { ...given, name: 'periodMs', type: 'number', optional: true, doc: 'How often. Default: 1,000.' },
@@ -69,7 +69,7 @@ describe('sectionOf', () => {
     ]);
   });
 
-  it('shows a usual one with the others where something is said of it', () => {
+  it('gives a common component its own row if it has a doc comment', () => {
     const properties = [{ ...given, name: 'clock', type: 'Clock', doc: "The runtime's own." }];
     const section = sectionOf(manifest, 'pleg', { bags: [{ name: 'PlegComponents', properties }], ports: [] });
     expect(section).toContain("| `clock` | `Clock` | The runtime's own. |");

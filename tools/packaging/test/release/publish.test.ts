@@ -10,7 +10,7 @@ function packed(shortName: string, ...dependencies: string[]): PackedPackage {
   return { directory: '', shortName, manifest: published, published, tarball: `${shortName}.tgz`, sizeBytes: 1 };
 }
 
-/** A registry with these versions, which breaks at a tarball. */
+/** Creates a registry with these versions that fails to publish one tarball. */
 function registryWith(versions: Readonly<Record<string, readonly string[]>>, breaksAt?: string) {
   const published: string[] = [];
   return {
@@ -26,13 +26,13 @@ function registryWith(versions: Readonly<Record<string, readonly string[]>>, bre
 describe('publishMissing', () => {
   const all = [packed('async'), packed('host', 'async'), packed('pleg', 'host', 'async')];
 
-  it('publishes each package after those that it depends on', async () => {
+  it('publishes each package after its dependencies', async () => {
     const registry = registryWith({});
     expect(await publishMissing(all, registry)).toEqual(all.map(({ published }) => published.name));
     expect(registry.published).toEqual(['async.tgz', 'host.tgz', 'pleg.tgz']);
   });
 
-  it('publishes nothing that would depend on what is not there yet', async () => {
+  it('publishes no package before its dependencies', async () => {
     const registry = registryWith({});
     await expect(publishMissing(all.toReversed(), registry)).rejects.toThrow(
       '@node-agent/pleg: depends on @node-agent/host, @node-agent/async, which must be published first',
@@ -40,7 +40,7 @@ describe('publishMissing', () => {
     expect(registry.published).toEqual([]);
   });
 
-  it('goes on where it was broken off', async () => {
+  it('continues an interrupted release', async () => {
     const broken = registryWith({}, 'host.tgz');
     await expect(publishMissing(all, broken)).rejects.toThrow('no space left');
     expect(broken.published).toEqual(['async.tgz']);
@@ -58,7 +58,7 @@ describe('givesProvenance', () => {
     [{ ACTIONS_ID_TOKEN_REQUEST_URL: 'https://token.example' }, false],
     [{ GITLAB_CI: 'true' }, false],
     [{ GITLAB_CI: 'true', SIGSTORE_ID_TOKEN: 'token' }, true],
-  ])('with %j is %s', (env, wanted) => {
+  ])('for %j is %s', (env, wanted) => {
     expect(givesProvenance(env)).toBe(wanted);
   });
 });
