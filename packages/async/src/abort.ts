@@ -1,21 +1,23 @@
 const ONCE = { once: true } as const;
 
-/** A signal that follows others for as long as it is not disposed of. */
+/** An abort signal that follows parent signals until it is disposed. */
 export interface LinkedAbort extends Disposable {
   readonly signal: AbortSignal;
-  /** Aborts `signal` alone. */
+  /** Aborts only `signal`, not the parents. */
   abort(reason?: unknown): void;
-  /** Unlinks from the parents, so that they hold nothing any more; does not abort. */
+  /** Removes the listeners from the parents, so that the parents keep no reference. Does not abort `signal`. */
   [Symbol.dispose](): void;
 }
 
 /**
- * A signal that is aborted with the reason of the first parent that is. Unlike `AbortSignal.any`, it is released at a
- * known instant: with `using`, or by calling its dispose method.
+ * Returns a signal that is aborted when the first of its parents is, with that parent's reason. Unlike
+ * `AbortSignal.any`, the link is released at a known time: at the end of a `using` block or by calling its dispose
+ * method.
  */
 export function linkAbort(...parents: readonly (AbortSignal | undefined)[]): LinkedAbort {
   const controller = new AbortController();
-  // One listener for all of them, and no record of which were linked: taking it from one that has it not does nothing.
+  // All parents share one listener. Removing it from a parent that does not have it does nothing, so no list of linked
+  // parents is needed.
   const onAbort = ({ target }: Event): void => abort((target as AbortSignal).reason);
   const unlink = (): void => {
     for (const parent of parents) parent?.removeEventListener('abort', onAbort);
@@ -39,8 +41,8 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits for `promise`, but no longer than until `signal` is aborted: then it rejects with the signal's reason, and
- * what becomes of the promise is of no interest. No listener is left behind.
+ * Waits for `promise` until `signal` is aborted, and then rejects with the signal's reason. The promise's later result
+ * is ignored. No listener is left behind.
  */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;

@@ -2,15 +2,15 @@ import { checkComponents, checkOptions } from './check-arguments.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
-/** How a {@link Backoff} grows. */
+/** Growth of the delays of a {@link Backoff}. */
 export interface BackoffOptions {
-  /** The delay after the first failure. */
+  /** Delay after the first failure. */
   readonly initialMs: number;
-  /** The longest delay. */
+  /** Longest delay. */
   readonly maxMs: number;
-  /** After how long without a failure a key starts afresh; twice `maxMs` by default. */
+  /** Time without a failure after which a key's delay is reset. Default: twice `maxMs`. */
   readonly expireAfterMs?: number;
-  /** Makes each delay longer by a random part of up to this many times itself; 0 by default. */
+  /** Adds to each delay a random part of up to this factor of the delay. Default: 0. */
   readonly maxJitterFactor?: number;
 }
 
@@ -20,8 +20,8 @@ interface Entry {
 }
 
 /**
- * An exponential back-off per key, with the rules of client-go's `flowcontrol.Backoff`. Event times are the wall
- * clock's, in milliseconds since the epoch, because they come from records (when a container finished).
+ * An exponential back-off per key, with the rules of client-go's `flowcontrol.Backoff`. Event times are wall clock
+ * times in milliseconds since the epoch, because they come from records such as a container's finish time.
  */
 export class Backoff<K = string> {
   readonly #clock: Pick<Clock, 'now'>;
@@ -30,8 +30,8 @@ export class Backoff<K = string> {
   readonly #entries = new Map<K, Entry>();
 
   /**
-   * @param components the machine's clock where absent; delays are not jittered without `random`
-   * @throws OptionsError naming the option that is wrong
+   * @param components if `clock` is absent, the system clock is used; without `random`, delays have no jitter
+   * @throws OptionsError naming the option that is not valid
    */
   constructor(components: { readonly clock?: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
     checkOptions('Backoff', options, {
@@ -46,17 +46,20 @@ export class Backoff<K = string> {
     this.#options = options;
   }
 
-  /** How many keys it knows. */
+  /** Number of keys that have a delay. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The key's delay, in milliseconds; 0 where it has none. */
+  /** Returns the key's delay, in milliseconds; 0 if the key has none. */
   delayMs(key: K): number {
     return this.#entries.get(key)?.delayMs ?? 0;
   }
 
-  /** Counts a failure: doubles the delay, up to the maximum, or starts afresh where the last one was long ago. */
+  /**
+   * Counts a failure. Doubles the delay up to the maximum, or resets it to the initial delay if the last failure has
+   * expired.
+   */
   next(key: K, eventTimeMs: number): void {
     const entry = this.#entries.get(key);
     const { initialMs, maxMs } = this.#options;
@@ -67,24 +70,27 @@ export class Backoff<K = string> {
     this.#entries.set(key, { delayMs, updatedAtMs: this.#clock.now() });
   }
 
-  /** Puts a delay in place that was seen before a restart, as if {@link next} had been called at `updatedAtMs`. */
+  /** Restores a delay that was in effect before a restart, as if {@link next} had been called at `updatedAtMs`. */
   restore(key: K, delayMs: number, updatedAtMs: number): void {
     this.#entries.set(key, { delayMs: Math.min(delayMs, this.#options.maxMs), updatedAtMs });
   }
 
-  /** How much of the key's delay is left, counted from `eventTimeMs`: 0 where it is over. */
+  /** Returns the rest of the key's delay counted from `eventTimeMs`, in milliseconds; 0 if the delay has passed. */
   remainingMs(key: K, eventTimeMs: number): number {
     const entry = this.#entries.get(key);
     if (entry === undefined || this.#hasExpired(entry, eventTimeMs)) return 0;
     return Math.max(entry.delayMs - (this.#clock.now() - eventTimeMs), 0);
   }
 
-  /** Forgets the key. */
+  /** Removes the key and its delay. */
   reset(key: K): void {
     this.#entries.delete(key);
   }
 
-  /** Forgets keys that start afresh anyway; to be called from time to time, or the keys pile up. */
+  /**
+   * Removes keys whose delay has expired. Must be called from time to time; otherwise the number of keys grows without
+   * limit.
+   */
   collectGarbage(): void {
     const nowMs = this.#clock.now();
     for (const [key, entry] of this.#entries) if (this.#hasExpired(entry, nowMs)) this.#entries.delete(key);

@@ -1,15 +1,16 @@
 /**
- * Marks a class with a name that every copy and every version of its package shares: `instanceof` knows the classes of its
- * own copy alone. The mark is on the prototype, so that no instance shows it, and not in the type, so that the types of two
- * versions still fit each other. The class is named so too: bundlers rename one that speaks of itself, and errors show that name.
- * @param name the package and the class: `@node-agent/cri-client.CriError`
+ * Marks a class with a name that all copies and versions of its package share, because `instanceof` recognizes only the
+ * classes of its own copy. The mark is on the prototype, so printed instances do not show it, and it is not part of the
+ * type, so the types of two versions stay compatible. The function also sets the class's `name`: bundlers rename a
+ * class that refers to itself, and error output shows the class name.
+ * @param name package and class: `@node-agent/cri-client.CriError`
  */
 export function brand(marked: { readonly prototype: object }, name: string): void {
   Object.defineProperty(marked.prototype, Symbol.for(name), { value: true });
   Object.defineProperty(marked, 'name', { value: name.slice(name.lastIndexOf('.') + 1), configurable: true });
 }
 
-/** Whether a value is of a class that {@link brand} has marked with this name. */
+/** Returns whether a value's class was marked with this name by {@link brand}. */
 export function hasBrand(value: unknown, name: string): boolean {
   return typeof value === 'object' && value !== null && Symbol.for(name) in value;
 }

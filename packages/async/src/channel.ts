@@ -1,16 +1,19 @@
 import { Receiver } from './receiver.ts';
 
-/** Values in the order in which they were pushed, for one consumer. `push` never blocks and nothing is dropped. */
+/**
+ * An unbounded queue of values for one consumer, in the order in which they were pushed. `push` never blocks, and no
+ * value is dropped.
+ */
 export class Channel<T> extends Receiver<T> {
   #values: T[] = [];
   #taken = 0;
 
-  /** How many values wait for the consumer. */
+  /** Number of values that wait for the consumer. */
   get size(): number {
     return this.#values.length - this.#taken;
   }
 
-  /** @returns false where the channel is closed: the value is dropped then */
+  /** @returns false if the channel is closed; the value is then dropped */
   push(value: T): boolean {
     if (this.closed) return false;
     this.#values.push(value);
@@ -22,7 +25,8 @@ export class Channel<T> extends Receiver<T> {
     const value = this.#values[this.#taken];
     if (this.#taken === this.#values.length) return undefined;
     this.#taken++;
-    // What was taken is let go of in batches: shifting an array one by one costs its length each time.
+    // Values already taken are removed in batches, because each shift of an array costs time proportional to its
+    // length.
     if (this.#taken * 2 > this.#values.length) {
       this.#values = this.#values.slice(this.#taken);
       this.#taken = 0;

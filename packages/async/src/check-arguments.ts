@@ -3,17 +3,23 @@ import { OptionsError } from './options-error.ts';
 
 export type TypeRule = 'number' | 'bigint' | 'boolean' | 'string' | 'function' | 'list' | 'object' | 'any';
 
-/** The kind of value that an option takes; a trailing `?` marks an option that may be absent. A list names the words that are allowed. */
+/**
+ * Kind of value that an option takes. A trailing `?` marks an option that may be absent. A list names the allowed
+ * strings.
+ */
 export type OptionRule = NumberRule | TypeRule;
 
-/** One rule for each option of `O`: the compiler reports an option that has none. */
+/** One rule per option of `O`. The compiler reports an option without a rule. */
 export type OptionRules<O> = {
   readonly [K in keyof O]-?: object extends Pick<O, K>
     ? `${OptionRule}?` | readonly [undefined, ...string[]]
     : OptionRule | readonly string[];
 };
 
-/** The names of the methods that a required component must have, or the kind of value that it must be. A function may have methods too. */
+/**
+ * Names of the methods that a required component must have, or the kind of value that the component must be. A function
+ * may also have methods.
+ */
 export type ComponentRule<T> = T extends (...args: never[]) => unknown
   ? 'function' | (keyof T extends never ? never : readonly (keyof T & string)[])
   : T extends readonly unknown[]
@@ -38,15 +44,15 @@ const TYPES: Readonly<Record<TypeRule, readonly [words: string, holds: (value: u
   any: ['anything', () => true],
 };
 
-/** Components that most classes take and that have defaults; a value that is given must still be an object. */
+/** Components that most classes take and that have defaults. If passed, they must be objects. */
 const COMMON_COMPONENTS = ['clock', 'random', 'logger', 'metrics', 'recorder'];
 
 /**
- * Refuses options that have an unknown name, are missing, or have a value of the wrong kind. For constructors and entry functions:
+ * Rejects options that are unknown, missing or of the wrong kind. Used by constructors and entry functions, because
  * programs in plain JavaScript have no compiler that finds a misspelt option.
- * @param component the class or function that takes the options, for the message
+ * @param component class or function that takes the options, for the message
  * @param options as the caller passed them; an option that is `undefined` counts as absent
- * @returns the options without those that are `undefined`, to be spread over defaults
+ * @returns the options without those that are `undefined`, for spreading over defaults
  * @throws OptionsError naming the option
  */
 export function checkOptions<O extends object>(component: string, options: O, rules: OptionRules<O>): O {
@@ -68,10 +74,10 @@ export function checkOptions<O extends object>(component: string, options: O, ru
 }
 
 /**
- * Refuses components of which a required one is missing or lacks a method. Names without a rule are allowed: callers may pass a bag
- * that several components share.
- * @param component the class or function that takes the components, for the message
- * @throws OptionsError naming the component that is missing, or the method that it lacks
+ * Rejects components if a required component is missing or lacks a method. Names without a rule are allowed, because
+ * callers may pass one object to several classes.
+ * @param component class or function that takes the components, for the message
+ * @throws OptionsError naming the missing component, or the method that a component lacks
  */
 export function checkComponents<C extends object>(component: string, components: C, rules: ComponentRules<C>): void {
   if (!isObject(components)) {
@@ -100,7 +106,7 @@ function componentProblem(name: string, value: unknown, rule: OptionRule | reado
 function ruleProblem(name: string, value: unknown, rule: string): string | undefined {
   const isOptional = rule.endsWith('?');
   if (isOptional && value === undefined) return undefined;
-  // A value of any kind may be `undefined` too.
+  // With the rule `any`, even `undefined` is allowed.
   if (rule === 'any') return undefined;
   if (!isOptional && value === undefined) return `${name} is missing`;
   const kind = isOptional ? rule.slice(0, -1) : rule;
@@ -119,12 +125,12 @@ function wordProblem(name: string, value: unknown, words: readonly (string | und
   return value === undefined ? `${name} is missing` : `${name} must be ${allowed}, not ${shown(value)}`;
 }
 
-/** A class may be passed as a component: its static methods count. */
+/** A class may be passed as a component; its static methods count as methods. */
 function isObject(value: unknown): boolean {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** Objects are not shown: they may be large, and some cannot be turned into text. */
+/** Objects are not printed: they may be large, and some cannot be converted to text. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return 'a function';

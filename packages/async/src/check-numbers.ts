@@ -1,8 +1,8 @@
 import { OptionsError } from './options-error.ts';
 
 /**
- * What a number among a component's options may be. `limit`: how many there may be of something, `Infinity` for no limit. `port`: 0 is
- * for any that is free.
+ * Rule for a number among a component's options. `limit`: a maximum count, with `Infinity` for no limit. `port`: a port
+ * number, with 0 for any free port.
  */
 export type NumberRule = 'positive' | 'notNegative' | 'whole' | 'count' | 'limit' | 'port';
 
@@ -16,8 +16,9 @@ const RULES: Readonly<Record<NumberRule, readonly [words: string, holds: (value:
 };
 
 /**
- * What is wrong with the first number that breaks its rule, as `historyLength must be a whole number of at least 0, not -1`; `undefined`
- * where nothing is. What is no number, NaN and `undefined` among it, breaks every rule: to be asked once the defaults are in place.
+ * Returns the problem of the first number that breaks its rule, as in `historyLength must be a whole number of at least
+ * 0, not -1`, or `undefined` if all numbers are valid. NaN, `undefined` and values of other types break every rule, so
+ * defaults must be filled in first.
  */
 export function numberProblem<T extends object>(
   options: T,
@@ -32,8 +33,8 @@ export function numberProblem<T extends object>(
 }
 
 /**
- * Refuses options of which a number breaks its rule, so that a mistake is found where it is made.
- * @param component the class or function that takes the options, for the message
+ * Rejects options if a number breaks its rule, so that a mistake is reported to the caller who made it.
+ * @param component class or function that takes the options, for the message
  * @throws OptionsError naming the option
  */
 export function checkNumbers<T extends object>(

@@ -1,39 +1,46 @@
-/** A timer that was set on a {@link Clock}. */
+/** A timer set on a {@link Clock}. */
 export interface Timer {
-  /** Forgets the timer; its callback is not called afterwards. Calling it twice does nothing. */
+  /** Cancels the timer: its callback is not called afterwards. A second call does nothing. */
   cancel(): void;
 }
 
 /**
- * Time as everything in this repository sees it. Nothing outside of {@link systemClock} asks the machine for the
- * time or sets a timer, so that a whole node can run under a clock that a test moves.
+ * Source of time for all packages. Only {@link systemClock} reads the machine's time and sets real timers, so that a
+ * complete node can run on a clock that a test controls.
  */
 export interface Clock {
-  /** The wall clock: milliseconds since the Unix epoch, perhaps with a fraction. It may jump; use it for timestamps only. */
+  /**
+   * Wall clock: milliseconds since the Unix epoch, possibly with a fraction. It may jump; use it only for timestamps.
+   */
   now(): number;
-  /** Milliseconds, with a fraction, since a fixed but unknown instant. Never goes back; use it for durations. */
+  /** Milliseconds, with a fraction, since a fixed but unknown time. Never decreases; use it for durations. */
   monotonic(): number;
-  /** Calls `callback` once, `delayMs` milliseconds from now (at the next turn where it is 0 or negative). */
+  /**
+   * Calls `callback` once after `delayMs` milliseconds, or in the next turn of the event loop if `delayMs` is 0 or
+   * negative.
+   */
   setTimer(delayMs: number, callback: () => void): Timer;
 }
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** The machine's own clock. Its timers keep the process alive while they are pending. */
+/** The machine's clock. Its pending timers keep the process alive. */
 export const systemClock: Clock = {
-  // `performance` counts on from the time at which the process began: it hears of no step of the clock, and of no suspend.
+  // `performance.now()` counts from the start of the process. Changes of the wall clock and suspends of the machine do
+  // not affect it.
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(delayMs, callback) {
-    // A delay over 2^31-1 ms would fire at once: cap it at 24.8 days, longer than any period here.
+    // Node fires a delay over 2^31-1 ms immediately. Delays are therefore capped at 24.8 days, which is longer than any
+    // period used here.
     const handle = setTimeout(callback, Math.min(Math.max(delayMs, 0), MAX_TIMEOUT_MS));
     return { cancel: () => clearTimeout(handle) };
   },
 };
 
 /**
- * Resolves `ms` milliseconds from now.
- * @throws the signal's reason, as soon as `signal` is aborted; the timer is cancelled then.
+ * Resolves after `ms` milliseconds.
+ * @throws the signal's reason as soon as `signal` is aborted; the timer is then cancelled
  */
 export function sleep(clock: Pick<Clock, 'setTimer'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -53,13 +60,14 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, ms: number, signal?: Abort
   });
 }
 
-/** A timer may be early by less than this. */
+/** Timers may fire early by less than this time. */
 const EARLY_MS = 5;
 
 /**
- * Resolves at the next instant that is a whole multiple of `periodMs` on the monotonic clock, at least 5 ms from now. Work that comes
- * again and again shares the wakings of the process so, each of which costs more than most of that work does.
- * @throws as {@link sleep}
+ * Resolves at the next whole multiple of `periodMs` on the monotonic clock that is at least 5 ms away. Periodic work
+ * that uses this function wakes the process together with other periodic work. Most such work costs less than a wake-up
+ * of the process.
+ * @throws the signal's reason, as {@link sleep} does
  */
 export function sleepUntilNext(
   clock: Pick<Clock, 'setTimer' | 'monotonic'>,
@@ -69,7 +77,7 @@ export function sleepUntilNext(
   return sleep(clock, untilNextMs(clock.monotonic(), periodMs), signal);
 }
 
-/** How long it is until then. */
+/** Returns the milliseconds until the time at which {@link sleepUntilNext} resolves. */
 export function untilNextMs(nowMs: number, periodMs: number): number {
   const restMs = periodMs - (nowMs % periodMs);
   return restMs < Math.min(EARLY_MS, periodMs) ? restMs + periodMs : restMs;

@@ -1,31 +1,31 @@
 import { Receiver } from './receiver.ts';
 
 /**
- * At most one value per key, for one consumer: a value that comes while another of its key waits is merged with it.
- * Keys come out in the order of their first arrival, so that a busy one holds back no other. `push` never blocks,
- * nothing is lost that `merge` keeps, and the size is bounded by the number of keys.
+ * A queue with at most one value per key, for one consumer. A value that arrives while another value of its key waits
+ * is merged with it. Keys are yielded in the order of their first arrival, so that a busy key does not delay others.
+ * `push` never blocks, and the size is bounded by the number of keys. Information is lost only if `merge` drops it.
  */
 export class CoalescingQueue<K, V> extends Receiver<readonly [key: K, value: V]> {
   readonly #merge: (waiting: V, next: V) => V;
   readonly #values = new Map<K, V>();
-  /** Stands behind the key that was taken last: a new iterator would walk over all that were taken before it. */
+  /** Iterator positioned after the last key taken. A new iterator would step over all keys that were taken before. */
   #rest: MapIterator<[K, V]> = this.#values.entries();
 
-  /** @param merge what becomes of two values of one key; the newer one alone where absent */
+  /** @param merge merges two values of the same key. Default: the newer value replaces the older. */
   constructor(merge: (waiting: V, next: V) => V = (_, next) => next) {
     super();
     this.#merge = merge;
   }
 
-  /** How many keys wait for the consumer. */
+  /** Number of keys that wait for the consumer. */
   get size(): number {
     return this.#values.size;
   }
 
-  /** @returns false where the queue is closed: the value is dropped then */
+  /** @returns false if the queue is closed; the value is then dropped */
   push(key: K, value: V): boolean {
     if (this.closed) return false;
-    // Setting a key that is there keeps its place in the map.
+    // Setting an existing key keeps its position in the map.
     const waiting = this.#values.get(key);
     const merged = this.#values.has(key) ? this.#merge(waiting as V, value) : value;
     this.#values.set(key, merged);
@@ -33,12 +33,12 @@ export class CoalescingQueue<K, V> extends Receiver<readonly [key: K, value: V]>
     return true;
   }
 
-  /** The value that waits for the consumer under this key. */
+  /** Returns the value that waits for the consumer under this key. */
   peek(key: K): V | undefined {
     return this.#values.get(key);
   }
 
-  /** Takes the key out unseen. @returns whether it was there */
+  /** Removes the key without yielding it. @returns whether the key was in the queue */
   delete(key: K): boolean {
     return this.#values.delete(key);
   }

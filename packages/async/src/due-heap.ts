@@ -1,4 +1,4 @@
-/** A key, when it is due, and its place in the heap. */
+/** A key, its due time and its index in the heap. */
 interface DueKey<K> {
   readonly key: K;
   readonly dueMs: number;
@@ -7,8 +7,8 @@ interface DueKey<K> {
 }
 
 /**
- * Keys by the time at which they are due, the earliest first; of two keys that are due at the same time, the one that was added first.
- * A binary heap with an index: adding, moving and removing one of n keys takes about log2(n) comparisons.
+ * Keys ordered by due time; keys due at the same time are ordered by insertion. A binary heap with an index: adding,
+ * moving or removing one of n keys takes about log2(n) comparisons.
  */
 export class DueHeap<K> {
   readonly #heap: DueKey<K>[] = [];
@@ -29,12 +29,12 @@ export class DueHeap<K> {
     return this.#byKey.get(key)?.dueMs;
   }
 
-  /** The earliest key; `undefined` if the heap is empty. */
+  /** Returns the earliest key, or `undefined` if the heap is empty. */
   first(): { readonly key: K; readonly dueMs: number } | undefined {
     return this.#heap[0];
   }
 
-  /** Adds the key, or moves it: a key that is moved keeps its place among those of the same time. */
+  /** Adds or moves the key. A moved key keeps its insertion order relative to keys with the same due time. */
   set(key: K, dueMs: number): void {
     const known = this.#byKey.get(key);
     const entry: DueKey<K> = {
@@ -46,7 +46,7 @@ export class DueHeap<K> {
     this.#settle(entry);
   }
 
-  /** @returns whether the key was there */
+  /** @returns whether the key was in the heap */
   delete(key: K): boolean {
     const entry = this.#byKey.get(key);
     if (entry === undefined) return false;

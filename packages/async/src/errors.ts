@@ -1,14 +1,14 @@
 import { brand, hasBrand } from './brand.ts';
 
 /**
- * `Timeout`: a deadline passed. `Busy`: a second consumer came where one is allowed. `AlreadyStarted`: `start` of a component was
- * called a second time.
+ * `Timeout`: a deadline passed. `Busy`: a second consumer used a queue that allows only one. `AlreadyStarted`: `start`
+ * of a component was called a second time.
  */
 export type AsyncErrorCode = 'Timeout' | 'Busy' | 'AlreadyStarted';
 
 const BRAND = '@node-agent/async.AsyncError';
 
-/** What this package's own functions fail with; an abort fails with the signal's reason. */
+/** Error of this package's functions. After an abort the functions throw the signal's reason instead. */
 export class AsyncError extends Error {
   static {
     brand(AsyncError, BRAND);
@@ -22,7 +22,7 @@ export class AsyncError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `AsyncError`, of this copy of the package or of another one. */
+  /** Returns whether a value is an `AsyncError` of this copy of the package or of another copy. */
   static is(value: unknown): value is AsyncError {
     return hasBrand(value, BRAND);
   }

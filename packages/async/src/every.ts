@@ -2,18 +2,19 @@ import { checkNumbers } from './check-numbers.ts';
 import { type Clock, sleep } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
-/** How {@link every} spaces its rounds. */
+/** Timing of the rounds of {@link every}. */
 export interface EveryOptions {
-  /** Whether the first round comes at once rather than after a period; true by default. */
+  /** Whether the first round runs immediately instead of after one period. Default: true. */
   readonly immediate?: boolean;
-  /** Makes each period longer by a random part of up to `maxFactor` times itself. */
+  /** Adds to each period a random part of up to `maxFactor` times the period. */
   readonly jitter?: { readonly random: Random; readonly maxFactor: number };
 }
 
 /**
- * Calls `round` again and again, `periodMs` after the end of the one before, so that rounds never overlap
- * (`wait.JitterUntil` with `sliding`). Resolves once `signal` is aborted and the round under way has ended.
- * @throws RangeError for a period that is none; what a round throws, which ends the loop; but not the reason of the abort
+ * Calls `round` repeatedly. Each round starts `periodMs` after the end of the previous round, so that rounds never
+ * overlap (`wait.JitterUntil` with `sliding`). Resolves once `signal` is aborted and the current round has ended.
+ * @throws RangeError if `periodMs` is not a valid period
+ * @throws the error of a round, which ends the loop; an abort alone does not make the function throw
  */
 export async function every(
   clock: Pick<Clock, 'setTimer'>,

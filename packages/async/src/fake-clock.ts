@@ -7,8 +7,8 @@ interface PendingTimer {
 }
 
 /**
- * A clock that stands still until a test moves it. Timers that are due at the same instant fire in the order in which
- * they were set. Between two timers every promise that can settle without real I/O has settled.
+ * A clock that advances only when a test advances it. Timers due at the same time fire in the order in which they were
+ * set. Between two timers, every promise that can settle without real I/O has settled.
  */
 export class FakeClock implements Clock {
   #monotonicMs = 0;
@@ -16,7 +16,7 @@ export class FakeClock implements Clock {
   #order = 0;
   readonly #timers = new Set<PendingTimer>();
 
-  /** @param startMs what `now()` says at first; 2026-01-01T00:00:00Z by default */
+  /** @param startMs initial value of `now()`. Default: 2026-01-01T00:00:00Z */
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
     this.#wallOffsetMs = startMs;
   }
@@ -32,35 +32,39 @@ export class FakeClock implements Clock {
   setTimer(delayMs: number, callback: () => void): Timer {
     const nowMs = this.#monotonicMs;
     const sumMs = nowMs + Math.max(delayMs, 0);
-    // However short a delay is, time has passed after it: a loop that waits for the rest of a fraction ends.
+    // Even the shortest delay advances the time. Otherwise a loop that waits for a fraction of a millisecond would
+    // never end.
     const dueMs = delayMs > 0 && sumMs === nowMs ? nowMs * (1 + Number.EPSILON) : sumMs;
     const timer: PendingTimer = { dueMs, order: this.#order++, callback };
     this.#timers.add(timer);
     return { cancel: () => void this.#timers.delete(timer) };
   }
 
-  /** How many timers are pending: a leak check for tests. */
+  /** Number of pending timers, for leak checks in tests. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
-  /** How long until the next timer is due, in milliseconds; `undefined` where none is pending. */
+  /** Milliseconds until the next timer is due; `undefined` if no timer is pending. */
   get nextTimerInMs(): number | undefined {
     const next = this.#next();
     return next && next.dueMs - this.#monotonicMs;
   }
 
-  /** Moves the wall clock alone, as an administrator or NTP does; timers and `monotonic()` do not notice. */
+  /** Moves only the wall clock, as an administrator or NTP does. Timers and `monotonic()` are not affected. */
   jumpWallClock(ms: number): void {
     this.#wallOffsetMs += ms;
   }
 
-  /** Lets every promise settle that can settle without time passing and without real I/O. */
+  /** Lets every promise settle that can settle without real I/O and without a change of the time. */
   async settle(): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
-  /** Moves time on by `ms`, firing each timer at its instant and settling promises after each. @throws RangeError for what is no number */
+  /**
+   * Advances the time by `ms`. Fires each timer when it is due, and settles promises after each timer. @throws
+   * RangeError if `ms` is not a number
+   */
   async advance(ms: number): Promise<void> {
     if (typeof ms !== 'number' || Number.isNaN(ms)) throw new RangeError(`ms must be a number, not ${String(ms)}`);
     const target = this.#monotonicMs + ms;
@@ -71,13 +75,16 @@ export class FakeClock implements Clock {
     this.#monotonicMs = target;
   }
 
-  /** Moves time to the next pending timer and fires it; `false` where none is pending. */
+  /** Advances the time to the next pending timer and fires that timer. @returns `false` if no timer is pending */
   async advanceToNext(): Promise<boolean> {
     await this.settle();
     return await this.fireNext();
   }
 
-  /** As {@link advanceToNext}, for a caller who has let everything settle and has done nothing since. */
+  /**
+   * Does the same as {@link advanceToNext}, but without settling first: for a caller that has just settled all
+   * promises.
+   */
   async fireNext(): Promise<boolean> {
     const next = this.#next();
     if (next === undefined) return false;

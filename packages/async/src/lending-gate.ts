@@ -1,16 +1,19 @@
 import { checkComponents, checkOptions } from './check-arguments.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 
-/** Whether work goes before all that is not `urgent`. */
+/** Priority of work at the gate: `urgent` work goes before `normal` work. */
 export type GateTurn = 'urgent' | 'normal';
 
 /** Options of a {@link LendingGate}. */
 export interface LendingGateOptions {
-  /** How much work may be under way at once; at least 1. */
+  /** Largest number of tasks that run at the same time; at least 1. */
   readonly concurrency: number;
-  /** A place that is held longer no longer counts: work that hangs delays no other. */
+  /**
+   * Time after which a running task no longer counts against the limit, so that a task that hangs does not delay
+   * others.
+   */
   readonly overdueMs: number;
-  /** How much `urgent` work may overtake waiting `normal` work in a row; 16 by default. */
+  /** Number of `urgent` tasks that may overtake waiting `normal` tasks in a row. Default: 16. */
   readonly maxOvertakes?: number;
 }
 
@@ -19,9 +22,9 @@ interface Waiter {
 }
 
 /**
- * Keeps something busy, but not flooded: only so much work is under way at once. Urgent work goes first, but crowds nothing
- * out, and each kind is served in the order of arrival. A place that is held too long is lent to the next, so that there is no
- * deadlock, and no work waits for ever for work that hangs.
+ * Limits how many tasks run at the same time. Urgent tasks go first but cannot starve normal tasks; each kind is served
+ * in order of arrival. The place of a task that runs too long is lent to the next task. This avoids deadlocks, and no
+ * task waits forever for a task that hangs.
  */
 export class LendingGate {
   readonly #clock: Pick<Clock, 'setTimer'>;
@@ -32,7 +35,10 @@ export class LendingGate {
   #held = 0;
   #overtakes = 0;
 
-  /** @param components the machine's clock where absent @throws OptionsError naming the option that is wrong */
+  /**
+   * @param components if `clock` is absent, the system clock is used
+   * @throws OptionsError naming the option that is not valid
+   */
   constructor(components: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
     checkOptions('LendingGate', options, { concurrency: 'limit', overdueMs: 'positive', maxOvertakes: 'notNegative?' });
     checkComponents('LendingGate', components, {});
@@ -42,14 +48,15 @@ export class LendingGate {
     this.#maxOvertakes = options.maxOvertakes ?? 16;
   }
 
-  /** How many are waiting: for tests and for `explain`. */
+  /** Number of waiting tasks, for tests and for `explain`. */
   get waiting(): number {
     return this.#queues.urgent.length + this.#queues.normal.length;
   }
 
   /**
-   * Runs `work` as soon as there is a place, and gives the place back when it settles.
-   * @throws the signal's reason where it is aborted while waiting; afterwards the work sees the signal itself
+   * Runs `work` as soon as a place is free, and releases the place when the work settles.
+   * @throws the signal's reason if the signal is aborted during the wait; after the start, only the work observes the
+   * signal
    */
   async run<T>(turn: GateTurn, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(turn, signal);

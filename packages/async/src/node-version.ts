@@ -1,14 +1,14 @@
-// Imports nothing: a program reads it before anything that an old Node.js cannot read.
+// This file imports nothing: a program loads it before any module that an old Node.js cannot parse.
 
-/** As the `engines` of the manifests say. */
+/** Matches `engines` in the package manifests. */
 const OLDEST = [22, 18] as const;
 
-/** The oldest Node.js that the packages run on, for people: `22.18`. */
+/** Oldest Node.js version that the packages support, as text: `22.18`. */
 export const OLDEST_NODE: string = OLDEST.join('.');
 
 /**
- * Says what is wrong with the Node.js that runs this program; `undefined` if it is recent enough.
- * @param version as `process.versions.node` has it
+ * Returns why the running Node.js is too old, or `undefined` if it is recent enough.
+ * @param version value of `process.versions.node`
  */
 export function nodeProblem(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);

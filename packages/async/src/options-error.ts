@@ -3,8 +3,9 @@ import { brand, hasBrand } from './brand.ts';
 const BRAND = '@node-agent/async.OptionsError';
 
 /**
- * A component or function was set up wrongly: a required component is missing, an option is misspelt, or a value makes no sense.
- * Every package reports this with the same code, so that a program finds each misconfiguration by `error.code === 'InvalidOptions'`.
+ * A component or function was configured incorrectly: a required component is missing, an option is misspelt, or a
+ * value is not valid. All packages use the same code, so that a program recognizes every misconfiguration by
+ * `error.code === 'InvalidOptions'`.
  */
 export class OptionsError extends RangeError {
   static {
@@ -13,9 +14,9 @@ export class OptionsError extends RangeError {
 
   override readonly name = 'OptionsError';
   readonly code = 'InvalidOptions';
-  /** The class or function that refused its arguments; empty for the helpers of this package. */
+  /** Class or function that rejected its arguments. Empty for helper functions of this package. */
   readonly component: string;
-  /** The component or option at fault, as the caller wrote its name. */
+  /** Name of the component or option that was rejected, as the caller wrote it. */
   readonly option: string;
 
   constructor(component: string, option: string, problem: string) {
@@ -24,7 +25,7 @@ export class OptionsError extends RangeError {
     this.option = option;
   }
 
-  /** Whether a value is an `OptionsError`, of this copy of the package or of another one. */
+  /** Returns whether a value is an `OptionsError` of this copy of the package or of another copy. */
   static is(value: unknown): value is OptionsError {
     return hasBrand(value, BRAND);
   }

@@ -1,13 +1,13 @@
 /** A source of random numbers. */
 export interface Random {
-  /** The next number, evenly spread over [0, 1). */
+  /** Returns the next number, uniformly distributed over [0, 1). */
   next(): number;
 }
 
-/** The machine's own randomness; not for secrets. */
+/** The machine's random numbers. Not suitable for secrets. */
 export const systemRandom: Random = { next: () => Math.random() };
 
-/** A generator (mulberry32) that yields the same sequence for the same seed: an integer from 0 to 2^32-1. */
+/** Returns a generator (mulberry32) that yields the same sequence for the same seed, an integer from 0 to 2^32-1. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return {
@@ -21,8 +21,8 @@ export function seededRandom(seed: number): Random {
 }
 
 /**
- * `durationMs` made longer by a random part of up to `maxFactor` times itself, as upstream's `wait.Jitter` does
- * (a `maxFactor` of 0 or less counts as 1).
+ * Returns `durationMs` plus a random part of up to `maxFactor` times `durationMs`, as upstream's `wait.Jitter` does (a
+ * `maxFactor` of 0 or less counts as 1).
  */
 export function jitter(random: Random, durationMs: number, maxFactor: number): number {
   return durationMs + random.next() * (maxFactor > 0 ? maxFactor : 1) * durationMs;

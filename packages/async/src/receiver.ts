@@ -5,35 +5,36 @@ interface Waiter {
 }
 
 /**
- * The receiving end of something that yields values: one consumer, by `for await` or by {@link take}. What yields them
- * never waits for the consumer.
+ * The receiving end of a queue: one consumer, using `for await` or {@link take}. The producer never waits for the
+ * consumer.
  */
 export abstract class Receiver<T> implements AsyncIterable<T> {
   #waiter: Waiter | undefined;
   #iterating = false;
   #closed = false;
 
-  /** Whether {@link close} was called: what is there already is still yielded, then the end. */
+  /** Whether {@link close} was called. Values that are already queued are still yielded. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Ends it: nothing is accepted any more. Calling it twice does nothing. */
+  /** Closes the queue: no further values are accepted. A second call does nothing. */
   close(): void {
     this.#closed = true;
     this.wake();
   }
 
   /**
-   * The next value, as soon as there is one; `undefined` once it is closed and empty.
-   * @throws AsyncError `Busy` where somebody waits already; the signal's reason
+   * Waits for the next value and returns it; returns `undefined` once the queue is closed and empty.
+   * @throws AsyncError `Busy` if another consumer already waits
+   * @throws the signal's reason
    */
   async take(signal?: AbortSignal): Promise<T | undefined> {
     const next = await this.#next(signal);
     return next?.value;
   }
 
-  /** @throws AsyncError `Busy` where somebody iterates already; leaving the loop makes room for another */
+  /** @throws AsyncError `Busy` if another consumer already iterates; leaving the loop lets another consumer iterate */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     if (this.#iterating) throw new AsyncError('Busy', 'there is a consumer already');
     this.#iterating = true;
@@ -44,10 +45,10 @@ export abstract class Receiver<T> implements AsyncIterable<T> {
     }
   }
 
-  /** Removes the next value that is ready and gives it. */
+  /** Removes and returns the next value that is ready. */
   protected abstract shift(): { readonly value: T } | undefined;
 
-  /** Tells the consumer to look again. */
+  /** Makes the waiting consumer check for values again. */
   protected wake(): void {
     this.#waiter?.wake();
   }

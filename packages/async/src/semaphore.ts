@@ -5,33 +5,36 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** Lets a limited number in at a time, first come first served. */
+/** Limits how many holders there are at a time. Waiters get their permits in the order of their requests. */
 export class Semaphore {
-  /** How many it lets in. */
+  /** Largest number of holders. */
   readonly limit: number;
   #active = 0;
   readonly #waiters = new Set<Waiter>();
 
-  /** @param limit a whole number of at least 1; `Infinity` lets everybody in. @throws OptionsError for any other */
+  /**
+   * @param limit a whole number of at least 1, or `Infinity` for no limit
+   * @throws OptionsError for any other value
+   */
   constructor(limit: number) {
     const problem = numberProblem({ limit }, { limit: 'limit' });
     if (problem !== undefined) throw new OptionsError('Semaphore', 'limit', problem);
     this.limit = limit;
   }
 
-  /** How many are in. */
+  /** Number of current holders. */
   get active(): number {
     return this.#active;
   }
 
-  /** How many wait to be let in. */
+  /** Number of callers that wait for a permit. */
   get waiting(): number {
     return this.#waiters.size;
   }
 
   /**
-   * Waits to be let in; the holder leaves by disposing of what it was given, once.
-   * @throws the signal's reason, if it is aborted before
+   * Waits for a permit. The caller disposes of the returned permit once to release it.
+   * @throws the signal's reason if the signal is aborted before a permit is free
    */
   async acquire(signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
@@ -42,7 +45,7 @@ export class Semaphore {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { grant: resolve };
     const onAbort = (): void => {
-      // Where it was let in already, the place is the caller's to give back.
+      // A waiter that was granted its permit is no longer in the set; its caller must release the permit.
       if (this.#waiters.delete(waiter)) reject(signal?.reason);
     };
     this.#waiters.add(waiter);
@@ -55,7 +58,11 @@ export class Semaphore {
     return this.#permit();
   }
 
-  /** Runs `task` once it is let in. @throws the signal's reason, if it is aborted before; what the task throws */
+  /**
+   * Runs `task` while holding a permit.
+   * @throws the signal's reason if the signal is aborted before a permit is free
+   * @throws the error of the task
+   */
   async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     using _permit = await this.acquire(signal);
     return await task();
@@ -71,7 +78,7 @@ export class Semaphore {
     };
   }
 
-  /** Hands the place to the next in line, so that nobody who comes now can take it. */
+  /** Passes the permit directly to the next waiter, so that a later caller cannot overtake it. */
   #leave(): void {
     for (const waiter of this.#waiters) {
       this.#waiters.delete(waiter);

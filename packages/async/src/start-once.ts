@@ -1,24 +1,24 @@
 import { AsyncError } from './errors.ts';
 
 /**
- * The rule for `start` that all packages share: a component starts once. A second call is refused, also after the first has ended; a
- * program that wants the work again makes a new component.
+ * Enforces a rule shared by all packages: a component can be started only once. A second call of `start` is rejected,
+ * even after the first has ended. A program that needs the work again creates a new component.
  */
 export class StartOnce {
   readonly #component: string;
   #isStarted = false;
 
-  /** @param component the class that starts, for the message */
+  /** @param component class that is started, for the message */
   constructor(component: string) {
     this.#component = component;
   }
 
   /**
-   * Called first in `start`.
-   * @throws AsyncError `AlreadyStarted` for every call but the first
+   * Must be called first in `start`.
+   * @throws AsyncError `AlreadyStarted` at every call but the first
    */
   begin(): void {
-    if (this.#isStarted) throw new AsyncError('AlreadyStarted', `${this.#component}: start was called before`);
+    if (this.#isStarted) throw new AsyncError('AlreadyStarted', `${this.#component}: start was already called`);
     this.#isStarted = true;
   }
 }

@@ -1,31 +1,31 @@
 import { linkAbort } from './abort.ts';
 
 /**
- * Long-running tasks that live and end together: each runs until the group's signal is aborted, and the first that fails
- * ends the others. One that ends without an error leaves the others alone.
+ * Long-running tasks that are stopped together. Each task runs until the group's signal is aborted. The first task that
+ * fails aborts the signal. A task that ends without an error does not affect the others.
  */
 export class TaskGroup {
   readonly #link: ReturnType<typeof linkAbort>;
   readonly #tasks = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
-  /** @param parent ends all tasks */
+  /** @param parent stops all tasks when it is aborted */
   constructor(parent: AbortSignal) {
     this.#link = linkAbort(parent);
   }
 
-  /** Aborted when the parent is, and when a task has failed. */
+  /** Aborted when the parent is aborted or a task fails. */
   get signal(): AbortSignal {
     return this.#link.signal;
   }
 
-  /** Starts a task. What it throws once it is aborted is no failure. */
+  /** Starts a task. An error that the task throws after the signal was aborted does not count as a failure. */
   add(task: (signal: AbortSignal) => Promise<void>): void {
     const running = this.#run(task).finally(() => this.#tasks.delete(running));
     this.#tasks.add(running);
   }
 
-  /** Waits for all tasks, those that were added meanwhile too. @throws what the first task that failed threw */
+  /** Waits for all tasks, including tasks added during the wait. @throws the error of the first task that failed */
   async ended(): Promise<void> {
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     this.#link[Symbol.dispose]();

@@ -1,22 +1,26 @@
 import { checkComponents, checkOptions } from './check-arguments.ts';
 import { type Clock, sleep } from './clock.ts';
 
-/** The longest that a loop over many items holds the event loop by default, in milliseconds. */
+/** Default for the longest time that a loop over many items blocks the event loop, in milliseconds. */
 const SLICE_MS = 10;
-/** How many items are handled before the time is looked at. */
+/** Default number of items handled between two reads of the clock. */
 const ITEMS_PER_LOOK = 8;
 
 /** Settings of a {@link TimeSlice}. */
 export interface TimeSliceOptions {
-  /** How long the event loop is held at most, in milliseconds, but for the items that are handled between two looks at the clock; 10 by default. */
+  /**
+   * Longest time that the event loop is blocked, in milliseconds, not counting the items handled between two reads of
+   * the clock. Default: 10.
+   */
   readonly sliceMs?: number;
-  /** How many items are handled before the clock is looked at; 8 by default. */
+  /** Number of items handled between two reads of the clock. Default: 8. */
   readonly itemsPerLook?: number;
 }
 
 /**
- * Divides a loop over many items into portions, so that timers and sockets have their turn in between. After every few items, call
- * {@link pause} if {@link isDue}: promises that the items have settled run then, and if the slice is used up, other events too.
+ * Splits a loop over many items into portions, so that timers and sockets are served in between. The loop calls {@link
+ * isDue} once per item and awaits {@link pause} if it returns true. `pause` lets settled promises run and, if the time
+ * slice is used up, other events too.
  */
 export class TimeSlice {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
@@ -25,7 +29,7 @@ export class TimeSlice {
   #startedAtMs: number;
   #items = 0;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the component or option that is not valid */
   constructor(components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> }, options: TimeSliceOptions = {}) {
     checkOptions('TimeSlice', options, { sliceMs: 'notNegative?', itemsPerLook: 'limit?' });
     checkComponents('TimeSlice', components, { clock: ['monotonic', 'setTimer'] });
@@ -36,13 +40,13 @@ export class TimeSlice {
     this.#startedAtMs = this.#clock.monotonic();
   }
 
-  /** Counts one more item. @returns whether {@link pause} is to be awaited before the next item */
+  /** Counts one item. @returns whether the caller must await {@link pause} before the next item */
   isDue(): boolean {
     this.#items += 1;
     return this.#items % this.#itemsPerLook === 0;
   }
 
-  /** Lets settled promises run, and, if the slice is used up, the event loop. @throws the signal's reason */
+  /** Lets settled promises run, and also the event loop if the time slice is used up. @throws the signal's reason */
   async pause(signal?: AbortSignal): Promise<void> {
     await Promise.resolve();
     if (this.#clock.monotonic() - this.#startedAtMs < this.#sliceMs) return;

@@ -2,9 +2,11 @@ import type { Clock } from './clock.ts';
 import { AsyncError } from './errors.ts';
 
 /**
- * Runs `operation` with a signal that is aborted after `timeoutMs`, or when `signal` is. It settles at that instant at
- * the latest, whether or not the operation listens.
- * @throws AsyncError `Timeout` after `timeoutMs`; the signal's reason; whatever the operation throws
+ * Runs `operation` with a signal that is aborted after `timeoutMs` or when `signal` is aborted. Settles at that time at
+ * the latest, even if the operation ignores its signal.
+ * @throws AsyncError `Timeout` after `timeoutMs`
+ * @throws the signal's reason
+ * @throws the error of the operation
  */
 export async function withTimeout<T>(
   clock: Pick<Clock, 'setTimer'>,
@@ -17,13 +19,14 @@ export async function withTimeout<T>(
   let end: (reason: unknown) => void = () => {};
   const ended = new Promise<never>((_resolve, reject) => {
     end = (reason) => {
-      // First: an operation that rejects as soon as its signal is aborted (`AbortError`) would otherwise settle before the timeout.
+      // Rejects before it aborts: an operation that rejects with `AbortError` on abort would otherwise settle before
+      // the timeout error.
       reject(reason);
       controller.abort(reason);
     };
   });
   const onAbort = (): void => end(signal?.reason);
-  // An operation that throws before it gives a promise is waited for by nobody.
+  // If the operation throws synchronously, nothing awaits `ended`. The empty handler prevents an unhandled rejection.
   ended.catch(() => {});
   const timer = clock.setTimer(timeoutMs, () => {
     end(new AsyncError('Timeout', `timed out after ${timeoutMs} ms`));

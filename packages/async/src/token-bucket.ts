@@ -2,34 +2,35 @@ import { checkNumbers } from './check-numbers.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { OptionsError } from './options-error.ts';
 
-/** How a bucket fills: `qps` tokens a second, up to `burst`. */
+/** Fill rate of a bucket: `qps` tokens per second, up to `burst`. */
 export interface TokenRate {
   readonly qps: number;
   readonly burst: number;
 }
 
-/** What is in a bucket at an instant of the monotonic clock. May be negative: a debt that is waited for. */
+/** Content of a bucket at a time of the monotonic clock. A negative number of tokens is owed to waiting callers. */
 export interface TokenLevel {
   readonly tokens: number;
   readonly atMs: number;
 }
 
-/** The level at a later instant; a bucket that is not there yet is full. */
+/** Returns the level at a later time. A bucket that does not exist yet is full. */
 export function filledLevel(level: TokenLevel | undefined, { qps, burst }: TokenRate, nowMs: number): TokenLevel {
   if (level === undefined) return { tokens: burst, atMs: nowMs };
   return { tokens: Math.min(burst, level.tokens + ((nowMs - level.atMs) * qps) / 1000), atMs: nowMs };
 }
 
 /**
- * A bucket of `burst` tokens, full at first, that fills at `qps` a second (client-go's `flowcontrol`). Who finds it empty
- * waits, first come first served; who gives up gives back what it had reserved.
+ * A bucket of `burst` tokens, initially full, that gains `qps` tokens per second (client-go's `flowcontrol`). Callers
+ * wait in order of arrival while the bucket is empty. A caller that aborts its wait returns the token that it had
+ * reserved.
  */
 export class TokenBucket {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #rate: TokenRate;
   #level: TokenLevel | undefined;
 
-  /** @throws OptionsError for a rate or burst that lets nothing through, or is no number */
+  /** @throws OptionsError if the rate or burst is not a number or would let nothing through */
   constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'> }, rate: TokenRate) {
     const { qps, burst } = rate;
     checkNumbers({ qps }, { qps: 'positive' });
@@ -40,7 +41,7 @@ export class TokenBucket {
     this.#rate = rate;
   }
 
-  /** Takes a token if there is one now. */
+  /** Takes a token if one is available. @returns whether a token was taken */
   tryAcquire(): boolean {
     const level = filledLevel(this.#level, this.#rate, this.#clock.monotonic());
     this.#level = level.tokens < 1 ? level : { ...level, tokens: level.tokens - 1 };
@@ -50,7 +51,7 @@ export class TokenBucket {
   /** Waits for the next token and takes it. @throws the signal's reason; no token is taken then */
   async acquire(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    // A debt is a place in the queue: who comes later owes more and waits longer.
+    // A negative level is a place in the queue: each later caller owes more tokens and waits longer.
     const tokens = this.#add(-1);
     if (tokens >= 0) return;
     try {

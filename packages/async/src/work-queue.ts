@@ -3,39 +3,42 @@ import { DueHeap } from './due-heap.ts';
 import { Receiver } from './receiver.ts';
 
 /**
- * Keys that fall due at a time, for one consumer, which wakes at the due instant and not before
- * (`pkg/kubelet/util/queue`, which is polled once a second instead). Each key is in it at most once.
+ * A queue of keys with due times, for one consumer. The consumer wakes only when a key is due. (Upstream's
+ * `pkg/kubelet/util/queue` is polled once a second.) Each key is in the queue at most once.
  */
 export class WorkQueue<K> extends Receiver<K> {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #due = new DueHeap<K>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
 
-  /** @param components the machine's clock where absent */
+  /** @param components if `clock` is absent, the system clock is used */
   constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'> } = {}) {
     super();
     this.#clock = clock;
   }
 
-  /** How many keys are in it, due or not. */
+  /** Number of keys in the queue, due or not. */
   get size(): number {
     return this.#due.size;
   }
 
-  /** Makes the key due `delayMs` from now, whatever it was before. Does nothing once the queue is closed. */
+  /** Makes the key due after `delayMs`, replacing an earlier due time. Does nothing once the queue is closed. */
   enqueue(key: K, delayMs: number): void {
     if (this.closed) return;
     this.#due.set(key, this.#clock.monotonic() + Math.max(delayMs, 0));
     this.#schedule();
   }
 
-  /** Makes the key due `delayMs` from now at the latest: an earlier time that it has already stays. */
+  /** Makes the key due after `delayMs` at the latest. An earlier due time of the key is kept. */
   enqueueNoLater(key: K, delayMs: number): void {
     const dueMs = this.#due.dueMs(key);
     if (dueMs === undefined || dueMs > this.#clock.monotonic() + delayMs) this.enqueue(key, delayMs);
   }
 
-  /** How long until the key is due, in milliseconds, 0 where it is; `undefined` where it is not in the queue. */
+  /**
+   * Returns the milliseconds until the key is due: 0 if the key is already due, `undefined` if the key is not in the
+   * queue.
+   */
   dueInMs(key: K): number | undefined {
     const dueMs = this.#due.dueMs(key);
     return dueMs === undefined ? undefined : Math.max(dueMs - this.#clock.monotonic(), 0);
@@ -48,7 +51,7 @@ export class WorkQueue<K> extends Receiver<K> {
     return had;
   }
 
-  /** Ends it: what is due already is still yielded, what is not is dropped. */
+  /** Closes the queue: keys that are already due are still yielded, later keys are dropped. */
   override close(): void {
     this.#due.dropAfter(this.#clock.monotonic());
     this.#cancelTimer();
@@ -63,7 +66,7 @@ export class WorkQueue<K> extends Receiver<K> {
     return { value: earliest.key };
   }
 
-  /** Sets the one timer to the earliest key. */
+  /** Sets the queue's only timer to the due time of the earliest key. */
   #schedule(): void {
     const dueMs = this.#due.first()?.dueMs;
     if (dueMs === this.#timer?.dueMs) return;
@@ -71,7 +74,7 @@ export class WorkQueue<K> extends Receiver<K> {
     if (dueMs === undefined || this.closed) return;
     const timer = this.#clock.setTimer(dueMs - this.#clock.monotonic(), () => {
       this.#timer = undefined;
-      // A timer may come a little early, and the system clock caps long delays.
+      // A timer may fire slightly early, and the system clock caps long delays.
       if (this.#clock.monotonic() < dueMs) this.#schedule();
       else this.wake();
     });

@@ -4,7 +4,7 @@ import { StartOnce } from '../src/index.ts';
 test('lets the first start begin and refuses every further one by a code', () => {
   const startOnce = new StartOnce('Prober');
   startOnce.begin();
-  const refusal = expect.objectContaining({ code: 'AlreadyStarted', message: 'Prober: start was called before' });
+  const refusal = expect.objectContaining({ code: 'AlreadyStarted', message: 'Prober: start was already called' });
   expect(() => startOnce.begin()).toThrow(refusal);
   expect(() => startOnce.begin()).toThrow(refusal);
 });

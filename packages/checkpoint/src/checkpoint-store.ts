@@ -3,27 +3,28 @@ import { type FileSystem, isMissing, readFileBounded, removeUnfinishedFiles } fr
 import { contentChecksum, isJsonObject, type JsonObject, type JsonValue } from './checksum.ts';
 import { CheckpointError } from './errors.ts';
 
-/** What a {@link CheckpointStore} needs of the file system. */
+/** File system operations that a {@link CheckpointStore} needs. */
 export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
 
-/** Where checkpoints are kept, and in which form. */
+/** Location and file format of checkpoints. */
 export interface CheckpointStoreOptions {
-  /** Made, with mode 0750, when the first checkpoint is written. */
+  /** Directory of the checkpoint files; created with mode 0750 when the first checkpoint is written. */
   readonly directory: string;
-  /** Which field of the file holds the checksum; `checksum` by default, as in upstream's files. */
+  /** Name of the field that holds the checksum. Default: `checksum`, as in upstream's files. */
   readonly checksumField?: string;
-  /** What is written there; {@link contentChecksum} by default. */
+  /** Function that computes the checksum. Default: {@link contentChecksum}. */
   readonly checksum?: (content: JsonObject) => number;
 }
 
 const KEY = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const MAX_KEY_LENGTH = 250;
-/** No state of a node is as long; what is longer was not written by us. */
+/** No state of a node is that large; a larger file was not written by this store. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * State that survives a crash: one file per key, a JSON object with its checksum (`pkg/kubelet/checkpointmanager`).
- * A file is written whole or not at all; operations on one key are done in the order in which they were asked for.
+ * Stores state that must survive a crash: one file per key, which holds a JSON object and its checksum
+ * (`pkg/kubelet/checkpointmanager`).
+ * A file is written completely or not at all. Operations on the same key run in the order of the calls.
  */
 export class CheckpointStore {
   readonly #fs: CheckpointFiles;
@@ -39,8 +40,10 @@ export class CheckpointStore {
   }
 
   /**
-   * Writes a checkpoint, in place of one of the same key. Once it resolves, the content survives a power loss.
-   * @throws CheckpointError `InvalidKey`, `InvalidContent`; errors of the file system, the old content being there still
+   * Writes a checkpoint and replaces an existing checkpoint of the same key. When the promise resolves, the content
+   * survives a power loss.
+   * @throws CheckpointError `InvalidKey`, `InvalidContent`
+   * @throws file system errors; the previous content is then unchanged
    */
   async create(key: string, content: object): Promise<void> {
     const path = this.#pathOf(key);
@@ -52,15 +55,15 @@ export class CheckpointStore {
   }
 
   /**
-   * The content that was written last; `undefined` where there is none.
-   * @throws CheckpointError `CorruptCheckpoint` where the file is not what was written, `InvalidKey`; errors of the file system, among
-   * them EISDIR, ENXIO and EFBIG for what is no file of ours
+   * Returns the content last written, or `undefined` if the key has no checkpoint.
+   * @throws CheckpointError `CorruptCheckpoint` if the content does not match its checksum, `InvalidKey`
+   * @throws file system errors, including EISDIR, ENXIO and EFBIG if the path is not a file that this store wrote
    */
   async get(key: string): Promise<JsonObject | undefined> {
     const path = this.#pathOf(key);
     return await this.#turns.run(key, async () => {
       try {
-        // A FIFO in its place would be waited for until somebody writes to it.
+        // The bounded read refuses a FIFO; a plain read would block until another process writes to it.
         return this.#parse(path, await readFileBounded(this.#fs, path, MAX_BYTES));
       } catch (error) {
         if (isMissing(error)) return undefined;
@@ -69,25 +72,27 @@ export class CheckpointStore {
     });
   }
 
-  /** Removes a checkpoint; no error where there is none. @throws CheckpointError `InvalidKey` */
+  /** Removes a checkpoint. Succeeds if the key has no checkpoint. @throws CheckpointError `InvalidKey` */
   async remove(key: string): Promise<void> {
     const path = this.#pathOf(key);
     await this.#turns.run(key, () => this.#removeFile(path));
   }
 
-  /** The keys of all checkpoints, in order. */
+  /** Returns the keys of all checkpoints, sorted. */
   async list(): Promise<readonly string[]> {
     return (await this.#names()).filter(isKey);
   }
 
-  /** Removes what a process that was killed left half written. To be called at the start, before any other call. */
+  /**
+   * Removes the temporary files that a killed process left behind. Must be called at startup, before any other call.
+   */
   async removeLeftovers(): Promise<void> {
     await removeUnfinishedFiles(this.#fs, this.#options.directory);
   }
 
   #pathOf(key: string): string {
     const path = `${this.#options.directory}/${key}`;
-    if (!isKey(key)) throw new CheckpointError('InvalidKey', path, 'has a key that is no name of a file');
+    if (!isKey(key)) throw new CheckpointError('InvalidKey', path, 'has a key that is not a valid file name');
     return path;
   }
 
@@ -95,14 +100,14 @@ export class CheckpointStore {
     const { checksum, checksumField } = this.#options;
     let plain: JsonValue;
     try {
-      // What JSON does not keep must not be part of the checksum.
+      // Values that JSON drops must not be part of the checksum.
       plain = JSON.parse(JSON.stringify(content));
     } catch (cause) {
-      throw new CheckpointError('InvalidContent', path, 'must be given what JSON has a form for', { cause });
+      throw new CheckpointError('InvalidContent', path, 'must have content that can be written as JSON', { cause });
     }
-    if (!isJsonObject(plain)) throw new CheckpointError('InvalidContent', path, 'must be given an object');
+    if (!isJsonObject(plain)) throw new CheckpointError('InvalidContent', path, 'must have an object as content');
     if (checksumField in plain) {
-      throw new CheckpointError('InvalidContent', path, `must not be given a field ${checksumField} of its own`);
+      throw new CheckpointError('InvalidContent', path, `must not have a field ${checksumField} in its content`);
     }
     return JSON.stringify({ ...plain, [checksumField]: checksum(plain) });
   }
@@ -123,7 +128,7 @@ export class CheckpointStore {
     try {
       actual = this.#options.checksum(content);
     } catch (error) {
-      // It nests deeper than the stack is.
+      // The content nests deeper than the stack allows.
       throw corrupt('its checksum cannot be computed', error);
     }
     if (actual !== expected) throw corrupt(`its checksum is ${actual}, not ${expected}`);

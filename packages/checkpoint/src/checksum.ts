@@ -1,7 +1,7 @@
-/** A value of JSON. */
+/** A JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
-/** An object of JSON. */
+/** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
@@ -10,8 +10,8 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * FNV-1a, of 32 bits, over the object's JSON with its keys in order: the same for the same content, however it was
- * written. (Upstream hashes a debug print of Go's structures, which no other program can make.)
+ * Returns the 32-bit FNV-1a hash of the object's JSON with sorted keys. Equal contents have equal checksums, regardless
+ * of key order and formatting. (Upstream hashes a debug print of Go structs, which other programs cannot reproduce.)
  */
 export function contentChecksum(content: JsonObject): number {
   let hash = FNV_OFFSET;

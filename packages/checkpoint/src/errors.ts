@@ -1,21 +1,21 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * `CorruptCheckpoint`: the file is not what was written. `InvalidKey`: no file can have the name. `InvalidContent`: what
- * was to be written is no JSON object.
+ * `CorruptCheckpoint`: the file's content does not match its checksum. `InvalidKey`: the key is not a valid file name.
+ * `InvalidContent`: the content to write is not a JSON object.
  */
 export type CheckpointErrorCode = 'CorruptCheckpoint' | 'InvalidKey' | 'InvalidContent';
 
 const BRAND = '@node-agent/checkpoint.CheckpointError';
 
-/** What was wrong with a checkpoint; its message names the file. Errors of the file system are passed on as they are. */
+/** Error of a checkpoint operation; the message names the file. File system errors are passed on unchanged. */
 export class CheckpointError extends Error {
   static {
     brand(CheckpointError, BRAND);
   }
 
   readonly code: CheckpointErrorCode;
-  /** The file that it is about. */
+  /** Path of the checkpoint file. */
   readonly path: string;
 
   constructor(code: CheckpointErrorCode, path: string, reason: string, options?: ErrorOptions) {
@@ -25,7 +25,7 @@ export class CheckpointError extends Error {
     this.path = path;
   }
 
-  /** Whether a value is a `CheckpointError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `CheckpointError` of this copy of the package or of another copy. */
   static is(value: unknown): value is CheckpointError {
     return hasBrand(value, BRAND);
   }

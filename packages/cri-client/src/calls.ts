@@ -10,15 +10,18 @@ import { CallMetrics, isFailure } from './metrics.ts';
 import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
 import { type TraceContext, traceMetadata } from './trace-context.ts';
 
-/** A list, and the stream that gives the same in as many messages as it takes. */
+/** A list RPC and the streaming RPC that returns the same list in several messages. */
 interface ListRpcs<Req, Res, Chunk> {
   readonly plain: UnaryRpc<Req, Res>;
   readonly stream: StreamRpc<Req, Chunk>;
 }
 
-/** How calls of a runtime go: each with its deadline and its trace, measured, its answer checked, lists by streams where there are any. */
+/**
+ * Makes the calls to a runtime: each call has a deadline and a trace, is measured, and has its response checked. Lists
+ * use streaming RPCs if the runtime has them.
+ */
 export class RuntimeCalls {
-  /** The client's own deadline, in milliseconds: some calls have a longer one, some have none. */
+  /** The client's default deadline, in milliseconds. Some RPCs have a longer deadline, some have none. */
   readonly timeoutMs: number;
   readonly #channel: Channel;
   readonly #metrics: CallMetrics;
@@ -37,7 +40,10 @@ export class RuntimeCalls {
     this.#lists = new ListStreams(options.streamLists ?? true, () => channel.connections);
   }
 
-  /** @param check what an answer lacks that every caller relies on. @throws CriError */
+  /**
+   * @param check returns the field that is missing from the response, if one is
+   * @throws CriError
+   */
   unary<Req, Res>(
     rpc: UnaryRpc<Req, Res>,
     request: Init<Req>,
@@ -48,7 +54,7 @@ export class RuntimeCalls {
       const response = await this.#channel.unary(rpc, request, this.#callOptions(rpc.name, request, signal));
       const lack = check?.(response);
       if (lack === undefined) return response;
-      throw new CriError({ rpc: rpc.name, code: 'INTERNAL', details: `the runtime's answer is incomplete: ${lack}` });
+      throw new CriError({ rpc: rpc.name, code: 'INTERNAL', details: `incomplete response: ${lack}` });
     });
   }
 
@@ -70,7 +76,9 @@ export class RuntimeCalls {
     }
   }
 
-  /** All items of a list; `expectFew` as {@link ListStreams.list} has it. @throws CriError */
+  /**
+   * Returns all items of a list. `expectFew` has the meaning that {@link ListStreams.list} documents. @throws CriError
+   */
   list<Req, Res, Chunk, Item>(
     { plain, stream }: ListRpcs<Req, Res, Chunk>,
     request: Init<NoInfer<Req>>,
@@ -90,7 +98,7 @@ export class RuntimeCalls {
     );
   }
 
-  /** Cancels the calls that are under way, waits for them to end, and closes the connection. */
+  /** Cancels the calls in progress, waits until they have settled, and closes the connection. */
   close(): Promise<void> {
     return this.#channel.close();
   }

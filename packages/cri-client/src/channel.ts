@@ -4,10 +4,10 @@ import type { Logger } from '@node-agent/telemetry';
 import type { Endpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 
-/** The largest answer that is accepted, in bytes; gRPC's own default is 4 MiB. */
+/** Largest response that is accepted, in bytes. gRPC's own default is 4 MiB. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-/** One gRPC connection to a runtime, as often as it has to be made. What fails says which RPC it was. */
+/** A gRPC connection to a runtime that reconnects after a loss. Its errors name the RPC. */
 export class Channel {
   readonly #endpoint: Endpoint;
   readonly #client: GrpcClient;
@@ -25,7 +25,7 @@ export class Channel {
     this.#client = new GrpcClient({ clock, onConnectivity }, options);
   }
 
-  /** How many times the runtime was connected to so far: what was learned of it holds for one connection. */
+  /** Number of connections made so far. Facts learned about the runtime hold only for one connection. */
   get connections(): number {
     return this.#connections;
   }
@@ -39,7 +39,7 @@ export class Channel {
     }
   }
 
-  /** The call begins when the first message is asked for and is cancelled when the iteration ends. @throws CriError */
+  /** The call starts when the first message is requested. Ending the iteration cancels the call. @throws CriError */
   async *stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,
@@ -52,7 +52,7 @@ export class Channel {
     }
   }
 
-  /** Cancels what is under way, waits until it has ended, and refuses what comes after. */
+  /** Cancels the calls in progress, waits until they have settled, and rejects later calls. */
   async close(): Promise<void> {
     await this.#client[Symbol.asyncDispose]();
   }

@@ -2,15 +2,15 @@ import type { Clock } from '@node-agent/async';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 import type { TraceContext } from './trace-context.ts';
 
-/** What a `CriClient` works with; each has a default. */
+/** Components of a `CriClient`. All are optional. */
 export interface CriClientComponents {
-  /** Deadlines run on it. The machine's own where absent. */
+  /** Clock for deadlines. Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** The trace that a call belongs to, asked for at each call. */
+  /** Returns the trace that a call belongs to; called once per RPC. */
   readonly traceContext?: () => TraceContext | undefined;
 }
 
@@ -18,19 +18,21 @@ export interface CriClientOptions {
   /** `unix:///run/containerd/containerd.sock`, `tcp://host:port`, or a bare path, which is deprecated. */
   readonly endpoint: string;
   /**
-   * How long most calls may take, in milliseconds; 2 minutes where absent. RunPodSandbox has twice that; StopContainer
-   * and ExecSync their own timeout besides; PullImage, GetContainerEvents and an ExecSync without a timeout have none.
+   * Deadline of most calls, in milliseconds. Default: 2 minutes.
+   * RunPodSandbox has twice this deadline. StopContainer and ExecSync add the timeout of their request. PullImage,
+   * GetContainerEvents and an ExecSync without a timeout have no deadline.
    */
   readonly timeoutMs?: number;
   /**
-   * Lists come over the streaming RPCs where the runtime has them (KEP-5825), so that they may be longer than one
-   * message of 16 MiB; those of one pod only where its answer is. True where absent.
+   * Whether lists are read over the streaming RPCs if the runtime has them (KEP-5825). A streamed list may exceed the
+   * limit of 16 MiB for one message. The list of a single pod is streamed only if its plain response is too large.
+   * Default: true.
    */
   readonly streamLists?: boolean;
   /**
-   * Which calls wait for the runtime, up to their deadline, where nobody listens at the endpoint: those before the first
-   * connection (where absent), all, or none. A call that does not wait fails at once with `UNAVAILABLE`. In each case
-   * the client connects again by itself, with a back-off of 100 ms to 3 s.
+   * Calls that wait for the runtime, up to their deadline, while the endpoint accepts no connection: calls before the
+   * first connection, all calls, or none. A call that does not wait fails immediately with `UNAVAILABLE`. With each
+   * value the client reconnects automatically, with a back-off of 100 ms to 3 s. Default: `first-connection`.
    */
   readonly waitForRuntime?: 'first-connection' | 'always' | 'never';
 }

@@ -49,16 +49,17 @@ import * as checks from './response-checks.ts';
 import { unsupportedRuntime, versionV1alpha2 } from './version.ts';
 
 /**
- * A container runtime (`RuntimeService` and `ImageService` of CRI v1) over gRPC: one method per RPC. Construction does no
- * I/O; the connection is made at the first call and made again whenever it is lost. Every method throws
- * {@link CriError}: for what the runtime answered, for a deadline (`DEADLINE_EXCEEDED`), for an aborted signal
- * (`CANCELLED`, its cause is the signal's reason), and for an answer that lacks what it must have (`INTERNAL`).
+ * A client of a container runtime (`RuntimeService` and `ImageService` of CRI v1) over gRPC, with one method per RPC.
+ * The constructor does no I/O: the client connects at the first call and reconnects after each loss. Every method
+ * throws {@link CriError}: for an error that the runtime returned, for a missed deadline (`DEADLINE_EXCEEDED`), for an
+ * aborted signal (`CANCELLED`, with the signal's reason as its cause), and for a response that lacks a required field
+ * (`INTERNAL`).
  */
 export class CriClient extends RpcMethods {
   readonly #endpoint: Endpoint;
   readonly #calls: RuntimeCalls;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the component or option that is not valid */
   constructor(components: CriClientComponents, options: CriClientOptions) {
     super();
     checkOptions('CriClient', options, {
@@ -74,14 +75,15 @@ export class CriClient extends RpcMethods {
     this.#calls = new RuntimeCalls(this.#endpoint, components, options);
   }
 
-  /** The endpoint in its full form. */
+  /** Complete endpoint URL. */
   get endpoint(): string {
     return this.#endpoint.url;
   }
 
   /**
-   * Asks the runtime who it is and refuses one that does not speak CRI v1.
-   * @throws CriError `UNIMPLEMENTED` where it does not; it says which API and which runtime it found instead
+   * Requests the runtime's name and version, and rejects a runtime that does not serve CRI v1.
+   * @throws CriError `UNIMPLEMENTED` if the runtime does not serve CRI v1; the message names the API and the runtime
+   * found instead
    */
   async connect(signal?: AbortSignal): Promise<VersionResponse> {
     try {
@@ -96,7 +98,7 @@ export class CriClient extends RpcMethods {
     }
   }
 
-  /** Cancels the calls that are under way, waits for them to end, and closes the connection. */
+  /** Cancels the calls in progress, waits until they have settled, and closes the connection. */
   close(): Promise<void> {
     return this.#calls.close();
   }
@@ -159,7 +161,7 @@ export class CriClient extends RpcMethods {
   }
 
   /**
-   * A timeout below the client's own is sent as the client's own, for nobody would wait for it to end sooner.
+   * Sends the client's default timeout if the requested timeout is shorter, because the client waits that long anyway.
    * @throws CriError `INVALID_ARGUMENT` for a negative timeout
    */
   override checkpointContainer(
@@ -203,7 +205,10 @@ export class CriClient extends RpcMethods {
     return { containers };
   }
 
-  /** As {@link listContainers}, of each container its id and state alone: a list of hundreds costs a tenth of that. */
+  /**
+   * Does the same as {@link listContainers}, but returns only the ID and state of each container. For hundreds of
+   * containers this costs a tenth of the full list.
+   */
   async listContainerStates(
     request: Init<ListContainersRequest>,
     signal?: AbortSignal,
@@ -295,6 +300,6 @@ export class CriClient extends RpcMethods {
 }
 
 function negativeTimeout(): CriError {
-  const details = 'CheckpointContainerRequest.timeout: expected 0 or more seconds';
+  const details = 'CheckpointContainerRequest.timeout: must be 0 or more seconds';
   return new CriError({ rpc: 'CheckpointContainer', code: 'INVALID_ARGUMENT', details });
 }

@@ -14,39 +14,41 @@ import { CriError } from './errors.ts';
 import type { RuntimeService } from './generated/services.ts';
 import type { ContainerEventResponse } from './generated/types.ts';
 
-/** What {@link watchContainerEvents} needs. */
+/** Components of {@link watchContainerEvents}. */
 export interface ContainerEventComponents {
   readonly runtime: Pick<RuntimeService, 'getContainerEvents' | 'version'>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the system's random numbers. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** How long to wait before the stream is opened again. */
+/** Back-off before the stream is reopened. */
 export interface ContainerEventOptions {
-  /** The first wait, in milliseconds; each further one is twice as long. 100 where absent. */
+  /** First delay, in milliseconds; each further delay is twice as long. Default: 100. */
   readonly backOffMs?: number;
-  /** The longest wait, in milliseconds; 3,000 where absent. */
+  /** Longest delay, in milliseconds. Default: 3,000. */
   readonly maxBackOffMs?: number;
 }
 
 /**
- * `connected`: the stream is open and events come from now on; what happened before this instant may have been missed,
- * so that the reader must list once. `reconnect` is false for the first one. `event`: one event.
+ * `connected`: the stream is open and delivers events from now on. Earlier events may have been missed, so the reader
+ * must list once. `reconnect` is false for the first connection. `event`: one event.
  */
 export type ContainerEventItem =
   | { readonly type: 'connected'; readonly reconnect: boolean }
   | { readonly type: 'event'; readonly event: ContainerEventResponse };
 
 /**
- * The runtime's container events, over as many streams as it takes: where one ends, another is opened after a jittered
- * back-off, which begins anew after a stream that lasted.
+ * Yields the runtime's container events. If the stream ends, a new stream is opened after a jittered back-off. The
+ * back-off is reset after a stream that lasted at least `maxBackOffMs`.
  *
- * Ends when `signal` is aborted. @throws CriError `UNIMPLEMENTED` where the runtime has no events: list periodically then.
- * Source: KEP-3386; upstream gives up after five attempts (`pkg/kubelet/pleg/evented.go`).
+ * Ends when `signal` is aborted. Source: KEP-3386. Unlike this function, upstream gives up after five attempts
+ * (`pkg/kubelet/pleg/evented.go`).
+ * @throws CriError `UNIMPLEMENTED` if the runtime does not support container events; the caller should list
+ * periodically instead
  */
 export async function* watchContainerEvents(
   components: ContainerEventComponents,
@@ -67,12 +69,12 @@ export async function* watchContainerEvents(
         reconnect = true;
         yield item;
       }
-      logger.debug({}, 'The stream of container events has ended');
+      logger.debug({}, 'Stream of container events ended');
     } catch (error) {
       if (signal.aborted) return;
       const failure = CriError.from(error, 'GetContainerEvents');
       if (failure.code === 'UNIMPLEMENTED') throw failure;
-      logger.debug({ err: failure, retryInMs: delayMs }, 'The stream of container events has failed');
+      logger.debug({ err: failure, retryInMs: delayMs }, 'Stream of container events failed');
     }
     if (clock.monotonic() - startMs >= maxBackOffMs) delayMs = backOffMs;
     await sleep(clock, jitter(random, delayMs, 0.5), signal).catch(() => {});
@@ -81,8 +83,9 @@ export async function* watchContainerEvents(
 }
 
 /**
- * One stream. A runtime sends nothing, not even headers, before the first event, so that the answer to a call made after
- * the stream's request tells that the request has arrived.
+ * Yields the items of one stream. A runtime sends nothing before the first event, not even headers. This function
+ * therefore makes a `Version` call after the stream's request: the response to that call shows that the request has
+ * arrived.
  */
 async function* oneStream(
   runtime: Pick<RuntimeService, 'getContainerEvents' | 'version'>,
@@ -96,7 +99,7 @@ async function* oneStream(
   const first = events.next();
   try {
     const opened = runtime.version({}, stop.signal).then(() => undefined);
-    // The one that loses the race may fail when nobody waits for it any longer.
+    // The promise that loses the race may still reject later; the empty handlers prevent an unhandled rejection.
     first.catch(() => {});
     opened.catch(() => {});
     if ((await Promise.race([first, opened]))?.done) return;

@@ -4,14 +4,14 @@ import { messages } from './generated/codec.ts';
 import { runtimeServiceRpcs } from './generated/services.ts';
 import type { Container, ListContainersRequest, StreamContainersRequest } from './generated/types.ts';
 
-/** A container of a list, as far as it is wanted by those who look again and again at who is there. */
+/** ID and state of a container, for callers that list containers often. */
 export type ContainerBrief = Pick<Container, 'id' | 'state'>;
 
 interface Briefs {
   readonly containers: ContainerBrief[];
 }
 
-/** Of both lists the first field has the containers. */
+/** Both list responses hold the containers in field 1. */
 const CONTAINERS = 10;
 const ID = 10;
 const STATE = 48;
@@ -39,7 +39,10 @@ function decodeBrief(reader: Reader, end: number): ContainerBrief {
   return { id, state };
 }
 
-/** The same lists, of which nothing is read but what a {@link ContainerBrief} has: most of a container are its labels and annotations. */
+/**
+ * The container list RPCs with a codec that decodes only the fields of {@link ContainerBrief}. Labels and annotations,
+ * which make up most of a container's encoding, are skipped.
+ */
 export const briefLists: {
   readonly plain: UnaryRpc<ListContainersRequest, Briefs>;
   readonly stream: StreamRpc<StreamContainersRequest, Briefs>;

@@ -1,26 +1,26 @@
 import { OptionsError } from '@node-agent/async';
 
-/** Where a runtime listens, as gRPC wants it. */
+/** Address of a runtime, in the forms that users and gRPC write it. */
 export interface Endpoint {
-  /** The endpoint in its full form, `unix:///run/containerd/containerd.sock` or `tcp://127.0.0.1:3735`. */
+  /** Complete endpoint URL: `unix:///run/containerd/containerd.sock` or `tcp://127.0.0.1:3735`. */
   readonly url: string;
-  /** gRPC's name of it. */
+  /** The same address as a gRPC target. */
   readonly target: string;
-  /** What a user should know about how the endpoint was written. */
+  /** Warning for the user about the form in which the endpoint was written. */
   readonly warning?: string;
 }
 
-/** `sun_path` of a Linux socket address has 108 bytes, the last of them 0. */
+/** `sun_path` of a Linux socket address has 108 bytes including the terminating 0. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 /**
- * Reads a runtime endpoint: `unix:///path`, `tcp://host:port`, or a bare absolute path, which is deprecated.
- * Source: `k8s.io/cri-client/pkg/util/util_unix.go`; that one knows `unix` alone.
+ * Parses a runtime endpoint: `unix:///path`, `tcp://host:port`, or a bare absolute path (deprecated).
+ * Source: `k8s.io/cri-client/pkg/util/util_unix.go`, which supports `unix` only.
  *
- * @throws OptionsError that says what is wrong with it
+ * @throws OptionsError if the endpoint is not valid; the message names the problem
  */
 export function parseEndpoint(given: string): Endpoint {
-  // Who has no endpoint hears so, and not of a method that `undefined` does not have.
+  // A caller that passes `undefined` gets an OptionsError, not a TypeError about a missing method.
   const endpoint = String(given);
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(endpoint)?.[1]?.toLowerCase();
   if (scheme === 'unix') return unixEndpoint(endpoint, endpoint.slice('unix:'.length));
@@ -34,10 +34,10 @@ export function parseEndpoint(given: string): Endpoint {
 
 function unixEndpoint(endpoint: string, rest: string): Endpoint {
   const path = rest.replace(/^\/\/(?=\/)/, '');
-  if (!/^\/[^/]/.test(path)) throw refuse(endpoint, 'a unix endpoint needs an absolute path: unix:///run/…');
+  if (!/^\/[^/]/.test(path)) throw refuse(endpoint, 'a unix endpoint must have an absolute path: unix:///run/…');
   const bytes = Buffer.byteLength(path);
   if (bytes > MAX_SOCKET_PATH_BYTES) {
-    throw refuse(endpoint, `a socket's path has at most ${MAX_SOCKET_PATH_BYTES} bytes, this one has ${bytes}`);
+    throw refuse(endpoint, `the socket path must have at most ${MAX_SOCKET_PATH_BYTES} bytes, it has ${bytes}`);
   }
   return { url: `unix://${path}`, target: `unix:${path}` };
 }
@@ -45,7 +45,7 @@ function unixEndpoint(endpoint: string, rest: string): Endpoint {
 function tcpEndpoint(endpoint: string): Endpoint {
   const [, host, port] = /^tcp:\/\/(\[[0-9a-f:.%]+\]|[^/:@?#[\]]+):(\d{1,5})\/?$/i.exec(endpoint) ?? [];
   if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
-    throw refuse(endpoint, 'a tcp endpoint is tcp://host:port');
+    throw refuse(endpoint, 'a tcp endpoint must have the form tcp://host:port');
   }
   return { url: `tcp://${host}:${Number(port)}`, target: `dns:${host}:${Number(port)}` };
 }

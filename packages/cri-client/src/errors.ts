@@ -3,10 +3,10 @@ import { type GrpcCode, GrpcError, goCodeName } from '@node-agent/grpc';
 
 export { grpcStatus } from '@node-agent/grpc';
 
-/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
+/** Name of the gRPC code of a failed call. A call whose signal was aborted also fails with `CANCELLED`. */
 export type CriErrorCode = GrpcCode;
 
-/** What {@link CriError} says beside its message. */
+/** Parts of a {@link CriError}. */
 export interface CriErrorOptions {
   readonly rpc: string;
   readonly code: CriErrorCode;
@@ -16,7 +16,7 @@ export interface CriErrorOptions {
 
 const BRAND = '@node-agent/cri-client.CriError';
 
-/** A call of the runtime that failed. Its message is `<rpc>: <code>: <what the runtime said>`. */
+/** Error of a failed call to the runtime. The message is `<rpc>: <code>: <details of the runtime>`. */
 export class CriError extends Error {
   static {
     brand(CriError, BRAND);
@@ -24,9 +24,9 @@ export class CriError extends Error {
 
   override readonly name = 'CriError';
   readonly code: CriErrorCode;
-  /** The RPC's name in the .proto (`RunPodSandbox`); empty where no call was made. */
+  /** Name of the RPC in the .proto file (`RunPodSandbox`). Empty if no call was made. */
   readonly rpc: string;
-  /** What the runtime said, word for word: some of it is part of the contract (`ErrImagePull` reasons, for example). */
+  /** The runtime's text, unchanged: callers depend on parts of it (the `ErrImagePull` reasons, for example). */
   readonly details: string;
 
   constructor({ rpc, code, details, cause }: CriErrorOptions) {
@@ -36,19 +36,19 @@ export class CriError extends Error {
     this.details = details;
   }
 
-  /** The same in the words of a Go client: `rpc error: code = NotFound desc = …`, as events and conditions have it. */
+  /** The error in a Go client's format, `rpc error: code = NotFound desc = …`, as events and conditions show it. */
   get statusMessage(): string {
     return `rpc error: code = ${goCodeName(this.code)} desc = ${this.details}`;
   }
 
-  /** Whether a value is a `CriError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `CriError` of this copy of the package or of another copy. */
   static is(value: unknown): value is CriError {
     return hasBrand(value, BRAND);
   }
 
   /**
-   * Any thrown value as a `CriError`: one that is one stays itself; of anything else the code and the details are those of
-   * `GrpcError.from`.
+   * Converts any thrown value into a `CriError`. A `CriError` is returned unchanged. For other values `GrpcError.from`
+   * determines the code and the details.
    */
   static from(error: unknown, rpc: string = ''): CriError {
     if (CriError.is(error)) return error;

@@ -18,6 +18,6 @@ export {
   type RuntimeService,
   runtimeServiceRpcs,
 } from './generated/services.ts';
-// The messages and enums of runtime.v1, some 170 of them, by their names in proto/runtime/v1/api.proto.
+// Messages and enums of runtime.v1 (about 170), under their names in proto/runtime/v1/api.proto.
 export * from './generated/types.ts';
 export type { TraceContext } from './trace-context.ts';

@@ -3,8 +3,8 @@ import { CriError } from './errors.ts';
 import type { ContainerFilter, PodSandboxFilter } from './generated/types.ts';
 
 /**
- * Remembers which streaming lists a runtime does not have. What was learned holds for one connection: after a
- * reconnect the runtime may be a newer one.
+ * Remembers which streaming list RPCs the runtime lacks. The knowledge is dropped at each reconnect, because the
+ * runtime may have been upgraded.
  */
 export class ListStreams {
   readonly #missing = new Set<string>();
@@ -12,18 +12,19 @@ export class ListStreams {
   readonly #connections: () => number;
   #learnedOn = 0;
 
-  /** @param connections the number of the present connection */
+  /** @param connections returns the number of connections made so far */
   constructor(enabled: boolean, connections: () => number) {
     this.#enabled = enabled;
     this.#connections = connections;
   }
 
   /**
-   * All items of a list: from the stream where the runtime has it, and from the plain RPC where it answers
-   * `UNIMPLEMENTED`. The stream's items are given only when it has ended well, so that a list is never a part of one.
+   * Returns all items of a list: from the streaming RPC if the runtime has it, and from the plain RPC if the runtime
+   * answers `UNIMPLEMENTED`. The streamed items are returned only after the stream has ended without an error, so that
+   * a partial list is never returned.
    * Source: KEP-5825, `k8s.io/cri-client/pkg/remote_runtime.go`.
-   * @param expectFew the list is of one pod or so: the plain RPC costs both sides less, and only where its answer is larger
-   * than a message is the stream read
+   * @param expectFew whether the list is short, for example of one pod. The plain RPC is then cheaper for both sides;
+   * the stream is read only if the plain response exceeds the message limit.
    */
   async list<Chunk, Item>(
     rpc: string,
@@ -66,7 +67,10 @@ export class ListStreams {
   }
 }
 
-/** Whether a filter leaves the sandboxes or containers of one pod: by their id, their sandbox, or the label of the pod's UID. */
+/**
+ * Returns whether a filter selects the sandboxes or containers of one pod: by their ID, by their sandbox, or by the
+ * label of the pod's UID.
+ */
 export function isOfOnePod(filter: Init<PodSandboxFilter> | Init<ContainerFilter> | null | undefined): boolean {
   if (!filter) return false;
   const sandboxId = 'podSandboxId' in filter ? filter.podSandboxId : '';

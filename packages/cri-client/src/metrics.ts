@@ -2,10 +2,10 @@ import type { Clock } from '@node-agent/async';
 import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
 import { operationType } from './operations.ts';
 
-/** 5 ms, then 2.5 times as long each: 14 buckets, the last of 745 s. */
+/** 14 buckets from 5 ms to 745 s, each 2.5 times the one before. */
 const OPERATION_BUCKETS = Array.from({ length: 14 }, (_, i) => 0.005 * 2.5 ** i);
 
-/** Counts and times calls as the kubelet does (`pkg/kubelet/kuberuntime/instrumented_services.go`). */
+/** Counts and times calls as the Go kubelet does (`pkg/kubelet/kuberuntime/instrumented_services.go`). */
 export class CallMetrics {
   readonly #clock: Clock;
   readonly #operations: Counter<'operation_type'>;
@@ -44,7 +44,7 @@ export class CallMetrics {
     });
   }
 
-  /** Starts to time one call; what it returns is called once, when the call has ended. */
+  /** Starts timing a call. The caller calls the returned function once, when the call has settled. */
   begin(rpc: string, request: unknown): (failed: boolean) => void {
     const startMs = this.#clock.monotonic();
     return (failed) => {
@@ -61,7 +61,10 @@ export class CallMetrics {
   }
 }
 
-/** Whether what was answered counts as a failure: that of a command does, for upstream's client makes an error of it. */
+/**
+ * Returns whether a successful response counts as a failure. An ExecSync whose command exits with a code other than 0
+ * counts as failed, because upstream's client turns it into an error.
+ */
 export function isFailure(rpc: string, response: unknown): boolean {
   if (rpc !== 'ExecSync' || typeof response !== 'object' || response === null || !('exitCode' in response))
     return false;

@@ -1,5 +1,5 @@
 /**
- * What an RPC is called in the label `operation_type` of the metrics (`RunPodSandbox` is `run_podsandbox`).
+ * Returns the RPC's value of the metrics' label `operation_type` (`RunPodSandbox` becomes `run_podsandbox`).
  * Source: `pkg/kubelet/kuberuntime/instrumented_services.go`.
  */
 export function operationType(rpc: string): string {

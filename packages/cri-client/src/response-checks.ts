@@ -10,9 +10,9 @@ import type {
 } from './generated/types.ts';
 
 /**
- * What an answer lacks that every caller relies on, or `undefined` where it is whole. An answer that lacks it counts as
- * a failed call: the runtime is broken, or is something else. Source: `k8s.io/cri-client/pkg/utils.go` and the checks
- * in `remote_runtime.go` and `remote_image.go`.
+ * Returns the required field that is missing from a response, or `undefined` if the response is complete. An incomplete
+ * response counts as a failed call: the runtime is faulty, or the server is not a runtime. Source:
+ * `k8s.io/cri-client/pkg/utils.go` and the checks in `remote_runtime.go` and `remote_image.go`.
  */
 export type ResponseCheck<Res> = (response: Res) => string | undefined;
 
@@ -33,7 +33,7 @@ export const checkPodSandboxStatus: ResponseCheck<PodSandboxStatusResponse> = ({
   if (status.id === '') return 'status.id is not set';
   if (status.metadata === null) return 'status.metadata is not set';
   const { name, namespace, uid } = status.metadata;
-  if (name === '' || namespace === '' || uid === '') return 'status.metadata lacks a name, a namespace or a uid';
+  if (name === '' || namespace === '' || uid === '') return 'status.metadata has no name, namespace or uid';
   return status.createdAt === 0 ? 'status.createdAt is not set' : undefined;
 };
 
@@ -41,13 +41,13 @@ export const checkContainerStatus: ResponseCheck<ContainerStatusResponse> = ({ s
   if (status === null) return undefined;
   if (status.id === '') return 'status.id is not set';
   if (status.metadata === null) return 'status.metadata is not set';
-  if (status.metadata.name === '') return 'status.metadata lacks a name';
+  if (status.metadata.name === '') return 'status.metadata has no name';
   if (status.createdAt === 0) return 'status.createdAt is not set';
   if (status.image === null || status.image.image === '') return 'status.image is not set';
   return status.imageRef === '' ? 'status.imageRef is not set' : undefined;
 };
 
-/** For Exec, Attach and PortForward. */
+/** Checks the responses of Exec, Attach and PortForward. */
 export const checkStreamingUrl: ResponseCheck<{ readonly url: string }> = ({ url }) =>
   url === '' ? 'url is not set' : undefined;
 

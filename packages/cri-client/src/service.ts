@@ -3,7 +3,10 @@ import { imageServiceRpcs, runtimeServiceRpcs } from './generated/services.ts';
 
 export type { ServiceDefinitionOf } from '@node-agent/grpc';
 
-/** `runtime.v1.RuntimeService` for a gRPC server: a handler gets whole requests and may leave fields of its answer out. */
+/**
+ * `runtime.v1.RuntimeService` for a gRPC server. Handlers receive complete requests and may omit fields of their
+ * responses.
+ */
 export const runtimeServiceDefinition: ServiceDefinitionOf<typeof runtimeServiceRpcs> =
   serviceDefinition(runtimeServiceRpcs);
 

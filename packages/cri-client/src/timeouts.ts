@@ -1,9 +1,9 @@
-/** How long a call may take where nothing else is said, in milliseconds: `runtimeRequestTimeout`'s default. */
+/** Default deadline of a call, in milliseconds: the default of `runtimeRequestTimeout`. */
 export const DEFAULT_TIMEOUT_MS: number = 120_000;
 
 /**
- * How long a call may take, in milliseconds; `undefined` for those that end only when the caller or the runtime ends
- * them. `request.timeout`, where there is one, is in seconds.
+ * Returns the deadline of a call, in milliseconds, or `undefined` for a call that only the caller or the runtime ends.
+ * `request.timeout`, if the RPC has that field, is in seconds.
  * Source: `k8s.io/cri-client/pkg/remote_runtime.go`, `remote_image.go`.
  */
 export function callTimeoutMs(rpc: string, request: unknown, defaultTimeoutMs: number): number | undefined {
@@ -12,7 +12,7 @@ export function callTimeoutMs(rpc: string, request: unknown, defaultTimeoutMs: n
     case 'RunPodSandbox':
       return 2 * defaultTimeoutMs;
     case 'StopContainer':
-      // The grace period first; then the runtime has to kill what is left.
+      // The runtime waits for the grace period, and then needs time to kill the remaining processes.
       return requestedMs + defaultTimeoutMs;
     case 'ExecSync':
       return requestedMs === 0 ? undefined : requestedMs + defaultTimeoutMs;

@@ -1,4 +1,4 @@
-/** The trace that a call belongs to, as W3C Trace Context and Baggage write it. */
+/** Trace that a call belongs to, in the formats of W3C Trace Context and W3C Baggage. */
 export interface TraceContext {
   /** `00-<trace id>-<span id>-<flags>` */
   readonly traceparent: string;
@@ -6,7 +6,10 @@ export interface TraceContext {
   readonly baggage?: string;
 }
 
-/** The metadata that carries a trace to the runtime; one that is malformed is left out, for it would fail the call. */
+/**
+ * Returns the metadata that carries a trace to the runtime. A malformed `traceparent` yields no metadata, because it
+ * would make the call fail.
+ */
 export function traceMetadata(context: TraceContext | undefined): Readonly<Record<string, string>> {
   if (context === undefined || !/^[0-9a-f]{2}(-[0-9a-f]+)+$/.test(context.traceparent)) return {};
   const metadata: Record<string, string> = { traceparent: context.traceparent };

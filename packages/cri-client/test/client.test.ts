@@ -323,7 +323,7 @@ describe('connect', () => {
     await start({ imageFsInfo: () => ({}) });
     const error = await failure(client().connect());
     expect(error).toMatchObject({ code: 'UNIMPLEMENTED' });
-    expect(error.details).toContain('serves no CRI v1');
+    expect(error.details).toContain('does not serve CRI v1');
   });
 
   it('refuses an answer that does not say which runtime it is', async () => {

@@ -165,7 +165,7 @@ describe('the checks of answers', () => {
     [undefined, container],
     ['status.id is not set', { ...container, id: '' }],
     ['status.metadata is not set', { ...container, metadata: null }],
-    ['status.metadata lacks a name', { ...container, metadata: {} }],
+    ['status.metadata has no name', { ...container, metadata: {} }],
     ['status.createdAt is not set', { ...container, createdAt: 0 }],
     ['status.image is not set', { ...container, image: null }],
     ['status.image is not set', { ...container, image: {} }],
@@ -179,9 +179,9 @@ describe('the checks of answers', () => {
     [undefined, sandbox],
     ['status.id is not set', { ...sandbox, id: '' }],
     ['status.metadata is not set', { ...sandbox, metadata: null }],
-    ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { name: 'n', namespace: 'ns' } }],
-    ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { name: 'n', uid: 'u' } }],
-    ['status.metadata lacks a name, a namespace or a uid', { ...sandbox, metadata: { namespace: 'ns', uid: 'u' } }],
+    ['status.metadata has no name, namespace or uid', { ...sandbox, metadata: { name: 'n', namespace: 'ns' } }],
+    ['status.metadata has no name, namespace or uid', { ...sandbox, metadata: { name: 'n', uid: 'u' } }],
+    ['status.metadata has no name, namespace or uid', { ...sandbox, metadata: { namespace: 'ns', uid: 'u' } }],
     ['status.createdAt is not set', { ...sandbox, createdAt: 0 }],
     [undefined, undefined],
   ])('PodSandboxStatus: %s', (lack, status) => {
@@ -230,11 +230,11 @@ describe('a runtime without CRI v1', () => {
   it.each([
     [
       undefined,
-      'what listens at unix:///x serves no CRI v1: it is no container runtime, or its CRI plugin is disabled',
+      'the server at unix:///x does not serve CRI v1: it is not a container runtime, or its CRI plugin is disabled',
     ],
     [
       { runtimeName: 'containerd', runtimeVersion: '1.5.0' },
-      'containerd 1.5.0 at unix:///x serves CRI v1alpha2 only and CRI v1 is needed: use containerd 1.6, CRI-O 1.23 or newer',
+      'containerd 1.5.0 at unix:///x serves only CRI v1alpha2, but CRI v1 is required: use containerd 1.6, CRI-O 1.23 or newer',
     ],
   ])('%j: it is said what it has, and what would do', (version, details) => {
     const v1alpha2 = version && messages.VersionResponse.create(version);

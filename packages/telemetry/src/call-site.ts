@@ -1,18 +1,21 @@
-/** A place in the program. */
+/** A source location in the program. */
 export interface CallSite {
-  /** `event-stream.ts`; of a bundle with its package, `pleg/index.js`. */
+  /** File name (`event-stream.ts`); for a bundled package with its directory (`pleg/index.js`). */
   readonly file: string;
   readonly line: number;
 }
 
-/** Deeper than the wrappers of a logger. */
+/** More than the number of frames of a logger's wrappers. */
 const MAX_FRAMES = 20;
-/** Frames of this package, of the logger that writes JSON, and of methods of loggers that pass a line on. */
+/** Matches the frames of this package, of pino, and of logger methods that pass a line on. */
 const OF_LOGGERS =
   /[\\/]telemetry[\\/](src|dist)[\\/]|[\\/]pino[\\/]|^\s*at (?:async )?(?:\w+\.)?(?:\S+ \[as )?(trace|debug|info|warn|error)\b/;
 const PLACE = /([^\s(]+):(\d+):\d+\)?$/;
 
-/** The place that called a logger: the newest frame that is not a logger's own. `undefined` if the stack does not tell. */
+/**
+ * Returns the location that called the logger: the newest stack frame outside the logger. `undefined` if the stack has
+ * no such frame.
+ */
 export function callSite(): CallSite | undefined {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = MAX_FRAMES;
@@ -21,7 +24,7 @@ export function callSite(): CallSite | undefined {
   return callSiteIn(stack);
 }
 
-/** The same of the text of a stack. */
+/** Returns the location of the newest frame outside the logger in a stack's text. */
 export function callSiteIn(stack: string): CallSite | undefined {
   for (const frame of stack.split('\n').slice(1)) {
     if (OF_LOGGERS.test(frame)) continue;

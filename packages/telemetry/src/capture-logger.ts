@@ -1,13 +1,13 @@
 import type { LogFields, Logger } from './logger.ts';
 
-/** A line that a {@link captureLogger} took. */
+/** A line kept by a {@link captureLogger}. */
 export interface LogLine {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error';
   readonly fields: LogFields;
   readonly message: string;
 }
 
-/** A logger that keeps its lines, and those of its children, in `lines`. */
+/** Returns a logger that appends its lines, and those of its children, to `lines`. */
 export function captureLogger(): { readonly logger: Logger; readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
   const make = (bound: LogFields): Logger => {

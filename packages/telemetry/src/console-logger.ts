@@ -3,19 +3,19 @@ import type { LogLevel } from './log-level.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { redactFields } from './redact.ts';
 
-/** How a {@link consoleLogger} writes. */
+/** Options of a {@link consoleLogger}. */
 export interface ConsoleLoggerOptions {
-  /** `info` by default. */
+  /** Default: `info`. */
   readonly level?: LogLevel;
-  /** Where lines go, without their ends; the standard error stream by default. */
+  /** Receives each line without its line end. Default: writes to the standard error stream. */
   readonly write?: (line: string) => void;
 }
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 
 /**
- * A logger for people who try something out: one plain line each, `warn  Pod is slow podUid=u1 afterMs=20`. Secrets are censored
- * (W4), errors are their message without the stack. For a service take `createLogger`.
+ * Returns a logger for interactive use: one plain line per message, `warn Pod is slow podUid=u1 afterMs=20`. Secrets
+ * are censored (W4). Errors appear as their message without the stack. A service should use `createLogger`.
  */
 export function consoleLogger({
   level = 'info',
@@ -46,13 +46,13 @@ function withErrorTexts(fields: LogFields): LogFields {
   return Object.fromEntries(texts);
 }
 
-/** What has no blanks stands as it is, so that a line can be searched for `podUid=u1`. */
+/** Text without blanks is not quoted, so that logs can be searched for `podUid=u1`. */
 function fieldText(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return value;
   try {
     return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part)) ?? 'undefined';
   } catch (error) {
-    // What holds itself, as a socket does, or does not want to be JSON: no line is worth an exception.
+    // Circular objects such as sockets, and objects that refuse to be converted to JSON. Logging must not throw.
     return JSON.stringify(errorText(error));
   }
 }

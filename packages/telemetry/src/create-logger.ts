@@ -3,23 +3,23 @@ import { type LogLevel, type LogLevelSwitch, levels } from './log-level.ts';
 import type { Logger } from './logger.ts';
 import { textLogger } from './text-logger.ts';
 
-/** How log lines are written. */
+/** Options of {@link createLogger}. */
 export interface LoggerOptions {
-  /** klog's lines, or upstream's JSON objects; `text` by default. */
+  /** klog's text format or upstream's JSON objects. Default: `text`. */
   readonly format?: 'text' | 'json';
-  /** `info` by default. */
+  /** Default: `info`. */
   readonly level?: LogLevel | LogLevelSwitch;
-  /** Where lines go, whole ones; the standard error stream by default. */
+  /** Receives each line, including its line end. Default: writes to the standard error stream. */
   readonly write?: (line: string) => void;
-  /** The wall clock, in ms; the machine's own by default. */
+  /** Returns the wall clock time, in ms. Default: the system clock. */
   readonly now?: () => number;
-  /** The process' id, for text lines; this one's by default. */
+  /** Process ID shown in text lines. Default: the ID of this process. */
   readonly pid?: number;
 }
 
 /**
- * A logger of one of the two formats of a Kubernetes component (`logging.format`); secrets are censored (W4). What JSON takes (pino, 9 MB of
- * memory) is loaded only for it.
+ * Creates a logger in one of the two formats of Kubernetes components (`logging.format`). Secrets are censored (W4).
+ * The JSON logger's dependency (pino, 9 MB of memory) is loaded only for the JSON format.
  */
 export async function createLogger(options: LoggerOptions = {}): Promise<Logger> {
   const {
@@ -29,9 +29,9 @@ export async function createLogger(options: LoggerOptions = {}): Promise<Logger>
     now = systemClock.now,
     pid = process.pid,
   } = options;
-  // With a switch, what is below its level gets as far as to it, and no further.
+  // With a level switch, the underlying logger accepts all levels and the switch drops lines below its current level.
   const least = typeof level === 'string' ? level : 'trace';
-  // Stacks are for who looks closely, as other debugging is.
+  // Stacks are logged only at the debug level and below.
   const hasStacks = (): boolean => {
     const current = typeof level === 'string' ? level : level.level;
     return levels.indexOf(current) <= levels.indexOf('debug');
@@ -55,7 +55,7 @@ function switched(logger: Logger, now: LogLevelSwitch): Logger {
   };
 }
 
-/** Whole lines, in their order; a reader who is gone costs them, and nothing else. */
+/** Writes whole lines in order. If the reader of the stream is gone, lines are lost, but the process continues. */
 function toStandardError(): (line: string) => void {
   const { stderr } = process;
   stderr.on('error', () => {});

@@ -1,10 +1,10 @@
-/** Further down a chain of causes says nothing more to anybody. */
+/** Longest chain of causes that is logged. Deeper causes add nothing useful. */
 const MAX_CAUSES = 4;
 
 /**
- * An error as fields of a log line: its class and message, what else it carries (`code`, ...), and its cause where the message does
- * not repeat what that says, as most messages do. Anything else stays as it is.
- * @param withStacks its stack, too, and those of its causes; true by default
+ * Converts an error into fields of a log line: its class, message and further properties (`code`, ...), and its cause
+ * unless the message already contains the cause's message, as most messages do. Other values are returned unchanged.
+ * @param withStacks whether to include the stacks of the error and its causes. Default: true.
  */
 export function errorFields(error: unknown, withStacks = true): unknown {
   return fieldsOf(error, MAX_CAUSES, withStacks);

@@ -2,29 +2,29 @@ import { systemClock } from '@node-agent/async';
 import type { EventRecorder, EventType, ObjectReference } from './events.ts';
 import type { Logger } from './logger.ts';
 
-/** An event as a {@link MemoryEventRecorder} keeps it: the same again only counts. */
+/** An event in a {@link MemoryEventRecorder}. A repeated event increments `count`. */
 export interface RecordedEvent {
   readonly object: ObjectReference;
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
-  /** Absent where there are none. */
+  /** Absent if the event has no annotations. */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly count: number;
-  /** By the wall clock. */
+  /** Wall clock time. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
 }
 
-/** Keeps the newest events of each object in memory: for people who ask, and for tests. */
+/** Keeps the newest events of each object in memory, for explanations and tests. */
 export class MemoryEventRecorder implements EventRecorder {
   readonly #now: () => number;
   readonly #perObject: number;
   readonly #events = new Map<string, RecordedEvent[]>();
 
   /**
-   * @param now the wall clock, in ms; the machine's own by default
-   * @param perObject how many different events of one object are kept; 20 by default
+   * @param now returns the wall clock time, in ms. Default: the system clock.
+   * @param perObject number of distinct events kept per object. Default: 20.
    */
   constructor(now: () => number = systemClock.now, perObject = 20) {
     this.#now = now;
@@ -51,12 +51,12 @@ export class MemoryEventRecorder implements EventRecorder {
     this.#events.set(key, events.slice(-this.#perObject));
   }
 
-  /** The events about an object, all its containers included; the newest last. */
+  /** Returns the events of an object and of all its containers, oldest first. */
   eventsOf(object: ObjectReference): readonly RecordedEvent[] {
     return this.#events.get(keyOf(object)) ?? [];
   }
 
-  /** Forgets the objects for which `isKnown` is false (K4). */
+  /** Removes the events of objects for which `isKnown` returns false (K4). */
   retain(isKnown: (object: ObjectReference) => boolean): void {
     for (const [key, [first]] of this.#events) if (first && !isKnown(first.object)) this.#events.delete(key);
   }
@@ -71,7 +71,7 @@ export class LoggingEventRecorder implements EventRecorder {
   readonly #logger: Logger;
   readonly #level: 'info' | 'debug';
 
-  /** @param level `info` where absent: `debug` is for where events are kept elsewhere too */
+  /** @param level Default: `info`. Use `debug` if the events are also stored elsewhere. */
   constructor(logger: Logger, level: 'info' | 'debug' = 'info') {
     this.#logger = logger;
     this.#level = level;
@@ -84,7 +84,7 @@ export class LoggingEventRecorder implements EventRecorder {
   }
 }
 
-/** A recorder that tells several others. */
+/** Returns a recorder that passes each event to several recorders. */
 export function fanOutEvents(recorders: readonly EventRecorder[]): EventRecorder {
   return {
     event(...event) {

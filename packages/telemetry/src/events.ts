@@ -1,24 +1,24 @@
-/** What an event is about, as the API's ObjectReference. A container is its pod with a `fieldPath`. */
+/** Object that an event is about, as in the API's ObjectReference. A container is its pod with a `fieldPath`. */
 export interface ObjectReference {
   readonly kind: string;
   readonly apiVersion?: string;
   readonly namespace?: string;
   readonly name: string;
   readonly uid?: string;
-  /** The version of the object that was at hand when it happened. */
+  /** Version of the object that the reporter knew when the event happened. */
   readonly resourceVersion?: string;
-  /** For a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
+  /** Set for a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
   readonly fieldPath?: string;
 }
 
-/** `Warning` is something a user should look at. */
+/** `Warning` marks events that need a user's attention. */
 export type EventType = 'Normal' | 'Warning';
 
-/** Where managers tell users what happened. Never blocks, never throws. */
+/** Receives the events that managers report to users. Never blocks and never throws. */
 export interface EventRecorder {
   /**
-   * @param reason a CamelCase word for programs; see {@link eventReasons}
-   * @param annotations what programs are to know beside it
+   * @param reason a CamelCase reason for programs; see {@link eventReasons}
+   * @param annotations additional data for programs
    */
   event(
     object: ObjectReference,
@@ -29,10 +29,10 @@ export interface EventRecorder {
   ): void;
 }
 
-/** A recorder that drops everything. */
+/** A recorder that drops all events. */
 export const noEvents: EventRecorder = { event() {} };
 
-/** The reasons of the kubelet's events, as upstream words them (`pkg/kubelet/events/event.go`). */
+/** Event reasons of the kubelet, with upstream's values (`pkg/kubelet/events/event.go`). */
 export const eventReasons = {
   createdContainer: 'Created',
   startedContainer: 'Started',

@@ -1,4 +1,7 @@
-/** A duration as Go words it: `10s`, `1m20s`, `5m0s`, `500ms`; from a second on no finer than milliseconds. */
+/**
+ * Formats a duration as Go does: `10s`, `1m20s`, `5m0s`, `500ms`. From one second on, fractions below a millisecond are
+ * dropped.
+ */
 export function goDuration(ms: number): string {
   if (ms > 0 && ms < 1000) return `${ms}ms`;
   const seconds = Math.floor(ms / 1000) % 60;

@@ -6,23 +6,24 @@ import type { LogLevel } from './log-level.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { redact, redactFields } from './redact.ts';
 
-/** What a JSON logger works with. */
+/** Options of a JSON logger. */
 export interface JsonLoggerOptions {
   readonly level: LogLevel;
   readonly write: (line: string) => void;
-  /** The wall clock, in ms. */
+  /** Returns the wall clock time, in ms. */
   readonly now: () => number;
-  /** Whether errors have their stacks; never by default. */
+  /** Returns whether errors are logged with their stacks. Default: always false. */
   readonly hasStacks?: () => boolean;
 }
 
-/** The verbosity at which upstream says such things. */
+/** klog verbosity that corresponds to each level. */
 const VERBOSITY: Readonly<Record<string, number>> = { info: 0, warn: 0, debug: 4, trace: 5 };
 
 /**
- * A logger of one JSON object a line, with the fields of `k8s.io/component-base/logs/json`: `ts` (milliseconds since the epoch), `v` (the
- * verbosity; none for errors), `caller` (file and line), `logger` (the component), `msg`, `err` (what an error says). Beside them `level` as a word, and
- * `errVerbose`: an error's class, code and causes, and with `-v 4` its stack. Secrets are censored (W4).
+ * Returns a logger that writes one JSON object per line, with the fields of `k8s.io/component-base/logs/json`: `ts`
+ * (milliseconds since the epoch), `v` (verbosity; absent for errors), `caller` (file and line), `logger` (component),
+ * `msg`, `err` (error message). Additional fields are `level` (as a word) and `errVerbose`: an error's class, code and
+ * causes, and at `-v 4` its stack. Secrets are censored (W4).
  */
 export function jsonLogger({ level, write, now, hasStacks = () => false }: JsonLoggerOptions): Logger {
   const destination: DestinationStream = { write };
@@ -41,7 +42,7 @@ export function jsonLogger({ level, write, now, hasStacks = () => false }: JsonL
   return adapted(root);
 }
 
-/** Upstream's `caller`. */
+/** Returns upstream's `caller` field. */
 function callerField(): string {
   const place = callSite();
   return place === undefined ? '' : `,"caller":${JSON.stringify(`${place.file}:${place.line}`)}`;
@@ -53,7 +54,9 @@ function logFields(fields: LogFields, withStacks: boolean): Record<string, unkno
   return redactFields({ ...others, err: errorChainText(err), errVerbose: redact(errorFields(err, withStacks)) });
 }
 
-/** The logger as it is, but for the fields of its children: pino passes them by its formatters. */
+/**
+ * Wraps the logger so that the fields of child loggers are formatted too; pino does not apply its formatters to them.
+ */
 function adapted(logger: PinoLogger): Logger {
   return {
     trace: logger.trace.bind(logger),

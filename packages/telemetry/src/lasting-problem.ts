@@ -1,19 +1,22 @@
 import { errorText } from './error-text.ts';
 import type { Logger } from './logger.ts';
 
-/** The lines of a {@link LastingProblem}. */
+/** Log messages of a {@link LastingProblem}. */
 export interface LastingProblemMessages {
-  /** Of a failure that is new: `Unable to list the pods of the container runtime`. */
+  /** Logged for a new failure: `Unable to list the pods of the container runtime`. */
   readonly failed: string;
-  /** Of the first success after failures, with their number: `The container runtime lists its pods again`. */
+  /**
+   * Logged with the number of failures at the first success after failures: `The container runtime lists its pods
+   * again`.
+   */
   readonly over: string;
-  /** Of a failure that is new; `warn` by default. */
+  /** Level of `failed`. Default: `warn`. */
   readonly level?: 'info' | 'warn' | 'error';
 }
 
 /**
- * Logs a problem that is met again and again, as every second while a runtime is away: one line at the change, debug lines while the
- * problem stays the same, and one line with the number of failures when it is over.
+ * Logs a problem that recurs, for example every second while a runtime is down. Logs one line when the problem changes,
+ * debug lines while it stays the same, and one line with the number of failures when it is over.
  */
 export class LastingProblem {
   readonly #logger: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
@@ -26,7 +29,7 @@ export class LastingProblem {
     this.#messages = messages;
   }
 
-  /** Takes in a failure. @param err the same text again is the same problem */
+  /** Records a failure. @param err an error with the same text counts as the same problem */
   failed(err?: unknown): void {
     this.#failures += 1;
     const { failed, level = 'warn' } = this.#messages;
@@ -37,7 +40,7 @@ export class LastingProblem {
     this.#logger[isNew ? level : 'debug'](fields, failed);
   }
 
-  /** Takes in a success. */
+  /** Records a success. */
   over(): void {
     if (this.#failures === 0) return;
     this.#logger.info({ failures: this.#failures }, this.#messages.over);

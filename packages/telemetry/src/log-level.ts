@@ -1,12 +1,12 @@
-/** How much is logged: a level, and all above it. */
+/** Lowest level that is logged. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 
-/** From the least to the gravest. */
+/** All levels, from least to most severe. */
 export const levels: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error'];
 
-/** How much is logged, where that may change while a program runs. */
+/** A log level that can be changed while the program runs. */
 export class LogLevelSwitch {
-  /** Holds from the next line on, for a logger and all its children. */
+  /** Level from the next line on, for a logger and all its children. */
   level: LogLevel;
 
   constructor(level: LogLevel) {
@@ -14,7 +14,7 @@ export class LogLevelSwitch {
   }
 }
 
-/** The level of a kubelet's `-v`: 0 and 1 are `info`, 2 to 4 `debug`, above that `trace`. */
+/** Returns the level of a kubelet's `-v`: 0 and 1 are `info`, 2 to 4 `debug`, and higher values `trace`. */
 export function levelOfVerbosity(verbosity: number): LogLevel {
   if (verbosity < 2) return 'info';
   return verbosity < 5 ? 'debug' : 'trace';

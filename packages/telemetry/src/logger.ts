@@ -1,9 +1,9 @@
-/** Values that go with a log line; keys are camelCase nouns (`podUid`, `containerId`), an error goes under `err`. */
+/** Fields of a log line. Keys are camelCase nouns (`podUid`, `containerId`); an error uses the key `err`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * A structured logger: a constant message, and what varies as fields. A pino logger is one as it is.
- * Upstream's verbosity 0 and 1 are `info`, 2 to 4 `debug`, above that `trace`.
+ * A structured logger: constant messages, with the variable parts as fields. A pino logger satisfies this interface.
+ * Upstream's verbosity 0 and 1 correspond to `info`, 2 to 4 to `debug`, and higher values to `trace`.
  */
 export interface Logger {
   trace(fields: LogFields, message: string): void;
@@ -11,11 +11,11 @@ export interface Logger {
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
-  /** A logger that adds `fields` to each of its lines. */
+  /** Returns a logger that adds `fields` to each line. */
   child(fields: LogFields): Logger;
 }
 
-/** A logger that drops everything. */
+/** A logger that drops all lines. */
 export const silentLogger: Logger = {
   trace() {},
   debug() {},

@@ -1,11 +1,11 @@
 import type { Counter, Gauge, Histogram, HistogramOptions, Labels, MetricOptions, Metrics } from './metrics.ts';
 
-/** The buckets of a histogram that names none, in seconds: those of every Prometheus client. */
+/** Default buckets of a histogram, in seconds: those of every Prometheus client. */
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 type LabelValues = Readonly<Record<string, string>>;
 
-/** One metric: all of its series, and how they are written. */
+/** A metric with all its series and their text format. */
 interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
@@ -14,12 +14,12 @@ interface Family {
 }
 
 /**
- * Metrics in memory, written in Prometheus' text format. The client libraries of Prometheus cost 22 MB of resident
- * memory at run time (0.16.1 and prom-client 15.1.3, measured), which is a quarter of what the whole node agent uses:
- * hence these few lines.
+ * Metrics in memory, written in Prometheus' text format. This class exists because the Prometheus client libraries cost
+ * 22 MB of resident memory (measured with 0.16.1 and prom-client 15.1.3), a quarter of the memory of the whole node
+ * agent.
  */
 export class MetricsRegistry implements Metrics {
-  /** What the answer of a scrape is, as its `Content-Type` says. */
+  /** `Content-Type` of the response to a scrape. */
   static readonly contentType: string = 'text/plain; version=0.0.4; charset=utf-8';
 
   readonly #families = new Map<string, { readonly family: Family; readonly metric: unknown }>();
@@ -37,12 +37,15 @@ export class MetricsRegistry implements Metrics {
     return this.#make(options, 'histogram', () => new HistogramFamily<L>(options));
   }
 
-  /** Calls `collect` before each {@link text}, to set gauges that nobody keeps up to date. */
+  /** Registers a function that is called before each {@link text}, to set gauges that are not updated otherwise. */
   addCollector(collect: () => void): void {
     this.#collectors.push(collect);
   }
 
-  /** All metrics that have a value, by name; one without labels is 0 from its start, as of every Prometheus client. */
+  /**
+   * Returns all metrics that have a value, sorted by name. A metric without labels starts at 0, as in every Prometheus
+   * client.
+   */
   text(): string {
     for (const collect of this.#collectors) collect();
     const lines: string[] = [];
@@ -55,7 +58,7 @@ export class MetricsRegistry implements Metrics {
     return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
   }
 
-  /** Asking twice for one name gives the same metric, as long as both times mean the same. */
+  /** Returns the existing metric if the name is already registered with the same type and labels. */
   #make<M extends Family>(options: MetricOptions<string>, type: Family['type'], make: () => M): M {
     const { name, labels = [] } = options;
     const known = this.#families.get(name);
@@ -66,13 +69,13 @@ export class MetricsRegistry implements Metrics {
     }
     const { family } = known;
     if (family.type !== type || family.labelNames.join() !== labels.join()) {
-      throw new Error(`metric ${name} is a ${family.type} with labels [${family.labelNames.join()}] already`);
+      throw new Error(`metric ${name} is already a ${family.type} with labels [${family.labelNames.join()}]`);
     }
     return known.metric as M;
   }
 }
 
-/** The series of a metric, by their label values. */
+/** The series of a metric, keyed by label values. */
 class Series<T> {
   readonly labelNames: readonly string[];
   readonly help: string;
@@ -95,7 +98,7 @@ class Series<T> {
   }
 
   #key(labels: LabelValues): string {
-    // Without a list of them: it is asked for some hundred times for each pod that starts.
+    // Builds the key without a temporary list, because this function runs about a hundred times per starting pod.
     let key = '';
     for (const name of this.labelNames) key += `${labels[name] ?? ''}\u0000`;
     return key;
@@ -146,7 +149,7 @@ class GaugeFamily<L extends string> extends Series<number> implements Family, Ga
 }
 
 interface Distribution {
-  /** How many values were at most each bound, and above the one before it. */
+  /** Number of values per bucket: at most the bucket's bound and above the previous bound. */
   readonly counts: number[];
   sum: number;
   count: number;
@@ -201,7 +204,9 @@ function sample(name: string, labels: LabelValues, value: number): string {
   return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${formatNumber(value)}`;
 }
 
-/** A bound as Go writes it (`strconv`, format g), for a label is compared as a text: `1e+06`, `1.048576e+06`. */
+/**
+ * Formats a bound as Go does (`strconv`, format g), because scrapers compare labels as text: `1e+06`, `1.048576e+06`.
+ */
 function boundText(bound: number): string {
   const [digits = '', power] = bound.toExponential().split('e');
   const exponent = Number(power);

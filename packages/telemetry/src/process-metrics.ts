@@ -1,13 +1,15 @@
 import type { Metrics } from './metrics.ts';
 
-/** What the process tells of itself; Node's `process` is one. */
+/** Resource usage of the process. Node's `process` satisfies this interface. */
 export interface ProcessFigures {
   memoryUsage(): { readonly rss: number; readonly heapUsed: number };
   cpuUsage(): { readonly user: number; readonly system: number };
-  /** What the system counts of the process, and its limits; figures that it does not tell are left out. */
+  /**
+   * Returns the system's usage counts and limits of the process. Values that the system does not report are omitted.
+   */
   systemUsage?(): {
     readonly openFiles?: number | undefined;
-    /** `Infinity` where there is none. */
+    /** `Infinity` if there is no limit. */
     readonly maxOpenFiles?: number | undefined;
     readonly virtualBytes?: number | undefined;
     readonly maxVirtualBytes?: number | undefined;
@@ -23,13 +25,13 @@ const SYSTEM_METRICS = {
     help: 'Maximum amount of virtual memory available in bytes.',
   },
 } as const;
-/** As a limit that is none is shown: the largest number of 64 bits. */
+/** Value shown for an absent limit: 2^64. */
 const UNLIMITED = 2 ** 64;
 
 /**
- * Makes the metrics that every Prometheus client has of its process, and returns the function that sets them: call it
- * before each scrape.
- * @param startedAtMs when the process started, by the wall clock
+ * Registers the process metrics that every Prometheus client has, and returns the function that updates them. Call the
+ * function before each scrape.
+ * @param startedAtMs wall clock time at which the process started
  */
 export function processMetrics(metrics: Metrics, figures: ProcessFigures, startedAtMs: number): () => void {
   const cpu = metrics.counter({

@@ -1,8 +1,11 @@
 const CENSOR = '[redacted]';
-/** Deeper than this nothing is logged: it is a whole object that somebody logged by mistake. */
+/** Largest depth of logged values. Deeper values belong to objects that were logged whole by mistake. */
 const MAX_DEPTH = 8;
 
-/** Fields whose values are never written, in lower case and without `-` and `_`. What only names a secret is not one. */
+/**
+ * Fields whose values are never written, in lower case without `-` and `_`. Fields that only hold the name of a secret
+ * are not included.
+ */
 const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'accesstoken',
   'auth',
@@ -28,14 +31,14 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What may be logged of a value (W4): fields that hold secrets are censored at any depth, and so are bearer tokens,
- * passwords in URLs and JSON web tokens in the middle of texts. Only plain objects and lists are looked into.
+ * Returns a value without its secrets, for logging (W4). Secret fields are censored at any depth, and so are bearer
+ * tokens, passwords in URLs and JSON web tokens inside texts. Only plain objects and lists are traversed.
  */
 export function redact(value: unknown): unknown {
   return redactAt(value, 0);
 }
 
-/** As {@link redact}, of the fields of a log line. */
+/** Applies {@link redact} to the fields of a log line. */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, redactField(key, value, 0)]));
 }
@@ -63,8 +66,8 @@ function redactText(text: string): string {
 }
 
 /**
- * Three parts with dots between them are a JSON web token where the first begins as an object of JSON does in base64. What a container
- * writes is logged, too: this takes no longer than the text is long, whatever it is.
+ * Censors JSON web tokens: three parts separated by dots, the first of which starts with the base64 encoding of `{"`.
+ * The time is linear in the length of the text, because logs can contain text that a container controls.
  */
 function withoutWebTokens(text: string): string {
   const parts = text.split('.');

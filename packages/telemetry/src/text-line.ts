@@ -1,24 +1,25 @@
 import { errorText } from './error-text.ts';
 
-/** One line of a log, before it is written. */
+/** A log line before formatting. */
 export interface TextLine {
-  /** Of what happened: `I`, `W` or `E`. */
+  /** Severity: info, warning or error. */
   readonly severity: 'I' | 'W' | 'E';
-  /** The wall clock, in ms, with a fraction. */
+  /** Wall clock time, in ms, with a fraction. */
   readonly atMs: number;
   readonly pid: number;
-  /** The source file that logs the line, or the part of the program if the file is not known. */
+  /** Source file that logs the line, or the component if the file is not known. */
   readonly source: string;
-  /** Of the source file; 1 if it is not known. */
+  /** Line in the source file. If absent, 1. */
   readonly lineNumber?: number;
   readonly message: string;
-  /** In their order; `undefined` is left out. */
+  /** Fields in output order. `undefined` values are omitted. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A line as klog writes it: `I1122 10:48:00.000000   12345 pleg.ts:71] "Pod changed" podUid="u1"`, in local time. A text of several lines
- * becomes `key=<`, its lines indented by a tab, and ` >`, so that none of them can be taken for a line of its own.
+ * Formats a line as klog does: `I1122 10:48:00.000000 12345 pleg.ts:71] "Pod changed" podUid="u1"`, in local time. A
+ * multi-line value is written as `key=<`, its lines indented by a tab, and ` >`, so that none of its lines can be
+ * mistaken for a log line.
  * Source: `k8s.io/klog/v2` (`textlogger`, `internal/buffer`, `internal/serialize`).
  */
 export function textLine({ severity, atMs, pid, source, lineNumber = 1, message, fields }: TextLine): string {
@@ -51,7 +52,7 @@ function stringValue(text: string): string {
 
 function jsonOf(value: unknown): string {
   try {
-    // Of what JSON cannot say (a bigint, a function), what JavaScript says.
+    // Values that JSON cannot represent (a bigint, a function) are written with JavaScript's `String()`.
     return (
       JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part)) ??
       quote(String(value))
@@ -73,10 +74,10 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** Anything but ASCII that is printed as it is. */
+/** Matches any character other than printable ASCII, and the quote and backslash. */
 const NEEDS_ESCAPES = /[^ !#-[\]-~]/;
 
-/** A text in quotation marks, as Go's `strconv.Quote` writes it: what cannot be printed is escaped. */
+/** Quotes a text as Go's `strconv.Quote` does: non-printable characters are escaped. */
 export function quote(text: string): string {
   if (!NEEDS_ESCAPES.test(text)) return `"${text}"`;
   const escaped = text.toWellFormed().replace(/["\\]|[\p{C}\p{Z}]/gu, (char) => {

@@ -5,21 +5,24 @@ import type { LogFields, Logger } from './logger.ts';
 import { redactFields } from './redact.ts';
 import { textLine } from './text-line.ts';
 
-/** What a text logger works with. */
+/** Options of a text logger. */
 export interface TextLoggerOptions {
   readonly level: LogLevel;
   readonly write: (line: string) => void;
-  /** The wall clock, in ms. */
+  /** Returns the wall clock time, in ms. */
   readonly now: () => number;
   readonly pid: number;
-  /** Finds the place that logs a line. */
+  /** Returns the source location that logs a line. */
   readonly callSite?: () => CallSite | undefined;
 }
 
-/** klog's own word for a file that is not known. */
+/** klog's placeholder for an unknown source file. */
 const NO_SOURCE = '???';
 
-/** A logger of klog's text format, with the file and line that log, and the component as `logger`, as klog's textlogger has them; secrets are censored (W4). */
+/**
+ * Returns a logger in klog's text format: with the file and line of the log call, and with the component as `logger`,
+ * as klog's textlogger writes them. Secrets are censored (W4).
+ */
 export function textLogger(options: TextLoggerOptions): Logger {
   return bound(options, {});
 }
@@ -32,7 +35,7 @@ function bound(options: TextLoggerOptions, of: LogFields): Logger {
     if (levels.indexOf(level) < levels.indexOf(least)) return () => {};
     return (fields, message) => {
       const { err, ...others } = fields;
-      // An error comes first, as klog has it.
+      // klog writes the error first.
       const all = { logger: part, ...(err !== undefined && { err }), ...rest, ...others };
       const place = placeOf();
       const said = Object.entries(all).map(([key, value]) => [

@@ -3,17 +3,17 @@ import { type EventRecorder, noEvents } from './events.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { type Metrics, noMetrics } from './metrics.ts';
 
-/** What almost every component works with, and may be left out when one is made. */
+/** Components that almost every class takes and that may be omitted. */
 export interface CommonPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Told of the events that users see. */
+  /** Receives the events that users see. */
   readonly recorder: EventRecorder;
 }
 
-/** Components of which none is left out. */
+/** Components with the defaults of {@link CommonPorts} filled in. */
 export type WithDefaults<C> = C & { readonly [K in keyof C & keyof CommonPorts]-?: Exclude<C[K], undefined> };
 
 const defaults: CommonPorts = {
@@ -25,11 +25,11 @@ const defaults: CommonPorts = {
 };
 
 /**
- * The components that a constructor was given, and for those that it was not: the machine's clock and randomness, a logger that
- * is silent, metrics that are counted nowhere, a recorder that tells nobody.
+ * Fills in defaults for the components that the caller omitted: the system's clock and random numbers, a silent logger,
+ * no metrics, and a recorder that drops events.
  */
 export function withDefaults<C extends object>(components: C): WithDefaults<C> {
   const given = Object.fromEntries(Object.entries(components).filter(([, value]) => value !== undefined)) as C;
-  // A component may ask for a part of the port of that name: the default has all of it.
+  // A class may declare only a part of a port as its component type. The default implements the whole port.
   return { ...defaults, ...given } as WithDefaults<C>;
 }

@@ -44,7 +44,7 @@ describe('one name', () => {
   test('cannot mean two things', () => {
     const registry = new MetricsRegistry();
     registry.counter({ name: 'a', help: 'x', labels: ['l'] });
-    expect(() => registry.gauge({ name: 'a', help: 'x', labels: ['l'] })).toThrow('metric a is a counter');
+    expect(() => registry.gauge({ name: 'a', help: 'x', labels: ['l'] })).toThrow('metric a is already a counter');
     expect(() => registry.counter({ name: 'a', help: 'x' })).toThrow('with labels [l]');
   });
 });
