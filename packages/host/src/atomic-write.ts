@@ -2,12 +2,12 @@ import { basename, dirname, join } from 'node:path';
 import type { FileSystem } from './file-system.ts';
 import { errorCode, isMissing } from './system-error.ts';
 
-/** The steps of an atomic write, each of which a crash may follow. */
+/** The steps of an atomic write. A crash may happen after each step. */
 export interface AtomicWriteSteps {
-  /** Makes a new file with all of its content, syncs it. @throws EEXIST where the name is taken */
+  /** Creates a new file with its whole content and syncs it. @throws EEXIST if the name is in use */
   createSynced(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Makes the names in a directory last. */
+  /** Makes the names in a directory durable. */
   syncDirectory(path: string): Promise<void>;
   remove(path: string): Promise<void>;
 }
@@ -15,8 +15,8 @@ export interface AtomicWriteSteps {
 const TEMPORARY_PREFIX = '.tmp-';
 
 /**
- * Removes from a directory what `writeFileAtomic` of processes that were killed has left in it; what this process is writing stays. No
- * error where there is no such directory.
+ * Removes the temporary files that `writeFileAtomic` of killed processes left in a directory. Files that this process
+ * is writing stay. A missing directory is not an error.
  */
 export async function removeUnfinishedFiles(
   fs: Pick<FileSystem, 'readdir' | 'remove'>,
@@ -33,12 +33,12 @@ export async function removeUnfinishedFiles(
 }
 
 let serial = 0;
-/** The temporary files of this process that are being written. */
+/** Temporary files that this process is writing. */
 const underWay = new Set<string>();
 
 /**
- * Replaces `path` so that a reader, and a machine that crashed at any instant, sees the old or the new content.
- * Whatever fails, the temporary file is gone afterwards, unless the process died.
+ * Replaces `path` so that readers see the old or the new content, even after a crash at any time. The temporary file is
+ * removed on any failure unless the process dies.
  */
 export async function writeAtomically(steps: AtomicWriteSteps, path: string, owner: number): Promise<void> {
   const directory = dirname(path);
@@ -49,12 +49,12 @@ export async function writeAtomically(steps: AtomicWriteSteps, path: string, own
     try {
       await steps.createSynced(temporary);
       isCreated = true;
-      // A link at `path` is replaced, not followed: the name that the caller gave is what changes.
+      // A symlink at `path` is replaced, not followed: the caller's name is what changes.
       await steps.rename(temporary, join(directory, basename(path)));
     } catch (error) {
-      // Left by a process of the same id that was killed, maybe before a reboot: take the next name.
+      // A killed process with the same ID left this file, possibly before a reboot: try the next name.
       if (!isCreated && errorCode(error) === 'EEXIST') continue;
-      // What the removal says is of no use beside the error.
+      // The error of the removal is dropped in favour of the original error.
       await steps.remove(temporary).catch(() => undefined);
       throw error;
     } finally {

@@ -1,28 +1,34 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Names of files are bytes, and so are the values of an environment: neither need be text. Bytes that are no UTF-8 stand in a string as lone surrogates, U+DC80 to
- * U+DCFF, which no decoded text has: a name that `readdir` gave leads back to its file.
+ * File names and environment values are bytes and need not be valid text. Bytes that are not UTF-8 are represented in a
+ * string as lone surrogates (U+DC80 to U+DCFF), which no decoded text contains. A name returned by `readdir` therefore
+ * leads back to its file.
  */
 
-/** What nearly all names are: their bytes are their text. */
+/** Nearly all names are ASCII: their bytes equal their text. */
 const ASCII = /^[\0-\x7f]*$/;
 const OFFSET = 0xdc00;
-/** How many units of UTF-16 become a text at once. */
+/** Number of UTF-16 units converted to text at a time. */
 const PORTION = 8192;
 
-/** Bytes as a string from which {@link bytesOfText} makes them again; decoded as UTF-8 as far as they are that. */
+/**
+ * Decodes bytes as UTF-8. Invalid bytes become lone surrogates, so that {@link bytesOfText} restores the same bytes.
+ */
 export function textOfBytes(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return isUtf8(buffer) ? buffer.toString('utf8') : textOfUnits(unitsOf(buffer));
 }
 
-/** {@link textOfBytes} of bytes that were read as Latin 1: each character is one of them. */
+/** Applies {@link textOfBytes} to bytes that were read as Latin 1, one character per byte. */
 export function textOfLatin1(latin1: string): string {
   return ASCII.test(latin1) ? latin1 : textOfBytes(Buffer.from(latin1, 'latin1'));
 }
 
-/** The bytes of a text, those of {@link textOfBytes} among it. Other lone surrogates become U+FFFD, as everywhere in Node. */
+/**
+ * Returns the bytes of a text, including the surrogates that {@link textOfBytes} creates. Other lone surrogates become
+ * U+FFFD, as elsewhere in Node.
+ */
 export function bytesOfText(text: string): Uint8Array {
   if (text.isWellFormed()) return new TextEncoder().encode(text);
   const bytes = Buffer.allocUnsafe(3 * text.length);
@@ -44,12 +50,14 @@ export function bytesOfText(text: string): Uint8Array {
   return new Uint8Array(bytes.subarray(0, length));
 }
 
-/** A path as the functions of `node:fs` take it: they would write a lone surrogate as something else. */
+/**
+ * Converts a path to a form that the functions of `node:fs` take; they would encode a lone surrogate as other bytes.
+ */
 export function systemPath(path: string): string | Buffer {
   return path.isWellFormed() ? path : Buffer.from(bytesOfText(path));
 }
 
-/** As units of UTF-16, of which no character has more than it has bytes. */
+/** Returns UTF-16 units. No character has more units than it has bytes. */
 function unitsOf(bytes: Uint8Array): Uint16Array {
   const units = new Uint16Array(bytes.length);
   let length = 0;
@@ -66,7 +74,10 @@ function unitsOf(bytes: Uint8Array): Uint16Array {
   return units.subarray(0, length);
 }
 
-/** How many bytes the character has that begins at an index; 0 where none does (Unicode, table 3-7). */
+/**
+ * Returns the number of bytes of the character that starts at an index; 0 if no valid character starts there (Unicode,
+ * table 3-7).
+ */
 function characterSize(bytes: Uint8Array, at: number): number {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return 1;

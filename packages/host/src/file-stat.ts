@@ -11,7 +11,7 @@ export function kindOf(entry: Stats | Dirent<string | Buffer>): FileKind {
   return entry.isBlockDevice() ? 'blockDevice' : 'charDevice';
 }
 
-/** Of a directory that is read by bytes, or as Latin 1. */
+/** Converts an entry of a directory that was read as bytes or as Latin 1. */
 export function entryOf(entry: Dirent<string | Buffer>): DirectoryEntry {
   const { name } = entry;
   return { name: typeof name === 'string' ? textOfLatin1(name) : textOfBytes(name), kind: kindOf(entry) };
@@ -21,7 +21,7 @@ export function statOf(stats: Stats): FileStat {
   return {
     kind: kindOf(stats),
     sizeBytes: stats.size,
-    // Whatever the block size of the file system is, as stat(2) counts.
+    // stat(2) counts blocks of 512 bytes, regardless of the file system's block size.
     allocatedBytes: stats.blocks * 512,
     mode: stats.mode & 0o7777,
     uid: stats.uid,

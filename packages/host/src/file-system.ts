@@ -1,15 +1,15 @@
 import type { FileSystemSize, GivenTree } from './helper/protocol.ts';
 
-/** What kind of thing a path names. */
+/** Kind of a path's target. */
 export type FileKind = 'file' | 'directory' | 'symlink' | 'socket' | 'fifo' | 'charDevice' | 'blockDevice';
 
-/** What `stat` knows of a path. */
+/** Result of `stat`. */
 export interface FileStat {
   readonly kind: FileKind;
   readonly sizeBytes: number;
-  /** What it takes of its file system: less than its size where it has holes, more where blocks are not full. */
+  /** Allocated bytes: less than the size for a sparse file, more if the last block is not full. */
   readonly allocatedBytes: number;
-  /** Permission bits with setuid, setgid and sticky (0 to 0o7777). */
+  /** Permission bits including setuid, setgid and sticky (0 to 0o7777). */
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
@@ -19,16 +19,19 @@ export interface FileStat {
   readonly device: number;
 }
 
-/** One entry of a directory. */
+/** An entry of a directory. */
 export interface DirectoryEntry {
-  /** Leads to the entry, whatever bytes it is made of: those that are no UTF-8 are lone surrogates, as `textOfBytes` has them. */
+  /**
+   * Name that leads back to the entry, whatever its bytes. Bytes that are not UTF-8 are lone surrogates, as in
+   * `textOfBytes`.
+   */
   readonly name: string;
   readonly kind: FileKind;
 }
 
 /** An open file. */
 export interface FileHandle {
-  /** Reads up to `length` bytes from `position` on; fewer at the end of the file, none past it. */
+  /** Reads up to `length` bytes from `position`: fewer at the end of the file, none beyond it. */
   read(position: number, length: number): Promise<Uint8Array>;
   /** Writes all of `data` at the end of the file. */
   append(data: Uint8Array): Promise<void>;
@@ -37,93 +40,114 @@ export interface FileHandle {
   close(): Promise<void>;
 }
 
-/** How {@link FileSystem.openBeneath} takes links. */
+/** Treatment of symlinks by {@link FileSystem.openBeneath}. */
 export interface BeneathOptions {
-  /** `within` follows them with the directory as the root of all paths, as in a chroot. Default: `refuse`, with ELOOP. */
+  /**
+   * `within` follows symlinks with the directory as the root of all paths, as in a chroot. Default: `refuse`, which
+   * fails with ELOOP.
+   */
   readonly links?: 'refuse' | 'within';
 }
 
-/** How {@link FileSystem.holdBeneath} takes what is missing. */
+/** Treatment of missing directories by {@link FileSystem.holdBeneath}. */
 export interface HoldOptions {
-  /** Makes directories that are missing, each of the mode that the directory itself has. Default: `false`, with ENOENT. */
+  /**
+   * Whether missing directories are created, with the mode of the start directory. Default: `false`, which fails with
+   * ENOENT.
+   */
   readonly makeDirectories?: boolean;
 }
 
-/** Something in the tree that is held: whatever has its name by now, this is what was found. It is not open to be read. */
+/**
+ * A held object of the tree. The handle keeps referring to the found object even if its name changes. The object is not
+ * open for reading.
+ */
 export interface HeldPlace {
-  /** A path that leads to it from every process of this machine, and nowhere else as long as it is held. */
+  /** Path that leads to the object from every process of this machine, and to nothing else while the object is held. */
   readonly handle: string;
-  /** What it was when it was found. */
+  /** State of the object when it was found. */
   readonly stat: FileStat;
   close(): Promise<void>;
 }
 
-/** What a walk through a tree may take. */
+/** Limits of a measurement of a tree. */
 export interface UsageOptions {
-  /** Names that are counted before it gives up. Default: 5,000,000. */
+  /** Number of entries after which the measurement gives up. Default: 5,000,000. */
   readonly maxEntries?: number;
-  /** For how long it walks. Default: 60,000. */
+  /** Time after which the measurement gives up, in milliseconds. Default: 60,000. */
   readonly deadlineMs?: number;
   /**
-   * Whether a file system in memory of its own (tmpfs) is mounted at the path: it keeps count by itself, and is asked rather than
-   * walked. Files that are open and have no name any more count then, and a file of two names counts as two inodes. Default: false.
+   * Whether a separate in-memory file system (tmpfs) is mounted at the path. Its own counters are then used instead of
+   * a walk. The counters include open files without a name, and count a file with two names as two inodes. Default:
+   * false.
    */
   readonly keepsCount?: boolean;
 }
 
-/** What a directory takes, with all below it, and the file system that it is on. */
+/** Usage of a directory with everything below it, and the file system that holds it. */
 export interface TreeUsage {
-  /** As allocated; a file of several names counts once. */
+  /** Allocated bytes. A file with several names counts once. */
   readonly bytes: number;
-  /** The directory itself included. */
+  /** Number of inodes, including the directory itself. */
   readonly inodes: number;
-  /** Whether all was counted; where not, it is more than this. */
+  /** Whether everything was counted. If false, the real usage is higher. */
   readonly complete: boolean;
   readonly fileSystem: FileSystemSize;
 }
 
 /**
- * What a watch hints at: that a name came, went or names another file now (`entry`), or that the file of that name was written to
- * or has other attributes (`content`). Whoever wants less takes no second parameter.
+ * Receives hints of a watch. `entry`: the name appeared, disappeared or refers to another file now. `content`: the file
+ * of that name was written or its attributes changed. A caller that does not need the distinction can ignore the second
+ * parameter.
  */
 export type OnChange = (name: string | undefined, what: 'entry' | 'content') => void;
 
 /**
- * The files of the host, as far as a kubelet touches them. Errors are Node's system errors, with `code` (`ENOENT`,
- * `EEXIST`, `ENOSPC`, ...). Managers take `Pick<FileSystem, ...>` of what they use.
+ * The host's files, as far as a kubelet uses them. Errors are Node's system errors with a `code` (`ENOENT`, `EEXIST`,
+ * `ENOSPC`, ...). Managers declare `Pick<FileSystem, ...>` of the methods that they use.
  */
 export interface FileSystem {
-  /** Reads a file that the caller trusts: whole, and waiting for whoever writes a FIFO. See {@link openBeneath} for others. */
+  /**
+   * Reads a whole file that the caller trusts. For a FIFO the call waits for a writer. For untrusted paths use {@link
+   * openBeneath}.
+   */
   readFile(path: string): Promise<Uint8Array>;
-  /** Creates or replaces a file in place. `mode` is set exactly where given, whatever the umask. */
+  /** Creates or replaces a file in place. `mode` is applied exactly, regardless of the umask. */
   writeFile(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
-  /** Writes to a temporary name beside `path`, syncs, renames: readers see the old or the new content, never a part. */
+  /**
+   * Writes to a temporary file beside `path`, syncs it and renames it. Readers see either the old or the new content,
+   * never a part.
+   */
   writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
   /**
-   * Opens a file, or with `r` a directory. With `r` it never waits, and touches no FIFO, socket or device, wherever the path
-   * leads by links. @throws ENXIO for those
+   * Opens a file, or with `r` also a directory. With `r` the call never waits and does not open a FIFO, socket or
+   * device, even through symlinks. @throws ENXIO for a FIFO, socket or device
    */
   open(path: string, flags: 'r' | 'a'): Promise<FileHandle>;
   /**
-   * Opens a file for reading below a directory in which others may put anything under any name at any instant (W3, W5): no
-   * name leads out of the directory or into another mount, nor is anything but a file opened, nor waited for.
-   * @throws ELOOP for a link (see `links`); EXDEV for what leads out; ENAMETOOLONG for what lies more than 256 directories
-   * deep; EISDIR; ENXIO for a FIFO, a socket, a device
+   * Opens a file for reading below a directory in which others may change every name at any time (W3, W5). No name can
+   * lead out of the directory or into another mount. Only regular files are opened, without waiting.
+   * @throws ELOOP for a symlink (see `links`)
+   * @throws EXDEV if the path leads out of the directory
+   * @throws ENAMETOOLONG if the file is more than 256 directories deep
+   * @throws EISDIR; ENXIO for a FIFO, socket or device
    */
   openBeneath(directory: string, path: string, options?: BeneathOptions): Promise<FileHandle>;
   /**
-   * Holds what a path names below a directory in which others may put anything under any name at any instant (W3): file,
-   * directory or device. Links are followed that stay in the directory, those with an absolute
-   * path too where it names the directory first; a link that leads nowhere is never made to lead somewhere.
-   * @throws EXDEV for what leads out, or into another mount; ELOOP; ENOENT; ENOTDIR; ENAMETOOLONG for what lies more than 256 directories deep
+   * Holds the target of a path below a directory in which others may change every name at any time (W3): a file,
+   * directory or device. Symlinks that stay in the directory are followed, and absolute ones if they start with the
+   * directory's path. A dangling symlink is never completed by creating its target.
+   * @throws EXDEV if the path leads out of the directory or into another mount
+   * @throws ELOOP, ENOENT, ENOTDIR
+   * @throws ENAMETOOLONG if the target is more than 256 directories deep
    */
   holdBeneath(directory: string, path: string, options?: HoldOptions): Promise<HeldPlace>;
   /**
-   * Makes a directory and its parents; no error where it exists. `mode` holds for all that are made: exactly for the last
-   * one, within the umask for its parents. A directory that is there keeps its own.
+   * Creates a directory and its parents; an existing directory is not an error and keeps its mode. `mode` applies to
+   * all created directories: exactly to the last one, and reduced by the umask to its parents.
    */
   mkdir(path: string, options?: { readonly mode?: number }): Promise<void>;
-  /** The entries, sorted by name. */
+  /** Returns the entries, sorted by name. */
   readdir(path: string): Promise<readonly DirectoryEntry[]>;
   stat(path: string): Promise<FileStat>;
   lstat(path: string): Promise<FileStat>;
@@ -135,34 +159,40 @@ export interface FileSystem {
   readlink(path: string): Promise<string>;
   realpath(path: string): Promise<string>;
   /**
-   * Tells mounts apart: two paths have the same one where they are of one mount, of a bind mount too. The path is not
-   * followed where it is a link, and the file system that is mounted there is not asked.
+   * Returns an ID of the mount that contains the path. Two paths have the same ID if they are in the same mount; bind
+   * mounts have their own IDs. A symlink at the path is not followed, and the mounted file system is not asked.
    */
   mountId(path: string): Promise<string>;
-  /** Removes a file, link or empty directory. @throws ENOENT, ENOTEMPTY */
+  /** Removes a file, symlink or empty directory. @throws ENOENT, ENOTEMPTY */
   remove(path: string): Promise<void>;
   /**
-   * Removes whatever is at `path`, with all below it, whatever the names and however many; no error where absent. All that
-   * can go is gone before the first error is thrown. @throws EBUSY for a mount point, which is neither entered nor removed; EINVAL for `/`
+   * Removes `path` with everything below it, regardless of names and number of entries. A missing path is not an error.
+   * Everything removable is removed before the first error is thrown.
+   * @throws EBUSY for a mount point, which is neither entered nor removed
+   * @throws EINVAL for `/`
    */
   removeAll(path: string): Promise<void>;
   /**
-   * Measures what is below a directory in which others may write anything: no link is followed, no mount entered, nothing but
-   * directories opened, whatever the names (W3, W5). A large tree is walked by a process of its own.
-   * @throws ENOENT, ENOTDIR; ETIMEDOUT where the kernel does not answer
+   * Measures a directory in which others may write anything: no symlink is followed, no other mount is entered, and
+   * only directories are opened (W3, W5). A large tree is walked by a helper process.
+   * @throws ENOENT, ENOTDIR
+   * @throws ETIMEDOUT if the kernel does not answer
    */
   usage(path: string, options?: UsageOptions): Promise<TreeUsage>;
   /**
-   * Gives a directory, with all below it, to a group that may read it and write it from then on (`fsGroup`); what is made in it
-   * later is the group's, too. Others may write in it meanwhile: no link is followed, no mount entered (W3). What cannot be changed is
-   * counted and passed over; the directory itself is given last. A process of its own does it. Linux only.
-   * @throws ENOENT, ENOTDIR; ETIMEDOUT where the kernel does not answer; ENOTSUP
+   * Gives a directory with everything below it to a group, which can then read and write it (`fsGroup`). Entries
+   * created later belong to the group, too. Others may write in the tree at the same time: no symlink is followed, and
+   * no other mount is entered (W3). Entries that cannot be changed are counted and skipped. The directory itself is
+   * changed last. A helper process does the work. Linux only.
+   * @throws ENOENT, ENOTDIR, ENOTSUP
+   * @throws ETIMEDOUT if the kernel does not answer
    */
   giveToGroup(path: string, gid: number): Promise<GivenTree>;
   /**
-   * Calls `onChange` when it has begun to watch, and after something in the directory or file may have changed, until
-   * `signal` is aborted: then it resolves. It only hints: changes may be merged, and a caller repairs by looking for
-   * itself from time to time. @throws ENOENT where `path` is not there, or goes away or is replaced
+   * Calls `onChange` once when the watch is established, and after each possible change of the directory or file, until
+   * `signal` is aborted; then the promise resolves. The calls are only hints: changes may be merged, and callers should
+   * also check from time to time.
+   * @throws ENOENT if `path` does not exist, is removed or is replaced
    */
   watch(path: string, onChange: OnChange, signal: AbortSignal): Promise<void>;
 }

@@ -6,17 +6,20 @@ import type { GivenTree } from './helper/protocol.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 
-/** How many trees are given at once. */
+/** Number of trees changed at the same time. */
 const TREES = 4;
 
-/** What {@link TreeGiver} works with. */
+/** Components of a {@link TreeGiver}. */
 export interface TreeGiverComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** A process for one tree. Default: one of this package's own. */
+  /** Starts a process for one tree. Default: this package's helper process. */
   readonly startHelper?: () => Helper;
 }
 
-/** Gives trees that others write to a group, each in a process of its own: neither this one's threads nor its memory are held by it (W6). */
+/**
+ * Gives trees in which others write to a group. Each tree is changed by a helper process, so that neither threads nor
+ * memory of this process are occupied (W6).
+ */
 export class TreeGiver {
   readonly #components: Required<TreeGiverComponents>;
   readonly #places = new Semaphore(TREES);
@@ -25,9 +28,13 @@ export class TreeGiver {
     this.#components = { clock, startHelper: start };
   }
 
-  /** @throws ENOENT, ENOTDIR; ETIMEDOUT where the kernel does not answer; ENOTSUP elsewhere than on Linux */
+  /**
+   * @throws ENOENT, ENOTDIR
+   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ENOTSUP on other systems than Linux
+   */
   async give(path: string, gid: number): Promise<GivenTree> {
-    if (!onLinux) throw systemError('ENOTSUP', 'chown', path, 'trees are given to groups on Linux alone');
+    if (!onLinux) throw systemError('ENOTSUP', 'chown', path, 'giving trees to groups is supported only on Linux');
     using _place = await this.#places.acquire();
     try {
       return await callOnce(this.#components, {
@@ -36,7 +43,7 @@ export class TreeGiver {
       });
     } catch (error) {
       if (errorCode(error) !== 'ESRCH') throw error;
-      throw systemError('EAGAIN', 'chown', path, 'the process that changes it has ended');
+      throw systemError('EAGAIN', 'chown', path, 'the helper process that changes the tree has exited');
     }
   }
 }

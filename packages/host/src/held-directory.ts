@@ -6,18 +6,18 @@ import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from './tree-removal.ts';
 
-/** How many names are read at a time. */
+/** Number of directory entries read at a time. */
 export const PORTION = 256;
 
-/** A name of its own for a directory that things are moved into. */
+/** Returns a unique name for a directory into which entries are moved. */
 export function spareName(): string {
   return `.removing-${randomBytes(8).toString('hex')}`;
 }
 
 /**
- * A directory held by its descriptor, for trees that are removed in this process: one call of the thread pool at a time.
- * Its entries are named through the open directory, so that a link which takes a directory's place leads nowhere. Names
- * are Latin 1 texts of their bytes.
+ * A directory held by its descriptor, for trees that this process removes with one thread pool call at a time. Entries
+ * are addressed through the open directory, so that a symlink that replaces the directory has no effect. Names are the
+ * entries' bytes as Latin 1 strings.
  */
 export class NodeHeldDirectory implements HeldDirectory {
   readonly path: string;
@@ -33,7 +33,10 @@ export class NodeHeldDirectory implements HeldDirectory {
     this.handle = onLinux ? `/proc/self/fd/${file.fd}` : textOfLatin1(Buffer.from(opened).toString('latin1'));
   }
 
-  /** @param path for errors; `opened` is what is opened, which may lead through links where `flags` let it */
+  /**
+   * @param opened path that is opened; symlinks in it are followed if `flags` allow it
+   * @param path path for error messages
+   */
   static async open(opened: string | Buffer, path: string, flags = 0): Promise<NodeHeldDirectory> {
     const file = await fsp.open(opened, constants.O_RDONLY | constants.O_DIRECTORY | flags);
     try {
@@ -69,7 +72,7 @@ export class NodeHeldDirectory implements HeldDirectory {
 
   async removeDirectory(name: string): Promise<void> {
     await fsp.rmdir(this.#entry(name)).catch((error: unknown) => {
-      // The common answer, which nobody but the walk itself is told.
+      // ENOTEMPTY is the common result and is seen only by the tree walk, so the path is not added.
       throw errorCode(error) === 'ENOTEMPTY' ? error : this.#explain(error, name);
     });
   }
@@ -91,7 +94,7 @@ export class NodeHeldDirectory implements HeldDirectory {
     if (!onLinux) return measured(() => fsp.lstat(this.#entry(name)));
     let file: fsp.FileHandle;
     try {
-      // What is mounted there may never answer, and is not asked: its mount is known without it.
+      // With O_PATH the kernel determines the mount without asking a mounted file system that may never answer.
       file = await fsp.open(this.#entry(name), O_PATH | constants.O_NOFOLLOW);
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return undefined;
@@ -137,7 +140,7 @@ export class NodeHeldDirectory implements HeldDirectory {
   }
 }
 
-/** `undefined` where it is gone. */
+/** Returns `undefined` if the entry no longer exists. */
 async function measured(stat: () => Promise<Stats>): Promise<EntryMeasure | undefined> {
   try {
     return measureOf(await stat());
@@ -147,12 +150,12 @@ async function measured(stat: () => Promise<Stats>): Promise<EntryMeasure | unde
   }
 }
 
-/** What is allocated, in the blocks of stat(2). */
+/** Returns the allocated size, from the block count of stat(2). */
 export function measureOf({ blocks, ino, nlink }: Stats): EntryMeasure {
   return { bytes: blocks * 512, inode: ino, links: nlink };
 }
 
-/** The error with the path that the caller knows in place of the descriptor's. */
+/** Replaces the descriptor path in an error with the path that the caller knows. */
 export function explained(error: unknown, path: string): unknown {
   const code = errorCode(error);
   if (code === undefined) return error;
@@ -160,7 +163,7 @@ export function explained(error: unknown, path: string): unknown {
   return Object.assign(systemError(code, 'rm', path), { cause: error });
 }
 
-/** What is said of a mount point, whoever notices it. */
+/** Returns the error for a mount point. */
 export function isMountPoint(path: string): unknown {
   return systemError('EBUSY', 'rmdir', path, 'it is a mount point');
 }

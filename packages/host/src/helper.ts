@@ -1,7 +1,7 @@
 /**
- * The helper process of this package: a program that does for another one what may never return, or would take its
- * threads for long. It speaks over Node's channel to a child (see `helper/protocol.ts`), ends when that is closed, and
- * after a while in which it was asked for nothing.
+ * The helper process of this package. It performs calls for its parent that may never return or would block the
+ * parent's threads for long. It communicates over Node's child process channel (see `helper/protocol.ts`), and exits
+ * when the channel is closed or after a period without requests.
  */
 import * as fsp from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
@@ -18,9 +18,9 @@ import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
 import { walkUsage, withRoot } from './tree-usage.ts';
 
 const IDLE_MS = 10_000;
-/** Each directory that is held on the way takes two descriptors, of at least a thousand. */
+/** Each directory held along the path needs two descriptors, and at least a thousand are available. */
 const USAGE_DEPTH = 400;
-/** After so many portions of names it is said that a removal goes on. */
+/** A progress message is sent after this many portions of names of a removal. */
 const PORTIONS_PER_PROGRESS = 64;
 
 type Handlers = {
@@ -39,12 +39,12 @@ const handlers: Handlers = {
   statfs: ([path]) => fileSystemSize(path),
   async makeDirectory([path, mode]) {
     const made = await makeDirectories(path, mode);
-    // A directory that was there before keeps its own mode.
+    // An existing directory keeps its mode.
     if (made !== undefined) await fsp.chmod(systemPath(path), mode);
     return null;
   },
   async makeFile([path]) {
-    // Opened to append, so that a file which came in between keeps its content.
+    // Opened for appending, so that a file that another process created in the meantime keeps its content.
     await (await fsp.open(systemPath(path), 'a')).close();
     return null;
   },
@@ -69,7 +69,7 @@ const handlers: Handlers = {
     let portions = 0;
     const onPortion = async (): Promise<void> => {
       if (++portions % PORTIONS_PER_PROGRESS === 0) onProgress();
-      // That the other side is gone is heard only between the system's calls.
+      // A closed channel is noticed only between system calls.
       if (portions % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
     };
     const parent = SwiftDirectory.open(systemPath(dirname(path)), dirname(path), onPortion);
@@ -98,7 +98,7 @@ function end(): void {
   process.exit();
 }
 
-/** What is held is in use elsewhere. */
+/** Held places are in use by the parent or a container, so the helper does not exit. */
 function endIfIdle(): void {
   if (held.size === 0) end();
   idle = setTimeout(endIfIdle, IDLE_MS);

@@ -6,8 +6,8 @@ import { nodeFileSystem } from './node-file-system.ts';
 import { writeDescriptor } from './write-descriptor.ts';
 
 /**
- * The machine's files, for directories that the kernel makes from its own memory (cgroups): what is there, and what is in it, is
- * looked up at once, as `nodeKernelFiles` does. What is written may make the kernel work, and goes through a thread.
+ * The machine's files, for directories that the kernel serves from memory (cgroups). Reads are synchronous, as in
+ * `nodeKernelFiles`. Writes may make the kernel work for long and use the thread pool.
  */
 export const kernelFileSystem: FileSystem = {
   ...nodeFileSystem,

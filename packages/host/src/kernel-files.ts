@@ -5,19 +5,20 @@ import type { DirectoryEntry, FileStat } from './file-system.ts';
 import { systemError } from './system-error.ts';
 
 /**
- * Looks at what the kernel makes from its own memory (cgroups, `/proc` of this machine), at once: a look by threads costs ten
- * times as much as what is looked at, and a node has thousands of such files. Not for files on disks. All throw system errors.
+ * Synchronous reads of files that the kernel serves from memory (cgroups, `/proc` of this machine). The thread pool
+ * would cost ten times as much as the read itself, and a node has thousands of such files. Not for files on disks. All
+ * methods throw system errors.
  */
 export interface KernelFiles {
-  /** A byte is a character. @throws EFBIG beyond 64 MiB */
+  /** Returns one character per byte. @throws EFBIG beyond 64 MiB */
   readFile(path: string): string;
-  /** In the order that the kernel has. */
+  /** Returns the entries in the kernel's order. */
   readdir(path: string): readonly DirectoryEntry[];
   readlink(path: string): string;
   stat(path: string): FileStat;
 }
 
-/** Those of the machine. */
+/** The machine's kernel files. */
 export const nodeKernelFiles: KernelFiles = {
   readFile: readKernelFile,
   readdir: (path) => readdirSync(systemPath(path), { withFileTypes: true, encoding: 'latin1' }).map(entryOf),
@@ -25,10 +26,10 @@ export const nodeKernelFiles: KernelFiles = {
   stat: (path) => statOf(statSync(systemPath(path))),
 };
 
-/** Files of the kernel are small; those that are larger are read in parts. */
+/** Most files of the kernel are small; larger ones are read in parts. */
 let buffer: Buffer | undefined;
 const STEP_BYTES = 16 * 1024;
-/** None of the files that this is for is as long: the longest is the mount table, with some hundred bytes for each mount. */
+/** Larger than any file that this module reads. The longest is the mount table, with some hundred bytes per mount. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 function readKernelFile(path: string): string {
@@ -47,7 +48,10 @@ function readKernelFile(path: string): string {
   }
 }
 
-/** The kernel gives a page at a time. @returns how much there is: less than the buffer holds at the end of the file only */
+/**
+ * The kernel returns one page at a time. @returns the number of bytes read, which is less than the buffer's size only
+ * at the end of the file
+ */
 function fill(file: number, into: Buffer): number {
   let filled = 0;
   while (filled < into.length) {

@@ -1,56 +1,57 @@
-/** As many links as the kernel follows. */
+/** Number of symlinks that the kernel follows. */
 export const MAX_LINKS = 40;
 
-/** One name of a path that is walked. */
+/** One name of a path. */
 export interface PathName {
   readonly name: string;
-  /** Whether a link said it, not the path itself. */
+  /** Whether the name comes from a symlink's target instead of the path itself. */
   readonly ofLink: boolean;
 }
 
-/** Where a link leads on to, or why it is not followed. */
+/** Continuation of the walk after a symlink, or the reason why the symlink is not followed. */
 export type Followed =
   | { readonly fromRoot: boolean; readonly names: readonly PathName[] }
   | { readonly code: string; readonly detail?: string };
 
 /**
- * How links are taken on a walk beneath a directory: `refuse` follows none; `within` takes the directory as the root of all
- * paths, as in a chroot; `beneath` follows what stays in the directory, an absolute path where it names the directory first.
+ * Treatment of symlinks on a walk beneath a directory. `refuse` follows none. `within` uses the directory as the root
+ * of all paths, as in a chroot. `beneath` follows symlinks that stay in the directory, and absolute ones only if they
+ * start with the directory's path.
  */
 export class LinkRule {
   readonly #links: 'refuse' | 'within' | 'beneath';
   readonly #realDirectory: () => Promise<string>;
   #count = 0;
 
-  /** @param realDirectory the directory's own path, without links */
+  /** @param realDirectory returns the directory's path without symlinks */
   constructor(links: 'refuse' | 'within' | 'beneath', realDirectory: () => Promise<string>) {
     this.#links = links;
     this.#realDirectory = realDirectory;
   }
 
-  /** Where `..` leads. */
+  /** Returns how to treat `..`. */
   parent(atRoot: boolean): 'up' | 'stay' | 'out' {
     if (this.#links === 'refuse') return 'out';
     if (!atRoot) return 'up';
-    // As in a chroot: the root is its own parent.
+    // As in a chroot, the root is its own parent.
     return this.#links === 'within' ? 'stay' : 'out';
   }
 
   async follow(target: string): Promise<Followed> {
-    if (this.#links === 'refuse') return { code: 'ELOOP', detail: 'a link on the way is not followed' };
+    if (this.#links === 'refuse') return { code: 'ELOOP', detail: 'a symlink in the path is not followed' };
     if (++this.#count > MAX_LINKS) return { code: 'ELOOP' };
     if (!target.startsWith('/')) return { fromRoot: false, names: pathNames(target, true) };
     if (this.#links === 'within') return { fromRoot: true, names: pathNames(target, true) };
     const real = await this.#realDirectory();
     const root = real === '/' ? '' : real;
     if (target !== real && !target.startsWith(`${root}/`)) {
-      return { code: 'EXDEV', detail: 'it leads out of its directory' };
+      return { code: 'EXDEV', detail: 'the path leads out of its directory' };
     }
     return { fromRoot: true, names: pathNames(target.slice(root.length), true) };
   }
 }
 
-/** Names of a path, the last one first. */
+/** Splits a path into its names, last one first. */
 export function pathNames(path: string, ofLink: boolean): PathName[] {
   return path
     .split('/')

@@ -4,8 +4,9 @@ import { systemPath } from './byte-names.ts';
 import { errorCode, isThere } from './system-error.ts';
 
 /**
- * Makes a directory and its parents; the first that it made, `undefined` where all were there. Node says ENOENT wherever it does
- * not know the error of mkdir(2), as of a file system that is read-only, a quota, a disk that fails: here it is what the kernel says.
+ * Creates a directory and its parents. Returns the first directory created, or `undefined` if all existed. Node reports
+ * ENOENT for every mkdir(2) error that it does not know, such as a read-only file system, an exceeded quota or a
+ * failing disk; this function throws the kernel's error instead.
  */
 export async function makeDirectories(path: string, mode?: number): Promise<string | undefined> {
   const options = mode === undefined ? {} : { mode };
@@ -16,7 +17,7 @@ export async function makeDirectories(path: string, mode?: number): Promise<stri
     if (errorCode(error) !== 'ENOENT') throw error;
     const missing = await firstMissing(path);
     await fsp.mkdir(systemPath(missing), options).catch((refusal: unknown) => {
-      // A link that leads nowhere, or somebody who made or removed it meanwhile.
+      // The path is a dangling symlink, or another process created or removed the directory in the meantime.
       throw ['EEXIST', 'ENOENT'].includes(errorCode(refusal) ?? '') ? error : refusal;
     });
     await makeAll();
@@ -24,7 +25,7 @@ export async function makeDirectories(path: string, mode?: number): Promise<stri
   }
 }
 
-/** The directory, or the parent of it, whose own parent is there. */
+/** Returns the topmost missing directory of the path: the one whose parent exists. */
 async function firstMissing(path: string): Promise<string> {
   const parent = dirname(path);
   if (parent === path || (await isThere(() => fsp.stat(systemPath(parent))))) return path;

@@ -12,23 +12,30 @@ import { errorCode, systemError } from './system-error.ts';
 import { MAX_DEPTH } from './tree-removal.ts';
 import { type WalkedUsage, walkUsage, withRoot } from './tree-usage.ts';
 
-/** So many names are counted in this process: most trees have fewer, and a process of their own costs more than that. */
+/**
+ * Trees up to this number of entries are measured in this process. Most trees are smaller, and a helper process costs
+ * more than such a measurement.
+ */
 const SMALL_TREE_ENTRIES = 500;
-/** How many large trees are measured at once. */
+/** Number of large trees measured at the same time. */
 const LARGE_TREES = 2;
-/** How long a process that measures may take beyond its deadline, which it keeps by itself unless the kernel holds it. */
+/**
+ * Time beyond the deadline after which a measuring process counts as hung. The process keeps the deadline itself unless
+ * the kernel blocks it.
+ */
 const GRACE_MS = 5_000;
 
-/** What {@link TreeMeasurer} works with. */
+/** Components of a {@link TreeMeasurer}. */
 export interface TreeMeasurerComponents {
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
-  /** A process for one large tree. Default: one of this package's own. */
+  /** Starts a process for one large tree. Default: this package's helper process. */
   readonly startHelper?: () => Helper;
 }
 
 /**
- * Measures trees that others write. A small one is walked here; a large one, or one that hangs, costs a process of its own, and
- * neither this process's threads nor its memory (W6). Elsewhere than on Linux it stays here.
+ * Measures trees in which others write. Small trees are walked in this process. A tree that is large or hangs is
+ * measured by a helper process, so that neither threads nor memory of this process are occupied (W6). On other systems
+ * than Linux the measurement stays in this process.
  */
 export class TreeMeasurer {
   readonly #components: Required<TreeMeasurerComponents>;
@@ -38,7 +45,10 @@ export class TreeMeasurer {
     this.#components = { clock, startHelper: start };
   }
 
-  /** @throws ETIMEDOUT where the kernel does not answer; ENOENT, ENOTDIR */
+  /**
+   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ENOENT, ENOTDIR
+   */
   async measure(path: string, options: UsageOptions = {}): Promise<TreeUsage> {
     const { maxEntries = 5_000_000, deadlineMs = 60_000, keepsCount = false } = options;
     const fileSystem = await fileSystemSize(path);
@@ -46,7 +56,7 @@ export class TreeMeasurer {
     if (counted !== undefined) return { ...counted, fileSystem };
     const here = onLinux ? Math.min(SMALL_TREE_ENTRIES, maxEntries) : maxEntries;
     const usage = await this.#measureHere(path, here, deadlineMs);
-    // What was all that it may take is not asked for again.
+    // The result is final if it is complete or has reached the caller's limit.
     if (usage.complete || !onLinux || usage.inodes > maxEntries) return { ...usage, fileSystem };
     using _place = await this.#places.acquire();
     return { ...(await this.#measureThere(path, maxEntries, deadlineMs)), fileSystem };
@@ -57,7 +67,7 @@ export class TreeMeasurer {
     const root = await NodeHeldDirectory.open(systemPath(path), path);
     try {
       const isOver = (): boolean => this.#components.clock.monotonic() >= endMs;
-      // What is deep is many times the work here.
+      // Deep trees are many times as much work in this process.
       const limits = { maxDepth: MAX_DEPTH, deeper: !onLinux, maxEntries, isOver };
       return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
     } finally {
@@ -73,12 +83,14 @@ export class TreeMeasurer {
       });
     } catch (error) {
       if (errorCode(error) !== 'ESRCH') throw error;
-      throw systemError('EAGAIN', 'du', path, 'the process that measures it has ended');
+      throw systemError('EAGAIN', 'du', path, 'the helper process that measures the tree has exited');
     }
   }
 }
 
-/** `undefined` where it keeps none: a tmpfs of any number of inodes, or of any size, tells 0 of them. */
+/**
+ * Returns `undefined` if the file system keeps no count: a tmpfs without a limit of inodes or size reports 0 for it.
+ */
 function countOf({ totalBytes, freeBytes, inodes, freeInodes }: FileSystemSize): WalkedUsage | undefined {
   if (totalBytes === 0 || inodes === 0) return undefined;
   return { bytes: totalBytes - freeBytes, inodes: inodes - freeInodes, complete: true };

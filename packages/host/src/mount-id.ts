@@ -1,17 +1,24 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** Opens what a path names without asking its file system for it: not in Node's constants, and the same on all of Linux's architectures that Node runs on. */
+/**
+ * Opens a path without asking its file system. Not in Node's constants; the value is the same on all Linux
+ * architectures that Node supports.
+ */
 export const O_PATH = 0o10000000;
 
 export const onLinux: boolean = process.platform === 'linux';
 
-/** What the kernel says of an open directory or file is some 60 bytes; locks and the like come after what is wanted of it. */
+/**
+ * The kernel's text for an open file or directory is about 60 bytes. Locks and similar lines come after the needed
+ * field.
+ */
 const buffer = Buffer.alloc(512);
 
 /**
- * What tells the mounts of this machine apart: the id of the mount that an open file was reached through. It is the same
- * for all subvolumes of a btrfs, which differ in their devices, and another one for each bind mount, which do not. Read
- * from memory by the kernel, whatever the file system does. Elsewhere than on Linux the device has to do.
+ * Returns the ID of the mount through which an open file was reached. All subvolumes of a btrfs mount share the ID,
+ * although their device numbers differ. Each bind mount has its own ID, although its device number is the same. The
+ * kernel answers from memory, whatever the state of the file system. On other systems than Linux the device number is
+ * used instead.
  */
 export function mountIdOf(fd: number): string {
   if (onLinux) {

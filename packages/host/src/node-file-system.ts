@@ -17,13 +17,13 @@ import { errorCode, isThere, withPath } from './system-error.ts';
 import { watchPath } from './watch-path.ts';
 import { writeDescriptor } from './write-descriptor.ts';
 
-// Tells this process's temporary files from those of one that was killed, and may have had the same process id.
+// Distinguishes this process's temporary files from those of a killed process that may have had the same process ID.
 const owner = randomInt(2 ** 32);
 
-// What the system takes away from each mode: only where it takes something has the mode to be set once more.
+// Bits that the umask removes from each mode. The mode is set again only if the umask removes a bit of it.
 const umask = process.umask();
 
-// By the number alone where all is done in one function: a handle of Node's costs more than the rest of it.
+// Raw descriptors are used within a single function, because Node's file handles cost more than the rest of the work.
 const openDescriptor = promisify(open);
 const closeDescriptor = promisify(close);
 const chmodDescriptor = promisify(fchmod);
@@ -34,8 +34,8 @@ const giver = new TreeGiver({ clock: systemClock });
 const measurer = new TreeMeasurer({ clock: systemClock });
 
 /**
- * The machine's files, through `node:fs/promises`. Paths follow the process's root and umask; a `mode` that is given
- * is set exactly.
+ * The machine's files, through `node:fs/promises`. Paths follow the process's root and umask. A `mode` option is
+ * applied exactly, regardless of the umask.
  */
 export const nodeFileSystem: FileSystem = {
   readFile: (path) => fsp.readFile(systemPath(path)),
@@ -70,7 +70,7 @@ export const nodeFileSystem: FileSystem = {
   async mkdir(path, options) {
     const { mode } = options ?? {};
     const made = await makeDirectories(path, mode);
-    // A directory that was there before keeps its own mode.
+    // An existing directory keeps its mode.
     if (made !== undefined && mode !== undefined && (mode & umask) !== 0) await fsp.chmod(systemPath(path), mode);
   },
   async readdir(path) {
@@ -92,7 +92,7 @@ export const nodeFileSystem: FileSystem = {
     try {
       return mountIdOf(fd);
     } finally {
-      // A place in the tree has nothing that could be waited for.
+      // Closing an O_PATH descriptor cannot block.
       if (onLinux) closeSync(fd);
       else await closeDescriptor(fd);
     }
@@ -101,7 +101,8 @@ export const nodeFileSystem: FileSystem = {
     try {
       await fsp.unlink(systemPath(path));
     } catch (error) {
-      // Linux says EISDIR of a directory, POSIX and macOS EPERM; nobody has to ask what it is, which might never answer.
+      // For a directory, Linux returns EISDIR; POSIX and macOS return EPERM. Relying on the code avoids a stat, which
+      // might never return.
       if (!['EISDIR', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
       await fsp.rmdir(systemPath(path)).catch((rmdirError: unknown) => {
         throw errorCode(rmdirError) === 'ENOTDIR' ? error : rmdirError;
@@ -149,7 +150,7 @@ class NodeFileHandle implements FileHandle {
   }
 }
 
-/** @param named the path that errors name: what is written is the temporary file of it */
+/** @param named path for error messages; the file actually written is its temporary file */
 async function writeAll(
   path: string,
   flags: 'w' | 'wx',
@@ -158,7 +159,7 @@ async function writeAll(
   sync: boolean,
   named = path,
 ): Promise<void> {
-  // Where a mode is wanted the file is born private, so that nobody opens it in between.
+  // If a mode is requested, the file is created private, so that no other process can open it before the mode is set.
   const fd = await openDescriptor(systemPath(path), flags, mode === undefined ? 0o666 : mode & 0o600);
   try {
     if (mode !== undefined) await chmodDescriptor(fd, mode);

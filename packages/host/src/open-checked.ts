@@ -7,16 +7,20 @@ import { LinkRule, type PathName, pathNames } from './link-rule.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 
-/** Opens nothing that has an effect: on Linux only a place in the tree, elsewhere without waiting. */
+/** Flags that open a path without side effects: with O_PATH on Linux, otherwise non-blocking. */
 const FIND = onLinux ? O_PATH : constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** How many directories on the way are held open: whoever makes them deeper shall not have all of this process's descriptors. */
+/**
+ * Largest number of directories held open along a path, so that a user who creates deep directories cannot exhaust this
+ * process's descriptors.
+ */
 const MAX_HELD = 256;
 
 /**
- * Opens a file or a directory for reading, and nothing else: what is at the path is looked at before it is opened, for
- * a FIFO's opening waits for a writer, and a device's may do anything. What is opened is what was looked at.
- * @throws ENXIO for a FIFO, a socket, a device
+ * Opens only files and directories, for reading. The kind of the path's target is checked before the real open, because
+ * opening a FIFO blocks until there is a writer, and opening a device may have any effect. The checked and the opened
+ * object are the same.
+ * @throws ENXIO for a FIFO, a socket or a device
  */
 export async function openForReading(path: string): Promise<fsp.FileHandle> {
   const found = await fsp.open(systemPath(path), FIND);
@@ -24,8 +28,8 @@ export async function openForReading(path: string): Promise<fsp.FileHandle> {
 }
 
 /**
- * Opens a file below a directory in which others may write every name at any instant: each is looked up in the open
- * directory before it, so that what was seen is what is gone on with. @see FileSystem.openBeneath
+ * Opens a file below a directory in which others may change every name at any time. Each name is looked up in the open
+ * parent directory, so that the walk continues with exactly the object that was checked. @see FileSystem.openBeneath
  */
 export async function openBeneath(directory: string, path: string, options: BeneathOptions): Promise<fsp.FileHandle> {
   const walk = new Walk(directory, path, { links: options.links ?? 'refuse' });
@@ -38,17 +42,20 @@ export async function openBeneath(directory: string, path: string, options: Bene
   }
 }
 
-/** How {@link holdBeneath} walks. */
+/** Rules of a {@link holdBeneath} walk. */
 export interface HoldingOptions {
-  /** Makes the directories that are missing, each with the mode of `directory`. */
+  /** Whether missing directories are created, each with the mode of `directory`. */
   readonly makeDirectories: boolean;
-  /** Whether other mounts are entered, those too that come into being only when they are asked for (openat(2)): it may take for ever. */
+  /**
+   * Whether other mounts are entered, including automounts that are mounted on access (openat(2)). Entering may block
+   * forever.
+   */
   readonly crossMounts: boolean;
 }
 
 /**
- * Finds what a path names below a directory in which others may write every name at any instant, and holds it, whatever
- * it is, without opening it. @see FileSystem.holdBeneath
+ * Finds the target of a path below a directory in which others may change every name at any time, and holds the target,
+ * of any kind, without opening it. @see FileSystem.holdBeneath
  */
 export async function holdBeneath(directory: string, path: string, options: HoldingOptions): Promise<fsp.FileHandle> {
   const walk = new Walk(directory, path, { links: 'beneath', ...options });
@@ -63,7 +70,7 @@ interface WalkRules extends Partial<HoldingOptions> {
   readonly links: 'refuse' | 'within' | 'beneath';
 }
 
-/** From the directory down: what is held open on the way is closed at its end. */
+/** Walks down from the directory. Directories held open along the path are closed at the end. */
 class Walk {
   readonly #directory: string;
   readonly #path: string;
@@ -78,19 +85,19 @@ class Walk {
     this.#rules = rules;
   }
 
-  /** @returns what the path names, the caller's to close; `undefined` for the directory itself */
+  /** @returns the path's target, which the caller must close; `undefined` for the directory itself */
   async walk(): Promise<fsp.FileHandle | undefined> {
     const root = await fsp.open(systemPath(this.#directory), FIND | constants.O_DIRECTORY);
     this.#stack.push({ file: root, path: this.#directory });
     if (!this.#rules.crossMounts) this.#mountId = mountIdOf(root.fd);
     if (this.#rules.makeDirectories) this.#mode = (await root.stat()).mode & 0o7777;
     const links = new LinkRule(this.#rules.links, () => this.#realDirectory(root));
-    // Last first.
+    // Last name first.
     const pending = pathNames(this.#path, false);
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       if (next.name === '..') {
         const step = links.parent(this.#stack.length === 1);
-        if (step === 'out') throw this.error('EXDEV', 'it leads out of its directory');
+        if (step === 'out') throw this.error('EXDEV', 'the path leads out of its directory');
         if (step === 'up') await this.#stack.pop()?.file.close();
         continue;
       }
@@ -104,23 +111,23 @@ class Walk {
     return this.#stack.length > 1 ? this.#stack.pop()?.file : undefined;
   }
 
-  /** The directory that it began in, the caller's to close. */
+  /** Returns the start directory, which the caller must close. */
   async takeRoot(): Promise<fsp.FileHandle> {
     const root = this.#stack.pop();
     if (root === undefined) throw this.error('ENOENT');
     return root.file;
   }
 
-  /** Closes what is open, but for the first so many. */
+  /** Closes the open directories except the first `keep` ones. */
   async close(keep = 0): Promise<void> {
     for (const { file } of this.#stack.splice(keep)) await file.close();
   }
 
-  /** Goes one name on. @returns the target of what turns out to be a link, where this stays where it is */
+  /** Enters one name. @returns the link's target if the name is a symlink; the walk then stays in its directory */
   async #enter({ name, ofLink }: PathName): Promise<string | undefined> {
     const parent = this.#stack.at(-1);
     if (parent === undefined) throw this.error('ENOENT');
-    if (this.#stack.length > MAX_HELD + 1) throw this.error('ENAMETOOLONG', 'it lies too deep');
+    if (this.#stack.length > MAX_HELD + 1) throw this.error('ENAMETOOLONG', 'the path is too deep');
     const path = `${onLinux ? `/proc/self/fd/${parent.file.fd}` : parent.path}/${name}`;
     if (this.#rules.crossMounts) await fsp.lstat(systemPath(`${path}/`)).catch(() => undefined);
     let file: fsp.FileHandle;
@@ -129,15 +136,15 @@ class Walk {
     } catch (error) {
       const code = errorCode(error) ?? 'EIO';
       if (code === 'ELOOP') return await this.#targetOf(path);
-      // A link that leads nowhere stays one, as for mkdir(2).
+      // A dangling symlink is not replaced by a directory, as with mkdir(2).
       if (code !== 'ENOENT' || ofLink || !this.#rules.makeDirectories) throw this.error(code);
       this.#stack.push({ file: await this.#makeDirectory(path), path });
       return undefined;
     }
     try {
-      // First of all, and from memory: what is mounted there may never answer.
+      // Checked first, and from kernel memory: the mounted file system may never answer.
       if (!this.#rules.crossMounts && mountIdOf(file.fd) !== this.#mountId) {
-        throw this.error('EXDEV', 'it leads into another mount');
+        throw this.error('EXDEV', 'the path leads into another mount');
       }
       const isLink = kindOf(await file.stat()) === 'symlink';
       if (!isLink) {
@@ -152,7 +159,10 @@ class Walk {
     return await this.#targetOf(path);
   }
 
-  /** Between its making and its opening another may take its name: then it is left as it is, if it is a directory at all. */
+  /**
+   * Another process may replace the new directory before it is opened. Then the replacement is used unchanged if it is
+   * a directory.
+   */
   async #makeDirectory(path: string): Promise<fsp.FileHandle> {
     try {
       await fsp.mkdir(systemPath(path), { mode: this.#mode });
@@ -167,7 +177,7 @@ class Walk {
       const { mode, uid, nlink } = await file.stat();
       const isAsBorn = (mode & 0o1777) === (this.#mode & 0o1777 & ~process.umask()) && nlink <= 2;
       if ((mode & 0o7777) !== this.#mode && isAsBorn && uid === process.geteuid?.()) {
-        // By its descriptor: not even root could be led to another one.
+        // The mode is set through the descriptor, so that root cannot be tricked into changing another directory.
         await (onLinux ? fsp.chmod(`/proc/self/fd/${file.fd}`, this.#mode) : file.chmod(this.#mode));
       }
       return file;
@@ -182,7 +192,7 @@ class Walk {
     return typeof path === 'string' ? path : textOfBytes(path);
   }
 
-  /** Whatever it is by now, it is followed in here only. */
+  /** Whatever the link has become by now, its target is only followed by this walk. */
   async #targetOf(path: string): Promise<string> {
     try {
       return textOfBytes(await fsp.readlink(systemPath(path), { encoding: 'buffer' }));
@@ -200,14 +210,17 @@ class Walk {
   }
 }
 
-/** Opens what was found, and closes that. @throws EISDIR; ENXIO for what is neither file nor directory */
+/**
+ * Opens the found object for reading and closes the O_PATH handle. @throws EISDIR; ENXIO for anything but a file or
+ * directory
+ */
 async function opened(found: fsp.FileHandle, path: string, kinds: readonly FileKind[]): Promise<fsp.FileHandle> {
   let keep = false;
   try {
     const kind = kindOf(await found.stat());
     if (!kinds.includes(kind)) throw systemError(kind === 'directory' ? 'EISDIR' : 'ENXIO', 'open', path);
     keep = !onLinux;
-    // Without waiting: not even for one who holds a lease on it.
+    // Non-blocking, so that the open does not even wait for the holder of a lease.
     return keep ? found : await fsp.open(`/proc/self/fd/${found.fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = errorCode(error);

@@ -2,9 +2,9 @@ import type { FileHandle, FileSystem } from './file-system.ts';
 import { systemError } from './system-error.ts';
 
 /**
- * All of an open file, where that is not more than a limit, whatever its size is said to be.
- * @param path for errors
- * @throws EFBIG, with at most one byte more than the limit read
+ * Reads an open file completely unless it exceeds a limit, regardless of the size that stat reports.
+ * @param path path for error messages
+ * @throws EFBIG after at most one byte more than the limit was read
  */
 export async function readBounded(file: FileHandle, limitBytes: number, path: string): Promise<Uint8Array> {
   const { kind, sizeBytes } = await file.stat();
@@ -13,7 +13,7 @@ export async function readBounded(file: FileHandle, limitBytes: number, path: st
   if (sizeBytes > limitBytes) throw tooLarge();
   const parts: Uint8Array[] = [];
   let length = 0;
-  // A file may be larger than it says, as those of /proc are, and may grow while it is read.
+  // A file may be larger than stat reports (files in /proc), and may grow while it is read.
   for (let step = Math.min(sizeBytes, limitBytes) + 1; ; step = Math.min(64 * 1024, limitBytes + 1 - length)) {
     const part = await file.read(length, step);
     if (part.length === 0) return Buffer.concat(parts);
@@ -23,7 +23,7 @@ export async function readBounded(file: FileHandle, limitBytes: number, path: st
   }
 }
 
-/** {@link readBounded} of the file at a path that leads, by links too, to a file only. @throws ENXIO, EISDIR, EFBIG */
+/** Applies {@link readBounded} to the file at a path; symlinks are followed. @throws ENXIO, EISDIR, EFBIG */
 export async function readFileBounded(
   fs: Pick<FileSystem, 'open'>,
   path: string,
@@ -32,7 +32,7 @@ export async function readFileBounded(
   return await closing(await fs.open(path, 'r'), (file) => readBounded(file, limitBytes, path));
 }
 
-/** {@link readBounded} of a file that {@link FileSystem.openBeneath} opens. */
+/** Applies {@link readBounded} to a file opened by {@link FileSystem.openBeneath}. */
 export async function readFileBeneath(
   fs: Pick<FileSystem, 'openBeneath'>,
   directory: string,

@@ -9,24 +9,28 @@ import { onLinux } from './mount-id.ts';
 import { errorCode, isMissing, systemError } from './system-error.ts';
 import { MAX_DEPTH, removeEntry, TreeTooLarge } from './tree-removal.ts';
 
-/** So many names of a tree are removed in this process: most trees have fewer, and a process of their own costs more than that. */
+/**
+ * Trees up to this number of entries are removed in this process. Most trees are smaller, and a helper process costs
+ * more than such a removal.
+ */
 const SMALL_TREE_ENTRIES = 1000;
-/** How many large trees are removed at once. */
+/** Number of large trees removed at the same time. */
 const LARGE_TREES = 4;
 
-/** What {@link TreeRemover} works with. */
+/** Components of a {@link TreeRemover}. */
 export interface TreeRemoverComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** A process for one large tree. Default: one of this package's own. */
+  /** Starts a process for one large tree. Default: this package's helper process. */
   readonly startHelper?: () => Helper;
 }
 
 /**
- * Removes whatever is at a path, with all below it, as `pkg/util/removeall` does: no mount point is entered or removed,
- * and all that can go is gone before the first error is thrown. Names may be any bytes.
+ * Removes a path with everything below it, as `pkg/util/removeall` does: mount points are neither entered nor removed,
+ * and everything removable is removed before the first error is thrown. Names may be any bytes.
  *
- * A large tree goes on in a process of its own, which is faster there, and takes neither this process's threads nor its
- * memory, however many names there are. Elsewhere than on Linux it stays here, and mounts are told by their devices.
+ * A large tree is removed by a helper process. This is faster and uses neither threads nor memory of this process,
+ * regardless of the number of entries. On other systems than Linux the removal stays in this process, and mounts are
+ * recognized by their device numbers.
  */
 export class TreeRemover {
   readonly #components: Required<TreeRemoverComponents>;
@@ -36,10 +40,13 @@ export class TreeRemover {
     this.#components = { clock, startHelper: start };
   }
 
-  /** @throws EBUSY, naming the mount point, where one is in the way; EINVAL for `/` and the empty path */
+  /**
+   * @throws EBUSY naming the mount point if one is in the tree
+   * @throws EINVAL for `/` and the empty path
+   */
   async remove(path: string): Promise<void> {
     const absolute = resolve(path);
-    if (path === '' || absolute === '/') throw systemError('EINVAL', 'rm', path, 'refusing to remove this');
+    if (path === '' || absolute === '/') throw systemError('EINVAL', 'rm', path, 'refusing to remove this path');
     try {
       return await removeHere(absolute, onLinux ? SMALL_TREE_ENTRIES : Number.POSITIVE_INFINITY);
     } catch (error) {
@@ -49,10 +56,10 @@ export class TreeRemover {
     try {
       await callOnce(this.#components, {
         ...{ name: 'removeTree', args: [absolute], limitMs: STALLED_MS },
-        late: () => systemError('ETIMEDOUT', 'rm', absolute, 'its removal has stalled'),
+        late: () => systemError('ETIMEDOUT', 'rm', absolute, 'the removal has stalled'),
       });
     } catch (error) {
-      // There is no process to be had, or not until the end of it.
+      // The helper process could not be started, or it ended before the removal was done.
       if (errorCode(error) !== 'ESRCH') throw error;
       await removeHere(absolute, Number.POSITIVE_INFINITY);
     }
@@ -62,7 +69,7 @@ export class TreeRemover {
 async function removeHere(path: string, maxEntries: number): Promise<void> {
   let parent: NodeHeldDirectory;
   try {
-    // The parent may be reached through links: only what is named is not followed.
+    // The parent may be reached through symlinks. Only the named entry itself is not followed.
     parent = await NodeHeldDirectory.open(systemPath(dirname(path)), dirname(path));
   } catch (error) {
     if (isMissing(error)) return;

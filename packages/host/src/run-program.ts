@@ -1,32 +1,33 @@
 import { spawn } from 'node:child_process';
 
-/** A program, and what it is started with. */
+/** A program and its inputs. */
 export interface ProgramRun {
-  /** Looked up in PATH where it has no slash. */
+  /** Program path; looked up in PATH if it has no slash. */
   readonly command: string;
   readonly args: readonly string[];
-  /** All of its environment. */
+  /** Complete environment of the program. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What it may read; it has no input where absent. */
+  /** Input of the program. If absent, the program has no input. */
   readonly stdin?: string;
-  /** Above this much on stdout it is killed, in UTF-16 units. */
+  /** Length of stdout, in UTF-16 units, above which the program is killed. */
   readonly maxStdoutLength: number;
 }
 
-/** What a program has printed, and how it ended. */
+/** Output and exit code of a program. */
 export interface ProgramResult {
-  /** 128 where a signal ended it. */
+  /** 128 if a signal ended the program. */
   readonly exitCode: number;
   readonly stdout: string;
-  /** The last 8192 UTF-16 units of it. */
+  /** The last 8192 UTF-16 units of stderr. */
   readonly stderr: string;
 }
 
 const STDERR_LENGTH = 8192;
 
 /**
- * Runs a program to its end, or kills it: where it prints too much, or `signal` is aborted.
- * @throws where it cannot be started, `ENOENT` where it is not there; where it prints too much; the signal's reason
+ * Runs a program until it exits. Kills the program if it prints too much or `signal` is aborted.
+ * @throws if the program cannot be started (`ENOENT` if it does not exist) or prints too much
+ * @throws the signal's reason
  */
 export async function runProgram(
   { command, args, environment, stdin, maxStdoutLength }: ProgramRun,
@@ -41,27 +42,28 @@ export async function runProgram(
     const fail = (reason: unknown): void => {
       signal?.removeEventListener('abort', onAbort);
       child.kill('SIGKILL');
-      // What it has started itself may go on printing, which nobody is to hold.
+      // The program's own children may keep the pipes open and go on printing; that output must not be buffered.
       for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.destroy();
       reject(reason);
     };
     const onAbort = (): void => fail(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     child.on('error', fail);
-    // Node makes no pipes where there is no file descriptor left for them.
+    // Node creates no pipes if no file descriptor is left for them.
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
-      if (stdout.length > maxStdoutLength) fail(new Error(`it printed more than ${maxStdoutLength} characters`));
+      if (stdout.length > maxStdoutLength)
+        fail(new Error(`the program printed more than ${maxStdoutLength} characters`));
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-STDERR_LENGTH);
     });
-    // It need not read what it is given: what it prints, and how it ends, counts.
+    // The program need not read its input; only its output and exit code matter.
     child.stdin?.on('error', () => {});
     child.stdin?.end(stdin);
     child.on('close', (code) => {
       signal?.removeEventListener('abort', onAbort);
-      // A signal's death has no exit code; a shell would say 128 and more.
+      // A program killed by a signal has no exit code; a shell would report 128 or more.
       resolve({ exitCode: code ?? 128, stdout, stderr });
     });
   });

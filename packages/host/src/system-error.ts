@@ -1,6 +1,6 @@
 import { getSystemErrorMap } from 'node:util';
 
-/** An error as Node's own file functions throw it. */
+/** An error in the form in which Node's file functions throw it. */
 export interface SystemError extends Error {
   readonly code: string;
   readonly errno: number;
@@ -12,7 +12,7 @@ const byCode: ReadonlyMap<string, { readonly errno: number; readonly text: strin
   [...getSystemErrorMap()].map(([errno, [code, text]]) => [code, { errno, text }]),
 );
 
-/** Makes the error that the kernel's `code` (`ENOENT`, ...) would give, worded as Node words it. */
+/** Creates the error that the kernel's `code` (`ENOENT`, ...) would cause, with Node's wording. */
 export function systemError(code: string, syscall: string, path: string, detail?: string): SystemError {
   const known = byCode.get(code);
   const text = detail ?? known?.text ?? 'unknown error';
@@ -20,26 +20,31 @@ export function systemError(code: string, syscall: string, path: string, detail?
   return Object.assign(error, { code, errno: known?.errno ?? -1, syscall, path });
 }
 
-/** The `code` of a system error (`ENOENT`, ...); `undefined` for anything else. */
+/** Returns the `code` of a system error (`ENOENT`, ...); `undefined` for any other value. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** An error of a call on an open file, which names none, with the file's path in it; any other as it is. */
+/**
+ * Adds the file's path to an error of a call on an open file, which has no path. Other errors are returned unchanged.
+ */
 export function withPath(error: unknown, path: string): unknown {
   const code = errorCode(error);
   if (code === undefined || !(error instanceof Error) || 'path' in error) return error;
   return systemError(code, 'syscall' in error ? String(error.syscall) : 'write', path);
 }
 
-/** Whether the error says that the path leads to nothing. */
+/** Returns whether the error means that the path does not exist. */
 export function isMissing(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** Whether something is there, by whoever looks at it. @throws what is thrown, but for what says that it is not there */
+/**
+ * Returns whether `look` finds its object. @throws the errors of `look` other than those that mean that the object does
+ * not exist
+ */
 export async function isThere(look: () => unknown): Promise<boolean> {
   try {
     await look();

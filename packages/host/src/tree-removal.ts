@@ -1,80 +1,96 @@
 import { errorCode, systemError } from './system-error.ts';
 
-/** A name in a directory, and whether it is one itself. Names are opaque here: whoever gave them knows how to use them. */
+/** A directory entry. Callers treat the name as opaque and pass it back to the directory that returned it. */
 export interface TreeEntry {
   readonly name: string;
   readonly isDirectory: boolean;
 }
 
-/** A directory that is held open while it is emptied: whatever takes its name meanwhile, it is this one that is meant. */
+/** A directory held open while it is emptied. Operations affect this directory even if another one takes its name. */
 export interface HeldDirectory {
-  /** As the caller knows it, for errors. */
+  /** Path of the directory as the caller knows it, for error messages. */
   readonly path: string;
-  /** A path that leads to this very directory. */
+  /** A path that resolves to exactly this directory. */
   readonly handle: string;
-  /** The next names, not more than a portion; none at the end. */
+  /** Returns the next portion of entries; an empty list at the end. */
   next(): Promise<readonly TreeEntry[]>;
-  /** Removes names that are no directories. What is gone already is no error. @returns those that are still there, and why */
+  /**
+   * Removes entries that are not directories. Missing entries are not an error. @returns the entries that could not be
+   * removed, with their errors
+   */
   unlink(names: readonly string[]): Promise<readonly TreeFailure[]>;
-  /** @throws ENOTEMPTY; EBUSY where something is mounted on it, which is seen without asking what is mounted */
+  /**
+   * @throws ENOTEMPTY
+   * @throws EBUSY if the directory is a mount point, which is detected without asking the mounted file system
+   */
   removeDirectory(name: string): Promise<void>;
-  /** @throws EBUSY where it is of another mount */
+  /** @throws EBUSY if the entry belongs to another mount */
   enter(name: string): Promise<HeldDirectory>;
-  /** What a name takes, without opening it; `undefined` where it is gone, or of another mount. */
+  /**
+   * Returns the size of an entry without opening it; `undefined` if the entry no longer exists or belongs to another
+   * mount.
+   */
   measure(name: string): Promise<EntryMeasure | undefined>;
-  /** Makes a directory of a name that nothing has. */
+  /** Creates a directory under an unused name. @returns that name */
   makeDirectory(): Promise<string>;
-  /** Moves a name into a directory of `root`, under a name that nothing has there. */
+  /** Moves an entry into a directory of `root`, under an unused name. */
   moveInto(name: string, root: HeldDirectory, directory: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What one name of a tree takes. */
+/** Size of one entry of a tree. */
 export interface EntryMeasure {
-  /** As allocated: a sparse file takes less than it is long. */
+  /** Allocated bytes: a sparse file has fewer than its length. */
   readonly bytes: number;
   readonly inode: number;
-  /** How many names it has. */
+  /** Number of hard links. */
   readonly links: number;
 }
 
-/** A name that could not be removed. */
+/** An entry that could not be removed. */
 export interface TreeFailure {
   readonly name: string;
   readonly error: unknown;
 }
 
-/** What one removal may take of a process. */
+/** Resource limits of one removal. */
 export interface RemovalLimits {
-  /** Directories that are held open at once; what lies deeper is moved up first. */
+  /** Largest number of directories held open. Deeper directories are first moved up. */
   readonly maxDepth: number;
-  /** Names that are looked at before it gives up with {@link TreeTooLarge}; where there is an end to them, it gives up on what is too deep, too. */
+  /**
+   * Number of entries after which the removal gives up with {@link TreeTooLarge}. If this limit is finite, a tree
+   * deeper than `maxDepth` counts as too large, too.
+   */
   readonly maxEntries: number;
 }
 
-/** How many directories of a tree are held open at once. */
+/** Largest number of directories of a tree held open at once. */
 export const MAX_DEPTH = 64;
 
-/** The tree is larger than it was allowed to be; what was removed of it is gone. */
+/** The tree exceeds the limits of the removal. Entries that were already removed stay removed. */
 export class TreeTooLarge extends Error {
   override readonly name = 'TreeTooLarge';
 }
 
-/** A directory may show names that came while it was read, or not show all that were there: so often it is looked into. */
+/**
+ * Number of times a directory is read again. A directory that changes while it is read may show new entries or miss
+ * existing ones.
+ */
 const MAX_ROUNDS = 10;
 
 /**
- * Removes a name of a directory, with all below it, and enters no mount. A directory is removed before it is looked into:
- * most often that is all, and a mount point refuses it without its file system being asked, which may never answer. All
- * that can go is gone before the first error is thrown. It holds a portion of names and `maxDepth` directories at a time,
- * however many and however deep they are.
- * @throws the first error; TreeTooLarge
+ * Removes an entry with everything below it, without entering other mounts. First tries to remove a directory without
+ * reading it: that often suffices, and a mount point then refuses the removal without its file system being asked,
+ * which might never answer. All removable entries are removed before the first error is thrown. At any time the removal
+ * holds one portion of names and `maxDepth` directories, regardless of the tree's size and depth.
+ * @throws the first error
+ * @throws TreeTooLarge
  */
 export async function removeEntry(parent: HeldDirectory, name: string, limits: RemovalLimits): Promise<void> {
   const [notUnlinked] = await parent.unlink([name]);
   if (notUnlinked === undefined) return;
   const code = errorCode(notUnlinked.error);
-  // Linux says EISDIR of a directory, POSIX and macOS EPERM.
+  // For a directory, Linux returns EISDIR; POSIX and macOS return EPERM.
   if (code !== 'EISDIR' && code !== 'EPERM') throw notUnlinked.error;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     try {
@@ -86,20 +102,20 @@ export async function removeEntry(parent: HeldDirectory, name: string, limits: R
         await root.close();
       }
     } catch (error) {
-      // Not a directory after all: then unlink's own error tells more.
+      // The entry is not a directory, so unlink's own error is more useful.
       throw errorCode(error) === 'ENOTDIR' ? notUnlinked.error : error;
     }
   }
   throw systemError('ENOTEMPTY', 'rmdir', parent.path);
 }
 
-/** Whether a directory is gone; `false` where there is something in it. */
+/** Returns whether the directory was removed; `false` if it is not empty. */
 async function isRemoved(parent: HeldDirectory, name: string): Promise<boolean> {
   try {
     await parent.removeDirectory(name);
   } catch (error) {
     const code = errorCode(error);
-    // POSIX lets a system say either.
+    // POSIX allows either code for a directory that is not empty.
     if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
     if (code !== 'ENOENT') throw error;
   }
@@ -111,7 +127,7 @@ class TreeRemoval {
   readonly #limits: RemovalLimits;
   #entries = 0;
   #failure: { readonly error: unknown } | undefined;
-  /** A directory in the root to which deep ones are moved. */
+  /** Directory in the root into which deep directories are moved. */
   #deep: string | undefined;
 
   constructor(root: HeldDirectory, limits: RemovalLimits) {
@@ -141,13 +157,13 @@ class TreeRemoval {
     }
   }
 
-  /** All of a directory that can go; what cannot is remembered. */
+  /** Removes everything removable in a directory, and records the entries that could not be removed. */
   async #remove(parent: HeldDirectory, name: string, depth: number): Promise<void> {
     try {
       for (let round = 0; round < MAX_ROUNDS; round++) {
         if (await isRemoved(parent, name)) return;
         if (depth >= this.#limits.maxDepth) {
-          // As many names, each a directory in another one, are many times the work.
+          // Deeply nested directories are many times as much work as the same number of entries side by side.
           if (Number.isFinite(this.#limits.maxEntries)) throw new TreeTooLarge();
           return await this.#moveUp(parent, name);
         }
@@ -157,7 +173,7 @@ class TreeRemoval {
         } finally {
           await directory.close();
         }
-        // It cannot become empty where something in it stays.
+        // The directory cannot become empty if an entry in it could not be removed.
         if (this.#failure !== undefined && !(await isRemoved(parent, name))) return;
       }
       throw systemError('ENOTEMPTY', 'rmdir', parent.path);

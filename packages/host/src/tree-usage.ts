@@ -1,17 +1,17 @@
 import type { HeldDirectory } from './tree-removal.ts';
 import { type WalkLimits, walkTree } from './tree-walk.ts';
 
-/** What a tree takes, as far as it was walked. */
+/** Usage of a tree, as far as it was walked. */
 export interface WalkedUsage {
   readonly bytes: number;
   readonly inodes: number;
-  /** Whether all of it was counted: what is not takes more. */
+  /** Whether everything was counted. If false, the real usage is higher. */
   readonly complete: boolean;
 }
 
-/** Files of several names that are remembered, to be counted once. */
+/** Largest number of hard-linked files that are remembered in order to count each file once. */
 const MAX_LINKED = 500_000;
-/** Counts what is in a directory, with all below it, and enters no mount (`DiskUsage` of `pkg/volume/util/fs`). */
+/** Counts the usage below a directory, without entering other mounts (`DiskUsage` of `pkg/volume/util/fs`). */
 export async function walkUsage(directory: HeldDirectory, limits: WalkLimits): Promise<WalkedUsage> {
   const linked = new Set<number>();
   let bytes = 0;
@@ -34,7 +34,7 @@ export async function walkUsage(directory: HeldDirectory, limits: WalkLimits): P
   return { bytes, inodes, complete: sawAll && areAllCounted };
 }
 
-/** A tree's own directory counts too. */
+/** Adds the tree's own directory to its usage. */
 export function withRoot({ bytes, inodes, complete }: WalkedUsage, rootBytes: number): WalkedUsage {
   return { bytes: bytes + rootBytes, inodes: inodes + 1, complete };
 }

@@ -1,39 +1,42 @@
 import { errorCode } from './system-error.ts';
 import type { HeldDirectory } from './tree-removal.ts';
 
-/** What one walk may take of a process. */
+/** Resource limits of one walk. */
 export interface WalkLimits {
-  /** Directories that are held open on the way down. */
+  /** Largest number of directories held open along the current path. */
   readonly maxDepth: number;
-  /** Whether what lies deeper is looked at, too, after what does not. */
+  /** Whether directories deeper than `maxDepth` are visited too, after the others. */
   readonly deeper: boolean;
-  /** Names that are looked at. */
+  /** Largest number of entries that are visited. */
   readonly maxEntries: number;
-  /** Asked before each directory and each portion of names. */
+  /** Returns whether the walk must stop; called before each directory and each portion of entries. */
   readonly isOver: () => boolean;
 }
 
-/** Told of each name of a tree, a directory's before those in it. */
+/** Called for each entry of a tree; for a directory before its entries. */
 export type OnEntry = (directory: HeldDirectory, name: string, isDirectory: boolean) => Promise<void> | void;
 
-/** Directories too deep to be looked into on the way, that are held open until their turn; the others are looked up again then. */
+/**
+ * Number of too deep directories that stay open until they are visited. Further ones are opened again from the root.
+ */
 const MAX_HELD = 64;
-/** All of them together. */
+/** Largest number of postponed directories, open or not. */
 const MAX_LATER = 100_000;
-/** Of a directory that went, or was replaced, or is a mount point, since its name was read. */
+/** Error codes for a directory that was removed or replaced, or became a mount point, after its name was read. */
 const CHANGED = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EBUSY'];
 
 /**
- * Goes through what is in a directory, with all below it, and enters no mount. Each name is looked up in the open directory that it is
- * of, so that links which are swapped in lead nowhere; nothing but directories is opened. It holds a portion of names, `maxDepth`
- * directories on the way and not more than 64 others at a time, however deep they lie.
- * @returns whether it saw all of it
+ * Visits all entries below a directory without entering other mounts. Each name is looked up in its open parent
+ * directory, so that symlinks swapped in have no effect; only directories are opened. At any time the walk holds one
+ * portion of names, `maxDepth` directories along the path and at most 64 other directories, regardless of the tree's
+ * depth.
+ * @returns whether the whole tree was visited
  */
 export async function walkTree(directory: HeldDirectory, limits: WalkLimits, onEntry: OnEntry): Promise<boolean> {
   return await new TreeWalk(directory, limits, onEntry).run();
 }
 
-/** How a directory is reached from the root of the walk. */
+/** Path from the root of the walk to a directory. */
 interface Way {
   readonly name: string;
   readonly from: Way | undefined;
@@ -43,10 +46,10 @@ class TreeWalk {
   readonly #root: HeldDirectory;
   readonly #limits: WalkLimits;
   readonly #onEntry: OnEntry;
-  /** What is to be looked into later, the last one first: where it is not held, it is reached anew. */
+  /** Directories to visit later, last one first. A directory without `held` is opened again from the root. */
   readonly #later: { readonly way: Way; readonly held: HeldDirectory | undefined }[] = [];
   #held = 0;
-  /** Each costs the same: those of a file that has many, and mount points, too. */
+  /** Number of visited entries. Each name of a multiply linked file and each mount point counts as one. */
   #names = 0;
   #complete = true;
 
@@ -117,7 +120,10 @@ class TreeWalk {
     this.#later.push({ way, held: directory });
   }
 
-  /** One directory after another, of which no more than two are open; `undefined` where the way is not there any more, or time is up. */
+  /**
+   * Opens the directories along the path one after another, with at most two open at a time. Returns `undefined` if the
+   * path no longer exists or the time is up.
+   */
   async #reach(way: Way): Promise<HeldDirectory | undefined> {
     const names: string[] = [];
     for (let at: Way | undefined = way; at !== undefined; at = at.from) names.push(at.name);
@@ -129,7 +135,7 @@ class TreeWalk {
         directory = await parent.enter(name);
       } catch (error) {
         if (!CHANGED.includes(errorCode(error) ?? '')) throw error;
-        // What was moved may be seen nowhere.
+        // A moved directory may be missed by the walk.
         this.#complete = false;
         return undefined;
       } finally {

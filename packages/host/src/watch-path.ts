@@ -5,9 +5,9 @@ import type { OnChange } from './file-system.ts';
 import { systemError } from './system-error.ts';
 
 /**
- * Hints at changes of `path` (inotify, not below its directories) until `signal` is aborted. Hints once at the start,
- * as soon as the watch is in place, so that a caller which looks on every hint misses nothing.
- * @throws ENOENT where `path` is not there, or is no longer the directory or file that it was
+ * Reports hints of changes of `path` (inotify, not recursive) until `signal` is aborted. The first hint is given once
+ * the watch is established, so that a caller that checks after every hint misses nothing.
+ * @throws ENOENT if `path` does not exist, or is no longer the same directory or file
  */
 export async function watchPath(path: string, onChange: OnChange, signal: AbortSignal): Promise<void> {
   const watched = await stat(path);
@@ -17,7 +17,7 @@ export async function watchPath(path: string, onChange: OnChange, signal: AbortS
   let unlink = (): void => {};
   try {
     await new Promise<void>((resolve, reject) => {
-      // inotify follows the inode: where another has taken the name, the watch would be silent for ever.
+      // inotify follows the inode: if another file has taken the name, the watch would stay silent forever.
       const checkIdentity = async (): Promise<void> => {
         try {
           const now = await stat(path);

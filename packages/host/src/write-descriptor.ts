@@ -1,6 +1,6 @@
 import { write } from 'node:fs';
 
-/** Writes all of it at the file's position: the kernel may take a part of it at a time. */
+/** Writes all data at the file's position. The kernel may accept only a part per call. */
 export async function writeDescriptor(fd: number, data: string | Uint8Array): Promise<void> {
   let rest: Uint8Array = typeof data === 'string' ? Buffer.from(data) : data;
   while (rest.length > 0) rest = rest.subarray(await writeSome(fd, rest));

@@ -133,7 +133,7 @@ describe('GuardedFiles', () => {
     await clock.advance(10_000);
     expect(await hanging).toBe('ETIMEDOUT');
     await expect(files.stat('/nfs/b')).rejects.toThrow(
-      "ETIMEDOUT: its file system did not answer; it is asked again in 10 s at the earliest, stat '/nfs/b'",
+      "ETIMEDOUT: its file system did not answer; the next attempt is in 10 s at the earliest, stat '/nfs/b'",
     );
     expect(helpers).toHaveLength(1);
     helpers[0]?.end();
@@ -197,7 +197,7 @@ describe('GuardedFiles', () => {
     for (let n = 0; n < 20; n++) {
       await clock.advance(LONGEST_BACK_OFF_MS);
       await expect(files.stat('/nfs/a')).rejects.toThrow(
-        "ETIMEDOUT: its file system did not answer; the process that asked it hangs yet, stat '/nfs/a'",
+        "ETIMEDOUT: its file system did not answer; the process that asked it still hangs, stat '/nfs/a'",
       );
     }
     expect([helpers.length, files.abandoned]).toEqual([1, 1]);

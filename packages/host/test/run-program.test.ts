@@ -27,7 +27,7 @@ test('a program reads what it is given, or nothing, and need not read it', async
 });
 
 test('a program that prints too much, or is called off, is killed', async () => {
-  await expect(runProgram(sh('exec yes'))).rejects.toThrow('it printed more than 1000 characters');
+  await expect(runProgram(sh('exec yes'))).rejects.toThrow('the program printed more than 1000 characters');
   const abort = new AbortController();
   const running = runProgram(sh('exec sleep 1000'), abort.signal);
   setImmediate(() => abort.abort(new Error('enough')));
@@ -42,7 +42,7 @@ test('what a program has started, and prints on when that is killed or called of
   const started = (note: string): string => `timeout 20 sh -c '${printer}' ${note} & exec sleep 1000`;
   try {
     const tooMuch = join(directory, 'too-much');
-    await expect(runProgram(sh(started(tooMuch)))).rejects.toThrow('it printed more than 1000 characters');
+    await expect(runProgram(sh(started(tooMuch)))).rejects.toThrow('the program printed more than 1000 characters');
     const calledOff = join(directory, 'called-off');
     const abort = new AbortController();
     const running = runProgram(sh(started(calledOff), { maxStdoutLength: 2 ** 29 }), abort.signal);

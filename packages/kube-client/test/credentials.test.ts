@@ -256,7 +256,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
 
   test('a plugin that prints without an end is killed', async () => {
     const error = await nodeExec('yes', ['hunter2'], { PATH: process.env.PATH }).catch((cause: unknown) => cause);
-    expect(String(error)).toBe('Error: it printed more than 1048576 characters');
+    expect(String(error)).toBe('Error: the program printed more than 1048576 characters');
   });
 
   test.each<[string, ExecRunner, RegExp]>([

@@ -1,18 +1,18 @@
 import { type Clock, Semaphore } from '@node-agent/async';
 import { LONGEST_BACK_OFF_MS } from './hang-rule.ts';
 
-/** How long a call waits for the one before it, which takes no time unless something is wrong. */
+/** Time that a call waits for the previous call, which normally takes almost no time. */
 const TURN_MS = 250;
 
 /**
- * Calls that this process makes by itself: one at a time, so that a file system which does not answer, against what is
- * known of its kind, holds one thread and no other call. Whatever does not fit in is for a helper process.
+ * Makes calls in this process, one at a time. If a file system hangs although its type should not, it blocks one thread
+ * and no other call. The caller uses a helper process for calls that are not made here.
  */
 export class CallsHere {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #deadlineMs: number;
   readonly #turns = new Semaphore(1);
-  /** Places where one hung, and until when none is made there. */
+  /** Places where a call hung, with the time until which no call is made there. */
   readonly #distrustedUntilMs = new Map<string, number>();
   #isLate = false;
 
@@ -22,8 +22,8 @@ export class CallsHere {
   }
 
   /**
-   * @param onLate called once, when the deadline is over; makes the error
-   * @returns what the call gives; `undefined` where it is not made here, too
+   * @param onLate called once when the deadline has passed; returns the error
+   * @returns the result of the call; also `undefined` if the call was not made here
    */
   async run<T>(place: string, call: () => Promise<T>, onLate: () => Error): Promise<T | undefined> {
     if (!this.#mayCall(place)) return undefined;
@@ -40,7 +40,7 @@ export class CallsHere {
       late.reject(onLate());
     });
     const answer = call().finally(() => {
-      // Not before it has really ended: until then it has a thread.
+      // Releases the turn only when the call has really ended: until then it occupies a thread.
       timer.cancel();
       this.#isLate = false;
       turn[Symbol.dispose]();

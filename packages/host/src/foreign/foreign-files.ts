@@ -2,24 +2,29 @@ import type { FileStat, HeldPlace, HoldOptions } from '../file-system.ts';
 import type { FileSystemSize } from '../helper/protocol.ts';
 
 /**
- * Files on file systems that are not the kubelet's own, and may never answer: a host path on a server that is gone, a
- * FUSE whose program hangs. A call ends in time, whatever the file system does, and holds up no other call (W6).
- * Errors are system errors; ETIMEDOUT where there was no answer, and at once where there was none a moment ago.
+ * Files on file systems that the kubelet does not own and that may never answer: a host path on an unreachable server,
+ * or a FUSE file system whose process hangs. Every call ends within its deadline and delays no other call (W6). Errors
+ * are system errors. A call without an answer fails with ETIMEDOUT; soon afterwards, further calls to the same place
+ * fail with ETIMEDOUT immediately.
  */
 export interface ForeignFiles {
-  /** Links followed. */
+  /** Follows symlinks. */
   stat(path: string, signal?: AbortSignal): Promise<FileStat>;
   lstat(path: string, signal?: AbortSignal): Promise<FileStat>;
   realpath(path: string, signal?: AbortSignal): Promise<string>;
-  /** How large the file system at a path is, and how much of it is free. */
+  /** Returns the size and free space of the file system at a path. */
   statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize>;
-  /** Makes a directory and its parents; no error where it is there. @param mode set exactly, whatever the umask */
+  /**
+   * Creates a directory and its parents; an existing directory is not an error. @param mode applied exactly, regardless
+   * of the umask
+   */
   makeDirectory(path: string, mode: number, signal?: AbortSignal): Promise<void>;
-  /** Makes an empty file, or leaves the one that is there as it is. */
+  /** Creates an empty file; an existing file is left unchanged. */
   makeFile(path: string, signal?: AbortSignal): Promise<void>;
   /**
-   * As `FileSystem.holdBeneath`, into other mounts too, and what is mounted on demand on the way is mounted. It is held for three minutes at most: what
-   * is done with it is to be checked afterwards.
+   * Does the same as `FileSystem.holdBeneath`, but also enters other mounts and triggers automounts along the path. The
+   * place is held for at most three minutes, so callers must check afterwards that it was still held while they used
+   * it.
    */
   holdBeneath(directory: string, path: string, options?: HoldOptions, signal?: AbortSignal): Promise<HeldPlace>;
 }

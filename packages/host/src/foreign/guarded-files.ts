@@ -11,39 +11,42 @@ import { kernelPath } from './kernel-path.ts';
 import { isKernelServed } from './kernel-served.ts';
 import type { Mounts } from './mount-table.ts';
 
-/** What {@link GuardedFiles} works with. */
+/** Components of {@link GuardedFiles}. */
 export interface GuardedFilesComponents {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly startHelper: () => Helper;
-  /** What is mounted where, as far as the machine knows without asking it. */
+  /** Returns the mount table, read without asking any mounted file system. */
   readonly mounts: () => Promise<Mounts>;
-  /** What this process asks file systems that the kernel serves by itself. Default: nothing, a helper process is asked. */
+  /**
+   * Calls that this process makes itself to file systems that the kernel serves from memory. If absent, all calls use a
+   * helper process.
+   */
   readonly here?: KernelServedFiles;
 }
 
-/** What does not wait for anybody, of a file system that the kernel serves by itself. */
+/** Calls that do not block, for file systems that the kernel serves from memory. */
 export interface KernelServedFiles {
   statfs(path: string): Promise<FileSystemSize>;
-  /** `undefined` for what is no link. */
+  /** Returns `undefined` if the path is not a symlink. */
   readLink(path: string): Promise<string | undefined>;
 }
 
 export interface GuardedFilesOptions {
-  /** How long a call may take. Default: 10,000. */
+  /** Deadline of a call, in milliseconds. Default: 10,000. */
   readonly deadlineMs?: number;
-  /** How many helpers there may be that were killed and did not end, before nothing is asked any more. Default: 8. */
+  /** Number of killed helpers that have not exited at which further calls are refused. Default: 8. */
   readonly maxAbandoned?: number;
-  /** How many calls may be under way, the others wait. Default: 32, the threads of a helper. */
+  /** Largest number of concurrent calls; further calls wait. Default: 32, the number of a helper's threads. */
   readonly maxCalls?: number;
-  /** How many of them to one place. Default: 4. */
+  /** Largest number of concurrent calls to one place. Default: 4. */
   readonly maxCallsPerPlace?: number;
 }
 
 /**
- * {@link ForeignFiles} through a helper process, started with the first call, which ends by itself when it is asked for
- * nothing; only how full a disk of the machine is is asked without one. A call that hangs costs that process: the next has
- * another one. A place that did not answer is asked again later and later, by one call at a time, and not while a process
- * that hangs there cannot be killed; of those there may be few.
+ * Implements {@link ForeignFiles} with a helper process. The helper is started at the first call and exits when it is
+ * idle. Only the usage of a local disk is read without a helper. A call that hangs costs the helper process: later
+ * calls use a new one. A place that did not answer is asked again with growing delays, one call at a time, and not
+ * while a helper that hangs there cannot be killed. The number of such helpers is limited.
  */
 export class GuardedFiles implements ForeignFiles {
   readonly #components: GuardedFilesComponents;
@@ -68,17 +71,17 @@ export class GuardedFiles implements ForeignFiles {
     this.#callsHere = new CallsHere(components.clock, this.#options.deadlineMs);
   }
 
-  /** Helpers that were killed and have not ended. */
+  /** Number of helpers that were killed but have not exited. */
   get abandoned(): number {
     return this.#helpers.abandoned;
   }
 
-  /** Places that did not answer, and of which that still counts. */
+  /** Number of places that did not answer and still count as suspected. */
   get suspected(): number {
     return this.#suspicions.size;
   }
 
-  /** Places that are asked, or waited for. */
+  /** Number of places with running or waiting calls. */
   get busyPlaces(): number {
     return this.#places.size;
   }
@@ -119,7 +122,7 @@ export class GuardedFiles implements ForeignFiles {
     const args = [directory, path, makeDirectories ? 1 : 0] as const;
     const { value, release } = await this.#guarded(`${directory}/${path}`, signal, async (place) => {
       const held = await this.#inTurn('holdBeneath', directory, place, () => this.#hold(args, place));
-      // Nobody is there any more to let it go.
+      // The caller has aborted and will not release the place.
       if (signal?.aborted) await held.release();
       return held;
     });
@@ -143,13 +146,14 @@ export class GuardedFiles implements ForeignFiles {
   ): Promise<T> {
     signal?.throwIfAborted();
     const mounts = await this.#components.mounts();
-    // Goes on to its end, or its deadline, when nobody waits for it any more: it holds a thread until then.
+    // The call goes on until it ends or its deadline passes, even if no caller waits any more: it occupies a thread
+    // until then.
     const answer = ask(placeOf(path, mounts.points), mounts);
     answer.catch(() => undefined);
     return await (signal === undefined ? answer : abortable(answer, signal));
   }
 
-  /** @returns `undefined` where a helper is to be asked */
+  /** @returns `undefined` if a helper must be used */
   async #statfsHere(path: string, place: string, mounts: Mounts): Promise<FileSystemSize | undefined> {
     const { here } = this.#components;
     if (here === undefined || this.#suspicions.has(place) || !isKernelServed(mounts.of(path)?.type)) return undefined;
@@ -161,7 +165,7 @@ export class GuardedFiles implements ForeignFiles {
       return await this.#callsHere.run(place, call, () => this.#late('statfs', path, place));
     } catch (error) {
       const code = errorCode(error);
-      // As a helper tells it, whatever step of the way it was.
+      // The same error that a helper reports, regardless of the failed step.
       throw code === undefined || code === 'ETIMEDOUT' ? error : systemError(code, 'statfs', path);
     }
   }
@@ -173,7 +177,7 @@ export class GuardedFiles implements ForeignFiles {
     const turn = await turns.acquire();
     try {
       using _call = await this.#calls.acquire();
-      // While it waited, another may have found out.
+      // While this call waited, another call may have found that the place hangs.
       this.#check(place, turns.active - 1, name, path);
       return await ask(place);
     } finally {
@@ -182,22 +186,27 @@ export class GuardedFiles implements ForeignFiles {
     }
   }
 
-  /** @throws ETIMEDOUT, EAGAIN, where it is not to be asked now */
+  /** @throws ETIMEDOUT or EAGAIN if no call may be made now */
   #check(place: string, underWay: number, name: string, path: string): void {
     const nowMs = this.#components.clock.monotonic();
     const suspicion = this.#suspicions.get(place);
     if (suspicion !== undefined && !mayAsk(suspicion, underWay, nowMs)) {
       const inSeconds = Math.max(Math.ceil((suspicion.refusedUntilMs - nowMs) / 1000), 1);
-      const detail = `its file system did not answer; it is asked again in ${inSeconds} s at the earliest`;
+      const detail = `its file system did not answer; the next attempt is in ${inSeconds} s at the earliest`;
       throw systemError('ETIMEDOUT', name, path, detail);
     }
-    // One place shall not have all that there may be.
+    // Prevents one place from using up all helpers.
     if (this.#helpers.isStuck(place)) {
-      throw systemError('ETIMEDOUT', name, path, 'its file system did not answer; the process that asked it hangs yet');
+      throw systemError(
+        'ETIMEDOUT',
+        name,
+        path,
+        'its file system did not answer; the process that asked it still hangs',
+      );
     }
     const { abandoned } = this.#helpers;
     if (abandoned >= this.#options.maxAbandoned) {
-      throw systemError('EAGAIN', name, path, `${abandoned} processes hang in calls like it, and cannot be killed`);
+      throw systemError('EAGAIN', name, path, `${abandoned} helper processes hang in such calls and cannot be killed`);
     }
   }
 
@@ -219,7 +228,7 @@ export class GuardedFiles implements ForeignFiles {
     );
   }
 
-  /** What answers is suspected no more; what was refused was answered. */
+  /** Clears the suspicion of a place that answers. An error from the file system is also an answer. */
   async #judged<T>(place: string, answer: Promise<T>): Promise<T> {
     try {
       const value = await answer;
@@ -237,7 +246,7 @@ export class GuardedFiles implements ForeignFiles {
     return systemError('ETIMEDOUT', name, path, `its file system did not answer within ${seconds} s`);
   }
 
-  /** Of places that nobody asks for any more, as pods come and go, nothing is kept. */
+  /** Drops old states, so that places of deleted pods do not accumulate. */
   #suspectPlace(place: string, nowMs: number): void {
     for (const [other, suspicion] of this.#suspicions) if (isOld(suspicion, nowMs)) this.#suspicions.delete(other);
     this.#suspicions.set(place, suspect(this.#suspicions.get(place), nowMs));

@@ -1,38 +1,38 @@
-/** What is remembered of a place whose file system did not answer. */
+/** State of a place whose file system did not answer. */
 export interface Suspicion {
-  /** How often in a row it did not answer. */
+  /** Number of consecutive calls without an answer. */
   readonly hangs: number;
-  /** Until when it is not asked again, by the monotonic clock. */
+  /** Time of the monotonic clock until which no call is made. */
   readonly refusedUntilMs: number;
 }
 
-/** How long a place is left alone after it did not answer once; twice as long after each further time. */
+/** Delay before a place is asked again after its first call without an answer. Each further one doubles the delay. */
 const FIRST_BACK_OFF_MS = 10_000;
 export const LONGEST_BACK_OFF_MS = 300_000;
 
 /**
- * Whether a place may be asked. A place that is suspected is asked by one at a time, and only now and then: what waits for
- * a file system that is gone holds a thread, and maybe a process.
+ * Returns whether a call may be made to a place. A suspected place gets one call at a time, and only after the delay: a
+ * call that waits for a dead file system occupies a thread and possibly a process.
  */
 export function mayAsk(suspicion: Suspicion | undefined, underWay: number, nowMs: number): boolean {
   return suspicion === undefined || (underWay === 0 && nowMs >= suspicion.refusedUntilMs);
 }
 
-/** What is remembered once a place has not answered. */
+/** Returns the state after a call without an answer. */
 export function suspect(before: Suspicion | undefined, nowMs: number): Suspicion {
   const hangs = (before?.hangs ?? 0) + 1;
   const backOffMs = Math.min(FIRST_BACK_OFF_MS * 2 ** (hangs - 1), LONGEST_BACK_OFF_MS);
   return { hangs, refusedUntilMs: nowMs + backOffMs };
 }
 
-/** Whether a place might have been asked again for so long that it counts as any other. */
+/** Returns whether the last failure is so long ago that the place counts as any other. */
 export function isOld({ refusedUntilMs }: Suspicion, nowMs: number): boolean {
   return nowMs - refusedUntilMs > LONGEST_BACK_OFF_MS;
 }
 
 /**
- * The place that a path is of: the mount point that its name is below or, where that is the root, the path itself, for a
- * link on the way may lead into any mount.
+ * Returns the place of a path: the longest mount point above it. For the root mount, the place is the path itself,
+ * because a symlink in the path may lead into any mount.
  */
 export function placeOf(path: string, mountPoints: Iterable<string>): string {
   let place = '/';

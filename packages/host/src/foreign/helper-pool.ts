@@ -3,7 +3,7 @@ import type { Helper } from '../helper/helper-process.ts';
 import { type HelperCallName, type HelperCalls, HOLD_MS } from '../helper/protocol.ts';
 import { errorCode } from '../system-error.ts';
 
-/** What {@link HelperPool} works with. */
+/** Components of a {@link HelperPool}. */
 export interface HelperPoolComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly startHelper: () => Helper;
@@ -12,31 +12,35 @@ export interface HelperPoolComponents {
 interface Running {
   readonly helper: Helper;
   calls: number;
-  /** What it holds is in use elsewhere. */
+  /** Number of places that the helper holds for others. */
   holds: number;
-  /** Something in it hangs, or it ends: it is asked nothing more, and killed once nobody waits for it. */
+  /**
+   * Whether the helper gets no further calls, because a call hangs in it or it is ending. A retired helper is killed
+   * once no caller waits for it.
+   */
   retired: boolean;
   readonly hungPlaces: Set<string>;
 }
 
-/** Something that one helper holds, and only that one knows. */
+/** A place held by one helper process and known only to that process. */
 export interface Held {
   readonly value: HelperCalls['holdBeneath']['value'];
-  /** Never throws, and waits no longer than a call. */
+  /** Releases the place. Never throws, and waits no longer than a call may take. */
   release(): Promise<void>;
 }
 
-/** What is done when there is no answer in time: makes the error. */
+/** Called if there is no answer in time; returns the error. */
 type OnLate = () => Error;
 
 /**
- * The helper process that is asked, and those before it: one in which something hangs is asked no more, and killed when
- * nobody waits for it or uses what it holds. One that cannot be killed, as its call sleeps in the kernel for good, is abandoned.
+ * The current helper process and its predecessors. A helper in which a call hangs gets no further calls, and is killed
+ * when no caller waits for it or uses a place that it holds. A helper that cannot be killed, because its call sleeps in
+ * the kernel, is abandoned.
  */
 export class HelperPool {
   readonly #components: HelperPoolComponents;
   readonly #deadlineMs: number;
-  /** How many abandoned ones hang in a place. */
+  /** Number of abandoned helpers that hang in each place. */
   readonly #stuck = new Map<string, number>();
   #running: Running | undefined;
   #abandoned = 0;
@@ -46,17 +50,21 @@ export class HelperPool {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Helpers that were killed and have not ended. */
+  /** Number of helpers that were killed but have not exited. */
   get abandoned(): number {
     return this.#abandoned;
   }
 
-  /** Whether one of them asked for a place, and hangs there. */
+  /** Returns whether an abandoned helper hangs in the place. */
   isStuck(place: string): boolean {
     return this.#stuck.has(place);
   }
 
-  /** @throws the system's error; what `onLate` makes; ESRCH where two helpers in a row end instead of an answer */
+  /**
+   * @throws the system's error
+   * @throws the error of `onLate`
+   * @throws ESRCH if two helpers in a row exit instead of answering
+   */
   async ask<Name extends HelperCallName>(
     name: Name,
     args: HelperCalls[Name]['args'],
@@ -66,10 +74,10 @@ export class HelperPool {
     return await this.#again((running) => this.#ask(running, name, args, place, onLate));
   }
 
-  /** As {@link ask} for `holdBeneath`. */
+  /** Does the same as {@link ask}, for `holdBeneath`. */
   async hold(args: HelperCalls['holdBeneath']['args'], place: string, onLate: OnLate): Promise<Held> {
     return await this.#again(async (running) => {
-      // Before it is held: a helper is not killed in between.
+      // Counted before the call, so that the helper is not killed during it.
       running.holds++;
       let isLetGo = false;
       const letGo = (): void => {
@@ -82,8 +90,8 @@ export class HelperPool {
       const timer = this.#components.clock.setTimer(HOLD_MS, letGo);
       const release = async (id: string): Promise<void> => {
         if (isLetGo) return;
-        // One that has ended holds nothing, and one that does not answer is not waited for.
-        const late = (): Error => new Error('it does not answer');
+        // A helper that has exited holds nothing, and a helper that does not answer is not waited for.
+        const late = (): Error => new Error('the helper does not answer');
         await this.#ask(running, 'release', [id], undefined, late).catch(() => undefined);
         letGo();
       };
@@ -101,7 +109,7 @@ export class HelperPool {
     try {
       return await ask(this.#helper());
     } catch (error) {
-      // It ended in the same instant, having had nothing to do for a while: another one is asked.
+      // The helper exited at the same moment because it was idle: use a new one.
       if (errorCode(error) !== 'ESRCH') throw error;
       return await ask(this.#helper());
     }
@@ -124,7 +132,7 @@ export class HelperPool {
     try {
       return await Promise.race([running.helper.call(name, args), late.promise]);
     } catch (error) {
-      // Its channel closes before its end is heard.
+      // The helper's channel closes before its exit is reported.
       if (errorCode(error) === 'ESRCH') this.#retire(running);
       throw error;
     } finally {

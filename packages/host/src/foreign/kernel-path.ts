@@ -4,10 +4,11 @@ import { isKernelServed } from './kernel-served.ts';
 import type { MountTable } from './mount-table.ts';
 
 /**
- * Where a path leads, link by link, as long as all of the way is in file systems that the kernel serves by itself.
- * @param readLink the target of a link; `undefined` for what is no link
- * @returns a path without links; `undefined` where the way leads elsewhere
- * @throws ELOOP; what `readLink` throws
+ * Resolves a path link by link as long as every step is in a file system that the kernel serves from memory.
+ * @param readLink returns the target of a symlink; `undefined` if the path is not a symlink
+ * @returns a path without symlinks; `undefined` if the path leads to another file system
+ * @throws ELOOP
+ * @throws the errors of `readLink`
  */
 export async function kernelPath(
   path: string,

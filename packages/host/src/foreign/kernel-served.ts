@@ -1,23 +1,26 @@
-/** On a disk of the machine, be it one of a network (iSCSI, nbd): how full they are is in the kernel's memory while they are mounted. */
+/**
+ * File systems on block devices of the machine, including network block devices (iSCSI, nbd). While they are mounted,
+ * the kernel has their usage in memory.
+ */
 const ON_DISKS = ['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcachefs', 'jfs', 'nilfs2', 'reiserfs'];
-/** The same, of media that come and go. `fuseblk` is none: a program serves it. */
+/** The same for removable media. `fuseblk` is not included, because a user process serves it. */
 const ON_MEDIA = ['vfat', 'msdos', 'exfat', 'ntfs3', 'hfsplus', 'iso9660', 'udf'];
-/** Read-only images: their size never changes, and is read when they are mounted. */
+/** Read-only images. Their size never changes and is read at mount time. */
 const OF_IMAGES = ['squashfs', 'erofs', 'cramfs'];
-/** Nothing but memory. */
+/** File systems that exist only in memory. */
 const IN_MEMORY = ['tmpfs', 'ramfs', 'rootfs', 'devtmpfs'];
 /**
- * It asks the file system of its upper layer, and that is a disk wherever it is the root of a container that a kubelet runs
- * in. Where a layer is not, the deadline tells.
+ * An overlay asks the file system of its upper layer. For the root of a container in which a kubelet runs, that is a
+ * disk. If it is not, the deadline applies.
  */
 const OVER_OTHERS = ['overlay'];
 
 const SERVED: ReadonlySet<string> = new Set([...ON_DISKS, ...ON_MEDIA, ...OF_IMAGES, ...IN_MEMORY, ...OVER_OTHERS]);
 
 /**
- * Whether the kernel answers by itself how full a file system of a type is. Not so where a server or a program is asked
- * (NFS, CIFS, 9p, Ceph, virtiofs, FUSE and its subtypes), where others share its locks (gfs2, ocfs2), where something may be
- * mounted first (autofs), where firmware is asked (efivarfs), and of all that is not known.
+ * Returns whether the kernel itself knows the usage of a file system type. This is not the case if a server or a user
+ * process is asked (NFS, CIFS, 9p, Ceph, virtiofs, FUSE and its subtypes), if locks are shared with other machines
+ * (gfs2, ocfs2), if an access may mount something (autofs), if firmware is asked (efivarfs), and for unknown types.
  */
 export function isKernelServed(type: string | undefined): boolean {
   return type !== undefined && SERVED.has(type);

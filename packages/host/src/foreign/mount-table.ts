@@ -1,26 +1,26 @@
 import { textOfBytes } from '../byte-names.ts';
 
-/** A line of `/proc/self/mountinfo` (proc(5)), as far as places are told by it. @see parseMounts */
+/** A line of `/proc/self/mountinfo` (proc(5)), reduced to the fields used here. @see parseMounts */
 export interface Mount {
   readonly id: string;
-  /** The mount that it is mounted on. */
+  /** ID of the parent mount. */
   readonly parentId: string;
-  /** Where, as an absolute path without links. */
+  /** Mount point, as an absolute path without symlinks. */
   readonly point: string;
-  /** `ext4`, `nfs4`, `fuse.sshfs`. */
+  /** File system type: `ext4`, `nfs4`, `fuse.sshfs`. */
   readonly type: string;
-  /** Whether what is mounted below shows where it is mounted too (mount_namespaces(7)). */
+  /** Whether mounts propagate to the peers of this mount (mount_namespaces(7)). */
   readonly isShared: boolean;
 }
 
-/** The text of `/proc/self/mountinfo`, read as Latin 1. Lines that make no sense are passed over. */
+/** Parses the text of `/proc/self/mountinfo`, read as Latin 1. Malformed lines are skipped. */
 export function parseMounts(text: string): Mount[] {
   return text.split('\n').flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ', 2);
     const [id, parentId, , , point, , ...optional] = before.split(' ');
     const [type] = after.split(' ');
     if (!id || !parentId || !point || !type) return [];
-    // The kernel writes blanks and backslashes of paths in octal.
+    // The kernel escapes blanks and backslashes of paths in octal.
     const bytes = point.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
       String.fromCharCode(Number.parseInt(octal, 8)),
     );
@@ -29,11 +29,11 @@ export function parseMounts(text: string): Mount[] {
   });
 }
 
-/** What is mounted where, at one instant. */
+/** The machine's mounts at one time. */
 export class MountTable {
-  /** The mount points, hidden ones too. */
+  /** All mount points, including hidden ones. */
   readonly points: readonly string[];
-  /** The types of what is mounted, by mount point; of several on one point, the topmost. */
+  /** File system types by mount point. For several mounts on one point, the type of the topmost. */
   readonly types: ReadonlyMap<string, string>;
   readonly #root: Mount | undefined;
   readonly #children = new Map<string, Mount[]>();
@@ -45,7 +45,7 @@ export class MountTable {
     const roots: Mount[] = [];
     for (const mount of mounts) {
       const { id, parentId, point } = mount;
-      // The parent of the root is not to be seen from below it, or is itself.
+      // The parent of the root mount is not visible from below, or is the root itself.
       if (parentId !== id && ids.has(parentId)) {
         const children = this.#children.get(parentId);
         if (children === undefined) this.#children.set(parentId, [mount]);
@@ -56,8 +56,9 @@ export class MountTable {
   }
 
   /**
-   * The mount that a path without links is in: from the root on, always the one that is met first, so that what another has
-   * been mounted over counts no more. `undefined` where the table does not tell.
+   * Returns the mount that contains a path without symlinks. The search starts at the root and always follows the first
+   * matching mount, so that mounts hidden below another mount are ignored. Returns `undefined` if the table does not
+   * contain the mount.
    */
   of(path: string): Mount | undefined {
     let found = this.#root;
@@ -74,14 +75,17 @@ export class MountTable {
   }
 }
 
-/** A {@link MountTable}, as far as it is asked. */
+/** The part of a {@link MountTable} that its users need. */
 export type Mounts = Pick<MountTable, 'of' | 'points' | 'types'>;
 
-/** Makes the table of a text, and keeps the last: one of thousands takes long to make, and changes seldom. */
+/**
+ * Parses mount tables and keeps the last one, because a table of thousands of mounts takes long to parse and seldom
+ * changes.
+ */
 export class NewestMountTable {
   #newest: { readonly text: string; readonly table: Mounts } | undefined;
 
-  /** @returns the same table as before where the text is the same: then the same is mounted at the same places */
+  /** @returns the previous table if the text is unchanged */
   of(text: string): Mounts {
     if (this.#newest?.text !== text) this.#newest = { text, table: new MountTable(parseMounts(text)) };
     return this.#newest.table;

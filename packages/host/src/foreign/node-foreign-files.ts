@@ -10,7 +10,7 @@ import type { ForeignFiles } from './foreign-files.ts';
 import { GuardedFiles, type GuardedFilesOptions, type KernelServedFiles } from './guarded-files.ts';
 import { sharedMountTable } from './shared-mount-table.ts';
 
-/** {@link ForeignFiles} of this machine, through helper processes of this package's own. */
+/** Returns {@link ForeignFiles} of this machine that use this package's helper processes. */
 export function nodeForeignFiles(
   components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> },
   options?: GuardedFilesOptions,
@@ -38,7 +38,10 @@ const kernelFiles: KernelServedFiles = {
   },
 };
 
-/** At once: by threads it would be asked for page by page, and a node with a hundred pods has forty of them. */
+/**
+ * Reads synchronously: the thread pool would read page by page, and the table of a node with a hundred pods has forty
+ * pages.
+ */
 function readMountInfo(): string {
   return onLinux ? nodeKernelFiles.readFile('/proc/self/mountinfo') : '';
 }

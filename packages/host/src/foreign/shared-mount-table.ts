@@ -2,12 +2,13 @@ import type { Clock } from '@node-agent/async';
 import { type Mounts, NewestMountTable } from './mount-table.ts';
 
 /**
- * For so long those who ask share a reading: what is asked of a node's disks comes in bursts. It tells who is to be asked about a place, and
- * no more: nothing is unmounted or removed for it, and a call that hangs for it holds one thread ({@link GuardedFiles}).
+ * Time for which callers share one reading of the mount table, because requests about a node's disks come in bursts.
+ * The table only decides how a place is asked: nothing is unmounted or removed because of it, and a call that hangs
+ * because of a stale table blocks one thread ({@link GuardedFiles}).
  */
 const TOGETHER_MS = 100;
 
-/** @param readText the mount table as it is now */
+/** @param readText returns the current mount table */
 export function sharedMountTable({
   clock,
   readText,

@@ -7,17 +7,18 @@ import { walkTree } from '../tree-walk.ts';
 import type { GivenTree } from './protocol.ts';
 import { SwiftDirectory } from './swift-directory.ts';
 
-/** Each directory that is held on the way takes two descriptors, of at least a thousand. */
+/** Each directory held along the path needs two descriptors, and at least a thousand are available. */
 const MAX_DEPTH = 400;
 
 const GROUP_MAY = 0o660;
-/** What is made in a directory is the group's too. */
+/** The setgid bit makes new entries of a directory belong to the group, too. */
 const GROUP_MAY_ENTER = 0o2110;
 
 /**
- * Gives what is in a directory, with all below it, to a group that may read and write it, and enters no mount (`pkg/volume/volume_linux.go`).
- * The directory itself is given last: it is the group's where all of it is. What is changed is what was looked at, by its descriptor:
- * nobody who writes in the tree can have anything else changed (W3). Linux only.
+ * Gives everything in a directory to a group that may read and write it, without entering other mounts
+ * (`pkg/volume/volume_linux.go`). The directory itself is changed last: once it belongs to the group, the whole tree
+ * does. The checked object is changed by its descriptor, so that a process that writes in the tree cannot redirect the
+ * change (W3). Linux only.
  */
 export async function giveTree(path: string, gid: number, onPortion: () => Promise<void>): Promise<GivenTree> {
   const root = SwiftDirectory.open(systemPath(path), path, onPortion);
@@ -44,7 +45,7 @@ export async function giveTree(path: string, gid: number, onPortion: () => Promi
           if (errorCode(error) !== 'ENOENT') failed(error, directory.path);
         }
       });
-      if (!sawAll) throw systemError('ENAMETOOLONG', 'chown', path, 'too much of it lies too deep');
+      if (!sawAll) throw systemError('ENAMETOOLONG', 'chown', path, 'a part of the tree is too deep');
       give(rootFd, gid);
       given.entries++;
     } finally {
@@ -62,7 +63,7 @@ function giveEntry(directory: HeldDirectory, name: string, gid: number, mount: s
   const fd = openSync(at, O_PATH | constants.O_NOFOLLOW);
   try {
     if (mountIdOf(fd) !== mount) return;
-    // A link has no mode of its own; it is not followed, whatever it is by now.
+    // A symlink has no mode of its own and is not followed.
     if (fstatSync(fd).isSymbolicLink()) lchownSync(at, -1, gid);
     else give(fd, gid);
   } finally {
@@ -74,6 +75,6 @@ function give(fd: number, gid: number): void {
   const stats = fstatSync(fd);
   const handle = `/proc/self/fd/${fd}`;
   chownSync(handle, -1, gid);
-  // After it, which takes setuid and setgid away.
+  // After chown, which clears setuid and setgid.
   chmodSync(handle, (stats.mode & 0o7777) | GROUP_MAY | (stats.isDirectory() ? GROUP_MAY_ENTER : 0));
 }

@@ -9,20 +9,21 @@ import {
   type HelperResponse,
 } from './protocol.ts';
 
-/** A process that does what may never return. */
+/** A process for calls that may never return. */
 export interface Helper {
   /**
-   * @param onProgress called now and then while a long call goes on
-   * @throws the system's error; ESRCH where the helper has ended, before it or meanwhile
+   * @param onProgress called repeatedly while a long call is making progress
+   * @throws the system's error
+   * @throws ESRCH if the helper exits before or during the call
    */
   call<Name extends HelperCallName>(
     name: Name,
     args: HelperCalls[Name]['args'],
     onProgress?: () => void,
   ): Promise<HelperCalls[Name]['value']>;
-  /** Ends it at once, where the system lets it end. */
+  /** Kills the process. */
   kill(): void;
-  /** Resolves when it has ended. */
+  /** Resolves when the process has exited. */
   readonly ended: Promise<void>;
 }
 
@@ -32,11 +33,14 @@ interface Waiting {
   readonly onProgress: (() => void) | undefined;
 }
 
-/** Little memory, and a thread for each of many calls that may hang at once. */
+/** Little memory, and a thread for each of the calls that may hang at the same time. */
 const NODE_FLAGS = ['--max-semi-space-size=1', '--max-old-space-size=64', '--disable-warning=ExperimentalWarning'];
 export const HELPER_THREADS = 32;
 
-/** Starts a helper process from this package's own program. It keeps this process from ending only while it is asked something. */
+/**
+ * Starts a helper process from this package's own program. The helper keeps this process alive only while a call is in
+ * progress.
+ */
 export function startHelper(threads: number = HELPER_THREADS): Helper {
   return new HelperProcess(threads);
 }
@@ -49,7 +53,7 @@ class HelperProcess implements Helper {
   #hasEnded = false;
 
   constructor(threads: number) {
-    // Beside this file's directory, in the sources as in what is built of them.
+    // The program is in the parent directory of this file, both in the sources and in the build.
     const isSource = import.meta.url.endsWith('.ts');
     const program = fileURLToPath(new URL(isSource ? '../helper.ts' : './helper.js', import.meta.url));
     const child = spawn(process.execPath, [...NODE_FLAGS, program], {
@@ -64,7 +68,7 @@ class HelperProcess implements Helper {
         resolve();
         for (const { reject } of this.#waiting.values()) reject(hasEnded());
       };
-      // A child that cannot be started has no `exit`.
+      // A child that cannot be started emits no `exit` event.
       child.on('error', end);
       child.on('exit', end);
     });
@@ -103,7 +107,7 @@ class HelperProcess implements Helper {
     else waiting.resolve(response.value);
   }
 
-  /** Whether the child keeps this process from ending. */
+  /** Sets whether the child keeps this process alive. */
   #hold(on: boolean): void {
     const { channel } = this.#child;
     if (on) {
@@ -117,5 +121,5 @@ class HelperProcess implements Helper {
 }
 
 function hasEnded(): Error {
-  return systemError('ESRCH', 'call', 'helper', 'the helper process has ended');
+  return systemError('ESRCH', 'call', 'helper', 'the helper process has exited');
 }

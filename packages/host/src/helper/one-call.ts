@@ -2,22 +2,24 @@ import type { Clock } from '@node-agent/async';
 import type { Helper } from './helper-process.ts';
 import type { HelperCallName, HelperCalls } from './protocol.ts';
 
-/** A tree is waited for so long without any progress before it is taken to hang. */
+/** Time without progress after which a removal or change of a tree counts as hung. */
 export const STALLED_MS = 120_000;
 
-/** A call that has a process to itself, and how long that is waited for. */
+/** A call with a process of its own, and its time limit. */
 export interface OneCall<Name extends HelperCallName> {
   readonly name: Name;
   readonly args: HelperCalls[Name]['args'];
-  /** From its beginning or from its last progress. */
+  /** Limit from the start of the call or its last progress. */
   readonly limitMs: number;
-  /** What it fails with where that has passed. */
+  /** Returns the error for an exceeded limit. */
   readonly late: () => Error;
 }
 
 /**
- * Has a process of its own do one thing, which is ended with it, whatever came of it: what it does may never return (W6).
- * @throws as `Helper.call`, and what is late
+ * Runs one call in a helper process and then kills the process, whatever the result, because the call may never return
+ * (W6).
+ * @throws the errors of `Helper.call`
+ * @throws the error of `late`
  */
 export async function callOnce<Name extends HelperCallName>(
   { clock, startHelper }: { readonly clock: Pick<Clock, 'setTimer'>; readonly startHelper: () => Helper },

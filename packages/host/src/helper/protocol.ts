@@ -2,69 +2,75 @@ import type { FileStat } from '../file-system.ts';
 import { errorCode, type SystemError, systemError } from '../system-error.ts';
 import type { WalkedUsage } from '../tree-usage.ts';
 
-/** How large a file system is, and how much of it is free. */
+/** Size and free space of a file system. */
 export interface FileSystemSize {
   readonly totalBytes: number;
-  /** What is free for anybody: more than is available where some is kept back for root. */
+  /** Free bytes including those reserved for root. */
   readonly freeBytes: number;
-  /** For users without privileges. */
+  /** Bytes available to unprivileged users. */
   readonly availableBytes: number;
   readonly inodes: number;
   readonly freeInodes: number;
 }
 
-/** What became of a tree that was given to a group. */
+/** Result of giving a tree to a group. */
 export interface GivenTree {
-  /** Names that were looked at, the tree's own directory among them. */
+  /** Number of visited entries, including the tree's own directory. */
   readonly entries: number;
-  /** Those that could not be changed, as on a file system that is read-only. */
+  /** Number of entries that could not be changed, for example on a read-only file system. */
   readonly failed: number;
-  /** What the first of them failed with, and the directory that it is in; '' where none did. */
+  /** Error code and directory of the first failed entry; empty if none failed. */
   readonly failure: string;
 }
 
-/** What a helper process can be asked for, by name, with its arguments and its answer. */
+/** Calls of a helper process, with their arguments and results. */
 export interface HelperCalls {
-  /** Links followed. */
+  /** Follows symlinks. */
   stat: { readonly args: readonly [path: string]; readonly value: FileStat };
   lstat: { readonly args: readonly [path: string]; readonly value: FileStat };
   realpath: { readonly args: readonly [path: string]; readonly value: string };
   statfs: { readonly args: readonly [path: string]; readonly value: FileSystemSize };
-  /** Makes a directory with its parents; no error where it is there. */
+  /** Creates a directory and its parents; an existing directory is not an error. */
   makeDirectory: { readonly args: readonly [path: string, mode: number]; readonly value: null };
-  /** Makes an empty file, or leaves the one that is there as it is. */
+  /** Creates an empty file; an existing file is left unchanged. */
   makeFile: { readonly args: readonly [path: string]; readonly value: null };
-  /** Holds what is beneath a directory, as `FileSystem.holdBeneath` does, until it is released, or for {@link HOLD_MS}. */
+  /**
+   * Holds the target of a path below a directory, as `FileSystem.holdBeneath` does, until it is released or {@link
+   * HOLD_MS} have passed.
+   */
   holdBeneath: {
     readonly args: readonly [directory: string, path: string, makeDirectories: number];
     readonly value: { readonly id: string; readonly handle: string; readonly stat: FileStat };
   };
-  /** Ends what `holdBeneath` began; no error where it is not held any more, or by another helper. */
+  /**
+   * Releases a place held by `holdBeneath`. A place that is no longer held, or that another helper holds, is not an
+   * error.
+   */
   release: { readonly args: readonly [id: string]; readonly value: null };
-  /** What a directory takes, with all below it: so many names of it at most, for so many milliseconds. */
+  /** Measures a directory with everything below it, up to the given number of entries and milliseconds. */
   treeUsage: {
     readonly args: readonly [path: string, maxEntries: number, deadlineMs: number];
     readonly value: WalkedUsage;
   };
-  /** Removes whatever is at a path, with all below it, as `FileSystem.removeAll` does. */
+  /** Removes a path with everything below it, as `FileSystem.removeAll` does. */
   removeTree: { readonly args: readonly [path: string]; readonly value: null };
-  /** Gives what is at a path, with all below it, to a group, as `FileSystem.giveToGroup` does. */
+  /** Gives a path with everything below it to a group, as `FileSystem.giveToGroup` does. */
   giveTree: { readonly args: readonly [path: string, gid: number]; readonly value: GivenTree };
 }
 
-/** For how long a helper holds what nobody releases. */
+/** Time after which a helper releases a place that its holder did not release. */
 export const HOLD_MS = 180_000;
 
 export type HelperCallName = keyof HelperCalls;
 
-/** A call, as JSON: texts keep bytes that are no UTF-8, as `textOfBytes` has them. */
+/** A call, as JSON. Bytes that are not UTF-8 are represented as `textOfBytes` does. */
 export interface HelperRequest {
   readonly id: number;
   readonly name: HelperCallName;
   readonly args: readonly (string | number)[];
 }
 
-/** An answer; or, before it, that a long call goes on. */
+/** An answer, or, before the answer, a message that a long call is making progress. */
 export type HelperResponse =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: HelperError }
@@ -84,7 +90,7 @@ export function toHelperError(error: unknown, path: string): HelperError {
   return { code: errorCode(error) ?? 'EIO', syscall, path: String(named), message };
 }
 
-/** The error that the helper met, as if it had been met here. */
+/** Converts an error reported by the helper into a system error of this process. */
 export function fromHelperError({ code, syscall, path, message }: HelperError): SystemError {
   return Object.assign(systemError(code, syscall, path), { message });
 }

@@ -17,19 +17,20 @@ import { mountIdOf } from '../mount-id.ts';
 import { errorCode } from '../system-error.ts';
 import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from '../tree-removal.ts';
 
-/** The working directory of this process: names in it are the cheapest there are for the kernel. */
+/** The working directory of this process. The kernel resolves names in it faster than any others. */
 let workingDirectory: SwiftDirectory | undefined;
 
 /**
- * A directory held by its descriptor, for a process that does nothing but remove or measure a tree: it works in the directory
- * itself, and its calls do not go through a thread pool. Linux only. Names are Latin 1 texts of their bytes.
+ * A directory held by its descriptor, for a process that only removes or measures a tree. Uses the directory as the
+ * process's working directory and makes synchronous calls without a thread pool. Linux only. Names are the entries'
+ * bytes as Latin 1 strings.
  */
 export class SwiftDirectory implements HeldDirectory {
   readonly handle: string;
   readonly #fd: number;
   readonly #mountId: string;
   readonly #onPortion: () => Promise<void>;
-  /** Most paths are never told: they are made of this when they are. */
+  /** Builds the path when it is needed; most paths are never shown. */
   readonly #pathOf: () => string;
   #device: number | undefined;
   #names: Dir | undefined;
@@ -48,8 +49,9 @@ export class SwiftDirectory implements HeldDirectory {
   }
 
   /**
-   * @param path for errors; `opened` is what is opened, which may lead through links where `flags` let it
-   * @param onPortion waited for before each portion of names, in this directory and all below it
+   * @param opened path that is opened; symlinks in it are followed if `flags` allow it
+   * @param path path for error messages
+   * @param onPortion awaited before each portion of names, in this directory and all directories below it
    */
   static open(opened: string | Buffer, path: string, onPortion: () => Promise<void>): SwiftDirectory {
     return SwiftDirectory.#open(opened, () => path, onPortion, 0);
@@ -70,7 +72,7 @@ export class SwiftDirectory implements HeldDirectory {
     }
   }
 
-  /** Works in none of them any more: what is the working directory of a process cannot be unmounted. */
+  /** Changes the working directory to `/`: a process's working directory cannot be unmounted. */
   static leave(): void {
     process.chdir('/');
     workingDirectory = undefined;
@@ -110,7 +112,7 @@ export class SwiftDirectory implements HeldDirectory {
     try {
       rmdirSync(Buffer.from(name, 'latin1'));
     } catch (error) {
-      // The common answer, which nobody but the walk itself is told.
+      // ENOTEMPTY is the common result and is seen only by the tree walk, so the path is not added.
       throw errorCode(error) === 'ENOTEMPTY' ? error : this.#explain(error, name);
     }
   }
@@ -129,7 +131,10 @@ export class SwiftDirectory implements HeldDirectory {
     throw isMountPoint(pathOf());
   }
 
-  /** What is mounted there is told by its device: it is asked, as whoever waits for this process does so for a while only. */
+  /**
+   * Recognizes a mount by its device number. This asks the mounted file system, which is acceptable because the parent
+   * process waits for this process only for a limited time.
+   */
   async measure(name: string): Promise<EntryMeasure | undefined> {
     this.#workHere();
     try {

@@ -2,22 +2,25 @@ import { LinkRule, pathNames } from '../link-rule.ts';
 import { systemError } from '../system-error.ts';
 import type { DirectoryNode, MemoryNode } from './nodes.ts';
 
-/** As of the real one, which holds each directory on the way open. */
+/** The limit of the real file system, which holds each directory along the path open. */
 const MAX_HELD = 256;
 
-/** How a walk takes what it meets. */
+/** Rules of a walk beneath a directory. */
 export interface MemoryWalkRules {
   readonly links: 'refuse' | 'within' | 'beneath';
   readonly crossMounts?: boolean;
-  /** The directory's own path, without links. */
+  /** Path of the directory without symlinks. */
   readonly realDirectory: string;
-  /** Makes a directory that is missing; `undefined` where none is to be made. */
+  /** Creates a missing directory. If absent, none is created. */
   readonly make?: (parent: DirectoryNode, name: string) => MemoryNode;
-  /** Whether something else is mounted at a name. */
+  /** Returns whether a name is a mount point. */
   readonly isMountPoint: (parent: DirectoryNode, name: string) => boolean;
 }
 
-/** What a path names below a directory, as `FileSystem.openBeneath` and `holdBeneath` walk there. @param at the whole path, for errors */
+/**
+ * Resolves a path below a directory with the rules of `FileSystem.openBeneath` and `holdBeneath`. @param at complete
+ * path, for error messages
+ */
 export async function nodeBeneath(
   root: MemoryNode,
   path: string,

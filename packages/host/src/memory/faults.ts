@@ -1,6 +1,6 @@
 import { systemError } from '../system-error.ts';
 
-/** The operations of a {@link MemoryFileSystem} that can be made to fail, one by one. */
+/** Operations of a {@link MemoryFileSystem} that can be made to fail. */
 export type FileOperation =
   | 'read'
   | 'write'
@@ -21,36 +21,39 @@ export type FileOperation =
   | 'remove'
   | 'watch';
 
-/** What shall fail, and how. */
+/** A fault: the operations that fail, and the error. */
 export interface FileFault {
-  /** What the caller sees: `ENOSPC`, `EIO`, ... */
+  /** Error code that the caller gets: `ENOSPC`, `EIO`, ... */
   readonly code: string;
-  /** Only this operation; any where absent. */
+  /** Operation that fails. If absent, any operation. */
   readonly operation?: FileOperation;
-  /** Only paths of which this is true (a string: this path and what is below it); any where absent. */
+  /** Paths that fail: a predicate, or a path that includes everything below it. If absent, any path. */
   readonly path?: string | ((path: string) => boolean);
-  /** How many matching operations succeed first; 0 by default. */
+  /** Number of matching operations that succeed first. Default: 0. */
   readonly skip?: number;
-  /** Instead of failing, what matches waits, as for a server that is gone, until the fault is removed; then it goes on. */
+  /**
+   * Whether matching operations hang, as with an unreachable server, until the fault is removed, instead of failing.
+   * They then continue.
+   */
   readonly hangs?: boolean;
-  /** How many fail then; 1 by default, `Infinity` for a process that was killed or a disk that died. */
+  /** Number of operations that fail. Default: 1. Use `Infinity` for a killed process or a dead disk. */
   readonly times?: number;
 }
 
 /** A fault that was injected. */
 export interface InjectedFault {
-  /** How many operations it has failed. */
+  /** Number of operations that the fault has affected. */
   readonly hits: number;
-  /** Ends it. */
+  /** Removes the fault. */
   remove(): void;
 }
 
-/** The faults that are waiting for their operation. */
+/** The injected faults that have not been used up. */
 export class FaultPlan {
   readonly #faults = new Set<{ readonly fault: FileFault; seen: number; hits: number }>();
   readonly #hangs = new Set<{ readonly fault: FileFault; readonly over: Promise<void>; hits: number }>();
 
-  /** Whether there is anything that hangs. */
+  /** Whether any fault makes operations hang. */
   get hangs(): boolean {
     return this.#hangs.size > 0;
   }
@@ -59,7 +62,7 @@ export class FaultPlan {
     return fault.hangs ? this.#hang(fault) : this.#fail(fault);
   }
 
-  /** Waits for the end of what makes an operation hang. */
+  /** Waits until no fault makes the operation hang. */
   async released(operation: FileOperation, path: string): Promise<void> {
     for (const entry of this.#hangs) {
       if (!matches(entry.fault, operation, path)) continue;

@@ -1,7 +1,7 @@
 import type { HeldPlace } from '../file-system.ts';
 import { type MemoryNode, statOfNode } from './nodes.ts';
 
-/** What is held of a memory file system, whatever has its name by now. */
+/** Nodes of a memory file system that are held, independent of their current names. */
 export class HeldNodes {
   readonly #nodes = new Map<string, MemoryNode>();
   #lastHandle = 0;
@@ -10,7 +10,7 @@ export class HeldNodes {
     return this.#nodes.size;
   }
 
-  /** What a handle leads to; `undefined` once it is closed. */
+  /** Returns the node of a handle; `undefined` once the handle is closed. */
   get(handle: string): MemoryNode | undefined {
     return this.#nodes.get(handle);
   }

@@ -1,6 +1,6 @@
 import type { DirectoryNode, MemoryNode } from './nodes.ts';
 
-/** Every path below the root whose name is wanted, sorted. */
+/** Returns every path below the root that `isWanted` accepts, sorted. */
 export function pathsBelow(
   root: DirectoryNode,
   isWanted: (parent: DirectoryNode, name: string) => boolean = () => true,
@@ -18,7 +18,10 @@ export function pathsBelow(
   return found.sort();
 }
 
-/** The names in the directory at a path, sorted; none where there is no directory. Links are not followed. */
+/**
+ * Returns the names in the directory at a path, sorted; an empty list if the path is not a directory. Symlinks are not
+ * followed.
+ */
 export function namesAt(root: DirectoryNode, path: string): string[] {
   let node: MemoryNode | undefined = root;
   for (const name of path.split('/')) {

@@ -1,7 +1,7 @@
 import type { FileHandle, FileStat } from '../file-system.ts';
 import { systemError } from '../system-error.ts';
 
-/** What an open file can do to its node, whatever the node is called by now. */
+/** Operations of an open file on its node, independent of the node's current name. */
 export interface OpenNode {
   stat(): FileStat;
   read(): Uint8Array;
@@ -9,7 +9,7 @@ export interface OpenNode {
   sync(): void;
 }
 
-/** An open file of a memory file system: it goes on working after its name was removed or given to another. */
+/** An open file of a memory file system. It keeps working after its name was removed or given to another file. */
 export class MemoryFileHandle implements FileHandle {
   readonly #path: string;
   #node: OpenNode | undefined;

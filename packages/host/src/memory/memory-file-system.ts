@@ -33,15 +33,15 @@ import { whyNotRename } from './rename-rule.ts';
 import type { Resolved } from './resolve.ts';
 import { type Found, MemoryTree } from './tree.ts';
 
-/** Limits of a {@link MemoryFileSystem}. */
+/** Options of a {@link MemoryFileSystem}. */
 export interface MemoryFileSystemOptions {
-  /** Bytes of content that it holds before writes fail with ENOSPC; no limit where absent. */
+  /** Bytes of content above which writes fail with ENOSPC. Default: no limit. */
   readonly limitBytes?: number;
 }
 
 /**
- * A file system in memory with the rules of POSIX as root sees them (umask 022), and with faults on demand. It does no
- * I/O: every operation settles in microtasks, so that a fake clock's `settle()` waits for it.
+ * A file system in memory with the POSIX rules for root (umask 022) and injectable faults. It does no I/O: every
+ * operation settles in microtasks, so that a fake clock's `settle()` waits for it.
  */
 export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;
@@ -55,12 +55,12 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree = new MemoryTree(clock, options.limitBytes ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Makes operations fail; see {@link FileFault}. */
+  /** Makes operations fail or hang; see {@link FileFault}. */
   injectFault(fault: FileFault): InjectedFault {
     return this.#faults.inject(fault);
   }
 
-  /** Bytes of content that it can hold; may be changed at any time. */
+  /** Largest number of bytes of content; may be changed at any time. */
   get limitBytes(): number {
     return this.#tree.limitBytes;
   }
@@ -69,62 +69,64 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree.limitBytes = bytes;
   }
 
-  /** Bytes of content that it holds. */
+  /** Current number of bytes of content. */
   get usedBytes(): number {
     return usedBytes(this.#tree.root);
   }
 
-  /** Where something is mounted. */
+  /** Returns all mount points. */
   mountPoints(): string[] {
     return pathsBelow(this.#tree.root, (parent, name) => this.#tree.isMountPoint(parent, name));
   }
 
-  /** Every path below the root, sorted: what a test compares as a whole. */
+  /** Returns every path below the root, sorted, for comparison in tests. */
   paths(): string[] {
     return pathsBelow(this.#tree.root);
   }
 
-  /** The names in a directory, sorted, whatever faults there are; none where there is no directory at the path. */
+  /**
+   * Returns the names in a directory, sorted and regardless of faults; an empty list if the path is not a directory.
+   */
   names(path: string): string[] {
     return namesAt(this.#tree.root, path);
   }
 
-  /** How many calls of `watch` are under way: a leak check for tests. */
+  /** Number of active watches, for leak checks in tests. */
   get openWatches(): number {
     return this.#tree.watchers.size;
   }
 
   /**
-   * What a power loss does: content that was not synced is gone, and so are names whose directory was not synced since
+   * Simulates a power loss: content that was not synced is lost, and so are names whose directory was not synced since
    * (new directories stay, as on a journalling file system).
    */
   powerLoss(): void {
     forgetUnsynced(this.#tree.root);
   }
 
-  /** Makes a socket, fifo or device. */
+  /** Creates a socket, FIFO or device. */
   makeSpecial(path: string, kind: Exclude<FileKind, 'file' | 'directory' | 'symlink'>, mode = 0o600): void {
     this.#tree.createSpecial(this.#free(path, 'mknod'), kind, mode);
   }
 
-  /** Mounts an empty file system of its own on a directory, until {@link unmount}. */
+  /** Mounts a separate empty file system on a directory, until {@link unmount}. */
   mount(path: string): void {
     this.#tree.mount(this.#tree.existing(path, true, 'mount'));
   }
 
-  /** Mounts on a name what a handle of {@link holdBeneath} leads to, as mount(8) binds it, until {@link unmount}. */
+  /** Bind-mounts the target of a {@link holdBeneath} handle on a path, as mount(8) does, until {@link unmount}. */
   bind(handle: string, path: string): void {
     const node = this.#held.get(handle);
     if (node === undefined) throw systemError('ENOENT', 'mount', handle);
     this.#tree.bind(node, this.#tree.existing(path, false, 'mount'));
   }
 
-  /** @throws EINVAL where nothing is mounted there */
+  /** @throws EINVAL if nothing is mounted at the path */
   unmount(path: string): void {
     this.#tree.unmount(this.#tree.existing(path, false, 'umount'));
   }
 
-  /** How many places are held: a leak check for tests. */
+  /** Number of held places, for leak checks in tests. */
   get heldPlaces(): number {
     return this.#held.size;
   }
@@ -168,7 +170,7 @@ export class MemoryFileSystem implements FileSystem {
     this.#faults.check('open', path);
     const found = flags === 'a' ? this.#tree.lookUp(path, true, 'open') : this.#tree.existing(path, true, 'open');
     const node = found.node ?? this.#tree.createFile(found, undefined);
-    // As on Linux, a directory may be opened, but neither written nor read.
+    // As on Linux, a directory may be opened, but neither read nor written.
     const file = flags === 'r' && node.kind === 'directory' ? undefined : asFile(node, path, 'open');
     const append = (data: Uint8Array): void => {
       this.#faults.check('append', path);
@@ -194,7 +196,7 @@ export class MemoryFileSystem implements FileSystem {
     return this.holdBeneathMounts(directory, path, options, false);
   }
 
-  /** {@link holdBeneath}, of which `ForeignFiles` enter other mounts too. */
+  /** Does the same as {@link holdBeneath}, but also enters other mounts, as `ForeignFiles` requires. */
   async holdBeneathMounts(
     directory: string,
     path: string,
@@ -301,7 +303,7 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   async removeAll(path: string): Promise<void> {
-    if (!/[^/]/.test(path)) throw systemError('EINVAL', 'rm', path, 'refusing to remove this');
+    if (!/[^/]/.test(path)) throw systemError('EINVAL', 'rm', path, 'refusing to remove this path');
     try {
       await this.#removeTree(path);
     } catch (error) {
@@ -350,13 +352,13 @@ export class MemoryFileSystem implements FileSystem {
     return { links, isMountPoint, realDirectory: root.realPath };
   }
 
-  /** One operation on what is at `path`. */
+  /** Starts one operation on the node at `path`. */
   #enter(operation: FileOperation, path: string, follow = true): Found {
     this.#faults.check(operation, path);
     return this.#tree.existing(path, follow, operation);
   }
 
-  /** A name that nothing has. @throws EEXIST */
+  /** Resolves a path that must not exist yet. @throws EEXIST */
   #free(path: string, syscall: string): Resolved {
     const found = this.#tree.lookUp(path, false, syscall);
     if (found.node !== undefined) throw systemError('EEXIST', syscall, path);

@@ -12,7 +12,7 @@ type Handlers = {
   readonly [Name in keyof HelperCalls]: (args: HelperCalls[Name]['args']) => Promise<HelperCalls[Name]['value']>;
 };
 
-/** What is asked of a file system in memory: a `MemoryFileSystem`, of this copy of the package or of another one. */
+/** The methods of a `MemoryFileSystem`, of this copy of the package or of another copy, that the helper needs. */
 export type MemoryForeignHost = Pick<
   MemoryFileSystem,
   | 'stat'
@@ -29,7 +29,10 @@ export type MemoryForeignHost = Pick<
   | 'giveToGroup'
 >;
 
-/** A helper process over a file system in memory: what hangs there hangs its calls, until it is killed. */
+/**
+ * Simulates a helper process on a file system in memory. If the file system hangs, its calls hang until the helper is
+ * killed.
+ */
 function memoryHelper(fs: MemoryForeignHost): Helper {
   const held = new Map<string, HeldPlace>();
   const end = Promise.withResolvers<void>();
@@ -69,7 +72,7 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
     giveTree: ([path, gid]) => fs.giveToGroup(path, gid),
   };
   const ended = end.promise.then(() => {
-    throw systemError('ESRCH', 'call', 'helper', 'the helper process has ended');
+    throw systemError('ESRCH', 'call', 'helper', 'the helper process has exited');
   });
   ended.catch(() => undefined);
   return {
@@ -82,7 +85,10 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
   };
 }
 
-/** {@link ForeignFiles} of a file system in memory: what hangs there is told after the deadline, by the clock. */
+/**
+ * Returns {@link ForeignFiles} of a file system in memory. Calls that hang fail after the deadline, as measured by the
+ * clock.
+ */
 export function memoryForeignFiles(
   components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>; readonly fs: MemoryForeignHost },
   options?: GuardedFilesOptions,

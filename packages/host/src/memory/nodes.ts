@@ -1,6 +1,6 @@
 import type { FileKind, FileStat } from '../file-system.ts';
 
-/** What every node of a {@link MemoryFileSystem} has. */
+/** Attributes of every node of a {@link MemoryFileSystem}. */
 export interface NodeAttributes {
   readonly inode: number;
   readonly device: number;
@@ -10,16 +10,16 @@ export interface NodeAttributes {
   modifiedAtMs: number;
 }
 
-/** A file, with what a power loss would leave of it. */
+/** A file, with the content that would survive a power loss. */
 export interface FileNode extends NodeAttributes {
   readonly kind: 'file';
-  /** Room for the content; the first `sizeBytes` of it count. */
+  /** Buffer of the content; only its first `sizeBytes` count. */
   buffer: Uint8Array;
   sizeBytes: number;
   synced: Uint8Array;
 }
 
-/** A directory, with the names that a power loss would leave. */
+/** A directory, with the names that would survive a power loss. */
 export interface DirectoryNode extends NodeAttributes {
   readonly kind: 'directory';
   readonly entries: Map<string, MemoryNode>;
@@ -31,19 +31,19 @@ interface LinkNode extends NodeAttributes {
   readonly target: string;
 }
 
-/** A socket, fifo or device: it is there, and holds nothing. */
+/** A socket, FIFO or device: it exists but has no content. */
 export interface SpecialNode extends NodeAttributes {
   readonly kind: Exclude<FileKind, 'file' | 'directory' | 'symlink'>;
 }
 
 export type MemoryNode = FileNode | DirectoryNode | LinkNode | SpecialNode;
 
-/** The file's content; it shares memory with the file. */
+/** Returns the file's content, which shares memory with the file. */
 export function contentOf(node: FileNode): Uint8Array {
   return node.buffer.subarray(0, node.sizeBytes);
 }
 
-/** Adds `data` at the end, in amortised constant time. */
+/** Appends `data` in amortised constant time. */
 export function appendTo(node: FileNode, data: Uint8Array): void {
   const sizeBytes = node.sizeBytes + data.length;
   if (sizeBytes > node.buffer.length) {
@@ -55,9 +55,9 @@ export function appendTo(node: FileNode, data: Uint8Array): void {
   node.sizeBytes = sizeBytes;
 }
 
-/** Bytes that the node and all below it take. */
+/** Returns the bytes of content of the node and everything below it. */
 export function usedBytes(root: MemoryNode): number {
-  // What is mounted at several places is there once.
+  // A node mounted at several places counts once.
   const seen = new Set<MemoryNode>();
   const bytesOf = (node: MemoryNode): number => {
     if (seen.has(node)) return 0;
@@ -72,7 +72,7 @@ export function usedBytes(root: MemoryNode): number {
   return bytesOf(root);
 }
 
-/** Puts the node and all below it back to what was synced. */
+/** Resets the node and everything below it to the synced state. */
 export function forgetUnsynced(node: MemoryNode): void {
   if (node.kind === 'file') {
     node.buffer = node.synced.slice();
@@ -90,7 +90,7 @@ export function statOfNode(node: MemoryNode): FileStat {
   return {
     kind: node.kind,
     sizeBytes: node.kind === 'file' ? node.sizeBytes : node.kind === 'symlink' ? node.target.length : 0,
-    // Whole blocks of 4 KiB, as most file systems have.
+    // Whole blocks of 4 KiB, as in most file systems.
     allocatedBytes: node.kind === 'file' ? Math.ceil(node.sizeBytes / 4096) * 4096 : 0,
     mode: node.mode,
     uid: node.uid,

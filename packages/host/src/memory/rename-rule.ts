@@ -1,7 +1,7 @@
 import type { Resolved } from './resolve.ts';
 import type { Found } from './tree.ts';
 
-/** The error code of a rename that the kernel refuses; `undefined` where it does not. */
+/** Returns the error code of a rename that the kernel would reject; `undefined` if the kernel would accept it. */
 export function whyNotRename(source: Found, target: Resolved, isMountPoint: boolean): string | undefined {
   if (source.name === '' || target.name === '' || isMountPoint) return 'EBUSY';
   if (source.parent.device !== target.parent.device) return 'EXDEV';

@@ -2,13 +2,13 @@ import { bytesOfText } from '../byte-names.ts';
 import { systemError } from '../system-error.ts';
 import type { DirectoryNode, MemoryNode } from './nodes.ts';
 
-/** Where a path leads: the directory that holds its last name, and the node of that name if there is one. */
+/** A resolved path: the directory that holds its last name, and the node of that name if it exists. */
 export interface Resolved {
   readonly parent: DirectoryNode;
-  /** The last name; '' for the root. */
+  /** Last name of the path; empty for the root. */
   readonly name: string;
   readonly node: MemoryNode | undefined;
-  /** The path without links, `.` and `..`. */
+  /** The path without symlinks, `.` and `..`. */
   readonly realPath: string;
   /** The directories from the root down to `parent`. */
   readonly ancestors: readonly DirectoryNode[];
@@ -18,8 +18,8 @@ const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;
 
 /**
- * Walks `path` as the kernel does; where `followLast` is false, a link at its end is not followed.
- * @throws ENOENT for a missing directory on the way, ENOTDIR, ELOOP after 40 links, ENAMETOOLONG
+ * Resolves `path` as the kernel does. If `followLast` is false, a symlink at the end is not followed.
+ * @throws ENOENT for a missing directory along the path, ENOTDIR, ELOOP after 40 symlinks, ENAMETOOLONG
  */
 export function resolvePath(root: DirectoryNode, path: string, followLast: boolean, syscall: string): Resolved {
   if (path === '') throw systemError('ENOENT', syscall, path);
@@ -58,22 +58,22 @@ export function resolvePath(root: DirectoryNode, path: string, followLast: boole
     if (node.kind !== 'directory') throw systemError('ENOTDIR', syscall, path);
     way.down(name, node);
   }
-  // The path ended in the root, or in `..`: what it names is the directory where the way has ended.
+  // The path ended in the root or in `..`: it refers to the directory reached so far.
   const { directory } = way;
   return new Place(way, way.up() ?? '', directory);
 }
 
-/** How many names there are up to the last one that leads anywhere: `.` does not, nor does an empty one. */
+/** Returns the number of names up to the last one that is neither empty nor `.`. */
 function endOf(names: readonly string[]): number {
   let end = names.length;
   while (end > 0 && (names[end - 1] === '' || names[end - 1] === '.')) end--;
   return end;
 }
 
-/** The directories from the root down to where a walk is. */
+/** The directories from the root down to the current position of a walk. */
 class Way {
   readonly directories: DirectoryNode[];
-  /** Their names, without the root. */
+  /** Names of the directories, without the root. */
   readonly names: string[] = [];
 
   constructor(root: DirectoryNode) {
@@ -89,7 +89,7 @@ class Way {
     this.directories.push(directory);
   }
 
-  /** @returns the name of the directory that it left; `undefined` in the root, which is left for nothing */
+  /** @returns the name of the directory that was left; `undefined` at the root, which has no parent */
   up(): string | undefined {
     if (this.names.length > 0) this.directories.pop();
     return this.names.pop();
@@ -101,13 +101,13 @@ class Way {
   }
 }
 
-/** Whether a name is longer than the kernel lets it be. */
+/** Returns whether a name exceeds the kernel's limit. */
 export function isTooLong(name: string): boolean {
-  // No unit of a text takes more than three bytes.
+  // A UTF-16 unit takes at most three bytes.
   return name.length * 3 > MAX_NAME_BYTES && bytesOfText(name).length > MAX_NAME_BYTES;
 }
 
-/** What few ask for is put together when they do. */
+/** Computes rarely needed properties on demand. */
 class Place implements Resolved {
   readonly parent: DirectoryNode;
   readonly name: string;
@@ -130,7 +130,7 @@ class Place implements Resolved {
   }
 }
 
-/** Whether a path ends in `/`, `/.` or `/..`. */
+/** Returns whether a path ends in `/`, `/.` or `/..`. */
 function endsAsDirectory(path: string): boolean {
   const end = path.endsWith('..') ? path.length - 2 : path.endsWith('.') ? path.length - 1 : path.length;
   return path[end - 1] === '/';

@@ -15,18 +15,18 @@ import { Watchers } from './watchers.ts';
 const UMASK = 0o022;
 const BLOCK_BYTES = 4096;
 
-/** A path that leads to something. */
+/** A path that exists. */
 export interface Found extends Resolved {
   readonly node: MemoryNode;
 }
 
-/** The nodes of a memory file system and what may be done to them; each change is stamped and hinted at. */
+/** The nodes of a memory file system and their operations. Each change sets timestamps and triggers the watches. */
 export class MemoryTree {
   readonly root: DirectoryNode;
   readonly watchers: Watchers = new Watchers();
   limitBytes: number;
   readonly #clock: Pick<Clock, 'now'>;
-  /** What mounts hide, by the directory and the name that they are at; the first that was mounted first. */
+  /** Nodes hidden by mounts, by directory and name; the first mount's node comes first. */
   readonly #hidden = new Map<DirectoryNode, Map<string, MemoryNode[]>>();
   #lastInode = 1;
   #lastDevice = 1;
@@ -67,10 +67,13 @@ export class MemoryTree {
     return directory;
   }
 
-  /** As mkdir(2) for each name that is missing; a directory that is there stays as it is. @throws what Node says */
+  /**
+   * Creates each missing directory as mkdir(2) does; an existing directory is unchanged. @throws the errors that Node
+   * throws
+   */
   makeDirectories(path: string, mode: number | undefined): void {
     const names = path.split('/').filter((name) => name !== '');
-    /** Where the names so far have led. */
+    /** The directory that the names so far have led to. */
     let parent = this.root;
     for (const [index, name] of names.entries()) {
       const isLast = index === names.length - 1;
@@ -90,7 +93,7 @@ export class MemoryTree {
     this.link(at.parent, at.name, { kind, ...this.#attributes(at.parent.device, mode) });
   }
 
-  /** Gives `node` the name, in place of what has it now. */
+  /** Sets `name` to `node`, replacing the previous node. */
   link(parent: DirectoryNode, name: string, node: MemoryNode): void {
     const before = parent.entries.get(name);
     parent.entries.set(name, node);
@@ -107,7 +110,7 @@ export class MemoryTree {
     this.watchers.changed(parent, name, 'entry');
   }
 
-  /** Adds as much of `data` as there is room for. @throws ENOSPC where that is not all */
+  /** Appends as much of `data` as fits. @throws ENOSPC if not all fits */
   append(at: Resolved, file: FileNode, data: Uint8Array): void {
     const room = this.#room();
     appendTo(file, data.length <= room ? data : data.subarray(0, room));
@@ -141,12 +144,12 @@ export class MemoryTree {
     this.#show(parent, name, below);
   }
 
-  /** Whether something else is mounted at the name. */
+  /** Returns whether the name is a mount point. */
   isMountPoint(parent: DirectoryNode, name: string): boolean {
     return this.#hidden.get(parent)?.has(name) ?? false;
   }
 
-  /** What is below a directory: whole blocks of files, and nothing for directories. */
+  /** Returns the usage below a directory: whole blocks for files, nothing for directories. */
   usage(directory: DirectoryNode, maxEntries: number): { bytes: number; inodes: number; complete: boolean } {
     let bytes = 0;
     let inodes = 1;
@@ -163,7 +166,7 @@ export class MemoryTree {
     return { bytes, inodes, complete: true };
   }
 
-  /** @returns how many names there are */
+  /** @returns the number of names */
   giveToGroup(directory: DirectoryNode, gid: number): number {
     let count = 0;
     const pending: MemoryNode[] = [directory];
@@ -177,11 +180,11 @@ export class MemoryTree {
     return count;
   }
 
-  /** The directory at a path that is walked, links and all. @throws what Node says where none is there */
+  /** Returns the directory at a path, following symlinks. @throws Node's error if the path is not a directory */
   #directoryAt(at: string, whole: string, isLast: boolean): DirectoryNode {
     const { node } = this.lookUp(at, true, 'mkdir');
     if (node === undefined) {
-      // A link that leads nowhere has the name: Node then says that its target is missing.
+      // The name is a dangling symlink: Node reports ENOENT for its target.
       throw systemError('ENOENT', 'mkdir', whole);
     }
     if (node.kind !== 'directory') throw systemError(isLast ? 'EEXIST' : 'ENOTDIR', 'mkdir', whole);
@@ -194,7 +197,10 @@ export class MemoryTree {
     this.#show(parent, name, node);
   }
 
-  /** A mount changes no directory: it has neither a time nor a hint, and survives a power loss here. */
+  /**
+   * A mount does not modify its directory: it changes no timestamp, triggers no watch, and survives a simulated power
+   * loss.
+   */
   #show(parent: DirectoryNode, name: string, node: MemoryNode): void {
     parent.entries.set(name, node);
     parent.synced.set(name, node);

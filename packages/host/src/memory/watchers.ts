@@ -8,11 +8,11 @@ interface Watcher {
   readonly fail: () => void;
 }
 
-/** Who wants to hear of changes. Hints are given in a microtask of their own, as from outside. */
+/** The active watches. Each hint is delivered in its own microtask, as if it came from outside. */
 export class Watchers {
   readonly #watchers = new Set<Watcher>();
 
-  /** How many watches are open: a leak check for tests. */
+  /** Number of open watches, for leak checks in tests. */
   get size(): number {
     return this.#watchers.size;
   }
@@ -33,14 +33,14 @@ export class Watchers {
     }
   }
 
-  /** Hints at `name` to those who watch `node`. */
+  /** Reports a change of `name` to the watches of `node`. */
   changed(node: MemoryNode, name: string, what: 'entry' | 'content'): void {
     for (const watcher of this.#watchers) {
       if (watcher.node === node) this.#hint(watcher, name, what);
     }
   }
 
-  /** Ends the watches of `node`: it has been removed or moved. */
+  /** Ends the watches of `node`, which has been removed or moved. */
   gone(node: MemoryNode): void {
     for (const watcher of this.#watchers) {
       if (watcher.node === node) watcher.fail();
