@@ -2,10 +2,10 @@ import type { ObjectMeta, PodSpec, PodStatus } from './generated/api-types.ts';
 
 export type * from './generated/api-types.ts';
 
-/** The phases of a pod (`status.phase`). */
+/** Phases of a pod (`status.phase`). */
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
 
-/** A v1 Pod as the kubelet holds it: after defaulting, so that name, namespace, UID and spec are always there. */
+/** A v1 Pod after defaulting: name, namespace, UID and spec are always present. */
 export interface Pod {
   readonly apiVersion?: string;
   readonly kind?: string;

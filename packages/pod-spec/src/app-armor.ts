@@ -1,15 +1,15 @@
 import type { Pod, SecurityContext } from './api.ts';
 import { type AnyContainer, allContainers } from './containers.ts';
 
-/** Before the name of a container: the annotation of old that names its AppArmor profile. */
+/** Prefix of the deprecated annotation that names a container's AppArmor profile. */
 const ANNOTATION_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
 const UNCONFINED = 'unconfined';
 const RUNTIME_DEFAULT = 'runtime/default';
 const LOCALHOST_PREFIX = 'localhost/';
 
 /**
- * The AppArmor profile of a container: its own, else the one in the pod's beta annotation (static pods may still carry
- * it), else the pod's (`pkg/security/apparmor/helpers.go`).
+ * Returns the AppArmor profile of a container: its own, otherwise the one in the pod's beta annotation (which static
+ * pods may still have), otherwise the pod's (`pkg/security/apparmor/helpers.go`).
  */
 export function appArmorProfileOf(pod: Pod, container: AnyContainer): SecurityContext['appArmorProfile'] {
   return (
@@ -19,7 +19,7 @@ export function appArmorProfileOf(pod: Pod, container: AnyContainer): SecurityCo
   );
 }
 
-/** Whether a field or an annotation of the pod asks for anything in it to be confined. */
+/** Returns whether a field or annotation of the pod requests an AppArmor profile for any part of it. */
 export function asksForAppArmor(pod: Pod): boolean {
   const contexts = [
     pod.spec.securityContext,

@@ -2,15 +2,15 @@ import { closestName } from './closest-name.ts';
 import { type FieldError, fieldError, invalid } from './field-error.ts';
 import { type Fields, fieldsOf } from './type-fields.ts';
 
-/** What a manifest holds of a mistake that repeats itself is not worth more lines than this. */
+/** Largest number of errors reported for one manifest; more would only repeat the same mistake. */
 const MAX_ERRORS = 100;
 const INT32_LIMIT = 2 ** 31;
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /**
- * Checks decoded JSON or YAML against the v1 Pod type, strictly: unknown fields and values of a wrong type are
- * reported with their path, as the API server's strict field validation does. `null` stands for an absent field.
- * What has no errors may be given to `defaultPod`, and then to `validatePod`, which knows what the values mean.
+ * Checks decoded JSON or YAML strictly against the v1 Pod type. Reports unknown fields and values of a wrong type with
+ * their paths, as the API server's strict field validation does. `null` counts as an absent field. A value without
+ * errors can be passed to `defaultPod` and then to `validatePod`, which checks the meaning of values.
  */
 export function checkPod(value: unknown): readonly FieldError[] {
   const errors: FieldError[] = [];
@@ -60,7 +60,7 @@ function checkMap(value: unknown, type: string, path: string, errors: FieldError
   for (const [key, item] of Object.entries(value)) checkValue(item, type, `${path}[${key}]`, errors);
 }
 
-/** What a value of the type must be; `undefined` where it is. */
+/** Returns a description of the expected value; `undefined` if the value has the type. */
 function scalarProblem(value: unknown, type: string): string | undefined {
   switch (type) {
     case 's':

@@ -1,7 +1,10 @@
-/** The name that was probably meant: equal but for case, or at most two typing mistakes away; the first of the best. */
+/**
+ * Returns the name that was probably meant: equal except for case, or at most two typing mistakes away. Of several
+ * equally close names the first is returned.
+ */
 export function closestName(typed: string, names: Iterable<string>): string | undefined {
   let best: string | undefined;
-  // In a short name two mistakes may change everything: then any other would be close.
+  // In a short name, two mistakes may change everything, so fewer are allowed.
   let bestDistance = Math.min(2, Math.floor(typed.length / 2)) + 1;
   for (const name of names) {
     if (name.toLowerCase() === typed.toLowerCase()) return name;
@@ -15,7 +18,7 @@ export function closestName(typed: string, names: Iterable<string>): string | un
   return best;
 }
 
-/** Levenshtein's distance: how many letters must be put in, left out or changed. */
+/** Returns the Levenshtein distance: the number of letters to insert, delete or change. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...a].entries()) {

@@ -1,10 +1,10 @@
 import { PodSpecError } from './errors.ts';
 
-/** A container's id as a pod's status has it: `containerd://4c01...`. */
+/** A container ID in the format of a pod's status: `containerd://4c01...`. */
 export interface ContainerId {
-  /** The runtime's name. */
+  /** Name of the runtime. */
   readonly runtime: string;
-  /** What the runtime itself calls the container. */
+  /** ID of the container in the runtime. */
   readonly id: string;
 }
 
@@ -21,7 +21,7 @@ export function formatContainerId(id: ContainerId): string {
   return `${id.runtime}://${id.id}`;
 }
 
-/** What the runtime calls the container, of an id as a pod's status has it; '' where it has none. Never throws. */
+/** Returns the runtime's ID of a container from its ID in a pod's status; empty if there is none. Never throws. */
 export function bareContainerId(text: string | undefined): string {
   if (text === undefined) return '';
   const at = text.indexOf('://');

@@ -1,33 +1,33 @@
 import type { Container, EphemeralContainer, Pod } from './api.ts';
 
-/** What part a container plays in its pod; a sidecar is an init container with `restartPolicy: Always` (KEP-753). */
+/** Role of a container in its pod. A sidecar is an init container with `restartPolicy: Always` (KEP-753). */
 export type ContainerType = 'init' | 'sidecar' | 'main' | 'ephemeral';
 
-/** The fields that containers of every type have: an ephemeral container has them too. */
+/** The fields common to containers of every type, including ephemeral containers. */
 export type AnyContainer = Container | EphemeralContainer;
 
-/** A container of a pod with its place in it. */
+/** A container with its position in the pod. */
 export interface PodContainer {
   readonly container: AnyContainer;
   readonly type: ContainerType;
-  /** Its index in the list of the spec that it is in. */
+  /** Index in its list of the spec. */
   readonly index: number;
-  /** As `spec.initContainers{name}`: what events call it, and sorting does not change. */
+  /** Field path, such as `spec.initContainers{name}`, as used in events; independent of the order of containers. */
   readonly fieldPath: string;
 }
 
-/** Whether an init container is a sidecar: it goes on running beside those that follow it. */
+/** Returns whether an init container is a sidecar, which keeps running beside the later containers. */
 export function isRestartableInit(container: AnyContainer): boolean {
   return container.restartPolicy === 'Always';
 }
 
-/** All containers of a pod: init containers and sidecars, then main containers, then ephemeral ones. */
+/** Yields all containers of a pod: init containers and sidecars, then main containers, then ephemeral containers. */
 export function* allContainers(pod: Pick<Pod, 'spec'>): Generator<PodContainer, void, undefined> {
   for (const [index, container] of (pod.spec.initContainers ?? []).entries()) {
     const type = isRestartableInit(container) ? 'sidecar' : 'init';
     yield { container, type, index, fieldPath: `spec.initContainers{${container.name}}` };
   }
-  // The type says that there are containers; a manifest that was not validated yet may have none.
+  // The type requires containers, but a manifest that was not validated may have none.
   for (const [index, container] of (pod.spec.containers ?? []).entries()) {
     yield { container, type: 'main', index, fieldPath: `spec.containers{${container.name}}` };
   }
@@ -36,7 +36,7 @@ export function* allContainers(pod: Pick<Pod, 'spec'>): Generator<PodContainer, 
   }
 }
 
-/** The container of this name, of whatever type. */
+/** Returns the container of this name, of any type. */
 export function findContainer(pod: Pick<Pod, 'spec'>, name: string): PodContainer | undefined {
   for (const entry of allContainers(pod)) {
     if (entry.container.name === name) return entry;

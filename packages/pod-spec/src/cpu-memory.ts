@@ -3,7 +3,10 @@ import type { ContainerType } from './containers.ts';
 import { parseQuantity } from './quantity.ts';
 import type { ResourceListJson } from './resource-list.ts';
 
-/** What of a container or a pod can change while it runs (KEP-1287): thousandths of CPU and bytes of memory, 0 for none. */
+/**
+ * Resources of a container or pod that can be resized while it runs (KEP-1287): millicores of CPU and bytes of memory;
+ * 0 if not set.
+ */
 export interface CpuMemory {
   readonly cpuRequestMilli: number;
   readonly cpuLimitMilli: number;
@@ -12,8 +15,9 @@ export interface CpuMemory {
 }
 
 /**
- * A container's limits, with the pod's CPU and memory limit where it has none of its own (`GetLimits` in `pkg/kubelet/util/util.go`).
- * @throws PodSpecError `InvalidQuantity` for resources that were not validated
+ * Returns a container's limits. If the container has no CPU or memory limit, the pod's limit is used (`GetLimits` in
+ * `pkg/kubelet/util/util.go`).
+ * @throws PodSpecError `InvalidQuantity` if the resources were not validated
  */
 export function limitsWithin(
   container: ResourceRequirements | undefined,
@@ -28,8 +32,8 @@ export function limitsWithin(
 }
 
 /**
- * CPU and memory as the kernel is told them.
- * @param pod the pod's own resources, whose limits hold where the container has none (KEP-5419)
+ * Returns CPU and memory in the units that the kernel is configured with.
+ * @param pod the pod's own resources; their limits apply if the container has none (KEP-5419)
  * @throws PodSpecError `InvalidQuantity`
  */
 export function cpuMemory(resources: ResourceRequirements | undefined, pod?: ResourceRequirements): CpuMemory {
@@ -43,7 +47,10 @@ export function cpuMemory(resources: ResourceRequirements | undefined, pod?: Res
   return figure;
 }
 
-/** By a container's resources, then by its pod's: they are looked at in each sync, and never change in memory. */
+/**
+ * Cache keyed by the container's resources and then by its pod's resources: they are read in each sync, and objects in
+ * memory never change.
+ */
 const figures = new WeakMap<ResourceRequirements, WeakMap<ResourceRequirements, CpuMemory>>();
 const NOTHING: ResourceRequirements = {};
 const NONE: CpuMemory = { cpuRequestMilli: 0, cpuLimitMilli: 0, memoryRequestBytes: 0, memoryLimitBytes: 0 };
@@ -68,7 +75,7 @@ export function sameCpuMemory(one: CpuMemory, other: CpuMemory): boolean {
   );
 }
 
-/** Whether two resources ask for the same, however it is written; absent lists and empty ones are the same. */
+/** Returns whether two resource requirements are equal regardless of notation. An absent list equals an empty one. */
 export function sameResources(one: ResourceRequirements | undefined, other: ResourceRequirements | undefined): boolean {
   if (one === other) return true;
   const claims = (of: ResourceRequirements | undefined): string => JSON.stringify(of?.claims ?? []);
@@ -77,7 +84,9 @@ export function sameResources(one: ResourceRequirements | undefined, other: Reso
   );
 }
 
-/** Whether a container's resources may change while its pod lives: those of ephemeral ones never do. */
+/**
+ * Returns whether a container's resources can be resized while its pod runs. Ephemeral containers are never resizable.
+ */
 export function isResizable(
   type: ContainerType,
   { initContainers = true }: { readonly initContainers?: boolean } = {},

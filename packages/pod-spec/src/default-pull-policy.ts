@@ -1,12 +1,15 @@
 import { effectiveTag, type ImageReference, parseImageReference } from './image-reference.ts';
 
-/** `Always` for a reference that means `latest`, `IfNotPresent` for any other, an invalid one too. */
+/**
+ * Returns `Always` for a reference with the effective tag `latest`, and `IfNotPresent` for any other, including an
+ * invalid one.
+ */
 export function defaultPullPolicy(image: string | undefined): 'Always' | 'IfNotPresent' {
   let reference: ImageReference;
   try {
     reference = parseImageReference(image ?? '');
   } catch {
-    // That the reference is invalid is for validation, and for the pull, to say.
+    // An invalid reference is reported by the validation and by the pull.
     return 'IfNotPresent';
   }
   return effectiveTag(reference) === 'latest' ? 'Always' : 'IfNotPresent';

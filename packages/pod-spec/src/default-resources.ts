@@ -11,8 +11,8 @@ import {
 } from './resource-list.ts';
 
 /**
- * The spec with requests where only limits are given, for containers and, where the pod asks for resources as a whole,
- * for the pod (KEP-2837). Quantities that are valid are put in canonical form, rounded up to thousandths.
+ * Adds requests for resources that have only limits, for containers and, if the pod has pod-level resources, for the
+ * pod (KEP-2837). Valid quantities become canonical, rounded up to thousandths.
  */
 export function defaultPodResources(spec: PodSpec): PodSpec {
   const withContainers: PodSpec = {
@@ -52,13 +52,16 @@ function canonicalQuantity(text: string): string {
   try {
     return parseQuantity(text).roundUpToMilli().toString();
   } catch (error) {
-    // Left for validation, which names the field.
+    // Kept for validation, which reports the field.
     if (error instanceof PodSpecError) return text;
     throw error;
   }
 }
 
-/** The pod's own requirements, completed from its containers' and from its limits; as they are where some is invalid. */
+/**
+ * Completes the pod-level requirements from the containers' requirements and from the pod's limits. Returns them
+ * unchanged if any quantity is invalid.
+ */
 function defaultPodLevel(spec: PodSpec, own: ResourceRequirements): ResourceRequirements {
   try {
     return podRequestsFromLimits(spec, hugePageLimits(spec, own));

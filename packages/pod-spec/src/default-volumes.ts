@@ -6,7 +6,7 @@ type DownwardItems = NonNullable<Volume['downwardAPI']>['items'];
 
 const DEFAULT_MODE = 0o644;
 
-/** One volume with the API server's defaults: an `emptyDir` where it names no source. */
+/** Returns a volume with the API server's defaults: an `emptyDir` if it names no source. */
 export function defaultVolume(volume: Volume): Volume {
   const sources = Object.entries(volume).filter(([key, value]) => key !== 'name' && value);
   if (sources.length === 0) return { ...volume, emptyDir: {} };

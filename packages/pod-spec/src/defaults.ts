@@ -3,13 +3,13 @@ import { defaultPullPolicy } from './default-pull-policy.ts';
 import { defaultPodResources } from './default-resources.ts';
 import { defaultVolume } from './default-volumes.ts';
 
-/** What defaulting needs of a pod: a manifest that has no UID yet has it too. */
+/** The part of a pod needed for defaulting, so that a manifest without a UID can be passed. */
 export type PodLike = Pick<Pod, 'spec'>;
 
 /**
- * The pod with the values that the API server fills in where a v1 Pod says nothing (`pkg/apis/core/v1/defaults.go`).
- * Values that are there are left alone, valid or not; quantities are put in canonical form; `null`, which YAML has for
- * an empty field, counts as nothing and is dropped. Idempotent.
+ * Fills in the default values of the API server for absent fields of a v1 Pod (`pkg/apis/core/v1/defaults.go`).
+ * Existing values are kept, valid or not. Quantities become canonical. `null`, which YAML has for an empty field,
+ * counts as absent and is removed. Idempotent.
  */
 export function defaultPod<P extends PodLike>(pod: P): P {
   return { ...pod, spec: defaultSpec(withoutNulls(pod.spec)) };
@@ -29,7 +29,7 @@ function defaultSpec(spec: PodSpec): PodSpec {
     schedulerName: spec.schedulerName || 'default-scheduler',
     enableServiceLinks: spec.enableServiceLinks ?? true,
     securityContext: spec.securityContext ?? {},
-    // The old name of the field and the new one are kept the same.
+    // The deprecated field and its replacement are kept equal.
     ...(serviceAccountName ? { serviceAccountName, serviceAccount: serviceAccountName } : {}),
     containers,
     ...(spec.initContainers ? { initContainers } : {}),
@@ -38,7 +38,7 @@ function defaultSpec(spec: PodSpec): PodSpec {
   });
 }
 
-/** A negative period, which old objects may have, stands for the shortest. */
+/** Old objects may have a negative period, which counts as the shortest. */
 function gracePeriod(seconds = 30): number {
   return seconds < 0 ? 1 : seconds;
 }
@@ -139,7 +139,7 @@ function defaultHttpGet(get: NonNullable<Probe['httpGet']>): NonNullable<Probe['
   return { ...get, path: get.path || '/', scheme: get.scheme || 'HTTP' };
 }
 
-/** The type promises `containers`; a manifest may lack them all the same, which validation will say. */
+/** The type requires `containers`, but a manifest that was not validated may lack it. */
 function list<T>(items: readonly T[] | undefined): readonly T[] {
   return items ?? [];
 }

@@ -1,4 +1,4 @@
-/** What was wrong with the text that a {@link PodSpecError} is about. */
+/** Kind of text that a {@link PodSpecError} is about. */
 export type PodSpecErrorCode =
   | 'InvalidQuantity'
   | 'InvalidImageName'
@@ -7,10 +7,10 @@ export type PodSpecErrorCode =
   | 'InvalidFieldPath'
   | 'TooLong';
 
-/** Every copy and version of this package marks its errors with it. */
+/** All copies and versions of this package mark their errors with this symbol. */
 const BRAND = Symbol.for('@node-agent/pod-spec.PodSpecError');
 
-/** A piece of the pod API that cannot be read. */
+/** Error for a part of the pod API that cannot be parsed. */
 export class PodSpecError extends Error {
   static {
     Object.defineProperty(PodSpecError.prototype, BRAND, { value: true });
@@ -24,7 +24,7 @@ export class PodSpecError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `PodSpecError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `PodSpecError` of this copy of the package or of another copy. */
   static is(value: unknown): value is PodSpecError {
     return typeof value === 'object' && value !== null && BRAND in value;
   }

@@ -1,17 +1,17 @@
 import { PodSpecError } from './errors.ts';
 
 /**
- * The longest that a text is made of others, in UTF-16 units: a runtime takes no more in one message, and no kernel gives a program as much.
- * References to what has references itself would fill any memory.
+ * Longest result of an expansion, in UTF-16 units. A runtime accepts no larger message, and no kernel passes that much
+ * to a program. Without a limit, nested references could fill the memory.
  */
 export const MAX_EXPANDED_LENGTH: number = 16 * 1024 * 1024;
 
 const REFERENCE = /\$(?:\$|\(([^)]*)\))/g;
 
 /**
- * Replaces `$(NAME)` by what `lookUp` says and `$$` by `$`, from left to right, once. A name without a value, and a
- * `$(` without its end, stay as they are (`third_party/forked/golang/expansion`).
- * @throws PodSpecError `TooLong` where that would be longer than `maxLength`
+ * Replaces `$(NAME)` by the value from `lookUp`, and `$$` by `$`, in a single pass from left to right. A name without a
+ * value and an unterminated `$(` are left unchanged (`third_party/forked/golang/expansion`).
+ * @throws PodSpecError `TooLong` if the result would be longer than `maxLength`
  */
 export function expand(
   text: string,
@@ -26,7 +26,7 @@ export function expand(
     }
   };
   grow(text.length);
-  // No reference ends behind the last `)`: to look for the end of each `$(` there would take time by the square of their number.
+  // No reference can end after the last `)`. Searching for the end of each `$(` there would take quadratic time.
   const end = text.lastIndexOf(')') + 1;
   const expanded = text.slice(0, end).replace(REFERENCE, (all, name: string | undefined) => {
     const value = name === undefined ? '$' : (lookUp(name) ?? all);
@@ -36,7 +36,10 @@ export function expand(
   return expanded + text.slice(end).replaceAll('$$', () => '$');
 }
 
-/** {@link expand} of each of a command's words, which are together no longer than one may be. @throws PodSpecError `TooLong` */
+/**
+ * Applies {@link expand} to each word of a command. The limit applies to all words together. @throws PodSpecError
+ * `TooLong`
+ */
 export function expandAll(texts: readonly string[], lookUp: (name: string) => string | undefined): string[] {
   let room = MAX_EXPANDED_LENGTH;
   return texts.map((text) => {

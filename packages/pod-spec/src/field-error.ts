@@ -1,4 +1,4 @@
-/** The kinds of {@link FieldError}, with upstream's words for them (`field.ErrorType`). */
+/** Kinds of {@link FieldError}, with upstream's texts (`field.ErrorType`). */
 export type FieldErrorType =
   | 'Required value'
   | 'Invalid value'
@@ -10,27 +10,27 @@ export type FieldErrorType =
   | 'Too many'
   | 'Unknown field';
 
-/** What is wrong with one field of an object. */
+/** A problem of one field of an object. */
 export interface FieldError {
-  /** As `spec.containers[0].name`; '' for the object itself. */
+  /** Field path: `spec.containers[0].name`. Empty for the object itself. */
   readonly field: string;
   readonly type: FieldErrorType;
-  /** The value that is refused, where saying it helps. */
+  /** The rejected value, if showing it helps. */
   readonly badValue?: unknown;
-  /** Why, or what is allowed; '' where the type says it all. */
+  /** Reason for the rejection, or the allowed values. Empty if `type` says enough. */
   readonly detail: string;
-  /** All but the field, as upstream words it: `Invalid value: "x": must be ...`. */
+  /** Complete text without the field path, in upstream's format: `Invalid value: "x": must be ...`. */
   readonly message: string;
 }
 
-/** As upstream prints it: `spec.containers[0].name: Required value`. */
+/** Formats an error as upstream does: `spec.containers[0].name: Required value`. */
 export function formatFieldError(error: FieldError): string {
   return error.field === '' ? error.message : `${error.field}: ${error.message}`;
 }
 
 const SHOWN_LENGTH = 200;
 
-/** Makes an error; `badValue` is left out of the message where it is `undefined`. */
+/** Creates an error. If `badValue` is `undefined`, the message omits it. */
 export function fieldError(type: FieldErrorType, field: string, detail: string, badValue?: unknown): FieldError {
   const parts: string[] = [type];
   if (badValue !== undefined) parts.push(show(badValue));
@@ -63,7 +63,7 @@ export function notFound(field: string, value: unknown): FieldError {
   return fieldError('Not found', field, '', value);
 }
 
-/** A value of a closed list that is not on it; the list is shown in its order. */
+/** Creates an error for a value that is not among the allowed values. The list keeps its order. */
 export function unsupported(field: string, value: unknown, allowed: readonly string[]): FieldError {
   const list = allowed.map((one) => JSON.stringify(one));
   return fieldError('Unsupported value', field, `supported values: ${list.join(', ')}`, value ?? null);

@@ -1,4 +1,4 @@
-/** JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped. */
+/** Serializes JSON as Go does: `<`, `>`, `&` and the two Unicode line separators are escaped. */
 export function goJson(value: object | string): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,

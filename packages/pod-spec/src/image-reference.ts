@@ -1,17 +1,17 @@
 import { PodSpecError } from './errors.ts';
 
-/** An image reference, normalised as a client of registries has it. */
+/** A normalized image reference, as registry clients use it. */
 export interface ImageReference {
   /**
-   * The registry, with its port: `docker.io` where the reference names none. '' where what stands in its place is no
-   * host (`a_b.c/d`): the grammar takes that for a part of the path.
+   * Registry with its port; `docker.io` if the reference names none. Empty if the first component is not a valid host
+   * (`a_b.c/d`): the grammar then treats it as part of the path.
    */
   readonly domain: string;
-  /** The repository in it: `library/busybox` for `busybox`. */
+  /** Repository in the registry: `library/busybox` for `busybox`. */
   readonly path: string;
-  /** Absent where the reference has none; see {@link effectiveTag}. */
+  /** Absent if the reference has no tag; see {@link effectiveTag}. */
   readonly tag?: string;
-  /** As `sha256:` and 64 hex digits. */
+  /** Digest: `sha256:` and 64 hex digits. */
   readonly digest?: string;
 }
 
@@ -30,8 +30,8 @@ const REFERENCE = new RegExp(`^(?:(${HOST})/)?(${COMPONENT}(?:/${COMPONENT})*)(?
 const DIGEST_HEX_LENGTH: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
 /**
- * Reads a reference by the grammar of github.com/distribution/reference 0.6 (`ParseNormalizedNamed`).
- * @throws PodSpecError `InvalidImageName`, worded as upstream's `couldn't parse image name ...`
+ * Parses a reference with the grammar of github.com/distribution/reference 0.6 (`ParseNormalizedNamed`).
+ * @throws PodSpecError `InvalidImageName`, with upstream's text `couldn't parse image name ...`
  */
 export function parseImageReference(image: string): ImageReference {
   const parsed = parse(image);
@@ -40,7 +40,7 @@ export function parseImageReference(image: string): ImageReference {
   throw new PodSpecError('InvalidImageName', `couldn't parse image name ${JSON.stringify(shown)}: ${parsed}`);
 }
 
-/** The reference, or what is wrong with it. */
+/** Returns the reference, or the problem as text. */
 function parse(image: string): ImageReference | string {
   if (image.length > MAX_LENGTH) return 'invalid reference format';
   if (/^[a-f0-9]{64}$/.test(image)) {
@@ -62,7 +62,7 @@ function parse(image: string): ImageReference | string {
   return { domain: host, path, ...(tag === undefined ? {} : { tag }), ...(digest === undefined ? {} : { digest }) };
 }
 
-/** What comes before the first slash is a registry where it looks like a host, and part of the name otherwise. */
+/** The part before the first slash is a registry if it looks like a host name, and otherwise part of the repository. */
 function splitDomain(image: string): readonly [domain: string, remainder: string] {
   const slash = image.indexOf('/');
   if (slash < 0) return [DEFAULT_DOMAIN, OFFICIAL_PREFIX + image];
@@ -83,23 +83,26 @@ function whyNotDigest(digest: string): string | undefined {
   return /^[a-f0-9]+$/.test(hex) ? undefined : 'invalid checksum digest format';
 }
 
-/** The tag that a pull asks for: `latest` where the reference has neither tag nor digest; `undefined` with a digest. */
+/**
+ * Returns the tag to pull: `latest` if the reference has neither a tag nor a digest; `undefined` if it has only a
+ * digest.
+ */
 export function effectiveTag(reference: ImageReference): string | undefined {
   return reference.tag ?? (reference.digest === undefined ? 'latest' : undefined);
 }
 
-/** The repository, as `docker.io/library/busybox`. */
+/** Returns the repository: `docker.io/library/busybox`. */
 export function imageRepository(reference: ImageReference): string {
   return reference.domain === '' ? reference.path : `${reference.domain}/${reference.path}`;
 }
 
-/** The whole reference with all defaults filled in, as `docker.io/library/busybox:latest`. */
+/** Returns the complete reference with all defaults filled in: `docker.io/library/busybox:latest`. */
 export function canonicalImageName(reference: ImageReference): string {
   const tag = effectiveTag(reference);
   return `${imageRepository(reference)}${tag === undefined ? '' : `:${tag}`}${digestPart(reference)}`;
 }
 
-/** The short form, without the parts that are implied, as `busybox:1.36`; the tag is shown as far as it is given. */
+/** Returns the short form without default parts: `busybox:1.36`. A tag is shown only if the reference has one. */
 export function familiarImageName(reference: ImageReference): string {
   const tag = reference.tag === undefined ? '' : `:${reference.tag}`;
   return `${familiarRepository(reference)}${tag}${digestPart(reference)}`;

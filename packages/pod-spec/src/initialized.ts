@@ -4,11 +4,13 @@ import { asksToRestartAll, canRestartAll, type RestartFeatures } from './restart
 import type { RuntimeContainerStatus } from './runtime-status.ts';
 
 /**
- * Whether the record of a container shows that the init containers of its sandbox are through: it is one of the main containers (C3).
+ * Returns whether the record of a container proves that the init containers of its sandbox have completed: true for a
+ * main container (C3).
  *
- * Not where all containers of the pod can begin anew (KEP-5532), and it was merely created: a CreateContainer that was broken off before they
- * did can go through after it, while the init containers run once more. Nor where its end asks for that: it is the last to go. Upstream takes
- * both for a proof.
+ * Exceptions for pods whose containers can all be restarted (KEP-5532): a container that was only created proves
+ * nothing, because an interrupted CreateContainer call from before the restart can complete later, while the init
+ * containers run again. A container whose exit requests the restart proves nothing either, because its record is
+ * removed last. Upstream counts both as proof.
  */
 export function showsInitialized(
   pod: Pick<Pod, 'spec'>,
@@ -20,7 +22,7 @@ export function showsInitialized(
   return (record.state !== 'created' && !asksToRestartAll(main, record)) || !canRestartAll(pod, features);
 }
 
-/** Records are looked at one by one, of which a pod may have thousands. */
+/** Cached, because records are checked one by one and a pod may have thousands. */
 const byName = oncePer(
   (containers: readonly Container[]) => new Map(containers.map((container) => [container.name, container])),
 );

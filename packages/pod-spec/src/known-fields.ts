@@ -1,8 +1,8 @@
 import { fieldsOf } from './type-fields.ts';
 
 /**
- * A copy of decoded JSON that is meant to be a v1 Pod without the fields that the API does not know: what the API's
- * decoder makes of it where it is not strict. Values of a wrong type stay as they are, for `checkPod` to tell of.
+ * Returns a copy of the decoded JSON of a v1 Pod without unknown fields, as the API's decoder produces it when it is
+ * not strict. Values of a wrong type are kept, so that `checkPod` can report them.
  */
 export function withKnownFields(value: unknown): unknown {
   return known(value, 'Pod');
@@ -11,7 +11,7 @@ export function withKnownFields(value: unknown): unknown {
 function known(value: unknown, type: string): unknown {
   if (type.startsWith('[')) return Array.isArray(value) ? value.map((item) => known(item, type.slice(1))) : value;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  // Of no map are the values objects.
+  // The values of a map are never objects.
   if (type.length <= 1 || type.startsWith('{')) return value;
   const fields = fieldsOf(type);
   return Object.fromEntries(

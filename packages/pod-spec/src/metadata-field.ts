@@ -3,8 +3,8 @@ import { PodSpecError } from './errors.ts';
 import { qualifiedNameProblem } from './names.ts';
 
 /**
- * The value of a field of a pod's metadata, as the downward API shows it (`ExtractFieldPathAsString` of `pkg/fieldpath`):
- * name, namespace, UID, all labels or annotations, or one of them, as `metadata.labels['app']`.
+ * Returns a metadata field of a pod as the downward API shows it (`ExtractFieldPathAsString` of `pkg/fieldpath`): name,
+ * namespace, UID, all labels or annotations, or one of them, for example `metadata.labels['app']`.
  * @throws PodSpecError `InvalidFieldPath` for any other field
  */
 export function metadataFieldValue({ metadata }: Pick<Pod, 'metadata'>, fieldPath: string): string {
@@ -31,7 +31,7 @@ export function metadataFieldValue({ metadata }: Pick<Pod, 'metadata'>, fieldPat
   }
 }
 
-/** A map as the downward API writes it: `key="value"`, one a line, sorted by key, quoted as Go quotes. */
+/** Formats a map as the downward API does: one `key="value"` per line, sorted by key, with Go's quoting. */
 export function formatMap(map: Readonly<Record<string, string>>): string {
   const byKey = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
   return byKey.map(([key, value]) => `${key}=${quote(value)}`).join('\n');

@@ -1,17 +1,17 @@
-/** How mounts made later cross between host and container, as `volumeMounts[].mountPropagation` words it. */
+/** Propagation of later mounts between host and container, with the values of `volumeMounts[].mountPropagation`. */
 export type MountPropagation = 'None' | 'HostToContainer' | 'Bidirectional';
 
-/** Something of the host that shows in a container: what volumes and the hosts file become. */
+/** A host path or image that is mounted into a container, for example for a volume or the hosts file. */
 export interface Mount {
   readonly containerPath: string;
-  /** '' where it shows an image. */
+  /** Empty for an image volume. */
   readonly hostPath: string;
-  /** For a volume made from an image (KEP-4639), which the runtime mounts: the volume, and what of the image shows. */
+  /** Set for an image volume (KEP-4639), which the runtime mounts: the volume's name, and the path in the image. */
   readonly imageVolume?: { readonly name: string; readonly subPath: string };
   readonly readOnly: boolean;
-  /** Whether submounts are read-only too (`KEP-3857`); needs a runtime that can. */
+  /** Whether submounts are read-only too (`KEP-3857`); requires support by the runtime. */
   readonly recursiveReadOnly: boolean;
-  /** Whether the runtime shall give the files the container's SELinux label. */
+  /** Whether the runtime must relabel the files with the container's SELinux label. */
   readonly selinuxRelabel: boolean;
   readonly propagation: MountPropagation;
 }
@@ -20,6 +20,6 @@ export interface Mount {
 export interface Device {
   readonly hostPath: string;
   readonly containerPath: string;
-  /** Any of `r`, `w`, `m` (mknod). */
+  /** Any combination of `r`, `w` and `m` (mknod). */
   readonly permissions: string;
 }

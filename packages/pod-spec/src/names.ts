@@ -1,4 +1,4 @@
-/** Rules of names: each gives what is wrong with a value, worded as `k8s.io/apimachinery/pkg/util/validation` does. */
+/** A rule for names. Returns the problems of a value, with the wording of `k8s.io/apimachinery/pkg/util/validation`. */
 export type NameRule = (value: string) => readonly string[];
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -22,12 +22,12 @@ function whole(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
 }
 
-/** Far beyond any limit the pattern is not tried: it would only cost time. */
+/** The pattern is not tried on values far beyond any length limit, because it would only cost time. */
 function matches(pattern: RegExp, value: string): boolean {
   return value.length <= 4096 && pattern.test(value);
 }
 
-/** A message with examples and the pattern, as `RegexError`. */
+/** Builds a message with examples and the pattern, as upstream's `RegexError` does. */
 function patternProblem(message: string, pattern: string, ...examples: readonly string[]): string {
   const shown = examples.map((example) => `'${example}', `).join(' or ');
   return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
@@ -37,7 +37,7 @@ function lengthProblem(value: string, limit: number, unit: 'characters' | 'bytes
   return Buffer.byteLength(value) > limit ? [`must be no more than ${limit} ${unit}`] : [];
 }
 
-/** A name that begins like a step up the directory tree. */
+/** Reports a name that starts like a step up the directory tree. */
 function stepUpProblem(value: string): readonly string[] {
   if (value === '.' || value === '..') return [`must not be '${value}'`];
   return value.startsWith('..') ? ["must not start with '..'"] : [];
@@ -62,7 +62,7 @@ export const dns1123SubdomainProblem: NameRule = (value) => {
   return [...problems, patternProblem(message, SUBDOMAIN, 'example.com')];
 };
 
-/** A domain of a pod's DNS search list: a subdomain that may have underscores, as service records do. */
+/** A domain of a pod's DNS search list: a subdomain that may contain underscores, as service records do. */
 export const dnsSearchProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 253, 'characters');
   if (matches(searchPattern, value)) return problems;
@@ -115,7 +115,7 @@ export const configKeyProblem: NameRule = (value) => {
   return [...problems, ...stepUpProblem(value)];
 };
 
-/** Name of an environment variable, by the rules that are the default since 1.34: printable ASCII but `=`. */
+/** Name of an environment variable, with the rules that are the default since 1.34: printable ASCII except `=`. */
 export const envNameProblem: NameRule = (value) => {
   if (value === '') return ['environment variable name must be non-empty'];
   if (/^[ -<>-~]*$/.test(value)) return [];

@@ -8,15 +8,16 @@ export interface NodeSelectorRequirement {
   readonly values?: readonly string[];
 }
 
-/** One of several terms, any of which is enough (`NodeSelectorTerm` of core/v1). */
+/** A term of a node selector; one matching term is enough (`NodeSelectorTerm` of core/v1). */
 export interface NodeSelectorTerm {
   readonly matchExpressions?: readonly NodeSelectorRequirement[];
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
 /**
- * Whether a node is one that at least one term asks for. A term that is empty or malformed matches nothing; of a node that is not named,
- * as where a persistent volume says who may have it, the labels alone are asked (`component-helpers/scheduling/corev1/nodeaffinity`).
+ * Returns whether a node matches at least one term. An empty or malformed term matches nothing. If the node's name is
+ * unknown, as for the node affinity of a persistent volume, only its labels are compared
+ * (`component-helpers/scheduling/corev1/nodeaffinity`).
  */
 export function matchesNodeSelectorTerms(
   terms: readonly NodeSelectorTerm[],
@@ -61,7 +62,7 @@ function compares(operator: 'Gt' | 'Lt', label: string | undefined, limit: strin
   return operator === 'Gt' ? value > bound : value < bound;
 }
 
-/** Of a node's fields only its name can be asked for; any other is empty. */
+/** The node's name is the only field that can be selected; any other field counts as empty. */
 function matchesField({ key, operator, values = [] }: NodeSelectorRequirement, name: string | undefined): boolean {
   if (values.length !== 1 || (operator !== 'In' && operator !== 'NotIn')) return false;
   if (name === undefined) return true;

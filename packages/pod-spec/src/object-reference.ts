@@ -1,26 +1,29 @@
 import type { Pod } from './api.ts';
 import { findContainer } from './containers.ts';
 
-/** What an event about a pod, or about a container of it, refers to (v1 ObjectReference). */
+/** Reference of an event to a pod or to one of its containers (v1 ObjectReference). */
 export interface PodReference {
   readonly kind: 'Pod';
   readonly apiVersion: 'v1';
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** As the API server gave it; a pod that it does not know has none. */
+  /** Resource version from the API server. Absent for a pod that the API server does not know. */
   readonly resourceVersion?: string;
-  /** For a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
+  /** Set for a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
   readonly fieldPath?: string;
 }
 
-/** What events about a pod refer to (`GetReference` in `client-go/tools/reference/ref.go`). */
+/** Returns the reference for events about a pod (`GetReference` in `client-go/tools/reference/ref.go`). */
 export function podReference({ metadata }: Pick<Pod, 'metadata'>): PodReference {
   const { namespace, name, uid, resourceVersion } = metadata;
   return { kind: 'Pod', apiVersion: 'v1', namespace, name, uid, ...(resourceVersion && { resourceVersion }) };
 }
 
-/** What events about a container refer to: its pod, and where in it the container is (`GenerateContainerRef` in `pkg/kubelet/container/ref.go`). */
+/**
+ * Returns the reference for events about a container: its pod and the container's field path (`GenerateContainerRef` in
+ * `pkg/kubelet/container/ref.go`).
+ */
 export function containerReference(pod: Pod, containerName: string): PodReference {
   const fieldPath = findContainer(pod, containerName)?.fieldPath ?? `implicitly required container ${containerName}`;
   return { ...podReference(pod), fieldPath };

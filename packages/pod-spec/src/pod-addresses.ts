@@ -1,12 +1,12 @@
 import type { Pod } from './api.ts';
 
 /**
- * The addresses of a pod, as its status tells them and its containers are shown them: at most one of each family; of a pod on the host's
- * network, the node's (`sortPodIPs`, `generateAPIPodStatus` of `pkg/kubelet/kubelet_pods.go`). Upstream shows those to containers in
- * an order that may be another than the status's.
- * @param podIps as the runtime has them
- * @param hostIps the node's, the primary one first
- * @param family which comes first of a pod's own; 4 where absent
+ * Returns the addresses of a pod, as its status and its containers show them: at most one per family. For a pod on the
+ * host's network these are the node's addresses (`sortPodIPs`, `generateAPIPodStatus` of
+ * `pkg/kubelet/kubelet_pods.go`). Upstream may show these addresses to containers in another order than in the status.
+ * @param podIps addresses reported by the runtime
+ * @param hostIps addresses of the node, the primary one first
+ * @param family family of the pod's primary address. Default: 4.
  */
 export function podAddresses(
   pod: Pod,

@@ -2,23 +2,26 @@ import type { Pod } from './api.ts';
 import type { AnyContainer } from './containers.ts';
 import { isMirrorPod, isStaticPod } from './pod-source.ts';
 
-/** From this priority on a pod is critical to the system: that of `system-cluster-critical`. */
+/** Priority from which a pod is critical to the system: that of `system-cluster-critical`. */
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 
-/** Whether the node should rather lose other pods: static pods, their mirrors, and those of a critical priority. */
+/**
+ * Returns whether the node should keep this pod in preference to others: static pods, their mirrors, and pods of a
+ * critical priority.
+ */
 export function isCriticalPod(pod: Pod): boolean {
   return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec.priority ?? 0) >= SYSTEM_CRITICAL_PRIORITY;
 }
 
-/** `name_namespace(uid)`: how log lines and events show a pod (`pkg/kubelet/util/format`). */
+/** Formats a pod as `name_namespace(uid)` for log lines and events (`pkg/kubelet/util/format`). */
 export function formatPod(pod: { readonly metadata: Pick<Pod['metadata'], 'name' | 'namespace' | 'uid'> }): string {
   const { name, namespace, uid } = pod.metadata;
   return `${name}_${namespace}(${uid})`;
 }
 
 /**
- * The number of a port that a probe or hook names by number or by name; `undefined` where the container has no port of
- * that name, or the number is none of a port.
+ * Returns the number of a port that a probe or hook refers to by number or name; `undefined` if the container has no
+ * port of that name or the number is not a valid port.
  */
 export function resolveContainerPort(
   container: Pick<AnyContainer, 'ports'>,
@@ -30,15 +33,15 @@ export function resolveContainerPort(
 }
 
 /**
- * A sysctl's name with dots between its parts. `/` may stand for `.` where it comes first; then a dot stands for `/`,
- * as in `net/ipv4/conf/eno2.100/rp_filter` (sysctl.d(5)).
+ * Returns a sysctl's name with dots as separators. If `/` is the first separator, slashes separate parts, and a dot in
+ * a part becomes `/`, as in `net/ipv4/conf/eno2.100/rp_filter` (sysctl.d(5)).
  */
 export function normalizeSysctlName(name: string): string {
   if (/[./]/.exec(name)?.[0] !== '/') return name;
   return name.replace(/[./]/g, (separator) => (separator === '.' ? '/' : '.'));
 }
 
-/** Whether a pod never leaves this phase: it has succeeded or failed (S1). */
+/** Returns whether a phase is final: `Succeeded` or `Failed` (S1). */
 export function isTerminalPhase(phase: string | undefined): phase is 'Succeeded' | 'Failed' {
   return phase === 'Succeeded' || phase === 'Failed';
 }

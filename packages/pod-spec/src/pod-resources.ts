@@ -10,20 +10,21 @@ import {
   type ResourceListJson,
 } from './resource-list.ts';
 
-/** What {@link podRequests} and {@link podLimits} take into account. */
+/** Options of {@link podRequests} and {@link podLimits}. */
 export interface PodResourcesOptions {
-  /** Leaves `spec.overhead` out; false by default. */
+  /** Whether `spec.overhead` is ignored. Default: false. */
   readonly excludeOverhead?: boolean;
-  /** Leaves `spec.resources` out, so that the containers alone count; false by default. */
+  /** Whether `spec.resources` is ignored, so that only the containers count. Default: false. */
   readonly skipPodLevelResources?: boolean;
   /**
-   * What a container asks for in place of its spec's own, for instance what is allocated to it while it is resized.
-   * `undefined` stands for its spec's own.
+   * Returns the resources to use for a container instead of its spec, for example its allocated resources during a
+   * resize. `undefined` means the spec's resources.
    */
   readonly override?: (container: AnyContainer) => ResourceList | undefined;
   /**
-   * Counts of a main container or sidecar, and of the pod as a whole, the greatest of what is asked for, was allocated and is in force,
-   * as the pod's status tells: what is resized holds the one until it has the other (KEP-1287). Of requests only; false by default.
+   * Whether each main container and sidecar, and the pod as a whole, counts with the largest of its spec, its allocated
+   * and its actual requests, according to the pod's status. During a resize, the old resources count until the new ones
+   * are in effect (KEP-1287). Affects only requests. Default: false.
    */
   readonly useStatusResources?: boolean;
 }
@@ -31,10 +32,10 @@ export interface PodResourcesOptions {
 type Side = 'requests' | 'limits';
 
 /**
- * What a pod asks for in effect: the greater of its main containers and sidecars together, and of each init container
- * with the sidecars before it (KEP-753); what the pod asks for as a whole in place of that (KEP-2837); and its overhead
- * (KEP-688). As `PodRequests` of k8s.io/component-helpers/resource.
- * @throws PodSpecError `InvalidQuantity` for a pod that was not validated
+ * Returns the effective requests of a pod: the larger of the sum of its main containers and sidecars, and of each init
+ * container with the sidecars before it (KEP-753). Pod-level requests replace this amount (KEP-2837), and the overhead
+ * is added (KEP-688). Equals `PodRequests` of k8s.io/component-helpers/resource.
+ * @throws PodSpecError `InvalidQuantity` if the pod was not validated
  */
 export function podRequests(pod: Pick<Pod, 'spec' | 'status'>, options: PodResourcesOptions = {}): ResourceList {
   const ofStatus = options.useStatusResources === true ? heldByContainers(pod) : undefined;
@@ -45,9 +46,9 @@ export function podRequests(pod: Pick<Pod, 'spec' | 'status'>, options: PodResou
 }
 
 /**
- * What a pod is held to in effect, as {@link podRequests}; overhead is added only to what is limited. A resource that
- * one container leaves unlimited is in the sum of the others all the same.
- * @throws PodSpecError `InvalidQuantity` for a pod that was not validated
+ * Returns the effective limits of a pod, computed like {@link podRequests}. The overhead is added only to resources
+ * that have a limit. If a container has no limit for a resource, the limits of the other containers are still summed.
+ * @throws PodSpecError `InvalidQuantity` if the pod was not validated
  */
 export function podLimits(pod: Pick<Pod, 'spec'>, options: PodResourcesOptions = {}): ResourceList {
   const limits = withPodLevel(pod, 'limits', containersTotal(pod, 'limits', options.override), options);
@@ -57,7 +58,7 @@ export function podLimits(pod: Pick<Pod, 'spec'>, options: PodResourcesOptions =
 }
 
 /**
- * The containers' part of {@link podRequests} or {@link podLimits}: no overhead, nothing of the pod as a whole
+ * Returns the containers' part of {@link podRequests} or {@link podLimits}, without overhead and pod-level resources
  * (`AggregateContainerRequests`, `AggregateContainerLimits`).
  */
 export function containersTotal(
@@ -71,7 +72,7 @@ export function containersTotal(
   const sidecars = new Map<string, Quantity>();
   const peak = new Map<string, Quantity>();
   for (const container of pod.spec.initContainers ?? []) {
-    // Of what it does not ask for there is no more than when the last sidecar had come.
+    // For resources that this container does not request, the total is the same as after the last sidecar.
     for (const [name, own] of of(container)) {
       const together = sidecars.get(name)?.add(own) ?? own;
       if (isRestartableInit(container)) {
@@ -85,13 +86,16 @@ export function containersTotal(
   return maxResources(running, peak);
 }
 
-/** Whether the pod asks for resources as a whole (KEP-2837). */
+/** Returns whether the pod has pod-level resources (KEP-2837). */
 export function hasPodLevelResources(pod: Pick<Pod, 'spec'>): boolean {
   const { requests, limits } = pod.spec.resources ?? {};
   return [...Object.keys(requests ?? {}), ...Object.keys(limits ?? {})].some(isPodLevelResource);
 }
 
-/** What containers hold whose status tells of it, by name; init containers that are no sidecars hold what they ask for. */
+/**
+ * Returns by container name the resources held according to the pod's status. Init containers other than sidecars hold
+ * the resources of their spec.
+ */
 function heldByContainers(pod: Pick<Pod, 'spec' | 'status'>): ReadonlyMap<string, ResourceList> {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
   const statuses = new Map([...containerStatuses, ...initContainerStatuses].map((status) => [status.name, status]));
@@ -106,7 +110,7 @@ function heldByContainers(pod: Pick<Pod, 'spec' | 'status'>): ReadonlyMap<string
   );
 }
 
-/** What is asked for in vain holds nothing. */
+/** Requests of an infeasible resize hold nothing. */
 function effectiveRequests(
   { status }: Pick<Pod, 'status'>,
   asked: ResourceListJson | undefined,

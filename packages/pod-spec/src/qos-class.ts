@@ -2,15 +2,15 @@ import type { Pod, ResourceRequirements } from './api.ts';
 import type { Quantity } from './quantity.ts';
 import { addResources, parseResourceList, type ResourceList, type ResourceListJson } from './resource-list.ts';
 
-/** The quality of service that a pod is promised; it orders pods when memory is short. */
+/** Quality of service class of a pod; orders pods when memory is short. */
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
-/** The resources that decide. */
+/** Resources that determine the class. */
 const QOS_RESOURCES = ['cpu', 'memory'] as const;
 
 /**
- * A pod's QoS class, from its pod-level resources where it has any (KEP-2837), else from its main and init containers
- * (`pkg/apis/core/v1/helper/qos/qos.go`).
+ * Computes a pod's QoS class from its pod-level resources if it has any (KEP-2837), otherwise from its main and init
+ * containers (`pkg/apis/core/v1/helper/qos/qos.go`).
  */
 export function qosClass(pod: Pick<Pod, 'spec'>): QosClass {
   const { resources, containers, initContainers = [] } = pod.spec;
@@ -26,7 +26,7 @@ export function qosClass(pod: Pick<Pod, 'spec'>): QosClass {
   return limited && equal ? 'Guaranteed' : 'Burstable';
 }
 
-/** What a list has of the deciding resources; nothing of one counts as not there. */
+/** Returns the non-zero amounts of the deciding resources; an amount of zero counts as absent. */
 function positive(list: ResourceListJson | undefined): ResourceList {
   const parsed = parseResourceList(list);
   return new Map(
@@ -41,7 +41,7 @@ function sameQuantity(a: Quantity | undefined, b: Quantity | undefined): boolean
   return a !== undefined && b !== undefined && a.equals(b);
 }
 
-/** The class that the pod's status has, which is never changed again; else the one that follows from its spec. */
+/** Returns the QoS class from the pod's status, which never changes; if absent, computes it from the spec. */
 export function podQosClass(pod: Pick<Pod, 'spec' | 'status'>): QosClass {
   const given = pod.status?.qosClass;
   return given === 'Guaranteed' || given === 'Burstable' || given === 'BestEffort' ? given : qosClass(pod);

@@ -1,11 +1,12 @@
 import { PodSpecError } from './errors.ts';
 
-/** How a quantity is written: `1500m`, `1536Mi` or `15e2`. */
+/** Notation of a quantity: `1500m`, `1536Mi` or `15e2`. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
 const NANOS = 10n ** 9n;
 const MAX_INT64 = 2n ** 63n - 1n;
-// Nothing in the API is near these; without them a few bytes of text could ask for a number that fills the memory.
+// Values in the API are far below these limits. Without them, a few bytes of text could request a number that fills the
+// memory.
 const MAX_TEXT_LENGTH = 256;
 const MAX_EXPONENT = 512;
 
@@ -14,11 +15,11 @@ const BINARY_SUFFIXES: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'E
 const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?([a-zA-Z]*[-+]?\d*)$/;
 
 /**
- * An exact number of the API (`resource.Quantity`): immutable, in steps of 10^-9, of any size. What is finer than a
- * nano is rounded away from zero when it is read, as upstream does, so that a little is never nothing.
+ * An exact number of the API (`resource.Quantity`): immutable, in steps of 10^-9, of any size. Parsing rounds finer
+ * fractions away from zero, as upstream does, so that a small amount never becomes zero.
  */
 export class Quantity {
-  /** 0, as DecimalSI. */
+  /** Zero in DecimalSI notation. */
   static readonly zero: Quantity = new Quantity(0n, 'DecimalSI');
 
   readonly format: QuantityFormat;
@@ -30,27 +31,27 @@ export class Quantity {
     this.format = format;
   }
 
-  /** A whole number. */
+  /** Creates a quantity from a whole number. */
   static of(value: bigint | number, format: QuantityFormat = 'DecimalSI'): Quantity {
     return new Quantity(BigInt(value) * NANOS, format);
   }
 
-  /** Thousandths: CPU is counted in them. */
+  /** Creates a quantity from thousandths, the unit of CPU. */
   static ofMilli(milli: bigint | number, format: QuantityFormat = 'DecimalSI'): Quantity {
     return new Quantity(BigInt(milli) * (NANOS / 1000n), format);
   }
 
-  /** The number, rounded away from zero to a whole one. */
+  /** Returns the number rounded away from zero to a whole number. */
   value(): bigint {
     return divideAwayFromZero(this.nanos, NANOS);
   }
 
-  /** Its thousandths, rounded away from zero to a whole number. */
+  /** Returns the thousandths rounded away from zero to a whole number. */
   milliValue(): bigint {
     return divideAwayFromZero(this.nanos, NANOS / 1000n);
   }
 
-  /** -1, 0 or 1, as `Array.sort` wants it. */
+  /** Returns -1, 0 or 1, for use with `Array.sort`. */
   compare(other: Quantity): -1 | 0 | 1 {
     if (this.nanos === other.nanos) return 0;
     return this.nanos < other.nanos ? -1 : 1;
@@ -64,24 +65,24 @@ export class Quantity {
     return this.nanos === 0n;
   }
 
-  /** The sum, in this one's format; in the other's where this one is zero. */
+  /** Returns the sum in this quantity's notation, or in the other's if this quantity is zero. */
   add(other: Quantity): Quantity {
     return new Quantity(this.nanos + other.nanos, this.isZero ? other.format : this.format);
   }
 
-  /** The difference, in this one's format; in the other's where this one is zero. */
+  /** Returns the difference in this quantity's notation, or in the other's if this quantity is zero. */
   sub(other: Quantity): Quantity {
     return new Quantity(this.nanos - other.nanos, this.isZero ? other.format : this.format);
   }
 
-  /** Rounded away from zero to whole thousandths, which is as fine as the API keeps resources. */
+  /** Rounds away from zero to whole thousandths, the finest resolution that the API keeps for resources. */
   roundUpToMilli(): Quantity {
     return Quantity.ofMilli(this.milliValue(), this.format);
   }
 
   /**
-   * The canonical form: no fraction, the largest suffix that allows that. A BinarySI quantity below 1024, or with a
-   * fraction, is written as DecimalSI.
+   * Returns the canonical form: without a fraction and with the largest suffix that allows this. A BinarySI quantity
+   * below 1024 or with a fraction is written as DecimalSI.
    */
   toString(): string {
     if (this.nanos === 0n) return '0';
@@ -96,9 +97,9 @@ export class Quantity {
 }
 
 /**
- * Reads a quantity; a number (which YAML and JSON may hold in its place) is read as its decimal text.
- * Stricter than upstream in one point: a suffix alone, which upstream takes for 0, is refused.
- * @throws PodSpecError `InvalidQuantity` where it has not the form `<sign><digits><suffix>`
+ * Parses a quantity. A number, which YAML and JSON may have instead of a string, is parsed as its decimal text. Unlike
+ * upstream, which parses a suffix without digits as 0, this function rejects it.
+ * @throws PodSpecError `InvalidQuantity` if the text does not have the form `<sign><digits><suffix>`
  */
 export function parseQuantity(text: string | number): Quantity {
   const trimmed = String(text).trim();
@@ -108,12 +109,12 @@ export function parseQuantity(text: string | number): Quantity {
   throw new PodSpecError('InvalidQuantity', `quantity ${JSON.stringify(shown)} ${parsed}`);
 }
 
-/** The quantity, or what is wrong with it. */
+/** Returns the quantity, or the problem as text. */
 function parse(text: string): Quantity | string {
   const [, sign, whole = '', fraction = '', suffix = ''] = SHAPE.exec(text) ?? [];
-  if (whole === '' && fraction === '') return 'must be a number with an optional suffix, as 100m, 1.5Gi or 12e6';
+  if (whole === '' && fraction === '') return 'must be a number with an optional suffix, such as 100m, 1.5Gi or 12e6';
   const scale = parseSuffix(suffix);
-  if (scale === undefined) return `has no suffix of quantities: ${JSON.stringify(suffix)}`;
+  if (scale === undefined) return `has an unknown suffix: ${JSON.stringify(suffix)}`;
   if (Math.abs(scale.exponent) > MAX_EXPONENT) return `has an exponent beyond ${MAX_EXPONENT}`;
   let numerator = BigInt(whole + fraction) * NANOS;
   let denominator = 10n ** BigInt(fraction.length);

@@ -4,18 +4,19 @@ import { parseQuantity } from './quantity.ts';
 
 const DEFAULTED = ['cpu', 'memory', 'ephemeral-storage'];
 
-/** A `resourceFieldRef` of the downward API, about a container that is known. */
+/** A `resourceFieldRef` of the downward API for a known container. */
 export interface ResourceSelector {
-  /** As `limits.cpu`, `requests.memory`, `limits.hugepages-2Mi`. */
+  /** Resource with its list: `limits.cpu`, `requests.memory`, `limits.hugepages-2Mi`. */
   readonly resource: string;
   /** Default: 1. */
   readonly divisor?: string;
 }
 
 /**
- * The amount of a resource that a container may have, or asks for, in units of the divisor, rounded up
+ * Returns the container's limit or request of a resource in units of the divisor, rounded up
  * (`pkg/api/v1/resource/helpers.go`).
- * @param defaultLimit what a container without a limit is shown, by the name of the resource; not asked for huge pages
+ * @param defaultLimit returns the value shown for a container without a limit, by resource name; not called for huge
+ * pages
  * @throws PodSpecError `InvalidFieldPath` for a resource that cannot be shown, `InvalidQuantity`
  */
 export function containerResourceValue(
@@ -33,7 +34,7 @@ export function containerResourceValue(
   if (kind === 'limits' && DEFAULTED.includes(name) && parseQuantity(amount).isZero) {
     amount = defaultLimit(name) ?? amount;
   }
-  // Only CPU is counted in thousandths: a divisor of `1m` is 1 for anything else.
+  // Only CPU is counted in thousandths: for any other resource a divisor of `1m` counts as 1.
   const units = (text: string): bigint =>
     name === 'cpu' ? parseQuantity(text).milliValue() : parseQuantity(text).value();
   const divisor = units(given && !parseQuantity(given).isZero ? given : '1');

@@ -5,7 +5,7 @@ import { parseQuantity, type Quantity } from './quantity.ts';
 /** Amounts by resource name: `cpu`, `memory`, `ephemeral-storage`, `hugepages-2Mi`, `example.com/gpu`. */
 export type ResourceList = ReadonlyMap<string, Quantity>;
 
-/** A resource list as the API has it on the wire. */
+/** A resource list in its wire format. */
 export type ResourceListJson = Readonly<Record<string, string>>;
 
 const HUGE_PAGES = 'hugepages-';
@@ -24,12 +24,12 @@ function parseNamed(name: string, text: string): Quantity {
   }
 }
 
-/** The list as the API has it on the wire, in canonical form. */
+/** Returns the list in its wire format, with canonical quantities. */
 export function formatResourceList(list: ResourceList): ResourceListJson {
   return Object.fromEntries([...list].map(([name, quantity]) => [name, quantity.toString()]));
 }
 
-/** The sum, resource by resource. */
+/** Returns the sum per resource. */
 export function addResources(...lists: readonly ResourceList[]): Map<string, Quantity> {
   const sum = new Map<string, Quantity>();
   for (const list of lists) {
@@ -38,7 +38,7 @@ export function addResources(...lists: readonly ResourceList[]): Map<string, Qua
   return sum;
 }
 
-/** The greater of each resource. */
+/** Returns the maximum per resource. */
 export function maxResources(...lists: readonly ResourceList[]): Map<string, Quantity> {
   const greatest = new Map<string, Quantity>();
   for (const list of lists) {
@@ -50,7 +50,7 @@ export function maxResources(...lists: readonly ResourceList[]): Map<string, Qua
   return greatest;
 }
 
-/** Whether a pod may ask for the resource as a whole, and not only its containers (KEP-2837). */
+/** Returns whether the resource may be set at pod level, not only per container (KEP-2837). */
 export function isPodLevelResource(name: string): boolean {
   return name === 'cpu' || name === 'memory' || isHugePageResource(name);
 }
@@ -60,8 +60,9 @@ export function isHugePageResource(name: string): boolean {
 }
 
 /**
- * The bytes of a page of such a resource, as 2,097,152 of `hugepages-2Mi`; `undefined` where the name has no size that could be one:
- * `hugepages-2MB` (`HugePageSizeFromResourceName` and `IsHugePageResourceValueDivisible` of `pkg/apis/core/helper`).
+ * Returns the page size in bytes of a huge page resource: 2,097,152 for `hugepages-2Mi`; `undefined` if the name has no
+ * valid size, as in `hugepages-2MB` (`HugePageSizeFromResourceName` and `IsHugePageResourceValueDivisible` of
+ * `pkg/apis/core/helper`).
  */
 export function hugePageSize(name: string): bigint | undefined {
   if (!isHugePageResource(name)) return undefined;
@@ -74,19 +75,19 @@ export function hugePageSize(name: string): bigint | undefined {
   }
 }
 
-/** Whether the resource is Kubernetes' own: not one of a device plugin, `example.com/gpu`. */
+/** Returns whether the resource is defined by Kubernetes, unlike a device plugin's `example.com/gpu`. */
 export function isNativeResource(name: string): boolean {
   return !name.includes('/') || name.includes('kubernetes.io/');
 }
 
-/** Whether more of it may be allowed than is promised: a limit above its request. */
+/** Returns whether the limit of the resource may exceed its request. */
 export function isOvercommitAllowed(name: string): boolean {
   return isNativeResource(name) && !isHugePageResource(name);
 }
 
 /**
- * A resource of a device plugin or DRA driver, `example.com/gpu` (`IsExtendedResourceName`, `pkg/apis/core/v1/helper`); it must be
- * possible to set a quota for it too.
+ * Returns whether the resource belongs to a device plugin or DRA driver, such as `example.com/gpu`
+ * (`IsExtendedResourceName`, `pkg/apis/core/v1/helper`). The name must also be valid in a quota.
  */
 export function isExtendedResource(name: string): boolean {
   if (isNativeResource(name) || name.startsWith('requests.')) return false;

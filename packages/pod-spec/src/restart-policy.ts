@@ -1,31 +1,31 @@
 import type { Container, ContainerRestartRule, Pod } from './api.ts';
 import type { RuntimeContainerStatus } from './runtime-status.ts';
 
-/** How a container ended, as far as it bears on whether it runs again. */
+/** Facts about a terminated container that decide whether it is restarted. */
 export type EndedContainer = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'> &
   Partial<Pick<RuntimeContainerStatus, 'restartOwed'>>;
 
-/** The feature gates that bear on restarts; both are on by default since 1.36. */
+/** Feature gates that affect restarts. Both are enabled by default since 1.36. */
 export interface RestartFeatures {
-  /** `ContainerRestartRules` (KEP-5307): `restartPolicy` and `restartPolicyRules` of a container. */
+  /** `ContainerRestartRules` (KEP-5307): enables a container's `restartPolicy` and `restartPolicyRules`. */
   readonly containerRestartRules: boolean;
-  /** `RestartAllContainersOnContainerExits` (KEP-5532): the rule action of that name. */
+  /** `RestartAllContainersOnContainerExits` (KEP-5532): enables the rule action `RestartAllContainers`. */
   readonly restartAllContainers: boolean;
 }
 
-/** Both gates on. */
+/** Both gates enabled. */
 export const defaultRestartFeatures: RestartFeatures = { containerRestartRules: true, restartAllContainers: true };
 
 /**
- * Whether an init container that is no sidecar has not done its work: it ended badly, a process of it was killed for its memory, though it
- * exited with 0, or nothing is known of its end (`isInitContainerFailed` in `pkg/kubelet/kuberuntime/helpers.go`). Of all other containers
- * the exit code alone tells.
+ * Returns whether an init container that is not a sidecar has failed: it exited with a code other than 0, one of its
+ * processes was OOM-killed although it exited with 0, or its end is unknown (`isInitContainerFailed` in
+ * `pkg/kubelet/kuberuntime/helpers.go`). For all other containers only the exit code counts.
  */
 export function initFailed({ state, exitCode, reason }: EndedContainer): boolean {
   return (state === 'exited' && (exitCode !== 0 || reason === 'OOMKilled')) || state === 'unknown';
 }
 
-/** The first of a container's restart rules that holds for an exit code; `undefined` where none does. */
+/** Returns the first restart rule of a container that matches an exit code; `undefined` if none does. */
 function matchingRestartRule(
   container: Pick<Container, 'restartPolicyRules'>,
   exitCode: number,
@@ -38,8 +38,8 @@ function matchingRestartRule(
 }
 
 /**
- * Whether the end of a container asks for all containers of its pod to begin anew: its first rule that holds has the action
- * `RestartAllContainers` (KEP-5532).
+ * Returns whether the exit of a container requests a restart of all containers of its pod: its first matching rule has
+ * the action `RestartAllContainers` (KEP-5532).
  */
 export function asksToRestartAll(
   container: Pick<Container, 'restartPolicyRules'>,
@@ -49,8 +49,8 @@ export function asksToRestartAll(
 }
 
 /**
- * Whether any container of a pod asks for that now.
- * @param ended the newest attempt of the container of this name; `undefined` where there is none
+ * Returns whether any container of a pod currently requests a restart of all containers.
+ * @param ended returns the newest attempt of a container by its name; `undefined` if there is none
  */
 export function anyAsksToRestartAll(
   pod: Pick<Pod, 'spec'>,
@@ -63,7 +63,10 @@ export function anyAsksToRestartAll(
   });
 }
 
-/** Whether any of a pod's containers can ask for that: by its rules, and by the gates. */
+/**
+ * Returns whether any container of the pod has a rule that can restart all containers, and the feature gates enable
+ * such rules.
+ */
 export function canRestartAll(pod: Pick<Pod, 'spec'>, features: RestartFeatures): boolean {
   if (!features.containerRestartRules || !features.restartAllContainers) return false;
   return withRules(pod).some((container) =>
@@ -77,12 +80,12 @@ function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
 }
 
 /**
- * Whether a container that exited is to run again: its own rules first, then its own policy, then the pod's
- * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`). Upstream asks the exit code of init containers, too, and so ends the pod of an
- * init container that {@link initFailed} with exit code 0.
+ * Returns whether an exited container should be restarted. The container's rules decide first, then its own policy,
+ * then the pod's policy (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`). Upstream checks only the exit code for
+ * init containers, too, and therefore terminates a pod whose init container {@link initFailed} with exit code 0.
  *
- * A container that the kubelet stopped to start it again runs again, whatever its exit code: it may have ended with 0 as it was told to.
- * Upstream forgets that decision when the restart is delayed.
+ * A container that the kubelet stopped in order to restart it is restarted regardless of its exit code, because a
+ * graceful stop may exit with 0. Upstream forgets such a decision if the restart is delayed.
  */
 export function shouldRestartExited(
   pod: Pod,
@@ -92,7 +95,7 @@ export function shouldRestartExited(
 ): boolean {
   if (status.restartOwed !== undefined) return true;
   const isInit = (): boolean => pod.spec.initContainers?.some(({ name }) => name === container.name) ?? false;
-  // Whether it is one is asked last: there may be thousands.
+  // The check whether the container is an init container comes last, because a pod may have thousands of containers.
   const hasFailed = status.exitCode !== 0 || (initFailed({ ...status, state: 'exited' }) && isInit());
   if (features.containerRestartRules && container.restartPolicy != null) {
     const action = matchingRestartRule(container, status.exitCode)?.action;
@@ -105,9 +108,9 @@ export function shouldRestartExited(
 }
 
 /**
- * Whether a container that does not run is to be started. A container of a pod that is being deleted is not.
- * (`ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go`)
- * @param status of its newest attempt; `undefined` where there is none
+ * Returns whether a container that is not running should be started. False for containers of a pod that is being
+ * deleted (`ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go`).
+ * @param status status of the newest attempt; `undefined` if there is none
  */
 export function shouldStart(
   pod: Pod,
@@ -122,8 +125,8 @@ export function shouldStart(
 }
 
 /**
- * Whether a container that is killed now is to run again. It has no exit code yet, so that rules cannot be asked:
- * only the policies of the container and the pod are.
+ * Returns whether a container that is being killed should be restarted. It has no exit code yet, so its rules cannot be
+ * evaluated: only the policies of the container and the pod count.
  */
 export function restartsAfterKill(pod: Pod, container: Container, features: RestartFeatures): boolean {
   const own = features.containerRestartRules ? container.restartPolicy : undefined;
@@ -131,8 +134,8 @@ export function restartsAfterKill(pod: Pod, container: Container, features: Rest
 }
 
 /**
- * Whether the end of a container that is stopped to be started again could be taken for its last one: its exit code alone, which may be 0,
- * would not start it again.
+ * Returns whether the exit of a container that is stopped for a restart could be mistaken for its final exit: with exit
+ * code 0, the restart policy alone would not restart the container.
  */
 export function mayEndForGood(pod: Pod, container: Container, features: RestartFeatures): boolean {
   return !shouldRestartExited(pod, container, { exitCode: 0, reason: '' }, features);

@@ -1,53 +1,60 @@
 import type { PodSource } from './pod-source.ts';
 
-/** What the runtime says of a container. `unknown` also stands for answers that make no sense. */
+/** State of a container according to the runtime. `unknown` also stands for invalid values. */
 export type RuntimeContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
-/** A container of {@link RuntimePodStatus}: one attempt at running it, alive or dead. */
+/** A container of {@link RuntimePodStatus}: one attempt at running it, running or not. */
 export interface RuntimeContainerStatus {
-  /** The runtime's id, without the `containerd://` in front. */
+  /** The runtime's ID without the prefix `containerd://`. */
   readonly id: string;
-  /** `metadata.name` of the container in the pod. */
+  /** `metadata.name` of the container in CRI: the container's name in the pod. */
   readonly name: string;
   readonly state: RuntimeContainerState;
-  /** Milliseconds since the Unix epoch, with a fraction; 0 where it has not happened. */
+  /** Milliseconds since the Unix epoch, with a fraction; 0 if the event has not happened. */
   readonly createdAtMs: number;
   readonly startedAtMs: number;
   readonly finishedAtMs: number;
-  /** 0 until it has exited. */
+  /** Exit code; 0 before the exit. */
   readonly exitCode: number;
-  /** The image's name as the pod gives it, as far as the runtime kept it. */
+  /** Image name from the pod, if the runtime kept it. */
   readonly image: string;
-  /** The image's digest reference, else its id on this node, as `status.containerStatuses[].imageID` shows it. */
+  /**
+   * Digest reference of the image, or its ID on this node if it has none, as shown in
+   * `status.containerStatuses[].imageID`.
+   */
   readonly imageId: string;
-  /** Hash of the container's spec when it was created, in lower-case hex; '' where its label is missing. */
+  /** Hash of the container's spec at creation, in lower-case hex; empty if the label is missing. */
   readonly hash: string;
-  /** The attempt number: how often this container had been started in this pod before. */
+  /** Attempt number: how many times this container was started in this pod before. */
   readonly restartCount: number;
-  /** A short CamelCase word, as `OOMKilled`, `Completed`, `Error`. */
+  /** CamelCase reason: `OOMKilled`, `Completed`, `Error`. */
   readonly reason: string;
-  /** From the termination message file, or the end of the log. */
+  /** Message from the termination message file or the end of the log. */
   readonly message: string;
-  /** The sandbox that it belongs to. */
+  /** ID of the container's sandbox. */
   readonly sandboxId: string;
-  /** What the runtime says it enforces; absent where it says nothing. */
+  /** Resources that the runtime reports as enforced; absent if it reports none. */
   readonly resources?: RuntimeContainerResources;
   readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
-  /** As `SIGTERM`; absent where the runtime does not tell. */
+  /** Stop signal, such as `SIGTERM`; absent if the runtime does not report it. */
   readonly stopSignal?: string;
-  /** The kubelet stopped the container, or is stopping it, to start it again whatever its exit code is. */
+  /**
+   * Set if the kubelet stopped the container, or is stopping it, in order to restart it regardless of its exit code.
+   */
   readonly restartOwed?: RestartOwed;
-  /** The container runs, and its `postStart` hook, its `Started` event or the link to its log is still missing. */
+  /**
+   * Set if the container runs, but its `postStart` hook, its `Started` event or the link to its log is still missing.
+   */
   readonly startUnfinished?: true;
   /** The container runs although its `postStart` hook has failed: it is to be stopped, and not started again. */
   readonly hookFailed?: true;
 }
 
-/** Why the kubelet stops a container that is to run again. */
+/** Reason why the kubelet stops a container that will be restarted. */
 export interface RestartOwed {
-  /** As `LivenessProbe`, `StartupProbe`, `FailedPostStartHook`; `Unknown` for all other causes. */
+  /** `LivenessProbe`, `StartupProbe` or `FailedPostStartHook`; `Unknown` for all other causes. */
   readonly reason: string;
-  /** The text of the container's `Killing` event. */
+  /** Message of the container's `Killing` event. */
   readonly message: string;
 }
 
@@ -55,7 +62,7 @@ export interface RuntimeContainerResources {
   readonly cpuRequestMilli?: number;
   readonly cpuLimitMilli?: number;
   readonly memoryLimitBytes?: number;
-  /** No runtime tells it: as it was last applied, where that is known. */
+  /** Last applied memory request, if known. No runtime reports it. */
   readonly memoryRequestBytes?: number;
 }
 
@@ -63,19 +70,19 @@ export interface RuntimeContainerResources {
 export interface RuntimeSandboxStatus {
   readonly id: string;
   readonly state: 'ready' | 'notReady';
-  /** How many sandboxes this pod had before this one. */
+  /** Number of sandboxes that this pod had before this one. */
   readonly attempt: number;
   readonly createdAtMs: number;
-  /** All its addresses, the primary one first; none for a pod on the host's network. */
+  /** All addresses, the primary one first; empty for a pod on the host's network. */
   readonly ips: readonly string[];
-  /** False where the runtime told nothing of its network, or nothing that is an address, so that an absent one means nothing. */
+  /** False if the runtime reported no network status or no valid address; missing addresses then mean nothing. */
   readonly networkReported?: boolean;
   readonly hostNetwork: boolean;
-  /** The runtime handler that it was run with; '' is the default one. */
+  /** Runtime handler of the sandbox; empty for the default handler. */
   readonly runtimeHandler: string;
 }
 
-/** All that the runtime knows of one pod, read in one look. */
+/** The runtime's state of one pod, read at one time. */
 export interface RuntimePodStatus {
   readonly uid: string;
   readonly name: string;
@@ -84,13 +91,13 @@ export interface RuntimePodStatus {
   readonly ips: readonly string[];
   /** Newest first. */
   readonly sandboxes: readonly RuntimeSandboxStatus[];
-  /** Newest first, of all containers of the pod together. */
+  /** Containers of all sandboxes of the pod, newest first. */
   readonly containers: readonly RuntimeContainerStatus[];
-  /** When it was read, by the monotonic clock: the time that `getNewerThan` compares. */
+  /** Time of the reading on the monotonic clock; `getNewerThan` compares this time. */
   readonly observedAtMs: number;
 }
 
-/** A container as a list of the runtime shows it. */
+/** A container in a list response of the runtime. */
 export interface RuntimeContainer {
   readonly id: string;
   readonly name: string;
@@ -103,7 +110,7 @@ export interface RuntimeContainer {
   readonly createdAtMs: number;
 }
 
-/** A sandbox as a list of the runtime shows it. */
+/** A sandbox in a list response of the runtime. */
 export interface RuntimeSandbox {
   readonly id: string;
   readonly state: 'ready' | 'notReady';
@@ -112,20 +119,23 @@ export interface RuntimeSandbox {
   readonly runtimeHandler: string;
 }
 
-/** A pod as lists of the runtime show it: enough to see what changed, and to kill it. */
+/** A pod built from list responses of the runtime: enough to detect changes and to kill it. */
 export interface RuntimePod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
-  /** Creation of the oldest of its parts. */
+  /** Creation time of its oldest sandbox or container. */
   readonly createdAtMs: number;
-  /** Where it came from, as its newest sandbox has it; absent where that says nothing, as of pods that no kubelet made. */
+  /**
+   * Source recorded in its newest sandbox; absent if the sandbox has no such annotation, for example if no kubelet
+   * created it.
+   */
   readonly source?: PodSource;
   readonly containers: readonly RuntimeContainer[];
   readonly sandboxes: readonly RuntimeSandbox[];
 }
 
-/** Whether anything of the pod may be running: a container that is not known to be dead, or a sandbox that is ready. */
+/** Returns whether any part of the pod may be running: a container not known to have exited, or a ready sandbox. */
 export function mayRun({ containers, sandboxes }: Pick<RuntimePod, 'containers' | 'sandboxes'>): boolean {
   return (
     sandboxes.some(({ state }) => state === 'ready') ||

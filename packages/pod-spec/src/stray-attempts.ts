@@ -4,14 +4,15 @@ import { initFailed, type RestartFeatures, restartsAfterKill, shouldRestartExite
 import type { RuntimeContainerStatus, RuntimePodStatus } from './runtime-status.ts';
 
 /**
- * A pod's status without the attempts that count for nothing: created, never run, and beside one whose end leaves nothing to do. A
- * CreateContainer of an earlier kubelet can leave such a one late, of whatever number. Taken for the newest attempt it would be run, though
- * an init container runs once in a sandbox (C3), an ephemeral one once in its life, and of a main one the exit code decides (C6).
+ * Returns a pod's status without stray attempts: containers that were created but never started, although an earlier
+ * attempt's exit leaves nothing to do. A CreateContainer call of an earlier kubelet can leave such a container late,
+ * with any attempt number. If it counted as the newest attempt it would be started, although an init container runs
+ * once per sandbox (C3), an ephemeral container runs once, and a main container's exit code decides (C6).
  *
- * A main container that has ended well may also have been killed to be started anew, by a kubelet that died before it had started what it
- * created. So where its spec has changed since, or a probe or a resize can ask for that, one that was created after the end is kept, as
- * upstream keeps them all.
- * @returns the status itself where there is none
+ * A main container that exited with 0 may also have been killed for a restart by a kubelet that died before it started
+ * the container's successor. A container created after the exit is therefore kept if the spec has changed since, or if
+ * a probe or resize can request a restart. Upstream keeps all such containers.
+ * @returns the given status object if there are no stray attempts
  */
 export function withoutStrayAttempts<T extends Pick<RuntimePodStatus, 'containers'>>(
   pod: Pod,
@@ -46,12 +47,12 @@ function isStray(
   }
 }
 
-/** What nothing tells the sandbox of is taken for one of the pod's own. */
+/** A container whose sandbox is unknown counts as part of the pod's sandbox. */
 function isSameSandbox(one: string, other: string): boolean {
   return one === other || one === '' || other === '';
 }
 
-/** Whether no kubelet can have meant another attempt to follow. */
+/** Returns whether no kubelet can have planned another attempt. */
 function isLast(
   pod: Pod,
   container: Container,
@@ -60,13 +61,13 @@ function isLast(
   features: RestartFeatures,
 ): boolean {
   if (shouldRestartExited(pod, container, ended, features)) return false;
-  // What is to follow is created once the other one is gone.
+  // A successor is created only after the previous attempt has finished.
   if (created.createdAtMs > 0 && created.createdAtMs < ended.finishedAtMs) return true;
   const isOfAnotherSpec = created.hash !== '' && ended.hash !== '' && created.hash !== ended.hash;
   return !isOfAnotherSpec && !isKilledToRestart(pod, container, features);
 }
 
-/** Whether it may have been killed while it ran, so that it starts anew whatever its exit code. */
+/** Returns whether the container may have been killed for a restart, regardless of its exit code. */
 function isKilledToRestart(pod: Pod, container: Container, features: RestartFeatures): boolean {
   const { livenessProbe, startupProbe, resizePolicy = [] } = container;
   const resized = resizePolicy.some(({ restartPolicy }) => restartPolicy === 'RestartContainer');

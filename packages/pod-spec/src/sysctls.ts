@@ -1,6 +1,9 @@
 import { normalizeSysctlName } from './pod-facts.ts';
 
-/** Those of System V IPC, one by one; the two without an ending are what is left of `kernel.shm*` and `kernel.msg*`. */
+/**
+ * System V IPC sysctls. The names without an ending are `kernel.shm` and `kernel.msg`, the prefixes of the
+ * `kernel.shm*` and `kernel.msg*` patterns.
+ */
 const IPC_SYSCTLS: ReadonlySet<string> = new Set([
   'kernel.sem',
   ...['all', 'max', 'mni', '_rmid_forced', ''].map((end) => `kernel.shm${end}`),
@@ -8,8 +11,8 @@ const IPC_SYSCTLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The namespace whose own a sysctl is, or all of a pattern that ends in `*` are; `undefined` where the machine shares it
- * (`component-helpers/node/util/sysctl/namespace.go`).
+ * Returns the namespace that a sysctl belongs to, or that all sysctls of a pattern ending in `*` belong to; `undefined`
+ * if the sysctl is shared by the whole machine (`component-helpers/node/util/sysctl/namespace.go`).
  */
 export function sysctlNamespace(nameOrPattern: string): 'net' | 'ipc' | undefined {
   const [name = ''] = normalizeSysctlName(nameOrPattern).split('*');

@@ -1,11 +1,11 @@
 import { podTypes } from './generated/pod-types.ts';
 
-/** The fields of a type by their names, each with its own type in the letters of the table. */
+/** Fields of a type by name, with their types in the notation of the table in `podTypes`. */
 export type Fields = ReadonlyMap<string, string>;
 
 const fieldsOfType = new Map<string, Fields>();
 
-/** The fields of a type of the v1 Pod, by the type's name; read from the table once. */
+/** Returns the fields of a type of the v1 Pod, by the type's name. The result is cached. */
 export function fieldsOf(type: string): Fields {
   const known = fieldsOfType.get(type);
   if (known !== undefined) return known;
@@ -14,7 +14,7 @@ export function fieldsOf(type: string): Fields {
   return fields;
 }
 
-/** The fields of a row of the table: `name:type` of each, with spaces between them; none of a type that is not in it. */
+/** Parses a row of the table: `name:type` pairs separated by spaces. A type that is not in the table has no fields. */
 export function readFields(row = ''): Fields {
   return new Map(Array.from(row.matchAll(/(\w+):(\S+)/g), ([, name = '', type = '']) => [name, type] as const));
 }

@@ -10,10 +10,10 @@ import { validatePodSecurity } from './validation/security.ts';
 import { validateVolumes } from './validation/volumes.ts';
 
 /**
- * What the API server would refuse in a new pod (`ValidatePodCreate` in `pkg/apis/core/validation`), as far as a
- * kubelet runs it: nothing where the pod is valid. The pod has its types checked (`checkPod`) and its defaults
- * (`defaultPod`) already. Affinity, topology spread, and the sources of volumes that only an API server can resolve
- * are left to those who use them.
+ * Returns the errors for which the API server would reject a new pod (`ValidatePodCreate` in
+ * `pkg/apis/core/validation`), limited to features that a kubelet runs. An empty list means that the pod is valid. The
+ * pod's types must already be checked (`checkPod`) and its defaults filled in (`defaultPod`). Affinity, topology spread
+ * constraints and volume sources that only an API server can resolve are not validated here.
  */
 export function validatePod(pod: Pod): readonly FieldError[] {
   return [...validateMetadata(pod.metadata, 'metadata'), ...validateSpec(pod.spec, 'spec')];

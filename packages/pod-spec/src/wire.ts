@@ -1,6 +1,6 @@
 /**
- * The type that the JSON of a `T` has: the classes of @kubernetes/client-node hold `Date`s where the wire has RFC 3339
- * strings. Objects are never changed in place here.
+ * The type of the JSON of a `T`. The classes of @kubernetes/client-node hold `Date`s for values that are RFC 3339
+ * strings on the wire. This package never changes objects in place.
  */
 export type Wire<T> = T extends Date
   ? string
@@ -11,10 +11,10 @@ export type Wire<T> = T extends Date
       : T;
 
 /**
- * An object as it is on the wire: for one of @kubernetes/client-node's, whose times are `Date`s, or any that has
- * `undefined` in it.
+ * Converts an object to its wire form: replaces the `Date`s of @kubernetes/client-node's objects and drops fields that
+ * are `undefined`.
  */
 export function toWire<T extends object>(object: T): Wire<T> {
-  // What JSON makes of a value is what the type says.
+  // JSON conversion yields exactly the declared type.
   return JSON.parse(JSON.stringify(object)) as Wire<T>;
 }

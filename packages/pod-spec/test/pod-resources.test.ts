@@ -139,7 +139,7 @@ describe('podRequests and podLimits', () => {
 
   it('name the resource that cannot be read', () => {
     expect(() => podRequests(makePod({ containers: [container({ memory: '1gb' })] }))).toThrow(
-      'resource memory: quantity "1gb" has no suffix of quantities: "gb"',
+      'resource memory: quantity "1gb" has an unknown suffix: "gb"',
     );
   });
 

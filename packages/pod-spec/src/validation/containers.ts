@@ -12,7 +12,7 @@ import { type Problems, requiredName, requiredOneOf } from './rules.ts';
 import { validateSecurityContext } from './security.ts';
 import { PULL_POLICIES } from './volumes.ts';
 
-/** The rules of a pod's containers of every type. */
+/** Validates a pod's containers of all types. */
 export function* validateContainers(spec: PodSpec, path: string): Problems {
   if (spec.containers.length === 0) yield required(`${path}.containers`);
   const names = new Set<string>();
@@ -27,7 +27,7 @@ export function* validateContainers(spec: PodSpec, path: string): Problems {
     const at = `${path}.initContainers[${index}]`;
     yield* validateCommon(container, spec, at);
     yield* validateUnique(container.name, names, `${at}.name`);
-    // They run one by one: a port of the host may be taken by several of them.
+    // Init containers run one after another, so several of them may use the same host port.
     yield* validateHostPorts([container], `${path}.initContainers`);
     if (isRestartableInit(container)) yield* validateProbes(container, spec, at);
     else yield* validateEnding(container, at);
@@ -65,7 +65,7 @@ function* validateCommon(container: Container, spec: PodSpec, path: string): Pro
   }
 }
 
-/** The rules of an init container that is to end. */
+/** Validates an init container that must run to completion. */
 function* validateEnding(container: Container, path: string): Problems {
   yield* forbidProbes(container, path);
   for (const [index, { restartPolicy }] of (container.resizePolicy ?? []).entries()) {

@@ -6,7 +6,7 @@ import { named, noStepUp, type Problems, requiredName } from './rules.ts';
 
 type EnvSource = NonNullable<EnvVar['valueFrom']>;
 
-/** The rules of a container's environment. */
+/** Validates a container's environment variables. */
 export function* validateEnv(variables: readonly EnvVar[], volumes: readonly Volume[], path: string): Problems {
   for (const [index, variable] of variables.entries()) {
     const at = `${path}[${index}]`;
@@ -58,7 +58,7 @@ function* validateFileKey(
   }
 }
 
-/** The rules of whole configMaps and secrets in a container's environment. */
+/** Validates environment variables taken from whole ConfigMaps and Secrets. */
 export function* validateEnvFrom(sources: readonly EnvFromSource[], path: string): Problems {
   for (const [index, source] of sources.entries()) {
     const at = `${path}[${index}]`;

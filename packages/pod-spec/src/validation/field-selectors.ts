@@ -7,7 +7,7 @@ import { named, type Problems } from './rules.ts';
 type FieldSelector = NonNullable<NonNullable<EnvVar['valueFrom']>['fieldRef']>;
 type ResourceSelector = NonNullable<NonNullable<EnvVar['valueFrom']>['resourceFieldRef']>;
 
-/** Who asks: not every field is there for both. */
+/** User of the selector; environment variables and volumes support different fields. */
 type User = 'env' | 'volume';
 
 const FIELDS: Readonly<Record<User, readonly string[]>> = {
@@ -31,7 +31,7 @@ const RESOURCES = ['limits', 'requests'].flatMap((side) => [
 ]);
 const SIZES = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'];
 
-/** The rules of a reference to a field of the pod. */
+/** Validates a reference to a field of the pod. */
 export function* validateFieldSelector(selector: FieldSelector, path: string, user: User): Problems {
   if (!selector.fieldPath) {
     yield required(`${path}.fieldPath`);
@@ -52,7 +52,7 @@ export function* validateFieldSelector(selector: FieldSelector, path: string, us
   else yield invalid(path, map, 'does not support subscript');
 }
 
-/** The rules of a reference to a container's requests or limits. */
+/** Validates a reference to a container's requests or limits. */
 export function* validateResourceSelector(selector: ResourceSelector, path: string, user: User): Problems {
   const { resource } = selector;
   const isHugePages = /^(limits|requests)\.hugepages-/.test(resource ?? '');

@@ -5,7 +5,7 @@ import { named, type Problems } from './rules.ts';
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 
-/** The rules of an object's metadata, as far as a manifest may set it. */
+/** Validates the metadata fields that a manifest may set. */
 export function* validateMetadata(metadata: Pod['metadata'], path: string): Problems {
   if (!metadata.name) yield required(`${path}.name`, 'name or generateName is required');
   else yield* named(`${path}.name`, metadata.name, dns1123SubdomainProblem);
@@ -15,7 +15,7 @@ export function* validateMetadata(metadata: Pod['metadata'], path: string): Prob
   yield* validateAnnotations(metadata.annotations ?? {}, `${path}.annotations`);
 }
 
-/** Keys and values of labels, and of selectors by label. */
+/** Validates the keys and values of labels and label selectors. */
 export function* validateLabels(labels: Readonly<Record<string, string>>, path: string): Problems {
   for (const [key, value] of Object.entries(labels)) {
     yield* named(path, key, qualifiedNameProblem);

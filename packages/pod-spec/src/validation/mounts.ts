@@ -2,7 +2,7 @@ import type { Container, Volume, VolumeMount } from '../api.ts';
 import { forbidden, invalid, notFound, required } from '../field-error.ts';
 import { descending, oneOf, type Problems } from './rules.ts';
 
-/** The rules of the places where a container sees its volumes. */
+/** Validates a container's volume mounts and devices. */
 export function* validateMounts(container: Container, volumes: readonly Volume[], path: string): Problems {
   const paths = new Set<string>();
   const devices = container.volumeDevices ?? [];

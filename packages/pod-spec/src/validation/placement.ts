@@ -16,7 +16,7 @@ const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
 const MAX_HOST_NAME_LENGTH = 64;
 
-/** The rules of where a pod runs and of what it is called there. */
+/** Validates the fields for a pod's node, host name and DNS. */
 export function* validatePlacement(spec: PodSpec, path: string): Problems {
   yield* validateDns(spec, path);
   yield* validateHostName(spec, path);
@@ -82,7 +82,7 @@ function* validateDns(spec: PodSpec, path: string): Problems {
     yield invalid(`${at}.searches`, searches, detail);
   }
   for (const [index, search] of searches.entries()) {
-    // The root alone, and underscores, are allowed since 1.34.
+    // The root domain `.` and underscores are allowed since 1.34.
     if (search !== '.') yield* named(`${at}.searches[${index}]`, search.replace(/\.$/, ''), dnsSearchProblem);
   }
   for (const [index, option] of options.entries()) {

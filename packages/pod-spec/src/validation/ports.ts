@@ -5,7 +5,7 @@ import { inRange, named, type Problems, requiredOneOf } from './rules.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
-/** The rules of one container's ports. */
+/** Validates a container's ports. */
 export function* validatePorts(ports: readonly ContainerPort[], path: string): Problems {
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {
@@ -22,7 +22,7 @@ export function* validatePorts(ports: readonly ContainerPort[], path: string): P
   }
 }
 
-/** Two ports of containers that run together may not take one port of the host. */
+/** Validates that containers running at the same time do not use the same host port. */
 export function* validateHostPorts(containers: readonly Container[], path: string): Problems {
   const taken = new Set<string>();
   for (const [index, container] of containers.entries()) {
@@ -35,7 +35,7 @@ export function* validateHostPorts(containers: readonly Container[], path: strin
   }
 }
 
-/** On the host's network a container's port is the host's. */
+/** Validates that on the host's network each host port equals its container port. */
 export function* validateHostNetworkPorts(containers: readonly Container[], path: string): Problems {
   for (const [index, container] of containers.entries()) {
     for (const [portIndex, port] of (container.ports ?? []).entries()) {
@@ -46,7 +46,7 @@ export function* validateHostNetworkPorts(containers: readonly Container[], path
   }
 }
 
-/** A port by number, or by the name that a container gives it. */
+/** Validates a port given by number or by name. */
 export function* validatePortReference(port: number | string | undefined, path: string): Problems {
   if (typeof port === 'string') yield* named(path, port, portNameProblem);
   else yield* inRange(path, port ?? 0, 1, 65_535);

@@ -8,7 +8,7 @@ import { STOP_SIGNALS } from './stop-signals.ts';
 type Handler = Pick<Probe, 'exec' | 'grpc' | 'httpGet' | 'tcpSocket'> & Pick<LifecycleHandler, 'sleep'>;
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
 
-/** The rules of a container's probes and hooks. */
+/** Validates a container's probes and hooks. */
 export function* validateProbes(container: Container, spec: PodSpec, path: string): Problems {
   const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
   if (lifecycle) yield* validateLifecycle(lifecycle, spec, `${path}.lifecycle`);
@@ -27,7 +27,7 @@ export function* validateProbes(container: Container, spec: PodSpec, path: strin
   }
 }
 
-/** An init container that ends has neither; only sidecars go on long enough. */
+/** Forbids probes and hooks for init containers other than sidecars, because only sidecars keep running. */
 export function* forbidProbes(container: Container, path: string): Problems {
   for (const field of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
     if (container[field]) {

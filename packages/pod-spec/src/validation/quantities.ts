@@ -1,7 +1,7 @@
 import { PodSpecError } from '../errors.ts';
 import { parseQuantity, type Quantity } from '../quantity.ts';
 
-/** The quantity that the text is, or what is wrong with it. */
+/** Returns the parsed quantity, or the problem as text. */
 export function quantityOrProblem(text: string | number): { readonly quantity?: Quantity; readonly problem?: string } {
   try {
     return { quantity: parseQuantity(text) };

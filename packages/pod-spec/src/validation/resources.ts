@@ -21,7 +21,7 @@ type Level = 'container' | 'pod';
 const CONTAINER_RESOURCES = ['cpu', 'memory', 'ephemeral-storage'];
 const POD_RESOURCES = ['cpu', 'hugepages-', 'memory'];
 
-/** The rules of what a container, or a pod as a whole (KEP-2837), asks for. */
+/** Validates the resources of a container or of a whole pod (KEP-2837). */
 export function* validateResources(
   resources: ResourceRequirements,
   path: string,
@@ -39,7 +39,7 @@ export function* validateResources(
   yield* validateClaims(resources, path, level, claims);
 }
 
-/** The rules of one list of amounts. */
+/** Validates a list of resource amounts. */
 function* validateList(list: ResourceListJson, path: string, level: Level): Problems {
   for (const [name, text] of Object.entries(list)) {
     const at = `${path}[${name}]`;
@@ -114,14 +114,14 @@ function* validateClaims(
   }
 }
 
-/** How what a pod asks for as a whole must fit what its containers ask for. */
+/** Validates that pod-level resources are consistent with the resources of the containers. */
 export function* validatePodLevelConsistency(spec: PodSpec, path: string): Problems {
   const own = spec.resources;
   if (own === undefined) return;
   try {
     yield* compareWithContainers(spec, own, path);
   } catch (error) {
-    // A quantity that cannot be read has its own error already.
+    // An invalid quantity is reported elsewhere.
     if (!(error instanceof PodSpecError)) throw error;
   }
 }

@@ -6,7 +6,7 @@ const MAX_RULES = 20;
 const MAX_EXIT_CODES = 255;
 const CONTAINER_POLICIES = ['Always', 'Never', 'OnFailure'];
 
-/** The rules of a container's own restart policy and its restart rules (KEP-753, KEP-5307). */
+/** Validates a container's restart policy and restart rules (KEP-753, KEP-5307). */
 export function* validateRestarts(container: Container, path: string): Problems {
   const { restartPolicy, restartPolicyRules = [] } = container;
   if (restartPolicy === undefined) {
@@ -26,7 +26,7 @@ export function* validateRestarts(container: Container, path: string): Problems 
   }
 }
 
-/** The rules of how a container is resized (KEP-1287). */
+/** Validates a container's resize policy (KEP-1287). */
 export function* validateResizePolicy(
   container: Container,
   podRestartPolicy: string | undefined,

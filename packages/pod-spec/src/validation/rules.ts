@@ -1,16 +1,16 @@
 import { type FieldError, invalid, required, unsupported } from '../field-error.ts';
 
-/** What is wrong, one by one: rules are put together with `yield*`. */
+/** Errors yielded one by one, so that rules can be combined with `yield*`. */
 export type Problems = Generator<FieldError, void, undefined>;
 
 export const NOT_NEGATIVE = 'must be greater than or equal to 0';
 
-/** One error for each thing that a rule of names has against the value. */
+/** Yields one error per problem that a name rule finds. */
 export function* named(path: string, value: string, rule: (value: string) => readonly string[]): Problems {
   for (const problem of rule(value)) yield invalid(path, value, problem);
 }
 
-/** A name that must be there and keep a rule. */
+/** Validates a required name. */
 export function* requiredName(
   path: string,
   value: string | undefined,
@@ -20,12 +20,12 @@ export function* requiredName(
   else yield* named(path, value, rule);
 }
 
-/** A value of a closed list; an absent one is fine. */
+/** Validates a value against a list of allowed values. An absent value is valid. */
 export function* oneOf(path: string, value: string | undefined, allowed: readonly string[]): Problems {
   if (value !== undefined && !allowed.includes(value)) yield unsupported(path, value, allowed);
 }
 
-/** A value of a closed list that must be there. */
+/** Validates a required value against a list of allowed values. */
 export function* requiredOneOf(path: string, value: string | undefined, allowed: readonly string[]): Problems {
   if (!value) yield required(path);
   else yield* oneOf(path, value, allowed);
@@ -40,24 +40,24 @@ export function* notNegative(path: string, value: number | undefined): Problems 
   if (value !== undefined && value < 0) yield invalid(path, value, NOT_NEGATIVE);
 }
 
-/** Permission bits of a file in a volume. */
+/** Validates the permission bits of a file in a volume. */
 export function* fileMode(path: string, mode: number | undefined): Problems {
   if (mode === undefined || (mode >= 0 && mode <= 0o777)) return;
   yield invalid(path, mode, 'must be a number between 0 and 0777 (octal), both inclusive');
 }
 
-/** A path with no step up in it (W3). */
+/** Validates that a path contains no `..` (W3). */
 export function* noStepUp(path: string, value: string): Problems {
   if (value.split('/').includes('..')) yield invalid(path, value, "must not contain '..'");
 }
 
-/** A path that leads from a directory to something below it (W3). */
+/** Validates a relative path that stays below its directory (W3). */
 export function* descending(path: string, value: string): Problems {
   if (value.startsWith('/')) yield invalid(path, value, 'must be a relative path');
   yield* noStepUp(path, value);
 }
 
-/** As {@link descending}, and not one of the names that atomic volumes keep for themselves. */
+/** Does the same as {@link descending}, and also rejects names starting with `..`, which atomic volumes reserve. */
 export function* descendingUnreserved(path: string, value: string): Problems {
   yield* descending(path, value);
   if (value.startsWith('..') && !value.startsWith('../')) yield invalid(path, value, "must not start with '..'");

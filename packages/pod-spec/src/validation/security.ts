@@ -12,7 +12,7 @@ const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
 
 type Profile = NonNullable<SecurityContext['seccompProfile']>;
 
-/** The rules of a container's security context. */
+/** Validates a container's security context. */
 export function* validateSecurityContext(context: SecurityContext, spec: PodSpec, path: string): Problems {
   yield* inRange(`${path}.runAsUser`, context.runAsUser, 0, MAX_ID);
   yield* inRange(`${path}.runAsGroup`, context.runAsGroup, 0, MAX_ID);
@@ -34,7 +34,7 @@ export function* validateSecurityContext(context: SecurityContext, spec: PodSpec
   }
 }
 
-/** The rules of a pod's security context, and of the host's namespaces that it shares. */
+/** Validates a pod's security context and its use of host namespaces. */
 export function* validatePodSecurity(spec: PodSpec, path: string): Problems {
   const context = spec.securityContext ?? {};
   const at = `${path}.securityContext`;

@@ -21,7 +21,7 @@ const HOST_PATH_TYPES = [
 ];
 export const PULL_POLICIES: readonly string[] = ['Always', 'IfNotPresent', 'Never'];
 
-/** The rules of a pod's volumes. */
+/** Validates a pod's volumes. */
 export function* validateVolumes(volumes: readonly Volume[], path: string): Problems {
   const names = new Set<string>();
   for (const [index, volume] of volumes.entries()) {
@@ -147,7 +147,7 @@ function* validateToken(token: NonNullable<Projection['serviceAccountToken']>, p
   else yield* descendingUnreserved(`${volume}.path`, token.path);
 }
 
-/** The files that a source says it makes; two of one name would fight. */
+/** Returns the paths of the files that a source declares; two files with the same path would conflict. */
 function projectedPaths(source: Projection): readonly string[] {
   const { configMap, downwardAPI, secret } = source;
   const items = [...(secret?.items ?? []), ...(configMap?.items ?? []), ...(downwardAPI?.items ?? [])];
