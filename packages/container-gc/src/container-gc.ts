@@ -21,48 +21,49 @@ export interface ContainerGcComponents {
     RuntimeService,
     'listContainers' | 'listPodSandbox' | 'stopContainer' | 'stopPodSandbox' | 'removePodSandbox'
   >;
-  /** Removes a container with its logs; one that is gone is removed. */
+  /** Removes a container with its logs. Succeeds if the container no longer exists. */
   readonly runtime: {
     removeContainer(containerId: string, signal: AbortSignal): Promise<void>;
     /**
-     * Whether a container that is listed as dead has never run, as its start was broken off: it is no record of how it ended. Absent: what is
-     * listed as dead has run.
+     * Returns whether a container listed as dead has never run because its start was interrupted; such a container is
+     * no record of an exit. If absent, every container listed as dead counts as having run.
      */
     hasNeverRun?(containerId: string, signal: AbortSignal): Promise<boolean>;
   };
   readonly pods: PodStateProvider;
   readonly fs: LogFiles;
-  /** A sandbox of the pod is gone: whoever keeps what the runtime has of it may look again, though no event comes. */
+  /**
+   * Called after a sandbox of the pod was removed, so that caches of the runtime's state can be refreshed; the runtime
+   * sends no event for it.
+   */
   readonly sandboxRemoved?: (podUid: string) => void;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface ContainerGcOptions {
-  /** Default: one dead container for each container of a pod, of any age, however many on the node. */
+  /** Default: keep one dead container per container of a pod, regardless of age and of the node's total. */
   readonly policy?: Partial<ContainerGcPolicy>;
   /** Default: `/var/log/pods`. */
   readonly podLogsDirectory?: string;
-  /** Where links to container logs are. Default: `/var/log/containers`. */
+  /** Directory of the links to container logs. Default: `/var/log/containers`. */
   readonly containerLogsDirectory?: string;
 }
 
-/** What the runtime listed. */
+/** Containers listed by the runtime. */
 type Listed = readonly Container[];
 
-/** What came of a collection. */
+/** Result of a collection of containers. */
 interface Collected {
-  /** How many containers were removed. */
+  /** Number of removed containers. */
   readonly removed: number;
-  /** All containers, those of other makers too; absent where they are other ones by now. */
+  /** All containers, including those of other creators; absent if the list is outdated. */
   readonly listed?: Listed;
 }
 
-/**
- * Removes what pods leave behind in the runtime and in the log directories. Nothing that runs is ever touched.
- */
+/** Removes what pods leave behind in the runtime and in the log directories. Running containers are never removed. */
 export class ContainerGc {
   readonly #components: WithDefaults<ContainerGcComponents>;
   readonly #directories: Required<Omit<ContainerGcOptions, 'policy'>>;
@@ -72,7 +73,7 @@ export class ContainerGc {
   readonly #disposed = new AbortController();
   #deleting: Promise<void> | undefined;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the component or option that is not valid */
   constructor(given: ContainerGcComponents, options: ContainerGcOptions = {}) {
     checkOptions('ContainerGc', options, {
       policy: 'object?',
@@ -99,10 +100,10 @@ export class ContainerGc {
   }
 
   /**
-   * Removes dead containers, then sandboxes without containers, then logs of pods that are gone and dead links. What
-   * cannot be removed is logged and left for the next time.
-   * @returns how many containers were removed
-   * @throws ContainerGcError where a list could not be had, after all other steps
+   * Removes dead containers, then sandboxes without containers, then logs of removed pods and dangling links. Failed
+   * removals are logged and left for the next collection.
+   * @returns number of removed containers
+   * @throws ContainerGcError if a list is not available, after all other steps are done
    */
   async garbageCollect(options: GarbageCollectOptions, signal: AbortSignal): Promise<number> {
     const errors: unknown[] = [];
@@ -131,9 +132,9 @@ export class ContainerGc {
   }
 
   /**
-   * Removes a pod's dead containers of the name that `exitedContainerId` has ('' for all names) but the newest ones that
-   * the policy keeps, one at least; all dead ones where `removeAll`. Returns at once; what fails is logged, and left to
-   * the next collection.
+   * Removes the pod's dead containers with the same name as `exitedContainerId` (all names if empty), except the newest
+   * ones that the policy keeps, at least one; removes all dead containers if `removeAll` is true. Returns immediately.
+   * Failures are logged and left for the next collection.
    */
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void {
     const planned = removeAll
@@ -143,7 +144,7 @@ export class ContainerGc {
     this.#startDeleting();
   }
 
-  /** Ends deletions that were asked for, and waits for the one under way. */
+  /** Drops requested deletions and waits for the one in progress. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed.abort();
     await this.#deleting;
@@ -181,8 +182,9 @@ export class ContainerGc {
   }
 
   /**
-   * The containers, those that are listed as dead and never ran as `created`: C2, C3, one of them must not cost the record of how its container
-   * ended last. Where that cannot be told it is taken to be so, and nothing goes that may count.
+   * Returns the containers, with those that are listed as dead but never ran marked as `created`: such a container must
+   * not displace the record of its container's last exit (C2, C3). If this cannot be determined, the container counts
+   * as never run, so that no needed record is removed.
    */
   async #withoutUnrun(
     containers: readonly ListedContainer[],
@@ -213,17 +215,17 @@ export class ContainerGc {
     signal: AbortSignal,
   ): Promise<void> {
     const { cri, pods, logger, sandboxRemoved } = this.#components;
-    // None may lose its sandbox, whoever made it; they are listed before the sandboxes are.
+    // No container may lose its sandbox, regardless of its creator. Containers are listed before sandboxes.
     const containers = listed ?? (await cri.listContainers({}, signal)).containers;
     const { items } = await cri.listPodSandbox({}, signal);
     const sandboxes = items.flatMap((sandbox) => listedSandbox(sandbox) ?? []);
     const occupied = new Set(containers.map((container) => container.podSandboxId));
     for (const { id, podUid, ready } of planSandboxGc(sandboxes, occupied, pods, evictNonDeletedPods)) {
       signal.throwIfAborted();
-      // While others were removed its pod may have come back, and have taken it for its own (P3).
+      // During earlier removals the pod may have come back and may be using the sandbox (P3).
       if (ready && !isRemovable(podUid, pods, evictNonDeletedPods)) continue;
       try {
-        // It should have been stopped long ago; where it was not, its network is still there.
+        // Normally the sandbox was stopped long ago; if not, its network still exists.
         await cri.stopPodSandbox({ podSandboxId: id }, signal);
         await cri.removePodSandbox({ podSandboxId: id }, signal);
         logger.debug({ podUid, sandboxId: id }, 'Removed sandbox');
@@ -238,7 +240,7 @@ export class ContainerGc {
     return kubeletContainers((await this.#components.cri.listContainers({}, signal)).containers);
   }
 
-  /** A container in an unknown state may well run. */
+  /** A container in an unknown state may be running, so it is stopped first. */
   async #stop({ id, gracePeriodSeconds }: ListedContainer, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#components.cri.stopContainer({ containerId: id, timeout: gracePeriodSeconds }, signal);
@@ -249,7 +251,7 @@ export class ContainerGc {
     }
   }
 
-  /** @returns whether it is gone */
+  /** @returns whether the container was removed */
   async #remove(containerId: string, signal: AbortSignal): Promise<boolean> {
     const { runtime, logger } = this.#components;
     try {

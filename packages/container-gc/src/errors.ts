@@ -1,12 +1,12 @@
 import { brand, hasBrand } from '@node-agent/async';
 import { aggregateText, errorText } from '@node-agent/telemetry';
 
-/** `Incomplete`: some steps failed, the others were done; the message names them all, each cause once. */
+/** `Incomplete`: some steps failed and the others were done; the message contains each distinct cause once. */
 export type ContainerGcErrorCode = 'Incomplete';
 
 const BRAND = '@node-agent/container-gc.ContainerGcError';
 
-/** What a garbage collection could not do. The next one tries again. */
+/** Error of a garbage collection. The next collection tries again. */
 export class ContainerGcError extends Error {
   static {
     brand(ContainerGcError, BRAND);
@@ -14,7 +14,7 @@ export class ContainerGcError extends Error {
 
   override readonly name = 'ContainerGcError';
   readonly code: ContainerGcErrorCode = 'Incomplete';
-  /** Why each step failed. */
+  /** The cause of each failed step. */
   readonly errors: readonly unknown[];
 
   constructor(errors: readonly unknown[]) {
@@ -22,7 +22,7 @@ export class ContainerGcError extends Error {
     this.errors = errors;
   }
 
-  /** Whether a value is a `ContainerGcError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `ContainerGcError` of this copy of the package or of another copy. */
   static is(value: unknown): value is ContainerGcError {
     return hasBrand(value, BRAND);
   }

@@ -7,14 +7,14 @@ const GRACE_PERIOD_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
 const MINIMUM_GRACE_PERIOD_SECONDS = 2;
 const NANOSECONDS_PER_MILLISECOND = 1e6;
 
-/** What the collection needs to know of a container. */
+/** The data of a container that the collection needs. */
 export interface ListedContainer extends GcContainer {
   readonly sandboxId: string;
-  /** How long it is given to end before it is killed, in seconds. */
+  /** Grace period in seconds before the container is killed. */
   readonly gracePeriodSeconds: number;
 }
 
-/** Reads a container of a list; `undefined` for one that no kubelet made, which is left alone. */
+/** Converts a container from a list; `undefined` for a container that no kubelet created, which is left alone. */
 export function listedContainer(container: Container): ListedContainer | undefined {
   const podUid = container.labels[POD_UID_LABEL];
   if (!podUid || !container.metadata) return undefined;
@@ -30,7 +30,7 @@ export function listedContainer(container: Container): ListedContainer | undefin
   };
 }
 
-/** Reads a sandbox of a list; `undefined` for one without a pod. */
+/** Converts a sandbox from a list; `undefined` for a sandbox without a pod. */
 export function listedSandbox(sandbox: PodSandbox): GcSandbox | undefined {
   const { metadata } = sandbox;
   if (!metadata?.uid) return undefined;

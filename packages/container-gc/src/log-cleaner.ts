@@ -4,10 +4,10 @@ import type { Logger } from '@node-agent/telemetry';
 import type { ListedContainer } from './from-cri.ts';
 import { logKey, logKeyOfPath, podUidOfLogDirectory } from './plan-logs.ts';
 
-/** What of the host's files the collection touches. */
+/** File system operations that the collection needs. */
 export type LogFiles = Pick<FileSystem, 'readdir' | 'readlink' | 'exists' | 'remove' | 'removeAll'>;
 
-/** Removes the directories of logs whose pods are gone, and links to logs that lead nowhere. */
+/** Removes log directories of removed pods, and dangling links to logs. */
 export class LogCleaner {
   readonly #fs: LogFiles;
   readonly #logger: Logger;
@@ -18,8 +18,8 @@ export class LogCleaner {
   }
 
   /**
-   * Removes the log directories of pods of which nothing is needed any more.
-   * @throws where the directory of them all cannot be read
+   * Removes the log directories of pods that are no longer needed.
+   * @throws if the parent directory cannot be read
    */
   async removePodDirectories(podLogsDirectory: string, isGone: (podUid: string) => boolean): Promise<void> {
     for (const { name, kind } of await this.#entries(podLogsDirectory)) {
@@ -28,7 +28,7 @@ export class LogCleaner {
       const path = join(podLogsDirectory, name);
       try {
         await this.#fs.removeAll(path);
-        this.#logger.debug({ path, podUid }, 'Removed the logs of a pod that is gone');
+        this.#logger.debug({ path, podUid }, 'Removed the logs of a removed pod');
       } catch (err) {
         this.#logger.error({ path, podUid, err }, 'Failed to remove pod logs directory');
       }
@@ -36,10 +36,10 @@ export class LogCleaner {
   }
 
   /**
-   * Removes links that lead nowhere, but for those of containers that have not exited: while a log is rotated there is
-   * no file for a moment (k/k#52172).
-   * @param containers asked only where there is such a link, as there seldom is
-   * @throws where the directory cannot be read, or the containers cannot be had
+   * Removes dangling links, except those of containers that have not exited: during a log rotation the file is missing
+   * for a moment (k/k#52172).
+   * @param containers called only if there is a dangling link, which is rare
+   * @throws if the directory cannot be read or the containers cannot be listed
    */
   async removeDeadLinks(directory: string, containers: () => Promise<readonly ListedContainer[]>): Promise<void> {
     const dead: string[] = [];
@@ -54,10 +54,10 @@ export class LogCleaner {
     for (const path of dead) {
       try {
         const key = logKeyOfPath(await this.#fs.readlink(path));
-        // Meanwhile there may be a log.
+        // A log may have been created in the meantime.
         if ((key !== undefined && keys.has(key)) || (await this.#fs.exists(path))) continue;
         await this.#fs.remove(path);
-        this.#logger.debug({ path }, 'Removed a link to a log that is gone');
+        this.#logger.debug({ path }, 'Removed a dangling link to a log');
       } catch (err) {
         this.#tellFailure(path, err);
       }

@@ -1,26 +1,27 @@
 import { type ContainerGcPolicy, type GarbageCollectOptions, isRemovable, type PodStateProvider } from './policy.ts';
 
-/** A container as the plan sees it. */
+/** The data of a container that the plan needs. */
 export interface GcContainer {
   readonly id: string;
   readonly podUid: string;
   readonly name: string;
   readonly state: 'created' | 'running' | 'exited' | 'unknown';
-  /** Its number among the attempts of its name: it tells their order where the clock was set back. */
+  /** Attempt number, which orders the attempts of a container even if the clock was set back. */
   readonly attempt: number;
   readonly createdAtMs: number;
 }
 
 /**
- * Which containers go, the oldest first: all dead ones of pods that are gone, then of each container of a pod what is
- * beyond `maxPerPodContainer`, then of the node what is beyond `maxContainers`, spread evenly over the containers
- * (`evictContainers`, `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
+ * Returns the containers to remove, the oldest first: all dead containers of removed pods, then for each container of a
+ * pod those beyond `maxPerPodContainer`, then those beyond the node's `maxContainers`, spread evenly over the
+ * containers (`evictContainers`, `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
  *
- * C3, C6: the newest record of a container that does not run is kept for as long as its pod may go on, whatever the
- * policy says: without it a container that has done its work, an init container above all, would be started once more.
+ * C3, C6: the newest record of a container that is not running is kept as long as its pod may continue, regardless of
+ * the policy. Without it a completed container, in particular an init container, would be started again.
  *
- * C2: what was created last and has not started is on its way. Unlike upstream it does not count as the newest record,
- * as the one before it is what tells a kubelet that has just started how long a crashing container has to wait.
+ * C2: the newest record is skipped if it was created but not started, because its start may be in progress. Unlike
+ * upstream, it does not count as the newest record: a kubelet that was just started needs the record before it for the
+ * back-off of a crashing container.
  */
 export function planContainerGc<C extends GcContainer>(
   containers: readonly C[],
@@ -56,22 +57,25 @@ export function planContainerGc<C extends GcContainer>(
 /** The records of one container of one pod. */
 interface Unit<C> {
   readonly podUid: string;
-  /** What has ended, newest first, then what was never started and is not the newest. */
+  /** Records that have terminated, newest first, then records that were never started and are not the newest. */
   readonly dead: C[];
-  /** What was created last and has not started: it goes with its pod only. */
+  /** The newest record if it was created but not started. It is removed only together with its pod. */
   readonly onItsWay: readonly C[];
-  /** How many of the dead must stay while the pod goes on: the newest, unless the container runs. */
+  /** Number of dead records to keep while the pod continues: the newest, unless the container is running. */
   readonly needed: 0 | 1;
 }
 
-/** One that was created in the future is of unknown age, as the clock was set back since: it must not stay for that. */
+/**
+ * A container with a creation time in the future has an unknown age, because the clock was set back; it is not kept for
+ * that reason.
+ */
 function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolicy, nowMs: number): boolean {
   return createdAtMs <= nowMs && nowMs - createdAtMs < minAgeMs;
 }
 
 /**
- * Of each container of a pod with more than one dead record, all records, the newest first: which of them is the newest that ran decides what
- * goes. None of a container that runs: its record is kept anyway.
+ * Returns for each container of a pod with more than one dead record all its records, newest first: which of them is
+ * the newest that ran decides what is removed. Running containers are omitted, because their records are kept anyway.
  */
 export function contestedAttempts<C extends GcContainer>(containers: readonly C[]): readonly (readonly C[])[] {
   return attemptsByUnit(containers).filter(
@@ -81,7 +85,7 @@ export function contestedAttempts<C extends GcContainer>(containers: readonly C[
   );
 }
 
-/** The records of each container of each pod, the newest first. */
+/** Returns the records of each container of each pod, newest first. */
 function attemptsByUnit<C extends GcContainer>(containers: readonly C[]): readonly [C, ...C[]][] {
   const units = new Map<string, [C, ...C[]]>();
   for (const container of containers) {
@@ -101,7 +105,7 @@ function newestFirst(a: GcContainer, b: GcContainer): number {
   return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
 }
 
-/** @param attempts of one container, newest first */
+/** @param attempts records of one container, newest first */
 function toUnit<C extends GcContainer>(attempts: readonly [C, ...C[]], isYoung: (container: C) => boolean): Unit<C> {
   const runs = attempts.some(({ state }) => state === 'running');
   const [newest] = attempts;
@@ -109,7 +113,7 @@ function toUnit<C extends GcContainer>(attempts: readonly [C, ...C[]], isYoung: 
   const dead = attempts.filter(
     (container) => container.state !== 'running' && !onItsWay.includes(container) && !isYoung(container),
   );
-  // One that has run and is too young counts as much as if it was not there, and keeps its elders from being the newest.
+  // A record that has run and is too young counts as absent, and prevents older records from counting as the newest.
   const youngRan = attempts.some((container) => container.state !== 'created' && isYoung(container));
   return {
     podUid: newest.podUid,

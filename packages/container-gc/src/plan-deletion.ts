@@ -1,9 +1,10 @@
 import type { RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-spec';
 
 /**
- * Which dead containers of a pod go once one of them has died: those with its name, or all where no id is given, but
- * the newest `keep` (`getContainersToDeleteInPod`, `pkg/kubelet/pod_container_deletor.go`). None where the id is of no
- * container of the pod. The newest by their numbers: a clock that was set back makes the last one seem the oldest.
+ * Returns the dead containers to remove after a container of the pod has exited: the dead containers of the same name,
+ * or of all names if the ID is empty, except the newest `keep` (`getContainersToDeleteInPod`,
+ * `pkg/kubelet/pod_container_deletor.go`). Returns none if the pod has no container with that ID. The order is by
+ * attempt number, because after the clock was set back the last attempt has the oldest time.
  */
 export function planDeletion(
   status: RuntimePodStatus,

@@ -1,20 +1,20 @@
 import { basename, dirname } from 'node:path';
 
 /**
- * The pod that a directory of logs is of, by its name `<namespace>_<name>_<uid>`; `undefined` for anything else, which
- * then is not the kubelet's to remove.
+ * Returns the UID of the pod of a log directory, from its name `<namespace>_<name>_<uid>`; `undefined` for any other
+ * name, which the kubelet must not remove.
  */
 export function podUidOfLogDirectory(name: string): string | undefined {
   const [namespace, pod, uid, ...rest] = name.split('_');
   return namespace && pod && uid && rest.length === 0 ? uid : undefined;
 }
 
-/** Which log file of which pod: what a link to a log is compared by. */
+/** Returns a key for a log file of a pod, used to compare links. */
 export function logKey(podUid: string, containerName: string, attempt: number): string {
   return `${podUid}/${containerName}/${attempt}`;
 }
 
-/** The {@link logKey} of a log file by its path `…/<namespace>_<name>_<uid>/<container>/<attempt>.log`. */
+/** Returns the {@link logKey} of a log file from its path `…/<namespace>_<name>_<uid>/<container>/<attempt>.log`. */
 export function logKeyOfPath(path: string): string | undefined {
   const attempt = /^(\d+)\.log$/.exec(basename(path))?.[1];
   const uid = podUidOfLogDirectory(basename(dirname(dirname(path))));

@@ -1,6 +1,6 @@
 import { isRemovable, type PodStateProvider } from './policy.ts';
 
-/** A sandbox as the plan sees it. */
+/** The data of a sandbox that the plan needs. */
 export interface GcSandbox {
   readonly id: string;
   readonly podUid: string;
@@ -10,10 +10,10 @@ export interface GcSandbox {
 }
 
 /**
- * Which sandboxes go, the first attempts first, of those that hold no container: all of them where their pod is gone, and where it is
- * not, all but the pod's newest one and those that are ready (`evictSandboxes`,
- * `pkg/kubelet/kuberuntime/kuberuntime_gc.go`, which leaves a ready one of a pod that is gone for ever).
- * @param occupied ids of the sandboxes that containers belong to
+ * Returns the sandboxes to remove, first attempts first. Sandboxes with containers are kept. If the pod is removed, all
+ * others are removed; otherwise the pod's newest sandbox and ready sandboxes are kept, too (`evictSandboxes`,
+ * `pkg/kubelet/kuberuntime/kuberuntime_gc.go`, which never removes a ready sandbox of a removed pod).
+ * @param occupied IDs of the sandboxes that have containers
  */
 export function planSandboxGc<S extends GcSandbox>(
   sandboxes: readonly S[],
@@ -27,7 +27,8 @@ export function planSandboxGc<S extends GcSandbox>(
     const isNewest = !seen.has(sandbox.podUid);
     seen.add(sandbox.podUid);
     if (occupied.has(sandbox.id)) continue;
-    // One that is ready serves its pod. Where that is gone, a call that nobody waited for any more has made it (K4).
+    // A ready sandbox serves its pod. If the pod is removed, a ready sandbox was created by a call whose caller had
+    // already given up (K4).
     const isOfUse = sandbox.ready || isNewest;
     if (isOfUse && !isRemovable(sandbox.podUid, pods, evictNonDeletedPods)) continue;
     removed.push(sandbox);
@@ -35,7 +36,7 @@ export function planSandboxGc<S extends GcSandbox>(
   return removed.reverse();
 }
 
-/** Upstream's go by their times, which a clock that was set back turns round. */
+/** Upstream orders sandboxes by time, which is wrong after the clock was set back. */
 function newestFirst(a: GcSandbox, b: GcSandbox): number {
   return b.attempt - a.attempt || b.createdAtMs - a.createdAtMs;
 }

@@ -2,21 +2,24 @@ import type { Clock } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { ImageTimes } from './image-record.ts';
 
-/** Where the ages of images outlive the process: a `CheckpointStore` of `@node-agent/checkpoint`, or the like. */
+/** Store of image ages that survives restarts: a `CheckpointStore` of `@node-agent/checkpoint` or similar. */
 export interface AgeStore {
-  /** @throws where what is there cannot be read */
+  /** @throws if the stored content cannot be read */
   get(key: string): Promise<object | undefined>;
   create(key: string, content: object): Promise<void>;
-  /** Removes what a process that was killed left half written; asked once, at the start. */
+  /** Removes the temporary files of a killed process; called once at startup. */
   removeLeftovers?(): Promise<void>;
 }
 
 const KEY = 'image_gc_state';
 
-/** On the disk are instants of the wall clock: the monotonic one begins anew with each boot. */
+/** Wall clock times are stored, because the monotonic clock restarts with each boot. */
 type Instant = Pick<Clock, 'now' | 'monotonic'>;
 
-/** Keeps the times of images over restarts (N4; upstream forgets them). What cannot be kept is logged, and counts from now. */
+/**
+ * Keeps the times of images across restarts (N4; upstream forgets them). If times cannot be kept, the failure is logged
+ * and ages count from now.
+ */
 export class AgeCheckpoint {
   readonly #components: { readonly ages?: AgeStore; readonly clock: Instant; readonly logger: Logger };
   #written = '';
@@ -28,13 +31,13 @@ export class AgeCheckpoint {
   async load(): Promise<ReadonlyMap<string, ImageTimes>> {
     const { ages, clock, logger } = this.#components;
     await ages?.removeLeftovers?.().catch((err: unknown) => {
-      logger.warn({ err }, 'What an earlier process left half written of the ages of images cannot be removed');
+      logger.warn({ err }, 'Cannot remove temporary files of image ages from an earlier process');
     });
     try {
       const content = await ages?.get(KEY);
       return content === undefined ? new Map() : decodeTimes(content, clock);
     } catch (err) {
-      logger.error({ err }, 'The ages of images cannot be read: they count from now');
+      logger.error({ err }, 'Cannot read the ages of images: they count from now');
       return new Map();
     }
   }
@@ -49,12 +52,12 @@ export class AgeCheckpoint {
       await ages.create(KEY, content);
       this.#written = text;
     } catch (err) {
-      logger.warn({ err }, 'The ages of images cannot be written');
+      logger.warn({ err }, 'Cannot write the ages of images');
     }
   }
 }
 
-/** Whole seconds: the two clocks drift, and what did not change must not look as if it had. */
+/** Whole seconds, because the two clocks drift and an unchanged time must not look changed. */
 function encodeTimes(times: ReadonlyMap<string, ImageTimes>, clock: Instant): object {
   const wall = (ms: number): number => Math.round((clock.now() - (clock.monotonic() - ms)) / 1000);
   const images: Record<string, object> = {};
@@ -67,7 +70,10 @@ function encodeTimes(times: ReadonlyMap<string, ImageTimes>, clock: Instant): ob
   return { version: 1, images };
 }
 
-/** Times that lie ahead, as the wall clock went back, are taken for now. @throws TypeError where it is something else */
+/**
+ * Times in the future, after the wall clock was set back, count as now. @throws TypeError if the content has another
+ * form
+ */
 function decodeTimes(content: object, clock: Instant): ReadonlyMap<string, ImageTimes> {
   const { version, images } = content as { readonly version?: unknown; readonly images?: unknown };
   if (version !== 1) throw new TypeError(`${KEY}: version must be 1, not ${JSON.stringify(version)}`);

@@ -1,23 +1,23 @@
 import type { ImageGcPolicy } from './policy.ts';
 
-/** A file system, as `statfs` shows it. */
+/** Size of a file system, as returned by `statfs`. */
 export interface DiskSize {
   readonly totalBytes: number;
-  /** What is free for a user without privileges. */
+  /** Bytes available to unprivileged users. */
   readonly availableBytes: number;
 }
 
-/** How full a disk of images is, and what that asks for. */
+/** Usage of an image file system, and the space to free. */
 export interface DiskUsage {
   readonly capacityBytes: number;
   readonly availableBytes: number;
-  /** Rounded up: 100 stands for "full, or all but". */
+  /** Rounded up, so that 100 means "full or almost full". */
   readonly usagePercent: number;
-  /** How much must go for the usage to be at the low threshold; 0 where it is below the high one. */
+  /** Bytes to free in order to reach the low threshold; 0 if the usage is below the high threshold. */
   readonly bytesToFree: number;
 }
 
-/** What a disk asks for; a disk that says to have more available than it has is empty. */
+/** Computes the usage of a disk. If the reported available space exceeds the capacity, the disk counts as empty. */
 export function diskUsage(
   size: DiskSize,
   {
@@ -28,14 +28,17 @@ export function diskUsage(
   const capacityBytes = size.totalBytes;
   const availableBytes = Math.min(size.availableBytes, capacityBytes);
   if (!(capacityBytes > 0)) return { capacityBytes: 0, availableBytes: 0, usagePercent: 0, bytesToFree: 0 };
-  // A hundred times a large disk is more than a number holds exactly.
+  // A hundred times the size of a large disk exceeds the exact integers of a number, so BigInt is used.
   const usagePercent = 100 - Number((whole(availableBytes) * 100n) / whole(capacityBytes));
   const wanted = Number((whole(capacityBytes) * BigInt(100 - low)) / 100n);
   const bytesToFree = usagePercent >= high ? Math.max(0, wanted - availableBytes) : 0;
   return { capacityBytes, availableBytes, usagePercent, bytesToFree };
 }
 
-/** The disk from which the most must go: where a runtime has several, it does not say which of them an image is on. */
+/**
+ * Returns the disk with the most bytes to free. If a runtime has several image file systems, it does not report which
+ * one holds an image.
+ */
 export function neediest(disks: readonly DiskUsage[]): DiskUsage | undefined {
   return disks.reduce<DiskUsage | undefined>(
     (worst, disk) => (worst === undefined || disk.bytesToFree > worst.bytesToFree ? disk : worst),

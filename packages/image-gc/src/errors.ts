@@ -2,9 +2,10 @@ import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
 /**
- * `InvalidOptions`: the policy, or how many bytes are to be freed, is nonsense; the message names the field. `Unavailable`: the runtime does
- * not say where its images are, or which of them a container mounts, or their file system cannot be looked at. `InvalidCapacity`: the file system of images has a size of 0. `InsufficientSpace`: all that may go is
- * gone, and that is not enough. `RemovalFailed`: images that were to go could not be removed.
+ * `InvalidOptions`: the policy or the number of bytes to free is not valid; the message names the field. `Unavailable`:
+ * the runtime does not report where its images are or which images a container mounts, or their file system cannot be
+ * read. `InvalidCapacity`: the image file system has a size of 0. `InsufficientSpace`: all removable images were
+ * removed, but the space is still too small. `RemovalFailed`: some images could not be removed.
  */
 export type ImageGcErrorCode =
   | 'InvalidOptions'
@@ -15,7 +16,7 @@ export type ImageGcErrorCode =
 
 const BRAND = '@node-agent/image-gc.ImageGcError';
 
-/** What a collection of images could not do. The next one tries again. */
+/** Error of an image garbage collection. The next collection tries again. */
 export class ImageGcError extends Error {
   static {
     brand(ImageGcError, BRAND);
@@ -29,13 +30,13 @@ export class ImageGcError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is an `ImageGcError`, of this copy of the package or of another one. */
+  /** Returns whether a value is an `ImageGcError` of this copy of the package or of another copy. */
   static is(value: unknown): value is ImageGcError {
     return hasBrand(value, BRAND);
   }
 }
 
-/** One error for several, with the code and the cause of the first. */
+/** Combines several errors into one, with the code and the cause of the first. */
 export function together(errors: readonly unknown[]): unknown {
   const [first] = errors;
   if (errors.length === 1) return first;

@@ -1,6 +1,6 @@
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** Bytes for people, as upstream's messages have them: `512 B`, `1.5 GiB`. */
+/** Formats bytes as upstream's messages do: `512 B`, `1.5 GiB`. */
 export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${Math.trunc(bytes)} B`;
   let value = bytes / 1024;

@@ -31,43 +31,46 @@ import type { ListedImage } from './listed-image.ts';
 import { expiredImages, imagesToFree, type PlannedImage, planRemoval, removalOrder } from './plan-removal.ts';
 import { checkPolicy, defaultPolicy, type ImageGcPolicy } from './policy.ts';
 
-/** What an {@link ImageGc} is made from. */
+/** Components of an {@link ImageGc}. */
 export interface ImageGcComponents {
   readonly cri: ImageGcCri;
-  /** How large the file system at a path is, and how much of it is free; it is asked of the place where images are. */
+  /** Returns the size and free space of the file system at a path; called with the image file systems' mount points. */
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<DiskSize> };
-  /** Where the ages of images outlive the process; they count from its start where absent. */
+  /** Store for the ages of images across restarts. If absent, ages count from the start of the process. */
   readonly ages?: AgeStore;
-  /** Images, by any name, that are being pulled, or that a container is about to be made of: they stay. */
+  /**
+   * Returns the images, under any name, that are being pulled or from which a container is about to be created. They
+   * are not removed.
+   */
   readonly demand?: () => Iterable<string>;
-  /** Called after images were removed, as what is on record about them is true no longer. */
+  /** Called after images were removed, because records about them are outdated. */
   readonly onRemoved?: (signal: AbortSignal) => Promise<void>;
-  /** Told what users should know of the node. */
+  /** Receives the events about the node. */
   readonly tell?: (type: EventType, reason: string, message: string) => void;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: silent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Default: none. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
 }
 
 export interface ImageGcOptions {
-  /** Default: from 85 % of the disk down to 80 %, nothing that is younger than 2 min; no age is too old. */
+  /** Default: remove from 85 % of the disk down to 80 %, only images older than 2 min, without a maximum age. */
   readonly policy?: Partial<ImageGcPolicy>;
-  /** How often it is looked which images are used, in ms; 5 min by default. */
+  /** Interval of checking which images are in use, in ms. Default: 5 min. */
   readonly observePeriodMs?: number;
 }
 
-/** What a collection would do. */
+/** Decisions that a collection would make now. */
 export interface ImageGcPlan {
-  /** The disk of images that needs the most space, and how much of it. */
+  /** The image file system with the most bytes to free. */
   readonly disk: DiskUsage;
-  /** Those that might go first, in the order in which they would; then those that are used or pinned. */
+  /** Removable images in the order of removal, then used and pinned images. */
   readonly images: readonly PlannedImage[];
 }
 
-/** What upstream calls all that there is. */
+/** Upstream's value for "all bytes". */
 const ALL_BYTES = 2n ** 63n - 1n;
 
 type Reason = 'age' | 'space';
@@ -79,9 +82,10 @@ interface Removal {
 }
 
 /**
- * Removes images that nobody uses, so that the disk does not fill (`pkg/kubelet/images/image_gc_manager.go`). Never one
- * that is used, pinned or being pulled (N4): who uses what is looked at again before each removal. One round at a time.
- * Metric: `kubelet_image_garbage_collected_total{reason}`, `age` or `space`.
+ * Removes unused images before the disk fills up (`pkg/kubelet/images/image_gc_manager.go`). Images that are in use,
+ * pinned or being pulled are never removed (N4): the use is checked again before each removal. Only one collection runs
+ * at a time.
+ * Metric: `kubelet_image_garbage_collected_total{reason}`, with the reason `age` or `space`.
  */
 export class ImageGc {
   readonly #components: ImageGcComponents;
@@ -94,7 +98,7 @@ export class ImageGc {
   readonly #collected: Counter<'reason'>;
   readonly #turn = new Semaphore(1);
   #times: ReadonlyMap<string, ImageTimes> | undefined;
-  /** The images that might go, had they an id. */
+  /** Unused images without an ID, which therefore cannot be removed. */
   #invalid: readonly ListedImage[] = [];
   readonly #startOnce = new StartOnce('ImageGc');
 
@@ -136,7 +140,7 @@ export class ImageGc {
     });
   }
 
-  /** Looks from time to time which images there are and which are used, until `signal` is aborted. Removes nothing. */
+  /** Periodically records which images exist and which are in use, until `signal` is aborted. Removes nothing. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const observe = async (): Promise<void> => {
@@ -150,9 +154,10 @@ export class ImageGc {
   }
 
   /**
-   * Applies the policy: removes images that are too old, then, where the disk is fuller than the high threshold, as many as
-   * bring it to the low one. For a timer (upstream: every 5 min).
-   * @throws ImageGcError of any code but `InvalidOptions`; CriError where it is not sure who uses what
+   * Applies the policy: removes images that are too old, and then, if the usage is above the high threshold, enough
+   * images to reach the low threshold. Must be called periodically (upstream: every 5 min).
+   * @throws ImageGcError with any code except `InvalidOptions`
+   * @throws CriError if the use of images cannot be determined
    */
   async garbageCollect(signal: AbortSignal): Promise<void> {
     await this.#turn.run(async () => {
@@ -170,8 +175,10 @@ export class ImageGc {
   }
 
   /**
-   * What {@link garbageCollect} would do now with each image, and why. Removes nothing, and tells nobody of a disk that is too full.
-   * @throws ImageGcError `Unavailable`, `InvalidCapacity`; CriError where it is not sure who uses what
+   * Returns the decision that {@link garbageCollect} would make now about each image. Removes nothing and reports no
+   * events.
+   * @throws ImageGcError `Unavailable`, `InvalidCapacity`
+   * @throws CriError if the use of images cannot be determined
    */
   async plan(signal: AbortSignal): Promise<ImageGcPlan> {
     return await this.#turn.run(async () => {
@@ -183,9 +190,11 @@ export class ImageGc {
   }
 
   /**
-   * Removes unused images that are old enough, for a disk under pressure: all of them, or as many as together take `bytes`; none for 0.
-   * @returns how many bytes the removed images took, as the runtime counts them
-   * @throws ImageGcError `RemovalFailed`, `InvalidOptions` for `bytes` below 0 or NaN; CriError where it is not sure who uses what
+   * Removes unused images that are old enough, for a node under disk pressure: all of them, or enough to free `bytes`;
+   * none for 0.
+   * @returns total size of the removed images according to the runtime
+   * @throws ImageGcError `RemovalFailed`, or `InvalidOptions` if `bytes` is negative or NaN
+   * @throws CriError if the use of images cannot be determined
    */
   async deleteUnusedImages(signal: AbortSignal, bytes: number = Number.POSITIVE_INFINITY): Promise<number> {
     expectNotNegative({ bytes });
@@ -213,7 +222,8 @@ export class ImageGc {
       { usagePercent, highThresholdPercent, bytesToFree, lowThresholdPercent },
       'Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold',
     );
-    // Layers may be shared, and sizes those of the packed image: the disk itself may show sooner that it is enough.
+    // Layers may be shared, and sizes may be those of compressed images. The disk's real usage is therefore checked
+    // after each removal.
     let enough = false;
     const isEnough = async (): Promise<boolean> => {
       enough = (await this.#disk(signal, 0)).bytesToFree === 0;
@@ -242,7 +252,10 @@ export class ImageGc {
     throw removalFailed(message, errors);
   }
 
-  /** Removes what is chosen, one by one, until nothing is; each image once, whatever the runtime makes of it. */
+  /**
+   * Removes the chosen images one by one until `choose` returns none. Each image is tried only once, even if the
+   * runtime still lists it.
+   */
   async #remove(reason: Reason, choose: Choice, signal: AbortSignal): Promise<Removal> {
     const { cri } = this.#components;
     const tried = new Set<string>();
@@ -275,12 +288,12 @@ export class ImageGc {
     return { freedBytes, errors };
   }
 
-  /** What is on record about images is not what the collection is for: it has succeeded without. */
+  /** Notifies the keeper of image records. Errors are only logged, because the collection itself has succeeded. */
   async #toldOf(signal: AbortSignal): Promise<void> {
     try {
       await this.#components.onRemoved?.(signal);
     } catch (err) {
-      this.#logger.warn({ err }, 'What is on record about removed images could not be brought up to date');
+      this.#logger.warn({ err }, 'Cannot update the records about removed images');
     }
   }
 
@@ -294,7 +307,7 @@ export class ImageGc {
     return records;
   }
 
-  /** Users hear of what stays on the disk for ever. */
+  /** Reports images that can never be removed as events. */
   #tellOfInvalid(): void {
     for (const image of this.#invalid) {
       const message = `ImageID is not valid, skipping, image: ${imageKey(image)}`;
@@ -302,7 +315,7 @@ export class ImageGc {
     }
   }
 
-  /** Whether somebody has asked for it since it was looked at. */
+  /** Returns whether the image has been requested since the survey. */
   #isDemanded(image: ImageRecord): boolean {
     return imagesInUse([image], this.#demanded()).size > 0;
   }
@@ -311,7 +324,7 @@ export class ImageGc {
     return [...(this.#components.demand?.() ?? [])].map((reference) => [reference]);
   }
 
-  /** As {@link #disk}; users hear of a disk that has no size. */
+  /** Does the same as {@link #disk}, and reports a disk without a size as an event. */
   async #diskOrEvent(signal: AbortSignal): Promise<DiskUsage> {
     try {
       return await this.#disk(signal);
@@ -323,7 +336,7 @@ export class ImageGc {
     }
   }
 
-  /** @param high the threshold that counts, in percent; the policy's by default */
+  /** @param high high threshold in percent. Default: the policy's. */
   async #disk(signal: AbortSignal, high: number = this.#policy.highThresholdPercent): Promise<DiskUsage> {
     const { cri } = this.#components;
     const { imageFilesystems } = await cri.imageFsInfo({}, signal);
@@ -347,7 +360,7 @@ export class ImageGc {
       return await this.#components.disks.statfs(place, signal);
     } catch (cause) {
       signal.throwIfAborted();
-      const message = `cannot look at the image filesystem ${place}: ${errorText(cause)}`;
+      const message = `cannot read the size of the image filesystem ${place}: ${errorText(cause)}`;
       throw new ImageGcError('Unavailable', message, { cause });
     }
   }

@@ -1,7 +1,7 @@
 import { parseImageReference } from '@node-agent/pod-spec';
 import type { ListedImage } from './listed-image.ts';
 
-/** Finds images by whatever a container, a mount or a pull calls them: id, id without `sha256:`, tag, digest. */
+/** Finds images by any name that a container, mount or pull uses: ID, ID without `sha256:`, tag, or digest. */
 class ImageIndex {
   readonly #ids = new Map<string, string>();
 
@@ -12,7 +12,7 @@ class ImageIndex {
     }
   }
 
-  /** The id of the image; `undefined` where there is none of this name. */
+  /** Returns the image's ID; `undefined` if no image has this name. */
   find(reference: string): string | undefined {
     if (reference === '') return undefined;
     return this.#ids.get(reference) ?? this.#ids.get(fullName(reference));
@@ -20,8 +20,8 @@ class ImageIndex {
 }
 
 /**
- * The ids of the images that are used. A user calls its image by several names, the surest first: a tag may have moved
- * since, an id cannot.
+ * Returns the IDs of the images in use. Each user names its image in several ways, the most reliable first: a tag may
+ * have moved to another image, an ID cannot.
  */
 export function imagesInUse(
   images: readonly Pick<ListedImage, 'id' | 'names'>[],
@@ -40,11 +40,14 @@ export function imagesInUse(
   return used;
 }
 
-/** With its registry, and the tag `latest` where it has neither tag nor digest; what is no name stays as it is. */
+/**
+ * Returns the name with its registry, and with the tag `latest` if it has neither tag nor digest. Text that is not a
+ * valid name is returned unchanged.
+ */
 function fullName(name: string): string {
   try {
     const { domain, path, tag, digest } = parseImageReference(name);
-    // A digest says more than a tag beside it.
+    // A digest takes precedence over a tag.
     return digest === undefined ? `${domain}/${path}:${tag ?? 'latest'}` : `${domain}/${path}@${digest}`;
   } catch {
     return name;

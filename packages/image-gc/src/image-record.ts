@@ -1,25 +1,31 @@
 import type { ListedImage } from './listed-image.ts';
 
-/** When an image was seen; instants of the monotonic clock in ms, before 0 where a former process saw it. */
+/**
+ * Times at which an image was seen, on the monotonic clock in ms; possibly negative if an earlier process saw the
+ * image.
+ */
 export interface ImageTimes {
   readonly firstDetectedMs: number;
-  /** The last time that it was seen in use; `undefined` where it never was. */
+  /** Time at which the image was last seen in use; `undefined` if it never was. */
   readonly lastUsedMs: number | undefined;
 }
 
-/** What is known of an image that is there. */
+/** An existing image with its times. */
 export interface ImageRecord extends ListedImage, ImageTimes {
-  /** The id, and the handler where there is one, as upstream joins them. */
+  /** Image ID, joined with the runtime handler if there is one, as upstream does. */
   readonly key: string;
   readonly inUse: boolean;
 }
 
-/** Tells the images of a runtime apart. */
+/** Returns the key that identifies an image of a runtime. */
 export function imageKey({ id, runtimeHandler }: Pick<ListedImage, 'id' | 'runtimeHandler'>): string {
   return runtimeHandler === '' ? id : `${id},${runtimeHandler}`;
 }
 
-/** The records after a look at the runtime: new images are detected now, used ones are used now, gone ones are forgotten. */
+/**
+ * Returns the records after a survey of the runtime: new images are detected now, used images are used now, and missing
+ * images are dropped.
+ */
 export function observeImages(
   known: ReadonlyMap<string, ImageTimes>,
   images: readonly ListedImage[],

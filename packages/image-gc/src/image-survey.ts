@@ -3,21 +3,21 @@ import type { Logger } from '@node-agent/telemetry';
 import { ImageGcError } from './errors.ts';
 import { type ListedImage, listedImage } from './listed-image.ts';
 
-/** What of the CRI the collection of images needs. */
+/** CRI methods that the image garbage collection needs. */
 export type ImageGcCri = Pick<ImageService, 'listImages' | 'removeImage' | 'imageFsInfo'> &
   Pick<RuntimeService, 'listContainers' | 'containerStatus' | 'listPodSandbox' | 'podSandboxStatus'>;
 
-/** The images of a runtime, and what each user of an image calls it, the surest name first. */
+/** The images of a runtime, and for each user of an image the names that it uses, the most reliable first. */
 export interface Survey {
   readonly images: readonly ListedImage[];
-  /** Those without an id: they could not be told from others when they are to go. */
+  /** Images without an ID. They cannot be identified for a removal. */
   readonly invalid: readonly ListedImage[];
   readonly users: readonly (readonly string[])[];
 }
 
 /**
- * Looks who uses which image: containers, running or dead, of whatever maker; their image volumes; sandboxes. What cannot
- * change, the volumes of a container and the image of a sandbox, is asked for once.
+ * Determines which images are used: by containers of any origin, running or not, by their image volumes, and by
+ * sandboxes. The volumes of a container and the image of a sandbox cannot change and are read only once.
  */
 export class ImageSurvey {
   readonly #cri: ImageGcCri;
@@ -30,9 +30,12 @@ export class ImageSurvey {
     this.#logger = components.logger;
   }
 
-  /** @throws CriError, ImageGcError `Unavailable` where it is not sure who uses what: nothing may be removed then */
+  /**
+   * @throws CriError, or ImageGcError `Unavailable`, if the use of images cannot be determined; nothing may then be
+   * removed
+   */
   async take(signal?: AbortSignal): Promise<Survey> {
-    // Images first: what is made of one meanwhile is in the list of containers.
+    // Images are listed first: a container created from one of them in the meantime is then in the list of containers.
     const { images } = await this.#cri.listImages({}, signal);
     const { containers } = await this.#cri.listContainers({}, signal);
     const volumes = new Map<string, readonly string[]>();
@@ -50,7 +53,7 @@ export class ImageSurvey {
     return { images: listed.filter(({ id }) => id !== ''), invalid: listed.filter(({ id }) => id === ''), users };
   }
 
-  /** `undefined` where the container is gone. */
+  /** Returns `undefined` if the container no longer exists. */
   async #imageVolumes(containerId: string, signal: AbortSignal | undefined): Promise<readonly string[] | undefined> {
     try {
       const { status } = await this.#cri.containerStatus({ containerId }, signal);
@@ -62,7 +65,10 @@ export class ImageSurvey {
     }
   }
 
-  /** Runtimes tell it in words of their own, if at all; where one does not, its sandbox image is pinned. */
+  /**
+   * Runtimes report the sandbox image in their own formats, if at all. If a runtime does not, its sandbox image is
+   * pinned.
+   */
   async #sandboxImages(signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
     const { items } = await this.#cri.listPodSandbox({}, signal);
     const sandboxes = new Map<string, string>();
@@ -77,8 +83,8 @@ export class ImageSurvey {
         sandboxes.set(id, sandboxImage(info));
       } catch (err) {
         signal?.throwIfAborted();
-        // One that is ill must not keep images on a full disk; the others have the same image.
-        this.#logger.debug({ sandboxId: id, err }, 'The image of a sandbox is not known');
+        // A failing sandbox must not prevent the removal of images; the other sandboxes use the same image.
+        this.#logger.debug({ sandboxId: id, err }, 'Image of a sandbox is not known');
       }
     }
     this.#sandboxes = sandboxes;
@@ -92,7 +98,9 @@ function mountedImages({ mounts }: ContainerStatus): readonly string[] {
   );
 }
 
-/** containerd and CRI-O have it as `image` in the JSON of a verbose status; '' where it is not there. */
+/**
+ * Reads the field `image` from the JSON of a verbose status, as containerd and CRI-O write it; empty if it is missing.
+ */
 function sandboxImage(info: Readonly<Record<string, string>>): string {
   try {
     const { image } = JSON.parse(info.info ?? '{}') as { readonly image?: unknown };

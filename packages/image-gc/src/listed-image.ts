@@ -1,18 +1,18 @@
 import type { Image } from '@node-agent/cri-client';
 
-/** An image of the runtime, as far as its collection goes. */
+/** The fields of a runtime's image that the collection needs. */
 export interface ListedImage {
   readonly id: string;
-  /** For runtimes that keep images by handler: which one it was pulled for; '' otherwise. */
+  /** Runtime handler for which the image was pulled, for runtimes that keep images per handler; otherwise empty. */
   readonly runtimeHandler: string;
-  /** By tag and by digest. */
+  /** Names by tag and by digest. */
   readonly names: readonly string[];
-  /** 0 where the runtime says what is no size. */
+  /** 0 if the runtime reports an invalid size. */
   readonly sizeBytes: number;
   readonly pinned: boolean;
 }
 
-/** An image as the CRI lists it (`ListImages`). */
+/** Converts an image from a CRI `ListImages` response. */
 export function listedImage({ id, repoTags, repoDigests, size, pinned, spec }: Image): ListedImage {
   const runtimeHandler = spec?.runtimeHandler ?? '';
   const sizeBytes = Number.isFinite(size) && size > 0 ? size : 0;

@@ -2,23 +2,24 @@ import type { ImageRecord } from './image-record.ts';
 import type { ImageGcPolicy } from './policy.ts';
 
 /**
- * Why an image goes, or stays: `age`, it is unused for too long; `space`, its disk is too full. `used`, by somebody, or about to be;
- * `pinned`, by the runtime; `young`, not seen for long enough; `enough`, it might go, and its space is not needed.
+ * Reason why an image is removed or kept. Removed: `age`, unused for too long; `space`, its disk is too full. Kept:
+ * `used`, in use or in demand; `pinned` by the runtime; `young`, detected too recently; `enough`, removable, but its
+ * space is not needed.
  */
 export type ImageVerdict =
   | { readonly goes: true; readonly why: 'age' | 'space' }
   | { readonly goes: false; readonly why: 'used' | 'pinned' | 'young' | 'enough' };
 
-/** An image, and what a collection would do with it. */
+/** An image and the decision of a collection about it. */
 export interface PlannedImage {
   readonly image: ImageRecord;
   readonly verdict: ImageVerdict;
 }
 
 /**
- * What a collection would do with each image, by the sizes that the runtime tells: those that might go first, in the order in which they
- * would.
- * @param bytes what their disk needs
+ * Returns the decision about each image, based on the sizes that the runtime reports. Removable images come first, in
+ * the order of removal.
+ * @param bytes bytes to free on the disk
  */
 export function planRemoval(
   records: Iterable<ImageRecord>,
@@ -44,8 +45,8 @@ export function planRemoval(
 }
 
 /**
- * The images that may go at all, in the order in which they go: neither used nor pinned (N4), unused for the longest
- * time first, then detected first; the key decides between equals, so that the order is always the same.
+ * Returns the removable images in the order of removal: neither used nor pinned (N4), longest unused first, then
+ * earliest detected first. The key decides between equal images, so that the order is deterministic.
  */
 export function removalOrder(records: Iterable<ImageRecord>): readonly ImageRecord[] {
   return [...records]
@@ -59,8 +60,9 @@ export function removalOrder(records: Iterable<ImageRecord>): readonly ImageReco
 }
 
 /**
- * Those of a removal order that were unused for longer than `maxAgeMs`; none where that is 0. One that was never used is as
- * old as its detection is (upstream's is infinitely old, and goes as soon as the kubelet has run for so long).
+ * Returns the images of a removal order that were unused for longer than `maxAgeMs`; none if that is 0. An image that
+ * was never used is as old as its detection. (In upstream it is infinitely old, and removed as soon as the kubelet has
+ * run for that time.)
  */
 export function expiredImages(order: readonly ImageRecord[], nowMs: number, maxAgeMs: number): readonly ImageRecord[] {
   if (maxAgeMs === 0) return [];
@@ -69,7 +71,10 @@ export function expiredImages(order: readonly ImageRecord[], nowMs: number, maxA
   );
 }
 
-/** The first of a removal order that together take `bytes`, and no more than that needs; too young ones are passed over. */
+/**
+ * Returns the first images of a removal order whose sizes add up to `bytes`, and no more than necessary. Images that
+ * are too young are skipped.
+ */
 export function imagesToFree(
   order: readonly ImageRecord[],
   bytes: number,

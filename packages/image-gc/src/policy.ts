@@ -1,14 +1,14 @@
 import { ImageGcError } from './errors.ts';
 
-/** When images go, and which. */
+/** Policy of the image garbage collection. */
 export interface ImageGcPolicy {
-  /** Disk usage, in percent of the file system of images, from which images are removed; 85 by default. */
+  /** Usage of the image file system, in percent, from which images are removed. Default: 85. */
   readonly highThresholdPercent: number;
-  /** Disk usage, in percent, down to which they are removed; 80 by default. */
+  /** Usage, in percent, down to which images are removed. Default: 80. */
   readonly lowThresholdPercent: number;
-  /** How long ago an image must have been seen first to be removed for its space, in ms; 2 min by default. */
+  /** Time since its detection after which an image may be removed for space, in ms. Default: 2 min. */
   readonly minAgeMs: number;
-  /** How long an image may be unused, in ms, whatever the disk usage is; 0, the default, is for ever. */
+  /** Time after which an unused image is removed regardless of disk usage, in ms; 0 means never. Default: 0. */
   readonly maxAgeMs: number;
 }
 
@@ -19,7 +19,7 @@ export const defaultPolicy: ImageGcPolicy = {
   maxAgeMs: 0,
 };
 
-/** Whether a policy ever removes an image by itself; upstream runs no collection otherwise. */
+/** Returns whether the periodic collection can remove images; upstream runs no collection otherwise. */
 export function collectsAnything({ highThresholdPercent, maxAgeMs }: ImageGcPolicy): boolean {
   return highThresholdPercent < 100 || maxAgeMs > 0;
 }
@@ -31,7 +31,7 @@ export function checkPolicy(policy: ImageGcPolicy): void {
     if (!(Number.isInteger(value) && value >= 0 && value <= 100))
       invalid(name, value, 'must be a whole number from 0 to 100');
   }
-  if (low > high) invalid('lowThresholdPercent', low, `cannot be higher than highThresholdPercent ${high}`);
+  if (low > high) invalid('lowThresholdPercent', low, `must not be higher than highThresholdPercent ${high}`);
   for (const [name, value] of Object.entries({ minAgeMs, maxAgeMs })) {
     if (!(value >= 0)) invalid(name, value, 'must not be negative');
   }

@@ -342,7 +342,7 @@ describe('age', () => {
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     expect(await world.present()).toContain('a:latest');
     expect(world.lines).toEqual([
-      expect.objectContaining({ level: 'error', message: 'The ages of images cannot be read: they count from now' }),
+      expect.objectContaining({ level: 'error', message: 'Cannot read the ages of images: they count from now' }),
     ]);
     const back = {
       now: () => 5,

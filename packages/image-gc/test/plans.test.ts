@@ -251,7 +251,7 @@ it.each([
   [{ highThresholdPercent: 101 }, 'highThresholdPercent 101 must be a whole number from 0 to 100'],
   [{ lowThresholdPercent: Number.NaN }, 'lowThresholdPercent NaN must be a whole number from 0 to 100'],
   [{ lowThresholdPercent: 80.5 }, 'lowThresholdPercent 80.5 must be a whole number from 0 to 100'],
-  [{ lowThresholdPercent: 90 }, 'lowThresholdPercent 90 cannot be higher than highThresholdPercent 85'],
+  [{ lowThresholdPercent: 90 }, 'lowThresholdPercent 90 must not be higher than highThresholdPercent 85'],
   [{ minAgeMs: -1 }, 'minAgeMs -1 must not be negative'],
   [{ highThresholdPercent: -1 }, 'highThresholdPercent -1 must be a whole number from 0 to 100'],
   [{ maxAgeMs: -1 }, 'maxAgeMs -1 must not be negative'],

@@ -2,7 +2,7 @@ import { brand, hasBrand } from '@node-agent/async';
 import { CriError } from '@node-agent/cri-client';
 import { errorText } from '@node-agent/telemetry';
 
-/** The reasons that a container waits with, where its image is the cause (`pkg/kubelet/images/types.go`). */
+/** Waiting reasons of a container that are caused by its image (`pkg/kubelet/images/types.go`). */
 export type ImageErrorCode =
   | 'ErrImagePull'
   | 'ImagePullBackOff'
@@ -14,7 +14,7 @@ export type ImageErrorCode =
 
 const BRAND = '@node-agent/images.ImageError';
 
-/** An image is not there for a container; `code` is the waiting reason, the message what the user reads. */
+/** An image is not available for a container. `code` is the waiting reason, and the message is shown to the user. */
 export class ImageError extends Error {
   static {
     brand(ImageError, BRAND);
@@ -22,8 +22,8 @@ export class ImageError extends Error {
 
   readonly code: ImageErrorCode;
   /**
-   * When the next pull may be, by the monotonic clock: of `ImagePullBackOff` alone. Whoever has just seen a pull fail
-   * comes back sooner, finds the back-off, and shows it.
+   * Earliest time of the next pull on the monotonic clock; set only for `ImagePullBackOff`. After a failed pull the
+   * container is synced earlier than that, meets the back-off and reports it.
    */
   readonly retryAtMs: number | undefined;
 
@@ -34,20 +34,23 @@ export class ImageError extends Error {
     this.retryAtMs = options.retryAtMs;
   }
 
-  /** Whether a value is a `ImageError`, of this copy of the package or of another one. */
+  /** Returns whether a value is an `ImageError` of this copy of the package or of another copy. */
   static is(value: unknown): value is ImageError {
     return hasBrand(value, BRAND);
   }
 }
 
-/** What a failed PullImage call says: a code that tells nothing is left out of it, for whoever reads the events. */
+/**
+ * Returns the text of a failed PullImage call. The code `UNKNOWN` is omitted, because it adds no information to an
+ * event.
+ */
 export function pullErrorText(cause: unknown): string {
   return CriError.is(cause) && cause.code === 'UNKNOWN' ? cause.details : errorText(cause);
 }
 
 /**
- * What a failed PullImage call means: two causes that a runtime can name in front of its message have a reason of
- * their own (`pkg/kubelet/images/image_manager.go`, evalCRIPullErr).
+ * Converts the error of a failed PullImage call. Two causes that a runtime can name at the start of its message have
+ * their own reasons (`pkg/kubelet/images/image_manager.go`, evalCRIPullErr).
  */
 export function pullError(image: string, cause: unknown): ImageError {
   const text = pullErrorText(cause);

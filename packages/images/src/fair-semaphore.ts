@@ -6,13 +6,14 @@ interface Waiter {
 }
 
 /**
- * Lets a limited number in at a time. Of those who wait he is next whose pod has waited longest since it came or was let in last, and of one
- * pod who came first: however many wait for one pod, another waits for one of them at most, and nobody for all who come after (C7).
+ * Limits how many tasks run at the same time. The next task is that of the pod that has waited longest since its
+ * arrival or its last turn; tasks of one pod run in order of arrival. However many tasks of one pod wait, a task of
+ * another pod waits for at most one of them, and later arrivals cannot overtake indefinitely (C7).
  */
 export class FairSemaphore {
   readonly #limit: number;
   readonly #waiting = new Set<Waiter>();
-  /** The turn in which each pod was let in last, in that order; of those that it matters for. */
+  /** Turn in which each pod was last served, oldest first; only for pods for which the order still matters. */
   readonly #servedAt = new Map<string, number>();
   #active = 0;
   #turn = 0;
@@ -22,9 +23,10 @@ export class FairSemaphore {
   }
 
   /**
-   * Runs a task once it is let in.
-   * @param whose the UIDs of the pods that it is for; some may be added while it waits
-   * @throws the signal's reason, where it is aborted before; what the task throws
+   * Runs a task once a place is free.
+   * @param whose UIDs of the pods that need the task; UIDs may be added during the wait
+   * @throws the signal's reason if the signal is aborted before the task starts
+   * @throws the error of the task
    */
   async run<T>(whose: ReadonlySet<string>, task: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(whose, signal);
@@ -46,7 +48,7 @@ export class FairSemaphore {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { whose, cameAt: this.#turn, grant: resolve };
     const onAbort = (): void => {
-      // Where it was let in already, its place is given back by who has it.
+      // A waiter that was already granted a place is no longer in the set; the holder releases the place.
       if (this.#waiting.delete(waiter)) reject(signal.reason);
     };
     this.#waiting.add(waiter);
@@ -54,7 +56,7 @@ export class FairSemaphore {
     await promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
-  /** The place goes to the next in turn; nobody who comes in between can take it. */
+  /** Passes the place directly to the next waiter, so that a later caller cannot take it. */
   #leave(): void {
     const next = this.#next();
     if (next === undefined) {
@@ -75,13 +77,13 @@ export class FairSemaphore {
     return next?.waiter;
   }
 
-  /** Counted in turns: who comes in one goes before the pod that was let in with it. */
+  /** Measured in turns. A task that arrives in a turn goes before the pod that was served in that turn. */
   #waitsSince(uid: string, { cameAt }: Waiter): number {
     return Math.max(cameAt - 0.5, this.#servedAt.get(uid) ?? 0);
   }
 
   #served(whose: ReadonlySet<string>): void {
-    // Who was let in before all came who wait is as good as new.
+    // Turns before the arrival of all current waiters no longer affect the order.
     const [first = { cameAt: Number.POSITIVE_INFINITY }] = this.#waiting;
     for (const [uid, turn] of this.#servedAt) {
       if (turn >= first.cameAt) break;

@@ -3,13 +3,13 @@ import type { Clock } from '@node-agent/async';
 interface Demand {
   /** How many ask for it right now. */
   asking: number;
-  /** Until when it is held for those who have asked, by the monotonic clock. */
+  /** Time of the monotonic clock until which the image is kept after its last request. */
   heldUntilMs: number;
 }
 
 /**
- * Which images are asked for: those that are looked for or pulled, and for a while those that were found, as a container
- * is about to be made of them. Who removes images must leave them alone (N4).
+ * The images in demand: those being looked up or pulled, and for a while also those that were found, because a
+ * container is about to be created from them. The image garbage collection must not remove them (N4).
  */
 export class ImageDemand {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -21,7 +21,7 @@ export class ImageDemand {
     this.#holdMs = options.holdMs;
   }
 
-  /** Runs `work` while the image is asked for; once it has succeeded, the image is held for a while. */
+  /** Marks the image as in demand while `work` runs. After success the image stays in demand for a while. */
   async during<T>(image: string, work: () => Promise<T>): Promise<T> {
     const demand = this.#demands.get(image) ?? { asking: 0, heldUntilMs: 0 };
     this.#demands.set(image, demand);
@@ -36,7 +36,7 @@ export class ImageDemand {
     }
   }
 
-  /** By the names that containers have them by. */
+  /** Returns the images in demand, under the names that containers use. */
   images(): readonly string[] {
     this.#forgetOld();
     return [...this.#demands.keys()];

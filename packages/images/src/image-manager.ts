@@ -25,19 +25,25 @@ import { pullKey } from './pull-key.ts';
 import { decidePull } from './pull-policy.ts';
 import { PullQueue } from './pull-queue.ts';
 
-/** Finds what a pod may authenticate with at an image's registry. */
+/** Finds the credentials that a pod may use at an image's registry. */
 export interface PullCredentials {
-  /** Tried in this order; none at all is one try without any. */
+  /**
+   * Returns credentials in the order in which they are tried. If the list is empty, the pull is tried once without
+   * credentials.
+   */
   lookup(pod: Pod, image: string, signal: AbortSignal): Promise<readonly PullCredential[]>;
 }
 
-/** Remembers who pulled what, so that an image that is present is not everybody's (KEP-2535): {@link ImagePullRecords}. */
+/**
+ * Records which credentials pulled which image, so that an image on the node is not available to every pod (KEP-2535):
+ * {@link ImagePullRecords}.
+ */
 export interface PullRecords {
   /**
-   * Whether a pod has to show, by a pull, that it may use an image that is present.
-   * @param image as the container names it
-   * @param credentials what the pod can show; asked for where that decides
-   * @param names the tags and digests by which the runtime knows the image; none if absent
+   * Returns whether a pod must prove by a pull that it may use an image that is already on the node.
+   * @param image name as in the container
+   * @param credentials returns the pod's credentials; called only if they matter
+   * @param names tags and digests by which the runtime knows the image. Default: none.
    */
   mustPull(
     image: string,
@@ -45,51 +51,61 @@ export interface PullRecords {
     credentials: () => Promise<readonly PullCredential[]>,
     names?: readonly string[],
   ): Promise<boolean>;
-  /** A pull begins. @throws where that cannot be recorded: there is no pull then */
+  /** Records the start of a pull. @throws if the record cannot be written; the image is then not pulled */
   intent(image: string): Promise<void>;
-  /** It has succeeded. @param source whose credential it was; absent for the node's, and for none */
+  /**
+   * Records a successful pull. @param source owner of the credential; absent for a credential of the node, and for none
+   */
   pulled(image: string, imageRef: string, source: CredentialSource | undefined): Promise<void>;
-  /** It has failed. */
+  /** Records a failed pull. */
   failed(image: string): Promise<void>;
 }
 
-/** What an {@link ImageManager} is made from. */
+/** Components of an {@link ImageManager}. */
 export interface ImageManagerComponents {
   readonly images: Pick<ImageService, 'imageStatus' | 'pullImage'>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent; what it throws is logged. */
+  /** Default: no events. Errors of the recorder are logged. */
   readonly recorder?: EventRecorder;
   readonly credentials?: PullCredentials;
   readonly records?: PullRecords;
-  /** Told of each pull for a pod when it is over, however it ended; both instants are of the monotonic clock. What it throws is logged. */
+  /**
+   * Called after each pull for a pod, successful or not, with times of the monotonic clock. Errors of the callback are
+   * logged.
+   */
   readonly onPull?: (podUid: string, startedAtMs: number, endedAtMs: number) => void;
 }
 
-/** The settings of an {@link ImageManager}; the defaults are upstream's. */
+/** Settings of an {@link ImageManager}; the defaults are upstream's. */
 export interface ImageManagerOptions {
-  /** One pull at a time (`serializeImagePulls`), those of all pods by turns; false by default, as it delays one pod by another's (C7). */
+  /**
+   * Whether only one pull runs at a time (`serializeImagePulls`), with the pods taking turns. Default: false, because a
+   * pod's pull otherwise delays other pods (C7).
+   */
   readonly serialize?: boolean;
-  /** How many pulls run at once (`maxParallelImagePulls`); no limit by default. */
+  /** Largest number of concurrent pulls (`maxParallelImagePulls`). Default: no limit. */
   readonly maxParallel?: number;
-  /** How many pulls may begin in a second, the others wait (`registryPullQPS`); 5 by default, 0 is no limit. */
+  /**
+   * Largest number of pulls started per second; further pulls wait (`registryPullQPS`). 0 means no limit. Default: 5.
+   */
   readonly qps?: number;
-  /** `registryBurst`; 10 by default. */
+  /** Number of pulls that may start at once (`registryBurst`). Default: 10. */
   readonly burst?: number;
-  /** The first back-off after a failed pull, in ms; 10 s by default. */
+  /** First back-off after a failed pull, in ms. Default: 10 s. */
   readonly initialBackOffMs?: number;
-  /** The longest back-off, in ms; 5 min by default. */
+  /** Longest back-off, in ms. Default: 5 min. */
   readonly maxBackOffMs?: number;
 }
 
-/** Who wants an image: a container, or a volume, which has no name here. */
+/** The user of an image: a container, or a volume, which has no name here. */
 export type PullTarget = Pick<Container, 'image' | 'imagePullPolicy'> & Partial<Pick<Container, 'name'>>;
 
-/** Longer than it takes to make a container of an image, however busy the runtime is. */
+/** Longer than the creation of a container from an image takes, even on a busy runtime. */
 const DEMAND_HOLD_MS = 120_000;
 
 interface RequestLabels {
@@ -101,14 +117,15 @@ type PresentImage = Pick<Image, 'id' | 'repoTags' | 'repoDigests'>;
 
 interface PullResult {
   readonly imageRef: string;
-  /** Which of the credentials was taken; -1 where there was none. */
+  /** Index of the credential that succeeded; -1 if none was used. */
   readonly credential: number;
   readonly sizeBytes: number;
   readonly durationMs: number;
 }
 
 /**
- * Sees to it that a container's image is on the machine, by its pull policy (`pkg/kubelet/images/image_manager.go`).
+ * Makes sure that a container's image is on the node, according to its pull policy
+ * (`pkg/kubelet/images/image_manager.go`).
  * Metrics: `kubelet_image_pull_duration_seconds{image_size_in_bytes}`,
  * `kubelet_image_manager_ensure_image_requests_total{pull_policy,present_locally,pull_required}`.
  */
@@ -117,9 +134,10 @@ export class ImageManager {
   readonly #backoff: PullBackoff;
   readonly #queue: PullQueue<PullResult>;
   /**
-   * Whoever finds it empty waits, the pods by turns. Upstream refuses instead (`throttledImageService` in
-   * `pkg/kubelet/images/helpers.go`), and starts a pod's containers one after another; here the images of a pod come side by side,
-   * and a pod of many containers must not fail, and back off, for that alone. Absent: no limit.
+   * Rate limit of pulls; absent if there is no limit. Pulls wait for the limit, with the pods taking turns. Upstream
+   * rejects them instead (`throttledImageService` in `pkg/kubelet/images/helpers.go`), but starts a pod's containers
+   * one after another. Here the images of a pod are pulled in parallel, and a pod with many containers must not fail
+   * and back off because of the limit.
    */
   readonly #rate: TokenBucket | undefined;
   readonly #rateTurns = new FairSemaphore(1);
@@ -127,7 +145,7 @@ export class ImageManager {
   readonly #duration: Histogram<'image_size_in_bytes'>;
   readonly #requests: Counter<'pull_policy' | 'present_locally' | 'pull_required'>;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the component or option that is not valid */
   constructor(given: ImageManagerComponents, options: ImageManagerOptions = {}) {
     checkOptions('ImageManager', options, {
       serialize: 'boolean?',
@@ -160,8 +178,8 @@ export class ImageManager {
   }
 
   /**
-   * Makes sure of the image of a container, or of a volume: what is told of that is told of its pod.
-   * @returns what the runtime knows the image by
+   * Makes sure that the image of a container or volume is on the node. Events are reported for the pod or container.
+   * @returns the runtime's reference of the image
    * @throws ImageError whose code is the container's waiting reason
    */
   async ensureImageExists(
@@ -183,7 +201,10 @@ export class ImageManager {
     }
   }
 
-  /** The images that are looked for, pulled, or were found in the last 2 min, by the names that containers have them by. */
+  /**
+   * Returns the images that are being looked up or pulled, or were found in the last 2 min, under the names that
+   * containers use.
+   */
   demanded(): readonly string[] {
     return this.#demand.images();
   }
@@ -239,7 +260,7 @@ export class ImageManager {
     }
   }
 
-  /** Returns what the runtime knows of the image; `undefined` if the runtime does not have the image. */
+  /** Returns the runtime's data of the image; `undefined` if the runtime does not have the image. */
   async #inspect(
     image: string,
     runtimeHandler: string,
@@ -251,7 +272,7 @@ export class ImageManager {
       return found ?? undefined;
     } catch (cause) {
       signal.throwIfAborted();
-      // In the quotation marks upstream has what the image was found by.
+      // Upstream prints the image reference in these quotation marks, which is empty after a failed lookup.
       const message = `Failed to inspect image "": ${errorText(cause)}`;
       tell('Warning', eventReasons.failedToInspectImage, message);
       throw new ImageError('ImageInspectError', message, { cause });
@@ -309,7 +330,7 @@ export class ImageManager {
       return result.imageRef;
     } catch (cause) {
       if (recorded) await records?.failed(requested);
-      // That a pod was taken away in the middle of its pull says nothing of the image.
+      // An abort, for example because the pod was deleted, says nothing about the image.
       signal.throwIfAborted();
       const error = pullError(requested, cause);
       tell('Warning', eventReasons.failedToPullImage, `Failed to pull image "${requested}": ${pullErrorText(cause)}`);
@@ -320,16 +341,16 @@ export class ImageManager {
     }
   }
 
-  /** Whoever is told of images does not decide whether they are there. */
+  /** Calls an observer; its errors must not affect the pull. */
   #bear(what: string, tell: () => void): void {
     try {
       tell();
     } catch (err) {
-      this.#deps.logger.error({ err, what }, 'Who is told of images has thrown');
+      this.#deps.logger.error({ err, what }, 'Observer of image pulls failed');
     }
   }
 
-  /** Pulls with each credential in turn until one is taken; shares the pull with whoever asks for the same ({@link pullKey}). */
+  /** Tries the credentials in turn until a pull succeeds. Callers with the same {@link pullKey} share a pull. */
   #pullShared(
     pod: Pod,
     image: string,
@@ -352,7 +373,7 @@ export class ImageManager {
           const request = { ...wanted, ...(auth && { auth }) };
           const { imageRef } = await images.pullImage(request, sharedSignal);
           const durationMs = clock.monotonic() - startedAtMs;
-          // It has come, whether or not its size is told.
+          // The pull has succeeded even if the size is not available.
           const { image: pulled } = await images
             .imageStatus({ image: spec }, sharedSignal)
             .catch(() => ({ image: null }));
@@ -367,7 +388,7 @@ export class ImageManager {
     return this.#queue.run(pullKey(wanted, auths), pod.metadata.uid, pullAll, signal);
   }
 
-  /** Waits for the time when a pull may begin. */
+  /** Waits until the rate limit allows the pull to start. */
   async #begin(whose: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const rate = this.#rate;
     if (rate !== undefined) await this.#rateTurns.run(whose, () => rate.acquire(signal), signal);

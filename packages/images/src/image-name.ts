@@ -1,6 +1,9 @@
 import type { ImageReference } from '@node-agent/pod-spec';
 
-/** The name that is asked of the runtime: with the tag `latest` where it has neither tag nor digest, else as it was given. */
+/**
+ * Returns the name to request from the runtime: the given name, with the tag `latest` if it has neither a tag nor a
+ * digest.
+ */
 export function withTag(requested: string, reference: ImageReference): string {
   return reference.tag === undefined && reference.digest === undefined ? `${requested}:latest` : requested;
 }
@@ -8,7 +11,7 @@ export function withTag(requested: string, reference: ImageReference): string {
 const MEBIBYTE = 1024 ** 2;
 const GIBIBYTE = 1024 ** 3;
 
-/** Lower bounds, in bytes, and the label of what is above them (`pkg/kubelet/metrics/metrics.go`). */
+/** Lower bounds in bytes, with the label for larger sizes (`pkg/kubelet/metrics/metrics.go`). */
 const SIZE_BUCKETS: readonly (readonly [number, string])[] = [
   [100 * GIBIBYTE, 'GT100GB'],
   [60 * GIBIBYTE, '60GB-100GB'],
@@ -24,7 +27,9 @@ const SIZE_BUCKETS: readonly (readonly [number, string])[] = [
   [0, '0-10MB'],
 ];
 
-/** The label of `kubelet_image_pull_duration_seconds` for an image of this size; `N/A` where it is not known. */
+/**
+ * Returns the label of `kubelet_image_pull_duration_seconds` for an image of this size; `N/A` if the size is not known.
+ */
 export function sizeBucket(bytes: number): string {
   return SIZE_BUCKETS.find(([above]) => bytes > above)?.[1] ?? 'N/A';
 }

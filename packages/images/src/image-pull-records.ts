@@ -16,31 +16,34 @@ import {
 import { PullRecordFiles, type PullRecordFilesComponents } from './pull-record-files.ts';
 import { requiresVerification, untaggedName, type VerificationPolicy } from './verification-policy.ts';
 
-/** What {@link ImagePullRecords} works with. */
+/** Components of {@link ImagePullRecords}. */
 export interface ImagePullRecordsComponents extends PullRecordFilesComponents {
   readonly images: Pick<ImageService, 'listImages'>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
-/** How {@link ImagePullRecords} is set. */
+/** Options of {@link ImagePullRecords}. */
 export interface ImagePullRecordsOptions {
-  /** The kubelet's; records are in `image_manager` below it. */
+  /** Root directory of the kubelet; the records are in its subdirectory `image_manager`. */
   readonly rootDirectory: string;
-  /** `imagePullCredentialsVerificationPolicy`; `NeverVerifyPreloadedImages` by default. */
+  /** `imagePullCredentialsVerificationPolicy`. Default: `NeverVerifyPreloadedImages`. */
   readonly policy?: VerificationPolicy;
-  /** `preloadedImagesVerificationAllowlist`: valid, as the configuration's validation has it. */
+  /** `preloadedImagesVerificationAllowlist`, already validated by the configuration. */
   readonly allowlist?: readonly string[];
-  /** How often records of images that are gone are looked for, in ms; 5 min by default, as upstream's image collection. */
+  /**
+   * Interval of removing the records of images that no longer exist, in ms. Default: 5 min, as upstream's image garbage
+   * collection.
+   */
   readonly prunePeriodMs?: number;
 }
 
 type CheckResult = 'credentialPolicyAllowed' | 'credentialRecordFound' | 'mustAuthenticate' | 'error';
 
 /**
- * Remembers with whose credentials each image was pulled, so that what one tenant's secret has brought to the node is not
- * everybody's (KEP-2535, `pkg/kubelet/images/pullmanager`). What is in doubt has to be shown by a pull: a record that
- * cannot be read, a pull that a kubelet did not live to record.
+ * Records with whose credentials each image was pulled, so that an image pulled with one tenant's secret is not
+ * available to every pod (KEP-2535, `pkg/kubelet/images/pullmanager`). In case of doubt a pull is required: if a record
+ * cannot be read, or if a kubelet died before it recorded the result of a pull.
  */
 export class ImagePullRecords implements PullRecords {
   readonly #components: WithDefaults<ImagePullRecordsComponents>;
@@ -50,16 +53,19 @@ export class ImagePullRecords implements PullRecords {
   readonly #files: PullRecordFiles;
   readonly #intentLocks = new KeyedMutex<string>();
   readonly #recordLocks = new KeyedMutex<string>();
-  /** For each look at the images that are gone, those that were pulled since it began: their records stay, also where they say nothing new. */
+  /**
+   * For each prune in progress, the images pulled since its start. Their records are kept, even if they were not
+   * changed.
+   */
   readonly #prunes = new Set<Set<string>>();
-  /** How many pulls of an image are under way in this process. */
+  /** Number of pulls in progress in this process, by image. */
   readonly #pulls = new Map<string, number>();
-  /** Images that a former process had begun to pull: whether they came is not known. Read before the first pull. */
+  /** Images whose pull an earlier process started with unknown result. Read before the first pull. */
   #inherited: Promise<Set<string>> | undefined;
   readonly #checks: Counter<'result'>;
   readonly #startOnce = new StartOnce('ImagePullRecords');
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the component or option that is not valid */
   constructor(given: ImagePullRecordsComponents, options: ImagePullRecordsOptions) {
     checkOptions('ImagePullRecords', options, {
       rootDirectory: 'string',
@@ -85,7 +91,10 @@ export class ImagePullRecords implements PullRecords {
     });
   }
 
-  /** Takes in what a former process had begun to pull, then drops records of images that are gone, until `signal` is aborted. */
+  /**
+   * Reads the pulls that an earlier process started, then periodically removes records of images that no longer exist,
+   * until `signal` is aborted.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger } = this.#components;
@@ -96,16 +105,19 @@ export class ImagePullRecords implements PullRecords {
         if (!signal.aborted) logger.warn({ err }, what);
       }
     };
-    await attempt('Pulls that a former process began are not looked at', () => this.#takeIn(signal));
+    await attempt('Cannot read the pulls that an earlier process started', () => this.#takeIn(signal));
     const prune = (): Promise<void> =>
-      attempt('Records of images that are gone are not removed', () => this.prune(signal));
+      attempt('Cannot remove records of images that no longer exist', () => this.prune(signal));
     await every(clock, this.#prunePeriodMs, prune, signal);
   }
 
-  /** Drops records of images that are gone: whoever has removed images calls it. @throws where the images or the records cannot be listed */
+  /**
+   * Removes records of images that no longer exist. Must be called after images were removed. @throws if the images or
+   * the records cannot be listed
+   */
   async prune(signal: AbortSignal): Promise<void> {
     const { clock, images, logger } = this.#components;
-    // Times on the disk are whole seconds: what was updated in this one is newer than the list, or may be.
+    // Stored times are whole seconds: a record updated in the current second may be newer than the list of images.
     const untilMs = Math.floor(clock.now() / 1000) * 1000;
     const pulledSince = new Set<string>();
     this.#prunes.add(pulledSince);
@@ -117,7 +129,7 @@ export class ImagePullRecords implements PullRecords {
           .run(imageRef, async () => {
             if (!pulledSince.has(imageRef)) await this.#files.deleteRecord(imageRef);
           })
-          .catch((err: unknown) => logger.error({ err, imageRef }, 'The record of an image could not be removed'));
+          .catch((err: unknown) => logger.error({ err, imageRef }, 'Cannot remove the record of an image'));
       }
     } finally {
       this.#prunes.delete(pulledSince);
@@ -139,7 +151,7 @@ export class ImagePullRecords implements PullRecords {
     return result === 'mustAuthenticate' || result === 'error';
   }
 
-  /** @throws where it cannot be written: a pull that is not on record would make the image look preloaded later */
+  /** @throws if the intent cannot be written: an image pulled without a record would later count as preloaded */
   async intent(image: string): Promise<void> {
     await this.#inherit();
     await this.#intentLocks.run(image, async () => {
@@ -152,8 +164,8 @@ export class ImagePullRecords implements PullRecords {
     try {
       await this.#record(image, imageRef, recordedCredentials(source));
     } catch (err) {
-      // The intent stays: the image still counts as pulled, and the next process tries again to record it.
-      this.#components.logger.error({ err, image, imageRef }, 'A pull could not be recorded');
+      // The intent is kept: the image still counts as pulled, and the next process tries to record it again.
+      this.#components.logger.error({ err, image, imageRef }, 'Cannot record a pull');
       return;
     }
     (await this.#inherit()).delete(image);
@@ -168,11 +180,11 @@ export class ImagePullRecords implements PullRecords {
         return;
       }
       try {
-        // That this pull failed says nothing of what a former process may have brought to the node.
+        // A failure of this pull does not tell whether the pull of an earlier process succeeded.
         if (!(await this.#inherit()).has(image)) await this.#files.deleteIntent(image);
         this.#pulls.delete(image);
       } catch (err) {
-        this.#components.logger.error({ err, image }, 'The record of a pull that has ended could not be removed');
+        this.#components.logger.error({ err, image }, 'Cannot remove the intent of a finished pull');
       }
     });
   }
@@ -191,7 +203,7 @@ export class ImagePullRecords implements PullRecords {
       const intended = this.#pulls.has(image) || (await this.#files.hasIntent(image));
       isKnown = intended || (record !== undefined && !(await this.#isPreloaded(image, names, record)));
     } catch (err) {
-      logger.error({ err, image, imageRef }, 'Records of pulls cannot be read: the image is pulled again');
+      logger.error({ err, image, imageRef }, 'Cannot read pull records: the image is pulled again');
       return 'error';
     }
     if (!requiresVerification(this.#policy, this.#allowlist, image, isKnown)) return 'credentialPolicyAllowed';
@@ -204,7 +216,7 @@ export class ImagePullRecords implements PullRecords {
     const { allowed, learn } = mayUse(recorded, podCredentials(await credentials()));
     if (learn !== undefined) {
       await this.#record(image, imageRef, { kubernetesSecrets: [learn] }).catch((err: unknown) =>
-        logger.error({ err, image, imageRef }, 'A credential that is as good as a recorded one could not be recorded'),
+        logger.error({ err, image, imageRef }, 'Cannot record an equivalent credential'),
       );
     }
     return allowed ? 'credentialRecordFound' : 'mustAuthenticate';
@@ -215,7 +227,7 @@ export class ImagePullRecords implements PullRecords {
     return isPreloadedAs(image, names, record, await this.#files.listIntents());
   }
 
-  /** @param added empty if the image was pulled, and its credentials are unknown */
+  /** @param added empty if the image was pulled with unknown credentials */
   async #record(image: string, imageRef: string, added: RecordedCredentials): Promise<void> {
     const { clock, logger } = this.#components;
     const name = untaggedName(image);
@@ -223,7 +235,7 @@ export class ImagePullRecords implements PullRecords {
     await this.#recordLocks.run(imageRef, async () => {
       for (const pulledSince of this.#prunes) pulledSince.add(imageRef);
       const known = await this.#files.readRecord(imageRef).catch((err: unknown) => {
-        logger.error({ err, imageRef }, 'The record of an image cannot be read: it is made anew');
+        logger.error({ err, imageRef }, 'Cannot read the record of an image: it is replaced');
         return undefined;
       });
       const nowMs = clock.now();
@@ -243,14 +255,14 @@ export class ImagePullRecords implements PullRecords {
         await this.#record(image, id, {});
         inherited.delete(image);
         await this.#intentLocks.run(image, async () => {
-          // A pull of it may have begun: what is on record is that one's too.
+          // Another pull of the image may have started; the intent then belongs to that pull, too.
           if (!this.#pulls.has(image)) await this.#files.deleteIntent(image);
         });
       }
     }
   }
 
-  /** @throws where the records cannot be listed: the next caller tries again */
+  /** @throws if the records cannot be listed; the next call tries again */
   #inherit(): Promise<Set<string>> {
     this.#inherited ??= this.#files
       .listIntents()
@@ -263,7 +275,7 @@ export class ImagePullRecords implements PullRecords {
   }
 }
 
-/** What of a pod's credentials is its own; the node's are everybody's, and known where they count. */
+/** Returns the pod's own credentials. Credentials of the node are available to all pods and need no entry. */
 function podCredentials(credentials: readonly PullCredential[]): PodCredentials {
   const sources = credentials.map(({ source }) => source).filter((source) => source !== undefined);
   return {

@@ -8,8 +8,8 @@ interface Entry {
 }
 
 /**
- * The back-off of failed pulls, per pod and image: it doubles with each failure, whatever succeeds in between, and is forgotten after twice
- * the longest (`k8s.io/client-go/util/flowcontrol`, Backoff).
+ * Back-off of failed pulls per pod and image. The delay doubles with each failure, even if a pull succeeds in between,
+ * and expires after twice the longest delay (`k8s.io/client-go/util/flowcontrol`, Backoff).
  */
 export class PullBackoff {
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class PullBackoff {
     this.#maxMs = maxMs;
   }
 
-  /** The error of the last try and when the next may be, where it is too early for that. */
+  /** Returns the error of the last attempt and the time of the next one; `undefined` if a pull may start now. */
   inBackOff(key: string): { readonly error: ImageError; readonly retryAtMs: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -32,9 +32,9 @@ export class PullBackoff {
   }
 
   /**
-   * A pull failed. One that had begun when the last failure was told is the same pull, or ran beside it: containers of a pod wait for
-   * one pull together, and that they are many does not make it fail more often.
-   * @param beganAtMs by the monotonic clock
+   * Records a failed pull. A pull that started before the last recorded failure counts as the same failure: several
+   * containers of a pod may share a pull or pull in parallel, and their number must not increase the delay.
+   * @param beganAtMs start of the pull on the monotonic clock
    */
   failed(key: string, error: ImageError, beganAtMs: number): void {
     this.#forgetOld();
@@ -44,7 +44,7 @@ export class PullBackoff {
     this.#entries.set(key, { delayMs, failedAtMs: this.#clock.monotonic(), error });
   }
 
-  /** Keys of pods that are gone must not pile up (K4). */
+  /** Removes expired keys, so that the keys of deleted pods do not accumulate (K4). */
   #forgetOld(): void {
     const nowMs = this.#clock.monotonic();
     for (const [key, entry] of this.#entries) {

@@ -1,23 +1,23 @@
 import type { AuthConfig, Init } from '@node-agent/cri-client';
 
-/** Where an object of the cluster is, and which of those that had its name it is. */
+/** Identifies an object of the cluster, including its UID, because a name can be reused. */
 export interface Coordinates {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Whose a credential is; one without a source is the node's, for all of its pods. */
+/** Owner of a credential. A credential without a source belongs to the node and is available to all of its pods. */
 export type CredentialSource =
-  /** `credentialHash`: of the credential alone, so that another secret with the same one counts as much. */
+  /** `credentialHash` covers only the credential, so that another secret with the same credential is equivalent. */
   { readonly secret: Coordinates & { readonly credentialHash: string } } | { readonly serviceAccount: Coordinates };
 
-/** What a pull is authenticated with. It is a secret: not to be logged. */
+/** Credential for a pull. Must not be logged. */
 export interface PullCredential extends Init<AuthConfig> {
   readonly source?: CredentialSource;
 }
 
-/** What of a credential a registry is shown. */
+/** Returns the part of a credential that is sent to the registry. */
 export function authOf({ source: _source, ...auth }: PullCredential): Init<AuthConfig> {
   return auth;
 }

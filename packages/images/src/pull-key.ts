@@ -1,15 +1,16 @@
 import type { AuthConfig, Init, PodSandboxConfig, PullImageRequest } from '@node-agent/cri-client';
 import { CONFIG_HASH_ANNOTATION, CONFIG_SEEN_ANNOTATION } from '@node-agent/pod-spec';
 
-/** The node's own notes, which no two pods have in common. */
+/** Annotations that the kubelet adds and that differ between all pods. */
 const NOTES: readonly string[] = [CONFIG_SEEN_ANNOTATION, CONFIG_HASH_ANNOTATION];
 
 /**
- * Who asks for the same may share a pull: whose runtime decides by the same. Beside what is pulled, and with what, a runtime knows for whom:
- * CRI-O has a signature policy for each namespace of a sandbox, and what one namespace may pull another may not; annotations choose how
- * an image is pulled, too. Two pods of a namespace share.
+ * Returns a key that is equal for requests that may share a pull, because the runtime's decision depends on the same
+ * data. Besides the image and the credentials, the runtime sees the sandbox's metadata: CRI-O has a signature policy
+ * per namespace, so one namespace may be allowed to pull an image that another may not, and annotations can affect how
+ * an image is pulled. Two pods of the same namespace can share a pull.
  * @param request without the credential
- * @param auths those that are tried, in their order
+ * @param auths credentials to try, in order
  */
 export function pullKey(
   { image, sandboxConfig }: Pick<Init<PullImageRequest>, 'image' | 'sandboxConfig'>,

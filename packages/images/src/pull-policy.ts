@@ -1,12 +1,12 @@
 import type { Container } from '@node-agent/pod-spec';
 
-/** What to do about an image. */
+/** Decision about an image. */
 export type PullDecision = 'use' | 'pull' | 'refuse';
 
 /**
- * The pull policy's rule.
- * @param present whether the runtime has the image; not looked at for `Always`
- * @param mustVerify whether this pod has yet to show that it may use an image that is present (KEP-2535)
+ * Implements the rule of the pull policy.
+ * @param present whether the runtime has the image; ignored for `Always`
+ * @param mustVerify whether this pod must still prove that it may use an image that is on the node (KEP-2535)
  */
 export function decidePull(
   policy: NonNullable<Container['imagePullPolicy']> | string,

@@ -1,26 +1,26 @@
 import { abortable } from '@node-agent/async';
 import { FairSemaphore } from './fair-semaphore.ts';
 
-/** How many pulls run at once. */
+/** Limit of concurrent pulls. */
 export interface PullQueueOptions {
-  /** `undefined` stands for no limit; 1 is one after another (`serializeImagePulls`). */
+  /** `undefined` means no limit; 1 runs pulls one after another (`serializeImagePulls`). */
   readonly maxParallel: number | undefined;
 }
 
 interface Pull<T> {
   readonly result: Promise<T>;
   readonly abort: AbortController;
-  /** The UIDs of the pods that have asked for it. */
+  /** UIDs of the pods that have requested the pull. */
   readonly whose: Set<string>;
   waiting: number;
 }
 
-/** What is to be done. @param whose the UIDs of the pods that it is for: some may come while it waits */
+/** A pull. @param whose UIDs of the pods that need the pull; UIDs may be added during the wait */
 type Work<T> = (signal: AbortSignal, whose: ReadonlySet<string>) => Promise<T>;
 
 /**
- * Runs pulls, those of all pods by turns, no more than a limit at once, and one per key: who asks for what is being
- * pulled already gets that pull's result. A pull is aborted when all who wait for it have gone.
+ * Runs pulls with a limit of concurrent pulls and the pods taking turns. There is one pull per key: a request for a
+ * pull that is already queued or running shares its result. A pull is aborted when all its requesters have aborted.
  */
 export class PullQueue<T> {
   readonly #places: FairSemaphore;
@@ -30,7 +30,7 @@ export class PullQueue<T> {
     this.#places = new FairSemaphore(maxParallel ?? Number.POSITIVE_INFINITY);
   }
 
-  /** @throws what `pull` throws, or the signal's reason */
+  /** @throws the error of `pull`, or the signal's reason */
   async run(key: string, podUid: string, pull: Work<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     const shared = this.#pulls.get(key) ?? this.#start(key, podUid, pull);
@@ -53,7 +53,7 @@ export class PullQueue<T> {
     const whose = new Set([podUid]);
     const result = this.#places.run(whose, () => pull(signal, whose), signal);
     const shared: Pull<T> = { abort, whose, waiting: 0, result };
-    // Everybody may have gone when it fails.
+    // All requesters may be gone when the pull fails.
     shared.result.catch(() => {});
     this.#pulls.set(key, shared);
     const forget = (): void => {

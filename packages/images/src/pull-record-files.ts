@@ -5,22 +5,22 @@ import { type Gauge, type Logger, type Metrics, type WithDefaults, withDefaults 
 import type { PulledRecord } from './pull-record.ts';
 import { decodeIntent, decodeRecord, encodeIntent, encodeRecord } from './pull-record-format.ts';
 
-/** What `PullRecordFiles` works with. */
+/** Components of `PullRecordFiles`. */
 export interface PullRecordFilesComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
 }
 
-/** Room for tens of thousands of credentials; what is longer was not written by a kubelet. */
+/** Room for tens of thousands of credentials; a larger file was not written by a kubelet. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
 
 /**
- * The records of pulls on the disk, in upstream's format and place, so that either kubelet goes on from the other's:
- * `<root>/image_manager/pulling` and `pulled`, one file each, named by the hash of the image.
+ * The pull records on disk, in upstream's format and location, so that each of the two kubelets can continue with the
+ * other's files: `<root>/image_manager/pulling` and `pulled`, one file per image, named by the hash of the image.
  */
 export class PullRecordFiles {
   readonly #components: WithDefaults<PullRecordFilesComponents>;
@@ -29,7 +29,7 @@ export class PullRecordFiles {
   readonly #intents: Gauge;
   readonly #records: Gauge;
 
-  /** @param rootDirectory the kubelet's */
+  /** @param rootDirectory root directory of the kubelet */
   constructor(given: PullRecordFilesComponents, rootDirectory: string) {
     const components = withDefaults(given);
     this.#components = components;
@@ -50,7 +50,7 @@ export class PullRecordFiles {
     await this.#count(this.#pulling, this.#intents);
   }
 
-  /** @throws Error where the record is there and cannot be read */
+  /** @throws Error if the record exists but cannot be read */
   async hasIntent(image: string): Promise<boolean> {
     const text = await this.#read(join(this.#pulling, fileName(image)));
     return text !== undefined && decodeIntent(text) === image;
@@ -61,7 +61,7 @@ export class PullRecordFiles {
     await this.#count(this.#pulling, this.#intents);
   }
 
-  /** The images of all intents; what cannot be read is logged. */
+  /** Returns the images of all intents. Files that cannot be read are logged. */
   listIntents(): Promise<readonly string[]> {
     return this.#list(this.#pulling, decodeIntent);
   }
@@ -71,7 +71,7 @@ export class PullRecordFiles {
     await this.#count(this.#pulled, this.#records);
   }
 
-  /** `undefined` where there is none. @throws Error where it cannot be read */
+  /** Returns `undefined` if there is no record. @throws Error if the record cannot be read */
   async readRecord(imageRef: string): Promise<PulledRecord | undefined> {
     const text = await this.#read(join(this.#pulled, fileName(imageRef)));
     const record = text === undefined ? undefined : decodeRecord(text);
@@ -83,7 +83,7 @@ export class PullRecordFiles {
     await this.#count(this.#pulled, this.#records);
   }
 
-  /** All records; what cannot be read is logged. */
+  /** Returns all records. Files that cannot be read are logged. */
   listRecords(): Promise<readonly PulledRecord[]> {
     return this.#list(this.#pulled, decodeRecord);
   }
@@ -95,7 +95,7 @@ export class PullRecordFiles {
         const text = await this.#read(join(directory, name));
         if (text !== undefined) found.push(decode(text));
       } catch (err) {
-        this.#components.logger.error({ err, file: join(directory, name) }, 'A record of a pull cannot be read');
+        this.#components.logger.error({ err, file: join(directory, name) }, 'Cannot read a pull record');
       }
     }
     return found;
@@ -134,12 +134,12 @@ export class PullRecordFiles {
     }
   }
 
-  /** The record counts, and a number that is a little old does no harm. */
+  /** Updates the gauge. Errors are only logged, because a slightly outdated value does no harm. */
   async #count(directory: string, gauge: Gauge): Promise<void> {
     try {
       gauge.set({}, (await this.#names(directory)).length);
     } catch (err) {
-      this.#components.logger.debug({ err, directory }, 'Records of pulls cannot be counted');
+      this.#components.logger.debug({ err, directory }, 'Cannot count the pull records');
     }
   }
 }

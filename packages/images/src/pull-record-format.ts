@@ -5,18 +5,18 @@ const GROUP = 'kubelet.config.k8s.io';
 const VERSION = `${GROUP}/v1beta1`;
 const VERSIONS = [VERSION, `${GROUP}/v1alpha1`];
 
-/** An ImagePullIntent, as upstream writes it: that a pull of this image has begun. */
+/** Serializes an ImagePullIntent as upstream does. It records that a pull of this image has started. */
 export function encodeIntent(image: string): string {
   return `${JSON.stringify({ kind: 'ImagePullIntent', apiVersion: VERSION, image })}\n`;
 }
 
-/** The image of an ImagePullIntent. @throws Error where the text is none */
+/** Returns the image of an ImagePullIntent. @throws Error if the text is not an ImagePullIntent */
 export function decodeIntent(text: string): string {
   const fields = documentOf(text, 'ImagePullIntent', ['image']);
   return textOf(fields, 'image', 'image');
 }
 
-/** An ImagePulledRecord, as upstream writes it. */
+/** Serializes an ImagePulledRecord as upstream does. */
 export function encodeRecord({ lastUpdatedMs, imageRef, credentialMapping }: PulledRecord): string {
   const lastUpdatedTime = `${new Date(lastUpdatedMs).toISOString().slice(0, 19)}Z`;
   const hasAny = Object.keys(credentialMapping).length > 0;
@@ -24,12 +24,12 @@ export function encodeRecord({ lastUpdatedMs, imageRef, credentialMapping }: Pul
   return `${JSON.stringify({ ...record, ...(hasAny && { credentialMapping }) })}\n`;
 }
 
-/** Reads an ImagePulledRecord, strictly: who may use an image is not guessed. @throws Error that names the field */
+/** Parses an ImagePulledRecord strictly, because it decides who may use an image. @throws Error naming the field */
 export function decodeRecord(text: string): PulledRecord {
   const fields = documentOf(text, 'ImagePulledRecord', ['lastUpdatedTime', 'imageRef', 'credentialMapping']);
   const time = fields.lastUpdatedTime ?? null;
   const lastUpdatedMs = time === null ? 0 : Date.parse(textOf(fields, 'lastUpdatedTime', 'lastUpdatedTime'));
-  if (Number.isNaN(lastUpdatedMs)) throw new Error('lastUpdatedTime is no time');
+  if (Number.isNaN(lastUpdatedMs)) throw new Error('lastUpdatedTime must be a time');
   const mapping = recordOf(fields.credentialMapping ?? {}, 'credentialMapping');
   const entries = Object.entries(mapping).map(([name, value]): [string, RecordedCredentials] => [
     name,
@@ -46,7 +46,7 @@ function credentialsOf(value: unknown, at: string): RecordedCredentials {
   const fields = recordOf(value, at);
   onlyFields(fields, ['kubernetesSecrets', 'kubernetesServiceAccounts', 'nodePodsAccessible'], at);
   const { nodePodsAccessible = false } = fields;
-  if (typeof nodePodsAccessible !== 'boolean') throw new Error(`${at}.nodePodsAccessible is not true or false`);
+  if (typeof nodePodsAccessible !== 'boolean') throw new Error(`${at}.nodePodsAccessible must be true or false`);
   const secrets = listOf(fields.kubernetesSecrets, `${at}.kubernetesSecrets`).map(([secret, where]) => {
     onlyFields(secret, ['uid', 'namespace', 'name', 'credentialHash'], where);
     return { ...coordinatesOf(secret, where), credentialHash: textOf(secret, 'credentialHash', where) };

@@ -1,37 +1,40 @@
 import { parseImageReference } from '@node-agent/pod-spec';
 import type { Coordinates, CredentialSource } from './pull-credential.ts';
 
-/** A secret that an image was pulled with. */
+/** A secret with which an image was pulled. */
 export type RecordedSecret = Coordinates & { readonly credentialHash: string };
 
-/** Who may use an image by one of its names. */
+/** Pods that may use an image under one of its names. */
 export interface RecordedCredentials {
   readonly kubernetesSecrets?: readonly RecordedSecret[];
   readonly kubernetesServiceAccounts?: readonly Coordinates[];
-  /** All pods of the node; without the other two then. */
+  /** Set if all pods of the node may use the image; the other two fields are then absent. */
   readonly nodePodsAccessible?: boolean;
 }
 
-/** With what an image was pulled (`kubelet.config.k8s.io`, ImagePulledRecord). */
+/** Credentials with which an image was pulled (`kubelet.config.k8s.io`, ImagePulledRecord). */
 export interface PulledRecord {
-  /** By the wall clock, in milliseconds since the epoch; whole seconds on the disk. */
+  /** Wall clock time in milliseconds since the epoch; stored with a resolution of one second. */
   readonly lastUpdatedMs: number;
-  /** What the runtime calls the image. */
+  /** The runtime's reference of the image. */
   readonly imageRef: string;
-  /** By the image's name in the pod, without tag and digest. */
+  /** Credentials by the image's name in the pod, without tag and digest. */
   readonly credentialMapping: Readonly<Record<string, RecordedCredentials>>;
 }
 
-/** While there are fewer secrets in a record, those that are found to be as good are added to it. */
+/** Secrets that turn out to be equivalent are added to a record until it has this many. */
 const MAX_SECRETS_WHILE_MATCHING = 100;
 
-/** What a pod can show. */
+/** Credentials that a pod can present. */
 export interface PodCredentials {
   readonly secrets: readonly RecordedSecret[];
   readonly serviceAccount: Coordinates | undefined;
 }
 
-/** What is recorded of the credential that a pull succeeded with; one without a source, or none at all, is all pods'. */
+/**
+ * Returns the record entry for the credential of a successful pull. A pull without a credential, or with one that
+ * belongs to the node, allows all pods.
+ */
 export function recordedCredentials(source: CredentialSource | undefined): RecordedCredentials {
   if (source === undefined) return { nodePodsAccessible: true };
   if ('secret' in source) return { kubernetesSecrets: [secretOf(source.secret)] };
@@ -39,14 +42,14 @@ export function recordedCredentials(source: CredentialSource | undefined): Recor
   return { kubernetesServiceAccounts: [{ uid, namespace, name }] };
 }
 
-/** A secret as a record has it: these fields, in this order. */
+/** Returns a secret with exactly the fields of a record, in the record's order. */
 export function secretOf({ uid, namespace, name, credentialHash }: RecordedSecret): RecordedSecret {
   return { uid, namespace, name, credentialHash };
 }
 
 /**
- * Whether a pod that shows these credentials may use an image without a pull. `learn` is a secret that was found to be
- * as good as a recorded one: the same credential in another secret, or a recorded secret with a new credential.
+ * Returns whether a pod with these credentials may use an image without a pull. `learn` is a secret equivalent to a
+ * recorded one: the same credential in another secret, or a recorded secret with a new credential.
  */
 export function mayUse(
   recorded: RecordedCredentials,
@@ -69,11 +72,12 @@ export function mayUse(
 }
 
 /**
- * Reports whether an image was on the node under a name before a kubelet pulled the same content under other names. The record of the image
- * must name what was pulled, and none of that may be of the same repository: spellings of one repository (`app`, `docker.io/library/app`) are
- * the same. The runtime must know the image by the name itself, as a runtime may resolve a short name to another registry.
- * @param names the tags and digests by which the runtime knows the image
- * @param intents the images that a kubelet has begun to pull
+ * Returns whether an image was on the node under a name before a kubelet pulled the same content under other names. The
+ * image's record must name what was pulled, and none of these names may belong to the same repository (`app` and
+ * `docker.io/library/app` are the same). The runtime must list the image under the name itself, because a runtime may
+ * resolve a short name to another registry.
+ * @param names tags and digests by which the runtime knows the image
+ * @param intents images whose pull a kubelet has started
  */
 export function isPreloadedAs(
   image: string,
@@ -83,13 +87,13 @@ export function isPreloadedAs(
 ): boolean {
   const pulled = Object.keys(credentialMapping);
   const repository = repositoryOf(image);
-  // A record without any name is of a pull about which nothing else is known.
+  // A record without names belongs to a pull about which nothing else is known.
   if (repository === undefined || pulled.length === 0) return false;
   const isOther = (name: string): boolean => repositoryOf(name) !== repository;
   return [...pulled, ...intents].every(isOther) && !names.every(isOther);
 }
 
-/** Returns registry and path of an image, in one spelling; `undefined` if the image has no valid name. */
+/** Returns the registry and path of an image in a canonical form; `undefined` if the image has no valid name. */
 function repositoryOf(image: string): string | undefined {
   try {
     const { domain, path } = parseImageReference(image);
@@ -100,8 +104,8 @@ function repositoryOf(image: string): string | undefined {
 }
 
 /**
- * A record with one more way to use the image; `undefined` where it says so already.
- * @param name the image's, without tag and digest
+ * Returns the record with an additional credential; `undefined` if the record already contains it.
+ * @param name name of the image without tag and digest
  */
 export function withCredentials(
   record: PulledRecord,
@@ -127,7 +131,7 @@ function mergeCredentials(known: RecordedCredentials, added: RecordedCredentials
   };
 }
 
-/** One of each, the newer where both have it, in order. */
+/** Merges two lists without duplicates, sorted; the added entry replaces an equal known entry. */
 function union<T extends Coordinates>(known: readonly T[] = [], added: readonly T[] = []): readonly T[] {
   const all = new Map<string, T>();
   for (const one of [...known, ...added]) all.set(JSON.stringify([one.namespace, one.name, one.uid]), one);

@@ -1,19 +1,20 @@
 import { parseImageReference } from '@node-agent/pod-spec';
 
-/** For which images that are on the node a pod has to show that it may use them (KEP-2535). */
+/** Images on the node for which a pod must prove that it may use them (KEP-2535). */
 export type VerificationPolicy =
   | 'NeverVerify'
-  /** All that this kubelet, or one before it, has pulled. */
+  /** All images that this kubelet or an earlier one has pulled. */
   | 'NeverVerifyPreloadedImages'
-  /** All but those of a list, whoever pulled them. */
+  /** All images except those of an allowlist, whoever pulled them. */
   | 'NeverVerifyAllowlistedImages'
   | 'AlwaysVerify';
 
 /**
- * Whether a pod has to show that it may use an image (`image_pull_policies.go` of `pkg/kubelet/images/pullmanager`).
- * @param image as the container names it
- * @param pulledByKubelet whether there is a record that it was pulled, or was to be
- * @param allowlist names without tag and digest, or prefixes that end in `/*`, of `NeverVerifyAllowlistedImages`
+ * Returns whether a pod must prove that it may use an image (`image_pull_policies.go` of
+ * `pkg/kubelet/images/pullmanager`).
+ * @param image name as in the container
+ * @param pulledByKubelet whether a record of a pull or of a started pull exists
+ * @param allowlist for `NeverVerifyAllowlistedImages`: names without tag and digest, or prefixes that end in `/*`
  */
 export function requiresVerification(
   policy: VerificationPolicy,
@@ -28,7 +29,7 @@ export function requiresVerification(
   return !allowlist.some((entry) => (entry.endsWith('/*') ? name.startsWith(entry.slice(0, -1)) : name === entry));
 }
 
-/** An image as the container names it, without tag and digest; `undefined` where it makes no sense. */
+/** Returns the image's name as in the container, without tag and digest; `undefined` if the name is not valid. */
 export function untaggedName(image: string): string | undefined {
   try {
     const { tag, digest } = parseImageReference(image);

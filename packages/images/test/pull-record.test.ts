@@ -249,7 +249,7 @@ describe('records on the disk', () => {
   const at = 'credentialMapping["app"]';
   it.each([
     [recordText({ more: 1 }), 'the document: unknown field "more"'],
-    [recordText({ lastUpdatedTime: 'soon' }), 'lastUpdatedTime is no time'],
+    [recordText({ lastUpdatedTime: 'soon' }), 'lastUpdatedTime must be a time'],
     [recordText({ lastUpdatedTime: 5 }), 'lastUpdatedTime: lastUpdatedTime is not a string'],
     [recordText({ imageRef: 5 }), 'imageRef: imageRef is not a string'],
     [recordText({ credentialMapping: [] }), 'credentialMapping is not an object'],
@@ -283,7 +283,7 @@ describe('records on the disk', () => {
     ['{"kind":"ImagePulledRecord","apiVersion":"v1"}', /apiVersion "v1" is not known/],
     [
       '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"r","credentialMapping":{"a":{"nodePodsAccessible":"yes"}}}',
-      /nodePodsAccessible is not true or false/,
+      /nodePodsAccessible must be true or false/,
     ],
     [
       '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"r","all":true}',

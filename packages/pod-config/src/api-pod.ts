@@ -1,6 +1,6 @@
 import { checkPod, type FieldError, type PodReference } from '@node-agent/pod-spec';
 
-/** An object of the API server's list of pods, of which nothing is known yet. */
+/** An object from the API server's pod list that has not been checked. */
 interface Untrusted {
   readonly metadata?: { readonly name?: unknown; readonly namespace?: unknown; readonly uid?: unknown } | null;
   readonly spec?: {
@@ -16,14 +16,14 @@ interface Named {
 }
 
 /**
- * Says why an object of the API server cannot be run as a pod; `undefined` if it can. Fields that are unknown here are
- * left alone: a newer API server has more. Checked are the types of the others, the fields without which no pod can be
- * synced, and the names that become parts of paths (log directories, links, volumes).
+ * Returns why an object of the API server cannot be run as a pod; `undefined` if it can. Unknown fields are ignored,
+ * because a newer API server has more. The check covers the types of the known fields, the fields that every sync
+ * needs, and the names that become parts of paths (log directories, links, volumes).
  */
 export function apiPodProblem(object: unknown): string | undefined {
   const wrong = checkPod(object).find((error) => error.type !== 'Unknown field' && !isLargeInteger(error));
   if (wrong !== undefined) return wrong.field === '' ? wrong.message : `${wrong.field}: ${wrong.message}`;
-  // The types were checked; what is missing was not.
+  // The types were checked, but not the presence of fields.
   const { metadata, spec } = object as Untrusted;
   for (const field of ['uid', 'namespace', 'name'] as const) {
     const problem = pathSegmentProblem(metadata?.[field]);
@@ -40,18 +40,21 @@ export function apiPodProblem(object: unknown): string | undefined {
   return undefined;
 }
 
-/** An int64 of the API may be larger than the integers that JavaScript has; the pod runs all the same. */
+/** An int64 of the API may exceed JavaScript's exact integers; the pod runs nevertheless. */
 function isLargeInteger({ badValue, detail }: FieldError): boolean {
   return detail.startsWith('must be an integer') && Number.isInteger(badValue);
 }
 
-/** The UID of an object of the API server, whatever else is wrong with it. */
+/** Returns the UID of an object of the API server, regardless of other problems. */
 export function uidOf(object: unknown): string | undefined {
   const uid = (object as Untrusted | null | undefined)?.metadata?.uid;
   return typeof uid === 'string' ? uid : undefined;
 }
 
-/** What an event about such an object refers to: a namespace that is no part of a path would lead the request elsewhere. */
+/**
+ * Returns the reference for an event about such an object. A namespace that is not a valid path segment is replaced,
+ * because it would send the event's request to another path.
+ */
 export function brokenPodReference(object: unknown): PodReference {
   const { name, namespace } = (object as Untrusted | null | undefined)?.metadata ?? {};
   return {

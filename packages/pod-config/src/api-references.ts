@@ -1,16 +1,16 @@
 import type { Container, EphemeralContainer, Pod, Volume } from '@node-agent/pod-spec';
 import type { FieldProblem } from './pod-schema.ts';
 
-/** A field of a pod that names an API object, with the object's resource as upstream words it. */
+/** A pod field that refers to an API object, with upstream's name of the object's resource. */
 interface ApiReference {
   readonly field: string;
   readonly resource: string;
 }
 
 /**
- * The first problem of a static pod that leans on the API server, which need not be there: a service account, secrets,
- * config maps, resource claims, volumes that are API objects (`HasAPIObjectReference`, feature
- * `PreventStaticPodAPIReferences`).
+ * Returns the first field of a static pod that refers to an API object, because static pods must run without the API
+ * server. Such fields are a service account, secrets, config maps, resource claims, and volumes that are API objects
+ * (`HasAPIObjectReference`, feature `PreventStaticPodAPIReferences`).
  */
 export function staticPodReferenceProblem(pod: Pod): FieldProblem | undefined {
   const found = apiReferences(pod).next().value;

@@ -4,51 +4,51 @@ import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withD
 import { apiPodProblem, brokenPodReference, uidOf } from './api-pod.ts';
 import type { PodChangeEvent, PodSourceInput } from './pod-config.ts';
 
-/** A copy of the API server's pods of this node that follows it: a `Reflector` of kube-client fits. */
+/** A local copy of this node's pods that follows the API server; kube-client's `Reflector` satisfies this interface. */
 export interface PodFeed {
-  /** Resolves once all of them have been read. @throws the signal's reason */
+  /** Resolves once all pods have been read. @throws the signal's reason */
   waitForSync(signal?: AbortSignal): Promise<void>;
   /**
-   * A value for each pod that there is, then for each change, coalesced if this consumer is slow; ends with the feed. `size` is how many
-   * of them wait. The first values end with `synced`, also if there are no pods.
+   * Yields one value per existing pod and then one per change, coalesced if the consumer is slow. Ends with the feed.
+   * `size` is the number of waiting values. After the initial pods, `synced` is yielded, even if there are no pods.
    */
   changes(): AsyncIterable<PodFeedChange> & Disposable & { readonly size: number };
 }
 
-/** What became of a pod of a {@link PodFeed}, which is known there by `key`; `synced` says nothing of any pod. */
+/** A change of a pod of a {@link PodFeed}, identified by `key`. `synced` concerns no pod. */
 export type PodFeedChange =
   | { readonly type: 'changed' | 'deleted'; readonly key: string; readonly object: Pod }
   | { readonly type: 'synced' };
 
-/** What an {@link ApiSource} works with. */
+/** Components of an {@link ApiSource}. */
 export interface ApiSourceComponents {
   readonly feed: PodFeed;
   readonly set: PodSourceInput;
-  /** Waited for before the first pods are told: admission looks at the node's labels. Nothing where absent. */
+  /** Awaited before the first pods are delivered, because admission needs the node's labels. Default: no wait. */
   readonly nodeSynced?: (signal: AbortSignal) => Promise<void>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Nobody is told where absent. */
+  /** Default: no events. */
   readonly recorder?: EventRecorder;
 }
 
-/** The newest object of a key of the feed. */
+/** Newest object of a key of the feed. */
 interface SeenObject {
   readonly object: Pod;
-  /** Why the object cannot be run as a pod. */
+  /** Reason why the object cannot be run as a pod. */
   readonly problem: string | undefined;
-  /** The object, or the last good version of its pod; `undefined` if there is none. */
+  /** The object, or the last valid version of its pod; `undefined` if there is none. */
   readonly usable: Pod | undefined;
 }
 
 /**
- * The pods that the API server has bound to this node. Before it has read all of them it says nothing: an API server that
- * is away is not one without pods (F1). Source: `pkg/kubelet/config/apiserver.go`.
+ * The pods that the API server has bound to this node. The source is not ready until all pods have been read: an
+ * unreachable API server does not mean that there are no pods (F1). Source: `pkg/kubelet/config/apiserver.go`.
  *
- * Unlike upstream, it refuses objects that cannot be run as pods (no `spec`, names that lead out of their directories), with a log line and
- * an event. A pod that was good before keeps its last good version (F2).
+ * Unlike upstream, it rejects objects that cannot be run as pods (no `spec`, names that lead out of their directories)
+ * with a log line and an event. A pod that was valid before keeps its last valid version (F2).
  */
 export class ApiSource {
   readonly #components: WithDefaults<ApiSourceComponents>;
@@ -60,7 +60,7 @@ export class ApiSource {
     this.#components = withDefaults(components);
   }
 
-  /** Gives all pods once, and then those that have changed, until `signal` is aborted. */
+  /** Delivers all pods once, and then the changed pods, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { feed, nodeSynced } = this.#components;
@@ -79,8 +79,8 @@ export class ApiSource {
   }
 
   /**
-   * The first list is taken from the changes, not from a copy of the feed's objects: a pod that comes and goes while it waits there
-   * leaves no change, so that a list from elsewhere would keep the pod for ever.
+   * The first list is built from the changes instead of the feed's copy: a pod that is added and removed before the
+   * changes are read leaves no change, so that a list from the copy could keep the pod forever.
    */
   async #follow(changes: ReturnType<PodFeed['changes']>, signal: AbortSignal): Promise<void> {
     const { set } = this.#components;
@@ -94,7 +94,7 @@ export class ApiSource {
         if (event !== undefined && isListed) batch.push(event);
       }
       if (changes.size > 0 && slice.isDue()) await slice.pause(signal);
-      // A list that was read again brings its changes together, and pods that came together are admitted oldest first.
+      // The changes of a new list arrive together, and pods that arrive together are admitted oldest first.
       if (changes.size > 0) continue;
       if (!isListed) set([...this.#seen.values()].flatMap(({ usable }) => usable ?? []));
       else if (batch.length > 0) set.change(batch);
@@ -103,7 +103,7 @@ export class ApiSource {
     }
   }
 
-  /** Notes a change of the feed. @returns what it changes for the consumer, if anything */
+  /** Records a change of the feed. @returns the resulting change for the consumer, if any */
   #take({ type, key, object }: Exclude<PodFeedChange, { type: 'synced' }>): PodChangeEvent | undefined {
     const before = this.#seen.get(key);
     if (before?.object === object && type === 'changed') return undefined;
@@ -128,7 +128,7 @@ export class ApiSource {
     const reference = brokenPodReference(object);
     const { namespace, name, uid } = reference;
     const fields = { pod: `${namespace}/${name}`, podUid: uid, problem, lastGoodVersionIsKept: isKept };
-    this.#components.logger.error(fields, 'Refused a pod of the API server');
+    this.#components.logger.error(fields, 'Rejected a pod of the API server');
     const ignored = isKept ? 'keeping its last good version' : 'ignoring';
     this.#components.recorder.event(
       reference,

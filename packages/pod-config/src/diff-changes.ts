@@ -1,23 +1,25 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { nextVersion, type PodDiff, type PodMarks } from './diff-pods.ts';
 
-/** The newest version of each pod that has changed, by full name; `undefined` for a pod that its source no longer has. */
+/** Newest version of each changed pod by full name; `undefined` for a pod that its source no longer has. */
 export type ChangedPods = ReadonlyMap<string, Pod | undefined>;
 
-/** What is known of a source before some of its pods change. */
+/** State of a source before some of its pods change. */
 export interface KnownPods {
   byUid(uid: string): Pod | undefined;
   byFullName(fullName: string): Pod | undefined;
-  /** Whether another source holds a pod of this UID. */
+  /** Returns whether another source holds a pod of this UID. */
   isHeld(uid: string): boolean;
 }
 
-/** What changed, in the form of {@link PodDiff}: `pods` and `duplicates` are left out, as the pods that did not change are not looked at. */
+/**
+ * The changes in the form of {@link PodDiff}, without `pods` and `duplicates`, because unchanged pods are not examined.
+ */
 export type ChangesDiff = Omit<PodDiff, 'pods' | 'duplicates'>;
 
 /**
- * Compares the pods that have changed, and no others, so that an event costs the same however many pods there are.
- * @returns `undefined` if a UID is used twice or belongs to another source: then the whole list has to be compared
+ * Compares only the changed pods, so that the cost of an event does not depend on the number of pods.
+ * @returns `undefined` if a UID is used twice or belongs to another source; the whole list must then be compared
  */
 export function diffChanges(known: KnownPods, changes: ChangedPods, marks: PodMarks): ChangesDiff | undefined {
   const lists = { ADD: [] as Pod[], UPDATE: [] as Pod[], DELETE: [] as Pod[], RECONCILE: [] as Pod[] };

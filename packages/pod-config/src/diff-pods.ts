@@ -7,34 +7,36 @@ import {
   podFullName,
 } from '@node-agent/pod-spec';
 
-/** Annotations that the kubelet puts on a pod itself: they never make two versions of a pod differ. */
+/** Annotations that the kubelet adds to a pod. They are ignored in comparisons. */
 const LOCAL_ANNOTATIONS: readonly string[] = [
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,
   CONFIG_SEEN_ANNOTATION,
 ];
 
-/** How a new version of a known pod differs from the old one. */
+/** Kind of difference between a known pod and its new version. */
 export type PodChange = 'none' | 'UPDATE' | 'DELETE' | 'RECONCILE';
 
-/** What the kubelet notes on pods that come from a source, as annotations. */
+/** Annotations that the kubelet adds to pods of a source. */
 export interface PodMarks {
-  /** Which source it is. */
+  /** Name of the source. */
   readonly source: string;
-  /** When new pods were seen first (RFC 3339); known pods keep theirs. */
+  /** Time at which new pods were first seen (RFC 3339). Known pods keep their time. */
   readonly seenAt: string;
 }
 
-/** A pod of the new list that was left out, because another one before it has its full name or its UID. */
+/** A pod of the new list that was ignored because an earlier pod has the same full name or UID. */
 export interface DuplicatePod {
   readonly pod: Pod;
   readonly of: Pod;
   readonly key: 'name' | 'uid';
 }
 
-/** What {@link diffPods} found. Each pod of the new state is in `pods`; each change in exactly one of the lists. */
+/**
+ * Result of {@link diffPods}. `pods` contains each pod of the new state; each change is in exactly one of the lists.
+ */
 export interface PodDiff {
-  /** The new state by UID, in the order of the new list. A pod that did not change is the very object of the old state. */
+  /** The new state by UID, in the order of the new list. An unchanged pod is the same object as in the old state. */
   readonly pods: ReadonlyMap<string, Pod>;
   readonly added: readonly Pod[];
   readonly updated: readonly Pod[];
@@ -45,9 +47,9 @@ export interface PodDiff {
 }
 
 /**
- * Compares what a source said before with what it says now (`pkg/kubelet/config/config.go`, `merge`).
- * @param old the state that the last call returned
- * @param next all pods of the source; of two with one full name or one UID the first counts
+ * Compares a source's new pods with its previous pods (`pkg/kubelet/config/config.go`, `merge`).
+ * @param old state returned by the previous call
+ * @param next all pods of the source; of pods with the same full name or UID the first is used
  */
 export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], marks: PodMarks): PodDiff {
   const comparison = new PodComparison(old, marks);
@@ -55,7 +57,7 @@ export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], ma
   return comparison.end();
 }
 
-/** {@link diffPods} one pod at a time, so that a long list can be compared in portions. */
+/** Performs {@link diffPods} pod by pod, so that a long list can be compared in portions. */
 export class PodComparison {
   readonly #old: ReadonlyMap<string, Pod>;
   readonly #marks: PodMarks;
@@ -97,7 +99,7 @@ export class PodComparison {
   }
 }
 
-/** How a pod differs from the version that is known of it, and the version that is known from now on. */
+/** Returns the difference between a pod and its known version, and the version to keep. */
 export function nextVersion(
   existing: Pod | undefined,
   pod: Pod,
@@ -108,13 +110,13 @@ export function nextVersion(
 }
 
 /**
- * Whether and how two versions of one pod differ, as far as the kubelet must act: in spec, labels, deletion fields and
- * annotations but the kubelet's own (`podsDifferSemantically`); else in the status alone.
+ * Returns the difference between two versions of a pod that the kubelet must act on: in spec, labels, deletion fields
+ * and annotations other than the kubelet's own (`podsDifferSemantically`); otherwise a difference in the status.
  */
 export function comparePods(existing: Pod, next: Pod): PodChange {
   const a = existing.metadata;
   const b = next.metadata;
-  // The API server gives each change a version of its own (of two pods of one UID).
+  // The API server gives each change of an object a new resource version (the UIDs are equal here).
   if (a.resourceVersion && a.resourceVersion === b.resourceVersion) return 'none';
   const same =
     isDeepStrictEqual(existing.spec, next.spec) &&

@@ -1,11 +1,14 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** `Closed`: there are no changes any more, and sources that have not spoken never will. `InvalidPods`: what a source gave is no list of pods. */
+/**
+ * `Closed`: the stream of changes has ended, so sources that are not ready never will be. `InvalidPods`: a source
+ * passed something other than a list of pods.
+ */
 export type PodConfigErrorCode = 'Closed' | 'InvalidPods';
 
 const BRAND = '@node-agent/pod-config.PodConfigError';
 
-/** What is wrong with how a `PodConfig` is used; what is wrong with manifests are `problems` of their source. */
+/** Error for wrong use of a `PodConfig`. Problems of manifests are in the `problems` of their source. */
 export class PodConfigError extends Error {
   static {
     brand(PodConfigError, BRAND);
@@ -19,7 +22,7 @@ export class PodConfigError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `PodConfigError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `PodConfigError` of this copy of the package or of another copy. */
   static is(value: unknown): value is PodConfigError {
     return hasBrand(value, BRAND);
   }

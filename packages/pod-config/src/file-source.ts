@@ -32,57 +32,65 @@ import { ProblemLog } from './problem-log.ts';
 import { type Hint, RemadeNames } from './remade-names.ts';
 import { WakeUp } from './wake-up.ts';
 
-/** How many manifests are read at once: each that is new is written to the disk as the last good one, which takes its time. */
+/**
+ * Number of manifests read at the same time. Each new manifest is also written to disk as the last good version, which
+ * takes time.
+ */
 const CONCURRENT_READS = 8;
 
-/** What {@link FileSource} works with. */
+/** Components of a {@link FileSource}. */
 export interface FileSourceComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'readdir' | 'open' | 'watch'>;
   /**
-   * Looks at what a link leads to before it is read (`nodeForeignFiles` of `@node-agent/host`); without it each manifest on a file system that does
-   * not answer holds one of the process's few threads for files.
+   * Checks the target of a symlink before it is read (`nodeForeignFiles` of `@node-agent/host`). If absent, each
+   * manifest on a file system that does not answer occupies one of the process's few file threads.
    */
   readonly foreign?: Pick<ForeignFiles, 'statfs'>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
+  /** Schema of pods. Default: the v1 Pod of `@node-agent/pod-spec`. */
   readonly schema?: PodSchema;
-  /** Reads manifests of more than 32 KiB, unless there is a schema; in a worker thread by default. */
+  /** Reads manifests above 32 KiB, unless `schema` is set. Default: a worker thread. */
   readonly readApart?: ReadApart;
-  /** Takes all pods whenever they changed: `podConfig.addSource('file')`. */
+  /** Receives all pods whenever they have changed: `podConfig.addSource('file')`. */
   readonly set: SetPods;
-  /** Where good manifests are kept for the next start; without it a manifest that is broken then has no pods. */
+  /** Store of valid manifests for the next start. If absent, a manifest that is invalid at the start has no pods. */
   readonly lastGood?: LastGoodStore;
 }
 
 export interface FileSourceOptions {
-  /** A directory of manifests, or one manifest (`staticPodPath`). Its pods' UIDs depend on this very path. */
+  /** A directory of manifests, or a single manifest (`staticPodPath`). The UIDs of its pods depend on this path. */
   readonly path: string;
   readonly nodeName: string;
-  /** How often everything is read again, changed or not (`fileCheckFrequency`): 20 s by default. */
+  /** Interval of reading everything again, changed or not (`fileCheckFrequency`). Default: 20 s. */
   readonly periodMs?: number;
-  /** How long after a hint of change a look is taken, so that a file is written to its end by then: 10 ms by default. */
+  /** Delay between a hint of a change and the reading, so that files are complete by then. Default: 10 ms. */
   readonly settleMs?: number;
-  /** The largest manifest that is read: 1 MiB by default (upstream: 10 MiB). */
+  /** Largest manifest that is read. Default: 1 MiB (upstream: 10 MiB). */
   readonly limitBytes?: number;
 }
 
 const DEFAULTS = { periodMs: 20_000, settleMs: 10, limitBytes: 1 << 20 };
-/** How long until a watch that ended is tried again (`file_linux.go`). */
+/** Delay before a failed watch is retried (`file_linux.go`). */
 const WATCH_RETRY_MS = 1000;
-/** How long one manifest is waited for: a link may lead to a file system that does not answer. */
+/** Time limit for one manifest, because a symlink may lead to a file system that does not answer. */
 const ANSWER_MS = 10_000;
 const NO_ANSWER = 'does not answer';
 
 /**
- * The pods of a directory of manifests, or of one (`pkg/kubelet/config/file.go`): read at once, on each hint of the
- * file system, and once a period. Names that begin with a dot and subdirectories are passed over.
+ * The pods of a directory of manifests or of a single manifest (`pkg/kubelet/config/file.go`). The source reads
+ * immediately, on each hint of the file system, and once per period. Names that start with a dot and subdirectories are
+ * skipped.
  *
- * Other than upstream, a manifest that cannot be read, does not answer within 10 s, is broken or is empty keeps its last good pods (F2), and so does
- * a directory that vanishes, and with `lastGood` across restarts; a manifest that is removed takes its pods with it. A path that was never there has no
- * pods; one that is removed and made anew at once, of the same content even, has its pods removed and added, as each event is one to upstream. While a path cannot be looked at for any other reason, the source has not spoken (F1).
+ * Unlike upstream, a manifest keeps its last valid pods if it cannot be read, does not answer within 10 s, is invalid
+ * or is empty (F2). The same holds for all pods of a directory that disappears, and, with `lastGood`, across restarts.
+ * Removing a manifest removes its pods.
+ *
+ * A path that never existed has no pods. If a file is removed and created again in quick succession, even with the same
+ * content, its pods are removed and added, because upstream handles each of the two events. While a path cannot be read
+ * for any other reason, the source is not ready (F1).
  */
 export class FileSource {
   readonly #components: WithDefaults<FileSourceComponents>;
@@ -93,11 +101,17 @@ export class FileSource {
   readonly #reader: ManifestReader;
   #files = new Map<string, FileVersion>();
   readonly #remade: RemadeNames;
-  /** Files that have not answered yet, by their whole paths, and `list` where the path itself has not: they are not asked again before (W6). */
+  /**
+   * Complete paths of files that have not answered yet, and `list` if the path itself has not. They are not read again
+   * until they answer (W6).
+   */
   readonly #unanswered = new Set<string>();
-  /** One has answered since the last look, and was remembered, though it may be gone by now. */
+  /**
+   * Whether a late file has answered since the last pass; its content was remembered, even if the file no longer
+   * exists.
+   */
   #answeredLate = false;
-  /** The names that hints named since the last look; `all` after a hint without a name. */
+  /** Names from hints since the last pass; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
   #isDirectory = false;
   #watched: { readonly directory: string; readonly link: LinkedAbort } | undefined;
@@ -123,12 +137,12 @@ export class FileSource {
     this.#reader = new ManifestReader(components, components.schema, components.readApart);
   }
 
-  /** What is wrong at present: with the path, with manifests in it, among them. */
+  /** Current problems of the path and of its manifests. */
   get problems(): readonly ManifestProblem[] {
     return this.#log.problems;
   }
 
-  /** Looks and watches until `signal` is aborted. */
+  /** Reads and watches until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     await Promise.all([this.#lookUntil(signal), this.#watchUntil(signal)]);
@@ -140,7 +154,7 @@ export class FileSource {
     let wholeAtMs = clock.monotonic();
     while (!signal.aborted) {
       this.#wakeUp.forget();
-      // Hints that keep coming do not put off the look at everything.
+      // A continuous stream of hints must not postpone the complete reading.
       if (clock.monotonic() >= wholeAtMs) this.#changed = 'all';
       const changed = this.#changed;
       if (changed === 'all') wholeAtMs = clock.monotonic() + periodMs;
@@ -155,7 +169,7 @@ export class FileSource {
     const { fs, clock, logger } = this.#components;
     while (!signal.aborted) {
       const { path } = this.#options;
-      // A file is watched through its directory: editors and atomic writers put another file in its place.
+      // A single file is watched through its directory, because editors and atomic writers replace the file.
       const directory = this.#isDirectory || (await isDirectory(fs, path)) ? path : dirname(path);
       const onChange: OnChange = (name, what) => this.#hint(directory === path ? name : undefined, name, what);
       using link = linkAbort(signal);
@@ -163,14 +177,14 @@ export class FileSource {
       try {
         await fs.watch(directory, onChange, link.signal);
       } catch (error) {
-        logger.debug({ err: error, path: directory }, 'Manifests are not watched for now');
+        logger.debug({ err: error, path: directory }, 'Manifests are temporarily not watched');
         this.#hint(undefined);
         await ignoreAbort(sleep(clock, WATCH_RETRY_MS, signal));
       }
     }
   }
 
-  /** @param only where given, the name in the directory of a single manifest that changed */
+  /** @param only name that changed in the directory of a single manifest; absent for a directory of manifests */
   #hint(name: string | undefined, only?: string, what?: Hint): void {
     if (name?.startsWith('.')) return;
     if (name === undefined && only !== undefined && only !== basename(this.#options.path)) return;
@@ -180,7 +194,10 @@ export class FileSource {
     this.#wakeUp.call();
   }
 
-  /** Takes away the pods of files that were removed, though files of their names are there by now: those are others. */
+  /**
+   * Drops the pods of files that were removed, even if new files with the same names exist: those are different
+   * manifests.
+   */
   async #forget(names: ReadonlySet<string>): Promise<void> {
     const remade = [...this.#files.keys()].filter((file) => names.has(basename(file)));
     if (remade.length === 0) return;
@@ -190,7 +207,7 @@ export class FileSource {
     this.#components.set(this.#told);
   }
 
-  /** One that does not answer is as it was, holds up no other, and is read again once it has answered. */
+  /** A file that does not answer keeps its state, delays no other file, and is read again once it has answered. */
   async #read(file: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
     const { fs, foreign, logger } = this.#components;
     const { nodeName, limitBytes } = this.#options;
@@ -212,7 +229,10 @@ export class FileSource {
     return answer?.value ?? { problem: NO_ANSWER, isMissing: false };
   }
 
-  /** @returns `undefined` where there is none in time; what has not answered is not asked again before it has, of which `onLate` is told */
+  /**
+   * @param onLate called when a late answer arrives; until then the file is not read again
+   * @returns `undefined` if there is no answer in time
+   */
   async #answer<T>(of: string, ask: () => Promise<T>, onLate: () => void): Promise<{ readonly value: T } | undefined> {
     if (this.#unanswered.has(of)) return undefined;
     const asked = ask();
@@ -237,11 +257,12 @@ export class FileSource {
     const listing = await this.#list();
     if (listing.problem === undefined) {
       this.#isDirectory = listing.isDirectory;
-      // One that was not there, or could not be looked at, when the watch began: its changes would be seen once a period only.
+      // The directory did not exist or was not readable when the watch was started; its changes would be noticed only
+      // once per period.
       const directory = listing.isDirectory ? path : dirname(path);
       if (this.#watched !== undefined && this.#watched.directory !== directory) {
         this.#watched.link.abort();
-        // What happens before the new watch has begun.
+        // Covers changes before the new watch is established.
         this.#hint(undefined);
       }
       const files = new Map<string, FileVersion>();
@@ -249,7 +270,7 @@ export class FileSource {
       const versions = await Promise.all(
         listing.files.map(async (file) => {
           const known = this.#files.get(file);
-          // One that could not be read is tried again: it may take its name from another, or keep it.
+          // A file that could not be read is tried again, because it may conflict with another file about a pod name.
           const unread = known?.bytes === undefined;
           const stale = unread || changed === 'all' || changed.has(basename(file));
           if (!stale) return known;
@@ -267,13 +288,14 @@ export class FileSource {
       this.#reader.retain([...files.keys()]);
       this.#files = files;
     } else {
-      // What was hinted of is still to be read.
+      // The hinted changes still have to be read.
       this.#changed = 'all';
     }
     const merged = mergeManifests(this.#files);
     const ofPath = listing.problem === undefined ? [] : [{ source: path, message: listing.problem }];
     this.#log.update([...ofPath, ...merged.problems]);
-    // A path that was never there says that there are no pods; one that cannot be looked at says nothing (F1).
+    // A path that never existed means that there are no pods. A path that cannot be read leaves the source not ready
+    // (F1).
     const silent = this.#told === undefined && listing.problem !== undefined && !listing.isMissing;
     if (silent || (this.#told !== undefined && sameList(this.#told, merged.pods))) return;
     this.#told = merged.pods;
@@ -285,7 +307,7 @@ function sameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
 }
 
-/** A sleep that a signal ends is no error here: the loops look at the signal themselves. */
+/** Ignores the abort of a sleep; the loops check the signal themselves. */
 async function ignoreAbort(sleeping: Promise<void>): Promise<void> {
   await sleeping.catch(() => {});
 }

@@ -11,63 +11,65 @@ import type { PodSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
 
-/** An answer of {@link Fetch}, as far as it is looked at; a web `Response` is one. */
+/** The used part of a {@link Fetch} response; satisfied by a web `Response`. */
 export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   readonly body: AsyncIterable<Uint8Array> | null;
 }
 
-/** Gets a URL; `globalThis.fetch` is one. Rejects when `signal` is aborted. */
+/** Requests a URL; `globalThis.fetch` satisfies this type. Rejects when `signal` is aborted. */
 export type Fetch = (
   url: string,
   init: { readonly headers: [string, string][]; readonly signal: AbortSignal },
 ) => Promise<FetchResponse>;
 
-/** What {@link HttpSource} works with. */
+/** Components of a {@link HttpSource}. */
 export interface HttpSourceComponents {
   readonly fetch: Fetch;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
+  /** Schema of pods. Default: the v1 Pod of `@node-agent/pod-spec`. */
   readonly schema?: PodSchema;
-  /** Reads manifests of more than 32 KiB, unless there is a schema; in a worker thread by default. */
+  /** Reads manifests above 32 KiB, unless `schema` is set. Default: a worker thread. */
   readonly readApart?: ReadApart;
-  /** Takes all pods whenever they changed: `podConfig.addSource('http')`. */
+  /** Receives all pods whenever they have changed: `podConfig.addSource('http')`. */
   readonly set: SetPods;
-  /** Where a good answer is kept for the next start; without it there are no pods until the URL has answered. */
+  /** Store of the last valid response for the next start. If absent, there are no pods until the URL has answered. */
   readonly lastGood?: LastGoodStore;
 }
 
 export interface HttpSourceOptions {
-  /** Where the manifest is (`staticPodURL`), with user and password if need be. Its pods' UIDs depend on this very text. */
+  /**
+   * URL of the manifest (`staticPodURL`), optionally with user and password. The UIDs of its pods depend on this text.
+   */
   readonly url: string;
   readonly nodeName: string;
-  /** Headers of each request, with all values of each (`staticPodURLHeader`). Never logged. */
+  /** Headers of each request, with all values per name (`staticPodURLHeader`). Never logged. */
   readonly headers?: Readonly<Record<string, readonly string[]>>;
-  /** How long from the end of one look to the next (`httpCheckFrequency`): 20 s by default. */
+  /** Delay from the end of one request to the next (`httpCheckFrequency`). Default: 20 s. */
   readonly periodMs?: number;
-  /** How long one look may take, body and all: 10 s by default, as upstream. */
+  /** Time limit of a request including its body. Default: 10 s, as upstream. */
   readonly timeoutMs?: number;
-  /** The largest answer that is read: 1 MiB by default (upstream: 10 MiB). */
+  /** Largest response that is read. Default: 1 MiB (upstream: 10 MiB). */
   readonly limitBytes?: number;
 }
 
 /** A token of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
-/** What no header value may hold: control characters but tab. */
+/** Characters that a header value must not contain: control characters other than tab. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 const DEFAULTS = { periodMs: 20_000, timeoutMs: 10_000, limitBytes: 1 << 20 };
 
 /**
- * The pods of a manifest behind a URL (`pkg/kubelet/config/http.go`), looked at once a period; with `If-None-Match`
- * where the server gave an `ETag`. An answer that is an error, too large, late, empty or broken keeps the last good
- * pods (F2), with `lastGood` across restarts; before the first good one the source has not spoken (F1), but for an empty
- * answer, which says that there are no pods yet.
+ * The pods of a manifest behind a URL (`pkg/kubelet/config/http.go`), requested once per period, with `If-None-Match`
+ * if the server sent an `ETag`. If a response is an error, too large, late, empty or invalid, the last valid pods are
+ * kept (F2); with `lastGood` also across restarts. Before the first valid response the source is not ready (F1).
+ * Exception: an empty response means that there are no pods yet.
  */
 export class HttpSource {
   readonly #components: WithDefaults<HttpSourceComponents>;
@@ -100,12 +102,12 @@ export class HttpSource {
     this.#reader = new ManifestReader(components, components.schema, components.readApart);
   }
 
-  /** What is wrong at present with the answer, or with the way to it. */
+  /** Current problems of the response or the request. */
   get problems(): readonly ManifestProblem[] {
     return this.#log.problems;
   }
 
-  /** Looks once a period until `signal` is aborted. */
+  /** Requests the manifest once per period until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { periodMs } = this.#options;
@@ -141,7 +143,7 @@ export class HttpSource {
     const previous = good ? undefined : (this.#state ?? (await this.#recall()));
     const state = mergeManifests(new Map([[this.#target.url, keepLastGood(previous, reading)]]));
     this.#log.update(state.problems);
-    // A first answer of which nothing can be used says nothing.
+    // An entirely invalid first response leaves the source not ready.
     if (previous === undefined && !good && state.pods.length === 0) return;
     this.#bytes = answer.bytes;
     this.#etag = answer.etag;
@@ -164,7 +166,7 @@ export class HttpSource {
     this.#components.set(state.pods);
   }
 
-  /** The answer; `undefined` where it is the one that is known. @throws for any other answer than that and 200 */
+  /** Returns the response; `undefined` if it is unchanged. @throws for any response other than 200 or unchanged */
   async #get(outer: AbortSignal): Promise<Answer | undefined> {
     const { timeoutMs, limitBytes, headers = {} } = this.#options;
     const { url, authorization } = this.#target;
@@ -172,12 +174,12 @@ export class HttpSource {
     const onAbort = (): void => controller.abort(outer.reason);
     outer.addEventListener('abort', onAbort, { once: true });
     const timer = this.#components.clock.setTimer(timeoutMs, () => {
-      controller.abort(new Error(`no whole answer within ${timeoutMs} ms`));
+      controller.abort(new Error(`no complete response within ${timeoutMs} ms`));
     });
     try {
       outer.throwIfAborted();
       const pairs = Object.entries(headers).flatMap(([name, values]) => values.map((value) => pair(name, value)));
-      // As Go's client has it: a header that is given counts more than what the URL says.
+      // As in Go's client, a configured header takes precedence over the URL's credentials.
       const isGiven = pairs.some(([name]) => name.toLowerCase() === 'authorization');
       if (authorization !== undefined && !isGiven) pairs.push(['Authorization', authorization]);
       if (this.#etag !== undefined) pairs.push(['If-None-Match', this.#etag]);
@@ -188,7 +190,7 @@ export class HttpSource {
     } finally {
       timer.cancel();
       outer.removeEventListener('abort', onAbort);
-      // Whatever is left of a body that was not read to its end is dropped, and its connection with it.
+      // Drops the unread rest of a body, and with it the connection.
       controller.abort(new Error('done'));
     }
   }
@@ -211,8 +213,8 @@ async function readBody({ body }: FetchResponse, limitBytes: number): Promise<Ui
 }
 
 /**
- * A header as it is sent: its value as the bytes of UTF-8, as Go's client sends it.
- * @throws Error for what HTTP has no form for; the value is told nobody (W4)
+ * Returns a header as it is sent: the value as UTF-8 bytes, as Go's client sends it.
+ * @throws Error if HTTP cannot represent the header; the value does not appear in the message (W4)
  */
 function pair(name: string, value: string): [string, string] {
   if (!HEADER_NAME.test(name)) throw new Error(`invalid header field name ${JSON.stringify(name)}`);
@@ -220,7 +222,7 @@ function pair(name: string, value: string): [string, string] {
   return [name, Buffer.from(value).toString('latin1')];
 }
 
-/** The error's message with its causes': `fetch` says no more than "fetch failed" itself. */
+/** Returns the error's message with those of its causes; `fetch` itself only says "fetch failed". */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`;

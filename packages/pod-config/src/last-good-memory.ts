@@ -5,13 +5,13 @@ import type { ManifestReading } from './manifest.ts';
 import { formatProblem } from './problem.ts';
 
 /**
- * A source's use of a {@link LastGoodStore}: nothing that goes wrong with it may hold a manifest up, so it is logged
- * and tried again later. Without a store it remembers nothing.
+ * A source's access to its {@link LastGoodStore}. Errors of the store must not delay a manifest: they are logged and
+ * the operation is retried later. Without a store nothing is remembered.
  */
 export class LastGoodMemory {
   readonly #store: LastGoodStore | undefined;
   readonly #logger: Logger;
-  /** What could not be kept yet: until it is, a restart would find an older version, or none. */
+  /** Contents that could not be saved yet. Until they are saved, a restart would find an older version or none. */
   readonly #unsaved = new Map<string, Uint8Array>();
 
   constructor(store: LastGoodStore | undefined, logger: Logger) {
@@ -19,7 +19,10 @@ export class LastGoodMemory {
     this.#logger = logger;
   }
 
-  /** What a former process took last of a manifest that is not good now; `undefined` where it knew none, or none that can be used. */
+  /**
+   * Returns the state of a manifest's last valid version from before the restart, for a manifest that is invalid now;
+   * `undefined` if there is none or it cannot be used.
+   */
   async recall(
     source: string,
     read: (content: Uint8Array) => Promise<ManifestReading>,
@@ -29,13 +32,14 @@ export class LastGoodMemory {
       if (content === undefined) return undefined;
       const reading = await read(content);
       const { pods, problems } = reading;
-      // The disk may have lost it, or this version refuse it: that does not say that there are no pods (F1).
+      // The disk may have lost the version, or this kubelet version may reject it. That does not mean that there are no
+      // pods (F1).
       if (pods.length === 0 && !isGood(reading)) {
         const fields = { source, problems: problems.map(formatProblem) };
-        this.#logger.error(fields, 'Last good version of a manifest cannot be used any more');
+        this.#logger.error(fields, 'Last good version of a manifest cannot be used');
         return undefined;
       }
-      this.#logger.warn({ source, pods: pods.length }, 'Manifest is not good: its last good version is used');
+      this.#logger.warn({ source, pods: pods.length }, 'Manifest is invalid: its last good version is used');
       return { pods, problems: [] };
     } catch (err) {
       this.#logger.error({ err, source }, 'Last good version of a manifest cannot be read');
@@ -49,11 +53,11 @@ export class LastGoodMemory {
       this.#unsaved.delete(source);
     } catch (err) {
       this.#unsaved.set(source, content);
-      this.#logger.error({ err, source }, 'Good version of a manifest cannot be kept for a restart');
+      this.#logger.error({ err, source }, 'Cannot save the good version of a manifest for a restart');
     }
   }
 
-  /** Tries once more to keep what could not be kept; to be called with each look at the source. */
+  /** Retries to save contents that could not be saved. Must be called in each pass of the source. */
   async rememberUnsaved(): Promise<void> {
     for (const [source, content] of [...this.#unsaved]) await this.remember(source, content);
   }
@@ -63,7 +67,7 @@ export class LastGoodMemory {
     try {
       await this.#store?.retain(sources);
     } catch (err) {
-      this.#logger.error({ err }, 'Versions of manifests that are gone cannot be removed');
+      this.#logger.error({ err }, 'Cannot remove saved versions of deleted manifests');
     }
   }
 }

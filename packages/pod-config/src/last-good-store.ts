@@ -4,23 +4,25 @@ import { checkComponents, checkOptions } from '@node-agent/async';
 import { bytesOfText, type FileSystem, isMissing } from '@node-agent/host';
 
 /**
- * Remembers the last good content of manifests across a restart, so that one that is broken or out of reach at the next
- * start keeps its pods all the same (F2).
+ * Remembers the last valid content of manifests across restarts, so that a manifest that is invalid or unreachable at
+ * the next start keeps its pods (F2).
  */
 export interface LastGoodStore {
-  /** The last good content of a file or URL; `undefined` where none is known. */
+  /** Returns the last valid content of a file or URL; `undefined` if none is known. */
   load(source: string): Promise<Uint8Array | undefined>;
   save(source: string, content: Uint8Array): Promise<void>;
-  /** Forgets all others: what was removed must not come back with the next broken file of its name. */
+  /**
+   * Drops all other sources: the pods of a removed manifest must not come back with the next invalid file of that name.
+   */
   retain(sources: readonly string[]): Promise<void>;
 }
 
-/** A directory with one file for each manifest, which its owner alone may read: manifests may hold passwords. */
+/** A directory with one file per manifest, readable only by its owner, because manifests may contain passwords. */
 export class LastGoodDirectory implements LastGoodStore {
   readonly #fs: Pick<FileSystem, 'readFile' | 'writeFileAtomic' | 'mkdir' | 'readdir' | 'remove'>;
   readonly #path: string;
 
-  /** @param options.path a directory of its own for each source; it is made with the first manifest */
+  /** @param options.path directory used only by this source; created with the first manifest */
   constructor(
     components: { readonly fs: Pick<FileSystem, 'readFile' | 'writeFileAtomic' | 'mkdir' | 'readdir' | 'remove'> },
     options: { readonly path: string },

@@ -2,20 +2,20 @@ import { type Pod, podFullName } from '@node-agent/pod-spec';
 import type { ManifestReading } from './manifest.ts';
 import type { ManifestProblem } from './problem.ts';
 
-/** What one file or URL stands for at present. */
+/** Current pods and problems of a file or URL. */
 export interface ManifestState {
   readonly pods: readonly Pod[];
   readonly problems: readonly ManifestProblem[];
 }
 
-/** Whether nothing is wrong with a reading that keeps a pod from running as it says. */
+/** Returns whether a reading has no problem other than warnings. */
 export function isGood({ problems }: ManifestReading): boolean {
   return problems.every(({ isWarning }) => isWarning === true);
 }
 
 /**
- * The state after a reading (F2): where the reading has any problem, no pod goes; what it does not say anew stays as
- * it was. A reading without a problem, or with warnings alone, is taken as it is.
+ * Returns the state after a reading (F2). If the reading has a problem, no pod is removed: pods missing from it keep
+ * their previous version. A reading without problems, or with warnings only, replaces the state.
  */
 export function keepLastGood(previous: ManifestState | undefined, reading: ManifestReading): ManifestState {
   if (isGood(reading) || previous === undefined) return reading;
@@ -25,8 +25,8 @@ export function keepLastGood(previous: ManifestState | undefined, reading: Manif
 }
 
 /**
- * All pods of several manifests, in the order of their names. Of two pods with one full name or one UID the first
- * counts, and the other one is a problem: so it is the same one after a restart.
+ * Returns all pods of several manifests, in the order of the manifests' names. Of pods with the same full name or UID
+ * the first is used and the others are problems. The order makes the choice the same after a restart.
  */
 export function mergeManifests(manifests: ReadonlyMap<string, ManifestState>): ManifestState {
   const pods: Pod[] = [];

@@ -6,21 +6,21 @@ import type { LastGoodMemory } from './last-good-memory.ts';
 import type { ManifestReading } from './manifest.ts';
 import type { ManifestReader } from './manifest-reader.ts';
 
-/** The manifests at a path, or why that cannot be told. */
+/** The manifests at a path, or the reason why they cannot be listed. */
 export type ManifestListing =
   | { readonly problem?: undefined; readonly isDirectory: boolean; readonly files: readonly string[] }
   | { readonly problem: string; readonly isMissing: boolean };
 
-/** A manifest as it was read last. */
+/** The last reading of a manifest. */
 export interface FileVersion extends ManifestState {
-  /** The content that was read, whether it was good or not; `undefined` where it could not be read. */
+  /** Content that was last read, valid or not; `undefined` if the file could not be read. */
   readonly bytes: Uint8Array | undefined;
 }
 
 /**
- * The files at `path`: those of a directory but hidden ones, or the one that it is.
- * @param wasFile whether `path` was a single manifest before: one that was removed from a directory which is still
- *   there is gone, and no problem; anything else that is missing may come back
+ * Lists the files at `path`: the non-hidden files of a directory, or the path itself if it is a file.
+ * @param wasFile whether `path` was a single manifest before. If it was removed and its directory still exists, the
+ * manifest is gone, which is not a problem. Anything else that is missing may come back.
  */
 export async function listManifests(
   fs: Pick<FileSystem, 'stat' | 'readdir'>,
@@ -30,7 +30,7 @@ export async function listManifests(
   try {
     const { kind } = await fs.stat(path);
     if (kind === 'file') return { isDirectory: false, files: [path] };
-    if (kind !== 'directory') return { problem: `is neither a directory nor a file but a ${kind}`, isMissing: false };
+    if (kind !== 'directory') return { problem: `is a ${kind}, not a directory or file`, isMissing: false };
     const entries = await fs.readdir(path);
     const files = entries.filter(({ name }) => !name.startsWith('.')).map(({ name }) => join(path, name));
     return { isDirectory: true, files };
@@ -41,7 +41,7 @@ export async function listManifests(
   }
 }
 
-/** What manifests are read with. */
+/** Components for reading manifests. */
 export interface ManifestComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
   readonly foreign?: Pick<ForeignFiles, 'statfs'>;
@@ -50,7 +50,7 @@ export interface ManifestComponents {
   readonly memory: LastGoodMemory;
 }
 
-/** Which manifest is read, and how. */
+/** The manifest to read, and its limits. */
 export interface ManifestOptions {
   readonly path: string;
   readonly nodeName: string;
@@ -58,8 +58,8 @@ export interface ManifestOptions {
 }
 
 /**
- * Reads one manifest, keeping what was good of `known` where it cannot be read or is broken (F2). `undefined` where it
- * is gone, or is a directory.
+ * Reads one manifest. If it cannot be read or is invalid, the valid pods of `known` are kept (F2). Returns `undefined`
+ * if the file no longer exists or is a directory.
  */
 export async function readManifestFile(
   components: ManifestComponents,
@@ -70,15 +70,16 @@ export async function readManifestFile(
   const { path, limitBytes } = options;
   const unreadable = (message: string): Promise<FileVersion> => unreadManifest(components, options, known, message);
   try {
-    // A link may lead to a file system that does not answer: who waits for that is another process. How full a disk of the machine is takes none.
+    // A symlink may lead to a file system that does not answer. A helper process makes this call, so that no thread of
+    // this process waits for it. For local disks no helper is needed.
     if (foreign !== undefined && (await fs.lstat(path)).kind === 'symlink') await foreign.statfs(path);
-    // Asked before it is opened: to open a fifo would wait for its writer.
+    // Checked before opening, because opening a FIFO would wait for a writer.
     const { kind, sizeBytes } = await fs.stat(path);
     if (kind === 'directory') {
-      logger.debug({ path }, 'Directory among the manifests is not entered');
+      logger.debug({ path }, 'Skipped a directory among the manifests');
       return undefined;
     }
-    if (kind !== 'file') return await unreadable(`is not a file but a ${kind}`);
+    if (kind !== 'file') return await unreadable(`is a ${kind}, not a file`);
     const bytes = await readAtMost(fs, path, sizeBytes, limitBytes + 1);
     if (bytes.length > limitBytes) return await unreadable(`is larger than ${limitBytes} bytes`);
     if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
@@ -89,11 +90,11 @@ export async function readManifestFile(
       () => true,
       () => false,
     );
-    return isLink ? await unreadable('is a link to a file that does not exist') : undefined;
+    return isLink ? await unreadable('is a symlink to a file that does not exist') : undefined;
   }
 }
 
-/** What holds of a manifest that cannot be read: its last good pods (F2). @param message why not */
+/** Returns the state of a manifest that cannot be read: its last valid pods (F2). @param message reason */
 export function unreadManifest(
   components: Pick<ManifestComponents, 'reader' | 'memory'>,
   options: ManifestOptions,
@@ -128,7 +129,7 @@ function readBytes(
   return reader.read(bytes, { kind: 'file', location: path, nodeName });
 }
 
-/** Whether a directory can be seen at `path`. */
+/** Returns whether a directory is visible at `path`. */
 export async function isDirectory(fs: Pick<FileSystem, 'stat'>, path: string): Promise<boolean> {
   return fs.stat(path).then(
     ({ kind }) => kind === 'directory',
@@ -145,7 +146,7 @@ async function readAtMost(
   const file = await fs.open(path, 'r');
   try {
     const bytes = await file.read(0, Math.min(expectedBytes + 1, limitBytes));
-    // It has grown since it was looked at.
+    // The file has grown since the stat.
     return bytes.length > expectedBytes ? await file.read(0, limitBytes) : bytes;
   } finally {
     await file.close();

@@ -6,12 +6,12 @@ import type { ManifestTask } from './manifest-worker.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestOrigin } from './static-pod.ts';
 
-/** Reads one manifest apart from the event loop, until `signal` is aborted: the reading takes too long then. */
+/** Reads one manifest outside the event loop. Aborting `signal` ends a reading that takes too long. */
 export type ReadApart = (bytes: Uint8Array, origin: ManifestOrigin, signal: AbortSignal) => Promise<ManifestReading>;
 
-/** A larger manifest is read by a worker thread: YAML of a megabyte takes seconds. */
+/** Manifests above this size are read by a worker thread: a megabyte of YAML takes seconds. */
 const LARGE_BYTES = 32 * 1024;
-/** What a worker may take of memory; a manifest that needs more is a problem. */
+/** Memory limit of a worker. A manifest that needs more is reported as a problem. */
 const WORKER_HEAP_MB = 512;
 
 /**
@@ -20,15 +20,16 @@ const WORKER_HEAP_MB = 512;
  */
 const APART_MS = 120_000;
 
-/** A reading of a large manifest that is in progress, or that nobody has taken yet. */
+/** A reading of a large manifest that is in progress or whose result was not collected yet. */
 interface Apart {
   readonly bytes: Uint8Array;
   readonly reading: Promise<ManifestReading>;
 }
 
 /**
- * Reads the manifests of one source: small ones at once, large ones one after the other in a worker thread, so that other work goes on. A caller
- * that gives up on a large manifest and asks again for the same content gets the reading that was begun.
+ * Reads the manifests of one source. Small manifests are read immediately. Large ones are read one after another in a
+ * worker thread, so that other work continues. If a caller gives up on a large manifest and later requests the same
+ * content again, it gets the reading already started.
  */
 export class ManifestReader {
   readonly #clock: Pick<Clock, 'setTimer'>;
@@ -37,7 +38,7 @@ export class ManifestReader {
   readonly #turns = new Semaphore(1);
   readonly #apart = new Map<string, Apart>();
 
-  /** @param schema a schema other than the v1 Pod's stays in this thread */
+  /** @param schema if this is not the schema of the v1 Pod, all manifests are read in this thread */
   constructor(
     { clock }: { readonly clock: Pick<Clock, 'setTimer'> },
     schema: PodSchema | undefined,
@@ -59,7 +60,7 @@ export class ManifestReader {
     return await reading;
   }
 
-  /** Forgets the readings of manifests that are gone. */
+  /** Drops the readings of manifests that no longer exist. */
   retain(locations: readonly string[]): void {
     for (const location of this.#apart.keys()) if (!locations.includes(location)) this.#apart.delete(location);
   }
@@ -69,14 +70,14 @@ export class ManifestReader {
     try {
       return await withTimeout(this.#clock, APART_MS, (signal) => this.#readApart(bytes, origin, signal));
     } catch (error) {
-      // Mostly a manifest that takes too much memory or time.
+      // The usual cause is a manifest that needs too much memory or time.
       return { pods: [], problems: [{ source: origin.location, message: `cannot be read: ${errorText(error)}` }] };
     }
   }
 }
 
 /**
- * Reads a manifest in a worker thread of its own, which ends with the reading.
+ * Reads a manifest in a new worker thread, which ends with the reading.
  * @throws errors of the worker, such as ERR_WORKER_OUT_OF_MEMORY; the signal's reason
  */
 export async function readInWorker(
@@ -89,7 +90,7 @@ export async function readInWorker(
   const task: ManifestTask = { bytes, origin };
   const worker = new Worker(new URL(isSource ? './manifest-worker.ts' : './manifest-worker.js', import.meta.url), {
     workerData: task,
-    // Flags of the program itself are not for it; the sources need their condition.
+    // The program's own Node flags are not passed on. Running from sources requires the export condition.
     execArgv: isSource ? ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'] : [],
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
   });
@@ -100,7 +101,7 @@ export async function readInWorker(
       signal.addEventListener('abort', onAbort, { once: true });
       worker.once('message', resolve);
       worker.once('error', reject);
-      worker.once('exit', (code) => reject(new Error(`the worker ended with exit code ${code}`)));
+      worker.once('exit', (code) => reject(new Error(`the worker exited with code ${code}`)));
     });
   } finally {
     signal.removeEventListener('abort', onAbort);

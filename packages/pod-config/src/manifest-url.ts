@@ -1,12 +1,15 @@
-/** A URL as it is asked for. */
+/** A URL split into the parts that are used for a request. */
 export interface ManifestUrl {
-  /** Without user and password: what may be logged, and what `fetch` takes. */
+  /** URL without user and password: safe to log, and in the form that `fetch` accepts. */
   readonly url: string;
-  /** The value of the `Authorization` header that user and password make, as Go's HTTP client sends it. */
+  /** Value of the `Authorization` header made from user and password, as Go's HTTP client sends it. */
   readonly authorization?: string;
 }
 
-/** Takes user and password out of a URL. What is no URL is left to whoever asks for it to refuse. */
+/**
+ * Separates user and password from a URL. Text that is not a valid URL is returned unchanged; the later request rejects
+ * it.
+ */
 export function splitCredentials(text: string): ManifestUrl {
   const parsed = URL.parse(text);
   if (parsed === null || (parsed.username === '' && parsed.password === '')) return { url: text };

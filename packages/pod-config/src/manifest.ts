@@ -6,17 +6,18 @@ import type { ManifestProblem } from './problem.ts';
 import { type ManifestOrigin, type PodManifest, toStaticPod } from './static-pod.ts';
 import { readYaml, type YamlDocument } from './yaml-documents.ts';
 
-/** What a manifest says. Where `problems` has more than warnings, pods may be missing from `pods`. */
+/** Content of a manifest. If `problems` contains more than warnings, pods may be missing. */
 export interface ManifestReading {
   readonly pods: readonly Pod[];
   readonly problems: readonly ManifestProblem[];
 }
 
 /**
- * Reads a manifest: YAML or JSON, one or many documents, each a v1 `Pod`, `PodList` or `List` of pods. Each pod that
- * has no problem is made this node's own and given; a problem of one does not touch the others. Fields that the API does
- * not know are left out, and told of by warnings. Bytes that are no UTF-8 (nor UTF-16 with its mark) and a manifest
- * without any document (cut short, say) are problems too: to remove pods, remove the manifest.
+ * Reads a manifest: YAML or JSON, one or more documents, each a v1 `Pod`, `PodList` or `List` of pods. Each pod without
+ * a problem is converted to a static pod of this node and returned; a problem of one pod does not affect the others.
+ * Fields unknown to the API are removed, with a warning. Bytes that are not UTF-8 (or UTF-16 with a byte order mark)
+ * and a manifest without any document, for example a truncated one, are problems: to remove pods, the manifest must be
+ * removed.
  */
 export function readManifest(bytes: Uint8Array, origin: ManifestOrigin, schema: PodSchema): ManifestReading {
   const source = origin.location;
@@ -52,10 +53,13 @@ export function readManifest(bytes: Uint8Array, origin: ManifestOrigin, schema: 
   return { pods, problems: [...warnings.listed(true), ...problems.listed(false)] };
 }
 
-/** The most problems of a manifest that are located and listed, and the most warnings. */
+/** Largest number of problems per manifest that are located and listed; the same limit applies to warnings. */
 const MAX_LISTED = 50;
 
-/** The first problems of a manifest, and how many more there are. To locate one takes a walk over its document. */
+/**
+ * The first problems of a manifest and the number of further ones. Locating a problem requires a walk over its
+ * document.
+ */
 class BoundedProblems {
   readonly #source: string;
   readonly #listed: ManifestProblem[] = [];
@@ -78,7 +82,7 @@ class BoundedProblems {
   }
 }
 
-/** As YAML tells them apart: UTF-16, which some editors write, begins with a byte order mark. */
+/** Detects the encoding as YAML does: UTF-16, which some editors write, starts with a byte order mark. */
 function encodingOf([first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
@@ -92,7 +96,7 @@ interface PodItem {
 
 const POD_KINDS: readonly string[] = ['Pod', 'PodList', 'List'];
 
-/** The pods of one document: itself, or the items of a list. */
+/** Returns the pods of one document: the document itself, or the items of a list. */
 function podItems(value: JsonValue): readonly PodItem[] {
   const refuse = (field: string, message: string): readonly PodItem[] => [
     { value, path: [], problem: { field, message } },
@@ -111,7 +115,7 @@ function podItems(value: JsonValue): readonly PodItem[] {
   if (!Array.isArray(items)) return refuse('items', 'must be a list');
   return items.map((item: JsonValue, index): PodItem => {
     const path = ['items', index];
-    // The items of a PodList need not say what they are.
+    // The items of a PodList may omit apiVersion and kind.
     const implied = kind === 'PodList' ? { apiVersion: 'v1', kind: 'Pod' } : {};
     if (!isJsonObject(item)) return { value: item, path, problem: { field: '', message: 'is not an object' } };
     const full: Readonly<Record<string, JsonValue>> = { ...implied, ...item };
@@ -123,11 +127,11 @@ function podItems(value: JsonValue): readonly PodItem[] {
 interface PodReading {
   readonly pod?: Pod;
   readonly problems: readonly FieldProblem[];
-  /** What was left out of the pod, as the API has no such fields. */
+  /** Fields that were removed from the pod because the API does not know them. */
   readonly unknown: readonly FieldProblem[];
 }
 
-/** Newer manifests have fields that an older kubelet does not know, and are meant to run: those are left out. */
+/** Newer manifests may have fields that an older kubelet does not know and must still run; such fields are removed. */
 function readPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): PodReading {
   const wrong = schema.check(raw);
   const unknown = wrong.filter(({ type }) => type === 'Unknown field');
@@ -147,7 +151,7 @@ function toPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): Pod |
   const { metadata } = value;
   if (metadata.annotations?.[CONFIG_MIRROR_ANNOTATION] !== undefined) {
     const field = `metadata.annotations[${CONFIG_MIRROR_ANNOTATION}]`;
-    return [{ field, message: 'a static pod is no mirror pod' }];
+    return [{ field, message: 'must not be a mirror pod' }];
   }
   if (/^\.\.?$|[/\0]/.test(metadata.uid ?? '')) {
     return [{ field: 'metadata.uid', message: 'must be usable as the name of a directory' }];
@@ -159,7 +163,7 @@ function toPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): Pod |
   return reference === undefined ? pod : [reference];
 }
 
-/** Whether the value, which has the types of a v1 Pod, has what {@link toStaticPod} needs. */
+/** Returns whether the value, whose types were checked, has the fields that {@link toStaticPod} needs. */
 function isPodManifest(value: unknown): value is PodManifest {
   const { metadata, spec } = value as { metadata?: { name?: unknown } | null; spec?: unknown };
   return typeof metadata?.name === 'string' && metadata.name !== '' && typeof spec === 'object' && spec !== null;
@@ -175,7 +179,7 @@ function locate(problem: FieldProblem, at: JsonPath, document: YamlDocument, sou
   return { source, ...place, ...(field === '' ? {} : { field }), message };
 }
 
-/** `spec.containers[0].env[1]` as path. */
+/** Converts `spec.containers[0].env[1]` to a path. */
 function fieldPath(field: string): JsonPath {
   return [...field.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([step, bracketed]) => bracketed ?? step);
 }

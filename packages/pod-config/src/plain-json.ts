@@ -1,16 +1,16 @@
-/** A value as JSON has it. */
+/** A JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** The place of a value in a document. */
+/** Path of a value in a document. */
 export type JsonPath = readonly (string | number)[];
 
-/** Bounds on what one document may unfold to. */
+/** Limits for the expanded form of one document. */
 export interface JsonLimits {
   readonly maxValues: number;
   readonly maxDepth: number;
 }
 
-/** Why a value is no JSON. */
+/** Reason why a value is not JSON. */
 export class NotJsonError extends Error {
   override readonly name = 'NotJsonError';
   readonly path: JsonPath;
@@ -22,9 +22,9 @@ export class NotJsonError extends Error {
 }
 
 /**
- * A copy of what a YAML parser made, as plain JSON in which nothing is shared: references (aliases) are unfolded.
- * @throws NotJsonError for a reference to an enclosing value, for a value that JSON has not (NaN, infinity), and where
- *   the unfolded document has more values or is deeper than `limits`
+ * Copies the result of a YAML parser to plain JSON without shared values: references (aliases) are expanded.
+ * @throws NotJsonError for a reference to an enclosing value, for a value that JSON lacks (NaN, infinity), and if the
+ * expanded document has more values or is deeper than `limits`
  */
 export function toPlainJson(value: unknown, limits: JsonLimits): JsonValue {
   const enclosing = new Set<object>();
@@ -49,7 +49,10 @@ export function toPlainJson(value: unknown, limits: JsonLimits): JsonValue {
   return copy(value, []);
 }
 
-/** `value` as text in which equal values are equal: keys sorted, and keys whose value is `null` left out. */
+/**
+ * Serializes `value` so that equal values yield equal texts: keys are sorted, and keys with the value `null` are
+ * omitted.
+ */
 export function canonicalJson(value: JsonValue): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -58,7 +61,7 @@ export function canonicalJson(value: JsonValue): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`;
 }
 
-/** The value without the fields of objects that are `null`, which the API takes as not given. */
+/** Returns the value without object fields that are `null`, which the API treats as absent. */
 export function withoutNullFields(value: JsonValue): JsonValue {
   if (value === null || typeof value !== 'object') return value;
   if (isArray(value)) return value.map(withoutNullFields);
@@ -66,7 +69,7 @@ export function withoutNullFields(value: JsonValue): JsonValue {
   return Object.fromEntries(entries.map(([key, item]) => [key, withoutNullFields(item)]));
 }
 
-/** Whether the value is an object, and neither `null` nor a list. */
+/** Returns whether the value is an object, and neither `null` nor a list. */
 export function isJsonObject(value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } {
   return typeof value === 'object' && value !== null && !isArray(value);
 }

@@ -6,60 +6,66 @@ import { type DuplicatePod, PodComparison, type PodMarks } from './diff-pods.ts'
 import { PodConfigError } from './errors.ts';
 import type { PodOperation, PodUpdate } from './pod-update.ts';
 
-/** What {@link PodConfig} works with. */
+/** Components of a {@link PodConfig}. */
 export interface PodConfigComponents {
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Nobody is told where absent. */
+  /** Default: no events. */
   readonly recorder?: EventRecorder;
 }
 
 /**
- * How changes are told: as upstream's `PodConfigNotificationMode`. `incremental`: only what changed; `snapshot`: a `SET`
- * of everything whenever something changed; `snapshotAndUpdates`: a `SET` whenever pods come or go, else what changed.
+ * Form of the updates, as in upstream's `PodConfigNotificationMode`. `incremental`: only changes. `snapshot`: a `SET`
+ * of all pods after each change. `snapshotAndUpdates`: a `SET` when pods are added or removed, otherwise only changes.
  */
 export type PodConfigMode = 'incremental' | 'snapshot' | 'snapshotAndUpdates';
 
 export interface PodConfigOptions {
-  /** `incremental` by default. */
+  /** Default: `incremental`. */
   readonly mode?: PodConfigMode;
 }
 
-/** More changes than these are compared in portions, with all pods. */
+/** If more pods than this have changed, all pods are compared, in portions. */
 const MAX_AT_ONCE = 100;
 
-/** Gives a source's pods, all that it has, to the mux. @throws PodConfigError `InvalidPods` where that is no list of pods; nothing is changed then */
+/**
+ * Passes all pods of a source to the mux. @throws PodConfigError `InvalidPods` if the argument is not a list of pods;
+ * the state is then unchanged
+ */
 export type SetPods = (pods: readonly Pod[]) => void;
 
-/** What became of one pod of a source. `gone`: the source no longer has the pod. */
+/** A change of one pod of a source. `gone`: the source no longer has the pod. */
 export type PodChangeEvent = { readonly pod: Pod; readonly gone?: boolean };
 
-/** How a source speaks: by the list of all its pods, or, once it has given one, by what has changed since. */
+/**
+ * Input of a source: the function itself takes the list of all pods; after the first list, `change` takes the changes
+ * since.
+ */
 export interface PodSourceInput extends SetPods {
   /**
-   * Gives the pods that have changed since the last list; a pod is known by its name and namespace. Of a list in which two pods have
-   * one name, the first remains.
-   * @throws PodConfigError `InvalidPods` if one of them is no pod; nothing is changed then
+   * Passes the pods that have changed since the last list. A pod is identified by its name and namespace. If two pods
+   * of the list have the same name, the first one is kept.
+   * @throws PodConfigError `InvalidPods` if a change is not a pod; the state is then unchanged
    */
   readonly change: (changes: readonly PodChangeEvent[]) => void;
 }
 
 /**
- * Merges what the pod sources say into one stream of changes (`pkg/kubelet/config/config.go`).
+ * Merges the pods of all sources into one stream of changes (`pkg/kubelet/config/config.go`).
  *
- * Sources are compared only when the consumer asks for more, with the newest list that each has given: a consumer
- * that is slow gets fewer, larger changes, and nothing piles up. A pod belongs to the source that brought its UID first,
- * until that source drops it (F2); another source's pod of the same UID is reported, and let in when the UID is free.
+ * The lists of the sources are compared only when the consumer requests the next update: a slow consumer gets fewer and
+ * larger changes, and nothing accumulates. A pod belongs to the source that first delivered its UID until that source
+ * drops the pod (F2). A pod of another source with the same UID is reported, and accepted when the UID becomes free.
  */
 export class PodConfig {
-  /** The changes, in order, for one consumer. Ends after {@link close}. */
+  /** The changes in order, for one consumer. Ends after {@link close}. */
   readonly updates: AsyncIterable<PodUpdate>;
   readonly #components: WithDefaults<PodConfigComponents>;
   readonly #mode: PodConfigMode;
   readonly #sources = new Map<PodSource, SourceState>();
-  /** Resolved whenever a source is seen for the first time, and when it is closed. */
+  /** Resolved whenever a source becomes ready, and by `close`. */
   #nextSeen = Promise.withResolvers<void>();
   #closed = false;
   #wake: () => void = () => {};
@@ -73,7 +79,7 @@ export class PodConfig {
     this.updates = { [Symbol.asyncIterator]: () => stream };
   }
 
-  /** Declares a source, and gives the function by which it speaks; the same one each time for one name. */
+  /** Registers a source and returns its input function. Returns the same function for the same name. */
   addSource(name: PodSource): PodSourceInput {
     const known = this.#sources.get(name);
     if (known !== undefined) return known.input;
@@ -107,19 +113,23 @@ export class PodConfig {
   }
 
   /**
-   * Whether the source has spoken and the consumer has come back for more after it was given the first changes: before
-   * that, what runs but is not in the configuration may still turn out to be wanted (F1).
+   * Returns whether the source is ready: it has delivered its pods, and the consumer has requested the next update
+   * after receiving them. Before that, a running pod that is missing from the configuration may still turn out to be
+   * wanted (F1).
    */
   sourceReady(name: PodSource): boolean {
     return this.#sources.get(name)?.seen ?? false;
   }
 
-  /** Whether {@link sourceReady} holds for each source that was added (F1). */
+  /** Returns whether {@link sourceReady} holds for every registered source (F1). */
   seenAllSources(): boolean {
     return [...this.#sources.values()].every((source) => source.seen);
   }
 
-  /** Resolves as soon as {@link seenAllSources} holds. @throws the signal's reason; PodConfigError `Closed` where it will not hold any more */
+  /**
+   * Resolves when {@link seenAllSources} becomes true. @throws the signal's reason; PodConfigError `Closed` if it can
+   * no longer become true
+   */
   async allSourcesSeen(signal?: AbortSignal): Promise<void> {
     while (!this.seenAllSources()) {
       if (this.#closed) throw new PodConfigError('Closed', 'closed before all sources of pods were seen');
@@ -127,7 +137,7 @@ export class PodConfig {
     }
   }
 
-  /** Ends {@link updates}, and the wait for sources that have not spoken; what was not asked for yet is dropped. */
+  /** Ends {@link updates} and the waits for sources that are not ready. Changes not yet requested are dropped. */
   close(): void {
     this.#closed = true;
     this.#wake();
@@ -154,7 +164,10 @@ export class PodConfig {
     }
   }
 
-  /** Compares the pods that have changed alone; `undefined` if all have to be compared, as some of them are ignored, or are to be. */
+  /**
+   * Compares only the changed pods. Returns `undefined` if all pods must be compared, because some pods are ignored or
+   * will be.
+   */
   #mergeChanges(name: PodSource, state: SourceState): readonly PodUpdate[] | undefined {
     const { pending, pods, names, refused, reported, seen } = state;
     if (pending === undefined || pending === 'all' || pending.size > MAX_AT_ONCE || !seen) return undefined;
@@ -180,7 +193,7 @@ export class PodConfig {
     return this.#updates(name, diff, false);
   }
 
-  /** Compares the newest list, in portions: a node that comes back after a while may have thousands of pods in it. */
+  /** Compares the newest list in portions: after a disconnection the list may contain thousands of changed pods. */
   async #mergeAll(name: PodSource, state: SourceState): Promise<readonly PodUpdate[]> {
     const latest = listOf(state.latest);
     state.pending = undefined;
@@ -220,7 +233,7 @@ export class PodConfig {
     state.reported = new Set(reports.keys());
   }
 
-  /** The pods whose UID another source holds, with that source. */
+  /** Returns the pods whose UID belongs to another source, with that source. */
   #held(name: PodSource, pods: readonly Pod[]): ReadonlyMap<Pod, PodSource> {
     const held = new Map<Pod, PodSource>();
     for (const [other, state] of this.#sources) {
@@ -267,12 +280,12 @@ export class PodConfig {
   }
 }
 
-/** Where it is given, so that it is found there: what is compared later may be of any source. */
+/** Checked on input, so that the error reaches the source that caused it. */
 function checkPods(name: PodSource, pods: unknown): void {
-  if (!Array.isArray(pods)) throw invalidPods(name, `${String(pods)} is no list`);
+  if (!Array.isArray(pods)) throw invalidPods(name, `${String(pods)} is not a list`);
   for (const [index, pod] of pods.entries()) {
     const { uid } = (pod as Partial<Pod> | null | undefined)?.metadata ?? {};
-    if (typeof uid !== 'string') throw invalidPods(name, `[${index}] is no pod with a UID`);
+    if (typeof uid !== 'string') throw invalidPods(name, `[${index}] is not a pod with a UID`);
   }
 }
 
@@ -281,18 +294,18 @@ function invalidPods(name: PodSource, why: string): PodConfigError {
 }
 
 interface SourceState {
-  /** The pods that the consumer knows of, by UID. */
+  /** Pods that the consumer knows, by UID. */
   pods: Map<string, Pod>;
-  /** The UIDs of those pods by the full name that the source gives them. */
+  /** UIDs of these pods by the full name that the source uses. */
   names: Map<string, string>;
-  /** The UIDs of its pods that another source holds. */
+  /** UIDs of this source's pods that another source holds. */
   refused: ReadonlySet<string>;
-  /** The newest list that the source gave, by full name once it has given changes. */
+  /** Newest list of the source; by full name once the source has delivered changes. */
   latest: readonly Pod[] | Map<string, Pod>;
-  /** The part of `latest` that is still to be compared. */
+  /** The part of `latest` that has not been compared yet. */
   pending: 'all' | Map<string, Pod | undefined> | undefined;
   seen: boolean;
-  /** What was reported of the list that was compared last: the same again is not news. */
+  /** Problems reported for the list last compared; they are not reported again. */
   reported: ReadonlySet<string>;
   readonly input: PodSourceInput;
 }
@@ -325,7 +338,7 @@ interface Report {
   readonly why: string;
 }
 
-/** RFC 3339 in UTC with nine decimals, as upstream's `RFC3339NanoFixed`. */
+/** Formats a time as RFC 3339 in UTC with nine decimals, as upstream's `RFC3339NanoFixed`. */
 function rfc3339Nano(ms: number): string {
   const nanos = Math.floor((ms - Math.floor(ms)) * 1e6);
   return `${new Date(Math.floor(ms)).toISOString().slice(0, -1)}${String(nanos).padStart(6, '0')}Z`;

@@ -1,31 +1,31 @@
 import { checkPod, defaultPod, type Pod, validatePod, withKnownFields } from '@node-agent/pod-spec';
 import type { JsonValue } from './plain-json.ts';
 
-/** What is wrong with one field of a pod. */
+/** A problem of one field of a pod. */
 export interface FieldProblem {
-  /** As `spec.containers[0].image`; '' for the pod itself. */
+  /** Field path: `spec.containers[0].image`. Empty for the pod itself. */
   readonly field: string;
   readonly message: string;
-  /** `Unknown field` where the API has no such field, so that the pod can do without it. */
+  /** `Unknown field` if the API has no such field; the pod can run without it. */
   readonly type?: string;
 }
 
-/** The pod API, as far as reading a manifest needs it. */
+/** The operations of the pod API that reading a manifest needs. */
 export interface PodSchema {
-  /** The problems of a decoded document that is meant to be a v1 Pod: unknown fields, values of wrong types. */
+  /** Returns the problems of a decoded v1 Pod document: unknown fields and values of wrong types. */
   check(value: JsonValue): readonly FieldProblem[];
-  /** The document without the fields that the API does not know. */
+  /** Returns the document without the fields that the API does not know. */
   prune(value: JsonValue): JsonValue;
-  /** The pod with the API's defaults where it says nothing. */
+  /** Returns the pod with the API's defaults filled in. */
   applyDefaults(pod: Pod): Pod;
-  /** The problems of a defaulted pod: what the API server would refuse. */
+  /** Returns the reasons for which the API server would reject the pod. The pod must have its defaults. */
   validate(pod: Pod): readonly FieldProblem[];
 }
 
-/** The v1 Pod, as `@node-agent/pod-spec` knows it. */
+/** Schema of the v1 Pod, implemented by `@node-agent/pod-spec`. */
 export const podSchema: PodSchema = {
   check: checkPod,
-  // Nothing but parts of a JSON value can be in it.
+  // The result consists only of parts of a JSON value.
   prune: (value) => withKnownFields(value) as JsonValue,
   applyDefaults: defaultPod,
   validate: validatePod,

@@ -1,7 +1,10 @@
 import type { Logger } from '@node-agent/telemetry';
 import { formatProblem, type ManifestProblem } from './problem.ts';
 
-/** Logs each problem once, when it comes, and once more when it is gone, however often it is seen in between. */
+/**
+ * Logs each problem once when it appears, and once when it is resolved, regardless of how often it is reported in
+ * between.
+ */
 export class ProblemLog {
   readonly #logger: Logger;
   #current = new Map<string, ManifestProblem>();
@@ -14,7 +17,7 @@ export class ProblemLog {
     return [...this.#current.values()];
   }
 
-  /** Takes the problems as they are now. */
+  /** Replaces the current problems. */
   update(problems: readonly ManifestProblem[]): void {
     const next = new Map(problems.map((problem) => [formatProblem(problem), problem]));
     for (const [text, problem] of next) {

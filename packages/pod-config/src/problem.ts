@@ -1,18 +1,18 @@
-/** What is wrong with a manifest, so that its author finds the place. */
+/** A problem of a manifest, with its position for the author. */
 export interface ManifestProblem {
-  /** The file's path, or the URL. */
+  /** Path of the file, or URL. */
   readonly source: string;
   readonly message: string;
-  /** From 1; absent where the whole source is meant. */
+  /** Line and column start at 1; absent if the problem concerns the whole source. */
   readonly line?: number;
   readonly column?: number;
-  /** The path of the field in the pod, as `spec.containers[0].image`. */
+  /** Field path in the pod: `spec.containers[0].image`. */
   readonly field?: string;
-  /** Whether the pod runs all the same: what is said of it here is left out of it. */
+  /** Set if the pod runs nevertheless, without the field that the warning is about. */
   readonly isWarning?: true;
 }
 
-/** One line for people: `pods/web.yaml:7:5: spec.containers[0].image: required`. */
+/** Formats a problem as one line: `pods/web.yaml:7:5: spec.containers[0].image: required`. */
 export function formatProblem(problem: ManifestProblem): string {
   const { source, line, column, field, message } = problem;
   const place = line === undefined ? source : `${source}:${line}${column === undefined ? '' : `:${column}`}`;

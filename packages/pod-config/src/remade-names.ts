@@ -1,26 +1,34 @@
-/** What a hint says of a name, as host's `watch` tells it; `undefined` by one that does not tell. */
+/**
+ * Kind of change in a hint, as reported by `watch` of `@node-agent/host`; `undefined` if the watch does not report it.
+ */
 export type Hint = 'entry' | 'content' | undefined;
 
 /**
- * Whether a file that is there, and was, has been removed and made anew in between, by what was hinted of its name, in that order. A
- * removal and a creation are an entry each, and what is made is written to then; what is put in a file's place in one step, as
- * editors and atomic writers do, is one entry, and is written to no more.
+ * Returns whether an existing file was removed and created again, judging by the hints about its name, in their order.
+ * A removal and a creation cause one `entry` hint each, and the new file is then written (`content`). An atomic
+ * replacement, as by editors, causes a single `entry` hint without later `content` hints.
  */
 export function wasRemade(hints: readonly Hint[]): boolean {
   const last = hints.lastIndexOf('entry');
   return hints.filter((hint) => hint === 'entry').length >= 2 && hints.includes('content', last);
 }
 
-/** A hint, and when it came, by the monotonic clock. */
+/** A hint and its time on the monotonic clock. */
 interface TimedHint {
   readonly what: Hint;
   readonly atMs: number;
 }
 
-/** A removal, what is made in its place and what is written to that are hinted of within this time; edits one after another take longer. */
+/**
+ * Hints about a removal, a creation and a write belong together if they arrive within this time; separate edits take
+ * longer.
+ */
 const TOGETHER_MS = 100;
 
-/** What was hinted of each name since the look before the last: of two hints that belong together a look may come between. */
+/**
+ * The hints about each name since the pass before the last one, because a pass may come between two hints that belong
+ * together.
+ */
 export class RemadeNames {
   readonly #clock: { monotonic(): number };
   #before = new Map<string, readonly TimedHint[]>();
@@ -34,11 +42,11 @@ export class RemadeNames {
     const hint = { what, atMs: this.#clock.monotonic() };
     const hints = this.#now.get(name);
     if (hints === undefined) this.#now.set(name, [hint]);
-    // More is no news, and a busy name shall not grow.
+    // Further hints add no information, and the list of a busy name must stay small.
     else if (hints.length < 16) hints.push(hint);
   }
 
-  /** The names of files that were made anew; each is told once. */
+  /** Returns the names of files that were removed and created again; each is returned once. */
   take(): ReadonlySet<string> {
     const remade = new Set<string>();
     for (const [name, hints] of this.#now) {

@@ -3,15 +3,15 @@ import { bytesOfText } from '@node-agent/host';
 import { CONFIG_HASH_ANNOTATION, type Pod, type Toleration } from '@node-agent/pod-spec';
 import { canonicalJson, type JsonValue } from './plain-json.ts';
 
-/** Where a static pod's manifest was found, and for which node it is read. */
+/** Location of a static pod's manifest, and the node that reads it. */
 export interface ManifestOrigin {
   readonly kind: 'file' | 'http';
-  /** The file's path or the URL: part of the pod's UID. */
+  /** Path of the file or URL; part of the pod's UID. */
   readonly location: string;
   readonly nodeName: string;
 }
 
-/** A v1 Pod of a manifest, before defaults. */
+/** A v1 Pod of a manifest before defaulting. */
 export type PodManifest = Pick<Pod, 'spec'> & {
   readonly metadata: Omit<Pod['metadata'], 'namespace' | 'uid'> & {
     readonly namespace?: string;
@@ -20,13 +20,14 @@ export type PodManifest = Pick<Pod, 'spec'> & {
 };
 
 /**
- * Makes a manifest's pod this node's own (`pkg/kubelet/config/common.go`, `applyDefaults`): a UID where it has none,
- * the name with the node's (in lower case) at its end, the namespace `default`, the node's name, the hash annotation,
- * for pods of files a toleration of every `NoExecute` taint, and the status `Pending`.
+ * Converts a manifest's pod to a static pod of this node (`pkg/kubelet/config/common.go`, `applyDefaults`). Sets a UID
+ * if it has none, appends the node's name in lower case to the pod's name, and sets the namespace `default`, the node's
+ * name, the hash annotation and the status `Pending`. Pods from files get a toleration of every `NoExecute` taint.
  */
 export function toStaticPod(manifest: PodManifest, origin: ManifestOrigin): Pod {
   const { spec } = manifest;
-  // A version is the API server's, of whose pod this is a copy by now: a change of the manifest would not be seen by it.
+  // A resource version comes from a pod of the API server that was copied into the manifest. It is dropped, because the
+  // comparison of versions would otherwise miss later changes of the manifest.
   const { resourceVersion: _, ...metadata } = manifest.metadata;
   const uid = metadata.uid || podUid(manifest, origin);
   const tolerations = spec.tolerations ?? [];
@@ -50,12 +51,13 @@ export function toStaticPod(manifest: PodManifest, origin: ManifestOrigin): Pod 
 }
 
 /**
- * A UID that is the same at each start, for the same manifest at the same place: 32 hex digits as upstream's, over the
- * manifest as written (before defaults, without status), the node's name and the path, or the URL. So another order of
- * keys, comments or a new version of this program leave it alone, and any change of content makes another pod.
+ * Returns a UID that is the same at each start for the same manifest at the same location: 32 hex digits, as
+ * upstream's, computed from the manifest as written (before defaults, without status), the node's name, and the path or
+ * URL. A different order of keys, changed comments or a new version of this program do not change the UID; any change
+ * of content does.
  *
- * The digits differ from the Go kubelet's: those hash a debug print of Go's internal structures, which changes with
- * every version of Kubernetes.
+ * The digits differ from the Go kubelet's, which hashes a debug print of Go structs that changes with every version of
+ * Kubernetes.
  */
 function podUid(manifest: PodManifest, { kind, location, nodeName }: ManifestOrigin): string {
   const { metadata, spec } = manifest;
@@ -65,7 +67,10 @@ function podUid(manifest: PodManifest, { kind, location, nodeName }: ManifestOri
   return hash.digest('hex').slice(0, 32);
 }
 
-/** The tolerations with one of all `NoExecute` taints, in place of one of the same key, operator, effect and value. */
+/**
+ * Returns the tolerations with one for all `NoExecute` taints, replacing one with the same key, operator, effect and
+ * value.
+ */
 function withNoExecute(tolerations: readonly Toleration[]): readonly Toleration[] {
   const wanted: Toleration = { operator: 'Exists', effect: 'NoExecute' };
   const matches = (t: Toleration): boolean =>

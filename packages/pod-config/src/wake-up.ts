@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 
-/** A wait that ends early when it is called. A call while nobody waits ends the next wait at once. */
+/** A wait that ends early when it is called. If no one is waiting, a call ends the next wait immediately. */
 export class WakeUp {
   readonly #clock: Clock;
   #called = false;
@@ -15,12 +15,15 @@ export class WakeUp {
     this.#end();
   }
 
-  /** Makes a call that nobody waited for undone. */
+  /** Cancels a call that has not ended a wait yet. */
   forget(): void {
     this.#called = false;
   }
 
-  /** Waits for a call, for `ms` milliseconds or for `signal`, whichever is first; `true` where it was a call. */
+  /**
+   * Waits for a call, for `ms` milliseconds or for `signal`, whichever comes first. @returns whether a call ended the
+   * wait
+   */
   wait(ms: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (): void => {

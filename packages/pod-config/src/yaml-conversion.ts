@@ -1,19 +1,19 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, visit } from 'yaml';
 import { type JsonLimits, type JsonPath, type JsonValue, NotJsonError } from './plain-json.ts';
 
-/** A key that its map has more than once. */
+/** A key that occurs more than once in its map. */
 interface DuplicateKey {
   readonly name: string;
-  /** The place of the later key in the text. */
+  /** Position of the later key in the text. */
   readonly offset: number;
 }
 
-/** More duplicate keys of a document are not listed. */
+/** Largest number of duplicate keys listed per document. */
 const MAX_DUPLICATES = 100;
 
 /**
- * The node that each alias of a document stands for: the last one of its anchor before it. One walk finds them all; the library
- * walks over all anchors for each alias, which for a document of many takes minutes.
+ * Returns the target node of each alias of a document: the last node with its anchor before the alias. A single walk
+ * finds all targets; the library walks over all anchors for each alias, which takes minutes for a large document.
  */
 export function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> {
   const targets = new Map<unknown, unknown>();
@@ -28,11 +28,12 @@ export function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> 
 }
 
 /**
- * Makes plain JSON of a YAML document, in which nothing is shared: aliases and merges are unfolded, and each unfolded value counts against the
- * limits, so that the work has a bound, too. The library's own conversion copies what is merged before anything can count it.
+ * Converts a YAML document to plain JSON without shared values. Aliases and merges are expanded, and each expanded
+ * value counts against the limits, which also bounds the work. The library's own conversion copies merged values before
+ * they can be counted.
  */
 export class YamlConversion {
-  /** The duplicate keys that the conversion has met, each once, in the order of the text. */
+  /** Duplicate keys found by the conversion, each once, in the order of the text. */
   readonly duplicateKeys: DuplicateKey[] = [];
   readonly #document: Document;
   readonly #limits: JsonLimits;
@@ -48,9 +49,9 @@ export class YamlConversion {
   }
 
   /**
-   * The document's value.
-   * @throws NotJsonError for an alias to an enclosing value or to nothing, a key that is no scalar, a value that JSON has not, and a document
-   *   that has more values or is deeper than the limits
+   * Returns the document's value.
+   * @throws NotJsonError for an alias to an enclosing value or to nothing, a key that is not a scalar, a value that
+   * JSON lacks, and a document with more values or greater depth than the limits
    */
   convert(): JsonValue {
     return this.#value(this.#document.contents, [], 0);
@@ -73,7 +74,7 @@ export class YamlConversion {
   #collection(node: unknown, path: JsonPath, depth: number): JsonValue {
     if (isSeq(node)) return node.items.map((item, index) => this.#value(item, [...path, index], depth + 1));
     if (isMap(node)) return Object.fromEntries(this.#members(node.items, path, depth));
-    throw new NotJsonError('is neither a scalar, a list nor a map', path);
+    throw new NotJsonError('must be a scalar, a list or a map', path);
   }
 
   #members(pairs: readonly Pair[], path: JsonPath, depth: number): ReadonlyMap<string, JsonValue> {
@@ -92,14 +93,14 @@ export class YamlConversion {
     return members;
   }
 
-  /** Adds the members of a map, or of each map of a list, that are not there yet. */
+  /** Adds the members of a map, or of each map of a list, unless they already exist. */
   #merge(value: unknown, members: Map<string, JsonValue>, path: JsonPath, depth: number): void {
     const source = this.#target(value, path);
     for (const item of isSeq(source) ? source.items : [source]) {
       if (!isMap(this.#target(item, path))) throw new NotJsonError('Merge sources must be maps or map aliases', path);
       const merged = this.#value(item, path, depth + 1);
       for (const [name, own] of Object.entries(merged as Readonly<Record<string, JsonValue>>)) {
-        // A chain of merges copies the same members at each step.
+        // A chain of merges copies the same members at each step, so each copy counts.
         this.#count(path);
         if (!members.has(name)) members.set(name, own);
       }
@@ -126,7 +127,7 @@ export class YamlConversion {
     throw new NotJsonError(message, path);
   }
 
-  /** An alias repeats the keys of its target: each is listed once. */
+  /** An alias repeats the keys of its target; each is listed once. */
   #duplicate(key: unknown, name: string): void {
     if (this.#duplicates.has(key) || this.duplicateKeys.length >= MAX_DUPLICATES) return;
     this.#duplicates.add(key);

@@ -14,34 +14,40 @@ import {
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
 import { aliasTargets, YamlConversion } from './yaml-conversion.ts';
 
-/** A place in a text, both from 1. */
+/** A position in a text; line and column start at 1. */
 interface TextPlace {
   readonly line: number;
   readonly column: number;
 }
 
-/** One document of a YAML stream, read without error. */
+/** A document of a YAML stream that was read without an error. */
 export interface YamlDocument {
   readonly value: JsonValue;
-  /** Where the value at `path` stands, or the nearest value around it that is there. */
+  /** Returns the position of the value at `path`, or of the nearest enclosing value that exists. */
   locate(path: JsonPath): TextPlace;
 }
 
-/** What is wrong with one document of a stream. */
+/** A problem in one document of a stream. */
 interface YamlProblem extends TextPlace {
   readonly message: string;
 }
 
-/** All documents of a stream that could be read, one problem for each that could not, and duplicate keys as warnings. */
+/**
+ * The documents of a stream that could be read, one problem for each document that could not be read, and warnings
+ * about duplicate keys.
+ */
 export interface YamlStream {
   readonly documents: readonly YamlDocument[];
   readonly problems: readonly YamlProblem[];
   readonly warnings: readonly YamlProblem[];
 }
 
-/** A pod never comes near these; a text that unfolds to more is an attack or a mistake. */
+/** No real pod comes near these limits; a text that unfolds to more is an attack or a mistake. */
 const LIMITS = { maxValues: 200_000, maxDepth: 100 };
-/** Whole numbers that Go knows, and YAML 1.1 does not: those whose base has another letter (`0o17`, `0X1F`, `0B11`), and `0_`. */
+/**
+ * Integers that Go's YAML library accepts but YAML 1.1 does not: those with other letters for the base (`0o17`, `0X1F`,
+ * `0B11`), and `0_`.
+ */
 const GO_INTEGER: ScalarTag = {
   default: true,
   tag: 'tag:yaml.org,2002:int',
@@ -53,24 +59,25 @@ const GO_INTEGER: ScalarTag = {
 };
 
 /**
- * Reads a text as YAML 1.1, of which JSON is a part, the way Kubernetes reads manifests (`sigs.k8s.io/yaml`): `yes` and
- * `on` are true, `0777` and `0o777` are octal; but dates, `1:30`, `.` and `e2` stay text, and tags of one's own (`!mine`) mean
- * nothing. Empty documents are left out. Of a duplicate key the last value counts, with a warning. Aliases that enclose themselves or
- * multiply beyond reason, tags of YAML's other types, and other versions of YAML are problems.
+ * Parses a text as YAML 1.1, which includes JSON, in the way in which Kubernetes reads manifests (`sigs.k8s.io/yaml`).
+ * `yes` and `on` are true, `0777` and `0o777` are octal. Dates, `1:30`, `.` and `e2` stay text, and local tags
+ * (`!mine`) are ignored. Empty documents are skipped. Of a duplicate key the last value is used, with a warning. Cyclic
+ * aliases, aliases that multiply beyond the limits, tags of YAML types that JSON lacks, and other YAML versions are
+ * problems.
  */
 export function readYaml(text: string): YamlStream {
   return readCompactJson(text) ?? parseYaml(text);
 }
 
 /**
- * What a program has written as JSON, without spaces, is the same value in both languages, and far quicker to read as
- * JSON. `undefined` for any other text, and for one with a mistake: YAML's reader tells where it is.
+ * Parses compact JSON, as programs write it, with the JSON parser, which is far faster. Returns `undefined` for any
+ * other text and for invalid JSON, so that the YAML parser reports the position of the mistake.
  */
 function readCompactJson(text: string): YamlStream | undefined {
   if (!text.startsWith('{')) return undefined;
   try {
     const parsed: unknown = JSON.parse(text);
-    // A key that is given twice, or a number that JavaScript has not, does not come back.
+    // A duplicate key, or a number that JavaScript cannot represent, does not survive the round trip.
     if (JSON.stringify(parsed) !== text.trimEnd()) return undefined;
     let asYaml: YamlDocument | undefined;
     const locate = (path: JsonPath): TextPlace => {
@@ -98,7 +105,7 @@ function parseYaml(text: string): YamlStream {
       ...parseAllDocuments(text, {
         version: '1.1',
         customTags: jsonTags,
-        // The library compares each key with all before it, which of many takes minutes.
+        // The library compares each key with all earlier keys, which takes minutes for a large map.
         uniqueKeys: false,
         prettyErrors: false,
         logLevel: 'silent',
@@ -106,7 +113,7 @@ function parseYaml(text: string): YamlStream {
       }),
     ];
   } catch (error) {
-    // Nothing but a text that is nested beyond the stack does this.
+    // Only a text that nests deeper than the stack allows ends here.
     return { documents, problems: [{ line: 1, column: 1, message: errorText(error) }], warnings };
   }
   for (const document of parsed) {
@@ -118,7 +125,7 @@ function parseYaml(text: string): YamlStream {
     }
     const { version } = document.directives.yaml;
     if (version !== '1.1') {
-      problems.push({ ...place(document.range[0]), message: `YAML ${version} is not read, only YAML 1.1` });
+      problems.push({ ...place(document.range[0]), message: `YAML ${version} is not supported, only YAML 1.1` });
       continue;
     }
     leaveTexts(document);
@@ -130,19 +137,19 @@ function parseYaml(text: string): YamlStream {
       }
       if (value !== null) documents.push({ value, locate });
     } catch (error) {
-      // Also a value that is nested beyond the stack.
+      // Also reached for a value that nests deeper than the stack allows.
       problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: errorText(error) });
     }
   }
   return { documents, problems, warnings };
 }
 
-/** What is no number, though YAML 1.1 has it as one, and says so itself. */
+/** Infinity and NaN are numbers in YAML 1.1 but not in JSON; they are reported as problems. */
 const NOT_FINITE = /^[-+]?\.(?:inf|nan)$/i;
 
 /**
- * What looks like a number and has no digit where one has to be, or is too large, stays the text that it is, as with Go: `.`, `e2`, and
- * `1234e567`, the beginning of a commit's name.
+ * Keeps text that YAML 1.1 would read as a number although it lacks a required digit or is too large, as Go does: `.`,
+ * `e2`, and `1234e567`, the start of a commit ID.
  */
 function leaveTexts(document: Document.Parsed): void {
   visit(document, {
@@ -154,10 +161,10 @@ function leaveTexts(document: Document.Parsed): void {
   });
 }
 
-/** What the library says of a tag that only its author knows. */
+/** The library's warning about a local tag. */
 const LOCAL_TAG = /^Unresolved tag: !/;
 
-/** YAML 1.1's types without those that JSON has not, and without base 60. */
+/** Returns YAML 1.1's types except those that JSON lacks and base 60 numbers. */
 function jsonTags(tags: Tags): Tags {
   const foreign = /:(binary|omap|pairs|set|timestamp)$/;
   const known = tags.filter(
@@ -166,7 +173,7 @@ function jsonTags(tags: Tags): Tags {
   return [GO_INTEGER, ...known];
 }
 
-/** The offset of the deepest node on the way to `path`; of a map's value, its key's. */
+/** Returns the offset of the deepest node along `path`; for a value of a map, the offset of its key. */
 function offsetOf(document: Document.Parsed, path: JsonPath): number {
   let offset = document.contents?.range[0] ?? document.range[0];
   let node: unknown = document.contents;

@@ -419,7 +419,7 @@ describe('FileSource', () => {
     );
     await write('a', manifestOf('a'));
     expect(told.at(-1)).toBe('a-n=busybox');
-    expect(lines).toContain('Good version of a manifest cannot be kept for a restart');
+    expect(lines).toContain('Cannot save the good version of a manifest for a restart');
   });
 
   it('F2: what could not be kept for a restart is kept as soon as that is possible', async () => {
@@ -461,8 +461,8 @@ describe('FileSource', () => {
   });
 
   it.each<[string, (fs: MemoryFileSystem) => unknown, string]>([
-    ['a fifo', (fs) => fs.makeSpecial(`${DIR}/x`, 'fifo'), 'is not a file but a fifo'],
-    ['a dangling link', (fs) => fs.symlink('/nowhere', `${DIR}/x`), 'is a link to a file that does not exist'],
+    ['a fifo', (fs) => fs.makeSpecial(`${DIR}/x`, 'fifo'), 'is a fifo, not a file'],
+    ['a dangling link', (fs) => fs.symlink('/nowhere', `${DIR}/x`), 'is a symlink to a file that does not exist'],
     ['a huge file', (fs) => fs.writeFile(`${DIR}/x`, ' '.repeat(1001)), 'is larger than 1000 bytes'],
   ])('W3: reports %s', async (_name, prepare, problem) => {
     const { told, problems } = await setUp({ limitBytes: 1000 }, prepare);

@@ -172,8 +172,8 @@ describe('HttpSource', () => {
     ['another status', { status: 503, body: listOf() }, 'answered with status 503'],
     ['nothing', { body: '' }, 'the answer has no content'],
     ['too much', { body: ' '.repeat(2000) }, 'the answer is larger than 1000 bytes'],
-    ['no answer in time', { hang: 'answer' }, 'no whole answer within 10000 ms'],
-    ['half an answer', { body: '{', hang: 'body' }, 'no whole answer within 10000 ms'],
+    ['no answer in time', { hang: 'answer' }, 'no complete response within 10000 ms'],
+    ['half an answer', { body: '{', hang: 'body' }, 'no complete response within 10000 ms'],
   ])('F2: keeps the last good pods on %s, and says why', async (_name, answer, problem) => {
     const { told, problems, look, clock } = await setUp(
       [{ body: manifestOf('a') }, answer, { body: manifestOf('a') }],

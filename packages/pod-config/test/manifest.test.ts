@@ -95,7 +95,7 @@ describe('readManifest', () => {
     [
       'a mirror pod',
       { ...manifestOf('a'), metadata: { name: 'a', annotations: { 'kubernetes.io/config.mirror': 'x' } } },
-      'web.yaml:1:71: metadata.annotations[kubernetes.io/config.mirror]: a static pod is no mirror pod',
+      'web.yaml:1:71: metadata.annotations[kubernetes.io/config.mirror]: must not be a mirror pod',
     ],
     [
       'a secret',

@@ -46,7 +46,7 @@ describe('readYaml', () => {
     ['a:\n  - .inf\n', '2:5 Infinity is not a number that JSON can hold'],
     ['a: !!set {x}\n', '1:4 Unresolved tag: tag:yaml.org,2002:set'],
     ['a: !!binary aGk=\n', '1:4 Unresolved tag: tag:yaml.org,2002:binary'],
-    ['%YAML 1.2\n---\nmode: 0644\n', '2:1 YAML 1.2 is not read, only YAML 1.1'],
+    ['%YAML 1.2\n---\nmode: 0644\n', '2:1 YAML 1.2 is not supported, only YAML 1.1'],
     ['%YAML 1.3\n---\na: b\n', '1:7 Unsupported YAML version 1.3'],
     ['a: "open\n', '2:1 Missing closing "quote'],
     ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],

@@ -74,7 +74,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** Matches any character other than printable ASCII, and the quote and backslash. */
+/** Matches quotes, backslashes and all characters other than printable ASCII. */
 const NEEDS_ESCAPES = /[^ !#-[\]-~]/;
 
 /** Quotes a text as Go's `strconv.Quote` does: non-printable characters are escaped. */
