@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 
-/** Waits for a hint or for time to pass. A hint that comes while nobody waits is not lost. */
+/** Waits for a hint or a timeout. A hint that arrives while no one waits is kept for the next wait. */
 export class ChangeWaiter {
   readonly #clock: Clock;
   #hinted = false;
@@ -16,7 +16,7 @@ export class ChangeWaiter {
   }
 
   /**
-   * Resolves to whether there was a hint since the last call, at once or within `timeoutMs`.
+   * Waits up to `timeoutMs` for a hint. @returns whether there was a hint since the previous call
    * @throws the signal's reason
    */
   async wait(timeoutMs: number, signal: AbortSignal): Promise<boolean> {

@@ -4,10 +4,10 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { errorCode, type FileHandle, type FileSystem } from '@node-agent/host';
 import { COMPRESSED_SUFFIX, TEMPORARY_SUFFIX } from './rotated-files.ts';
 
-/** How much of a file is in memory at a time. */
+/** Number of bytes of a file held in memory at a time. */
 export const CHUNK_BYTES: number = 64 * 1024;
 
-/** What of a handle is left to read from `position` on, piece by piece, until what was its end. */
+/** Yields the rest of a file from `position` to its end. */
 export async function* readToEnd(file: FileHandle, position = 0): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = position; ; ) {
     const chunk = await file.read(at, CHUNK_BYTES);
@@ -18,8 +18,8 @@ export async function* readToEnd(file: FileHandle, position = 0): AsyncGenerator
 }
 
 /**
- * The content of a compressed file, piece by piece; of a damaged one what comes before the damage.
- * @param onDamage is told of it
+ * Yields the content of a compressed file; of a damaged file the content before the damage.
+ * @param onDamage called with the error of a damaged file
  */
 export async function* decompressed(
   file: FileHandle,
@@ -27,7 +27,7 @@ export async function* decompressed(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const gunzip = createGunzip();
   const source = Readable.from(readToEnd(file), { objectMode: false });
-  // What goes wrong on the way in comes out of the loop below.
+  // Errors of the input are thrown by the loop below.
   const feeding = pipeline(source, gunzip).catch(() => undefined);
   try {
     for await (const chunk of gunzip) yield chunk;
@@ -42,9 +42,8 @@ export async function* decompressed(
 }
 
 /**
- * Puts `<path>.gz` in the place of `path`, with the same mode. Whatever happens on the way, at every instant one of the
- * two is there, whole.
- * @throws what the file system throws; what was begun is removed then
+ * Replaces `path` by `<path>.gz` with the same mode. At any time one of the two files exists and is complete.
+ * @throws file system errors; the incomplete file is then removed
  */
 export async function compressFile(
   fs: Pick<FileSystem, 'open' | 'chmod' | 'rename' | 'remove' | 'removeAll'>,

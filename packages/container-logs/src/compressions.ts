@@ -5,26 +5,29 @@ interface Due {
   readonly signal: AbortSignal;
 }
 
-/** Compresses logs beside the loop that rotates them: so many at once, none twice at once, and again what was due again meanwhile. */
+/**
+ * Compresses logs independently of the rotation loop, with a limit of concurrent compressions. A log is never
+ * compressed twice at the same time, and is compressed again if it became due during a compression.
+ */
 export class Compressions {
   readonly #compress: (log: ContainerLog, signal: AbortSignal) => Promise<void>;
   readonly #limit: number;
   readonly #due = new Map<string, Due>();
   readonly #underWay = new Map<string, Promise<void>>();
 
-  /** @param compress never rejects */
+  /** @param compress must never reject */
   constructor(compress: (log: ContainerLog, signal: AbortSignal) => Promise<void>, limit: number) {
     this.#compress = compress;
     this.#limit = limit;
   }
 
-  /** Sees to it as soon as there is room; nobody waits. */
+  /** Queues a log; its compression starts as soon as a place is free. Does not wait. */
   add(log: ContainerLog, signal: AbortSignal): void {
     this.#due.set(log.path, { log, signal });
     this.#begin();
   }
 
-  /** Resolves when nothing is due and nothing goes on. */
+  /** Resolves when no compression is due or in progress. */
   async ended(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
   }

@@ -16,34 +16,40 @@ import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
 
 export interface ContainerLogManagerComponents {
   readonly cri: Pick<RuntimeService, 'containerStatus' | 'reopenContainerLog'> & {
-    /** `listContainerStates` of cri-client is one; `listContainers` does as well, and costs more. */
+    /** `listContainerStates` of cri-client satisfies this; `listContainers` does, too, but costs more. */
     listContainers(
       request: Init<ListContainersRequest>,
       signal?: AbortSignal,
     ): Promise<{ readonly containers: readonly Pick<Container, 'id' | 'state'>[] }>;
   };
   readonly fs: RotationFiles;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface ContainerLogManagerOptions {
-  /** From which size on a log is rotated. Below 0: never, and `start` resolves at once. Default: 10 MiB (`containerLogMaxSize`). */
+  /**
+   * Size from which a log is rotated. If negative, logs are never rotated and `start` resolves immediately. Default: 10
+   * MiB (`containerLogMaxSize`).
+   */
   readonly maxSizeBytes?: number;
-  /** How many files a log may have, the current one among them; 2 at least. Default: 5 (`containerLogMaxFiles`). */
+  /** Largest number of files per log, including the current one; at least 2. Default: 5 (`containerLogMaxFiles`). */
   readonly maxFiles?: number;
-  /** How many logs are rotated at once, and how many are compressed at once beside that. Default: 1 (`containerLogMaxWorkers`). */
+  /**
+   * Number of logs rotated at the same time; the same limit applies separately to compressions. Default: 1
+   * (`containerLogMaxWorkers`).
+   */
   readonly workers?: number;
-  /** How often sizes are looked at. Default: 10,000 (`containerLogMonitorInterval`). */
+  /** Interval of checking the sizes, in milliseconds. Default: 10,000 (`containerLogMonitorInterval`). */
   readonly monitorIntervalMs?: number;
 }
 
 /**
- * Keeps the logs of running containers within their bounds (`pkg/kubelet/logs/container_log_manager.go`). A log passes
- * its limit by no more than what is written to it in one interval (N7): compressing goes on beside, and holds up no
- * rotation. A container's log path is asked for once.
+ * Keeps the logs of running containers within their limits (`pkg/kubelet/logs/container_log_manager.go`). A log exceeds
+ * its limit at most by the output of one interval (N7), because compressions run separately and do not delay rotations.
+ * A container's log path is requested only once.
  */
 export class ContainerLogManager {
   readonly #components: WithDefaults<ContainerLogManagerComponents>;
@@ -53,9 +59,9 @@ export class ContainerLogManager {
   readonly #workers: number;
   readonly #monitorIntervalMs: number;
   #paths: ReadonlyMap<string, string> = new Map();
-  /** Logs whose rotated files may not all be compressed, by path: an earlier process, or an attempt that failed, left them. */
+  /** Logs whose rotated files may not all be compressed, by path: left by an earlier process or a failed attempt. */
   readonly #owed = new Map<string, ContainerLog>();
-  /** Of those, the paths of logs that an attempt failed for. */
+  /** Paths of those logs for which an attempt has failed. */
   readonly #failing = new Set<string>();
   readonly #startOnce = new StartOnce('ContainerLogManager');
 
@@ -83,8 +89,8 @@ export class ContainerLogManager {
   }
 
   /**
-   * Looks at all logs every interval, until `signal` is aborted and nothing is compressed any more; with a `maxSizeBytes` below 0 there is
-   * nothing to look at, and it resolves at once.
+   * Checks all logs at each interval until `signal` is aborted and no compression is in progress. If `maxSizeBytes` is
+   * negative, resolves immediately.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
@@ -103,7 +109,8 @@ export class ContainerLogManager {
             if (!signal.aborted) problem.failed(err);
           },
         );
-        // From start to start: what a pass takes does not add to the interval. At its whole multiples, as others have theirs.
+        // Measured from start to start, so that the duration of a pass does not add to the interval. Aligned to whole
+        // multiples of the interval, like other periodic work.
         const nextAtMs = startedAtMs + untilNextMs(startedAtMs, this.#monitorIntervalMs);
         await sleep(clock, Math.max(nextAtMs - clock.monotonic(), 0), signal);
       }
@@ -115,10 +122,11 @@ export class ContainerLogManager {
   }
 
   /**
-   * Rotates every log that is due now, and lets their older files be compressed: {@link compressed} waits for that. What fails with one
-   * container is logged, and tried again next time, compressing too. With a `maxSizeBytes` below 0 none is ever due.
-   * @param signal ends the compressing, too
-   * @throws where the containers could not be listed
+   * Rotates every log that has reached its limit and queues the compression of its older files; {@link compressed}
+   * waits for that. A failure with one container is logged and tried again in the next pass, including the compression.
+   * If `maxSizeBytes` is negative, nothing is rotated.
+   * @param signal also cancels the compression
+   * @throws if the containers cannot be listed
    */
   async rotateLogs(signal: AbortSignal): Promise<void> {
     if (this.#maxSizeBytes < 0) return;
@@ -131,14 +139,15 @@ export class ContainerLogManager {
     for (const log of this.#owed.values()) this.#compressions.add(log, signal);
   }
 
-  /** Resolves when nothing that was rotated is still to be compressed. */
+  /** Resolves when no rotated file is waiting for compression. */
   async compressed(): Promise<void> {
     await this.#compressions.ended();
   }
 
   /**
-   * Removes all logs of a container, the rotated ones too.
-   * @throws CriError where the runtime does not know its log; what the file system throws
+   * Removes all logs of a container, including rotated ones.
+   * @throws CriError if the runtime does not know the container's log
+   * @throws file system errors
    */
   async clean(containerId: string, signal: AbortSignal): Promise<void> {
     const { fs } = this.#components;
@@ -156,7 +165,10 @@ export class ContainerLogManager {
     }
   }
 
-  /** Logs of containers that run: others write no more, and keep their last lines where readers look for them. */
+  /**
+   * Returns the logs of running containers. Other containers write no more, and their last lines stay where readers
+   * expect them.
+   */
   async #runningLogs(signal: AbortSignal): Promise<readonly ContainerLog[]> {
     const state = { state: ContainerState.CONTAINER_RUNNING };
     const { containers } = await this.#components.cri.listContainers({ filter: { state } }, signal);
@@ -182,7 +194,7 @@ export class ContainerLogManager {
   }
 
   async #compress(log: ContainerLog, signal: AbortSignal): Promise<void> {
-    // A rotation while this runs makes the log due again.
+    // A rotation during the compression marks the log as due again.
     this.#owed.delete(log.path);
     try {
       await this.#rotator.compress(log, signal);
@@ -190,7 +202,7 @@ export class ContainerLogManager {
       if (signal.aborted) return;
       if (!isMissing(err)) {
         this.#owed.set(log.path, log);
-        // One line for a disk that stays full, not one for each interval.
+        // Logged once for a disk that stays full instead of once per interval.
         if (this.#failing.has(log.path)) return;
         this.#failing.add(log.path);
         this.#components.logger.error({ ...log, err }, 'Failed to compress rotated logs of container');
@@ -200,7 +212,10 @@ export class ContainerLogManager {
     this.#failing.delete(log.path);
   }
 
-  /** Does it for all, as many at once as there are workers; a container that is gone is no failure. */
+  /**
+   * Runs `work` for all logs, with at most `workers` at the same time. A container that no longer exists is not a
+   * failure.
+   */
   async #forEach(
     logs: readonly ContainerLog[],
     signal: AbortSignal,

@@ -1,41 +1,41 @@
 import { LineTimes } from './line-times.ts';
 
-/** Which of a container's outputs a line came from. */
+/** Output stream of a container. */
 export type LogStream = 'stdout' | 'stderr';
 
-/** What stands before the content of a line in a log file. */
+/** The fields before the content of a line in a log file. */
 export interface CriLogHeader {
-  /** When it was written, in milliseconds since the Unix epoch, with a fraction. */
+  /** Time of the line, in milliseconds since the Unix epoch, with a fraction. */
   readonly timeMs: number;
-  /** The same as output has it: RFC 3339 with nine digits of fraction. */
+  /** The same time as shown in output: RFC 3339 with nine decimals. */
   readonly timestamp: string;
   readonly stream: LogStream;
-  /** Whether the container had not ended the line there: its content goes on in the next one of the stream. */
+  /** Whether the line is incomplete: its content continues in the next line of the same stream. */
   readonly partial: boolean;
-  /** Where the content begins. */
+  /** Offset of the content. */
   readonly contentOffset: number;
 }
 
 const [SPACE, COLON, UPPER_P] = [0x20, 0x3a, 0x50];
-/** The first of a time's bytes that may end it. */
+/** Smallest number of bytes of a time. */
 const MIN_TIME_BYTES = 20;
-/** A timestamp of 35 characters, a stream, and as many tags as anybody will ever think of. */
+/** Enough for a timestamp of 35 characters, a stream, and all tags. */
 const MAX_HEADER_BYTES = 256;
 const STDOUT = Buffer.from('stdout ');
 const STDERR = Buffer.from('stderr ');
 
-/** Reads headers of lines in the CRI's log format one after another, into itself: nothing is made for a line. */
+/** Parses line headers in the CRI log format into its own fields, so that no object is allocated per line. */
 export class CriLogHeaderReader {
   readonly #times = new LineTimes();
   timeMs: number = Number.NaN;
-  /** Where the time ends. */
+  /** Offset after the time. */
   timeEnd = 0;
   stream: LogStream = 'stdout';
   partial = false;
-  /** Where the content begins. */
+  /** Offset of the content. */
   contentAt = 0;
 
-  /** Whether there is a header between `start` and `end`. */
+  /** Parses the header between `start` and `end`. @returns whether there is one */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const limit = Math.min(end, start + MAX_HEADER_BYTES + 1);
     const timeEnd = spaceFrom(bytes, start + MIN_TIME_BYTES, limit);
@@ -57,8 +57,8 @@ export class CriLogHeaderReader {
 }
 
 /**
- * Reads the header of a line in the CRI's log format, `<RFC 3339 time> <stdout|stderr> <P|F>[:<tag>...] <content>`;
- * `undefined` where it is none (`parseCRILog`, `k8s.io/cri-client/pkg/logs`).
+ * Parses the header of a line in the CRI log format, `<RFC 3339 time> <stdout|stderr> <P|F>[:<tag>...] <content>`.
+ * Returns `undefined` if the line has no valid header (`parseCRILog`, `k8s.io/cri-client/pkg/logs`).
  */
 export function parseCriLogLine(line: Uint8Array): CriLogHeader | undefined {
   const reader = new CriLogHeaderReader();
@@ -67,12 +67,12 @@ export function parseCriLogLine(line: Uint8Array): CriLogHeader | undefined {
   return { timeMs, timestamp: timestampAt(line, 0, timeEnd), stream, partial, contentOffset: contentAt };
 }
 
-/** A time as output has it. */
+/** Returns a time in its output format. */
 export function timestampAt(bytes: Uint8Array, start: number, end: number): string {
   return normalized(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1'));
 }
 
-/** Reads an RFC 3339 time, of any precision and offset. */
+/** Parses an RFC 3339 time of any precision and offset. */
 export function parseTimestamp(text: string): Pick<CriLogHeader, 'timeMs' | 'timestamp'> | undefined {
   const bytes = Buffer.from(text);
   const timeMs = new LineTimes().read(bytes, 0, bytes.length);
@@ -86,7 +86,7 @@ function normalized(text: string): string {
   return `${text.slice(0, 19)}.${nanoseconds}${/^[+-]00:00$/.test(zone) ? 'Z' : zone}`;
 }
 
-/** The first space from `at` on, before `limit`; -1 for none. */
+/** Returns the index of the first space from `at` and before `limit`; -1 if there is none. */
 function spaceFrom(bytes: Uint8Array, at: number, limit: number): number {
   for (let index = at; index < limit; index++) if (bytes[index] === SPACE) return index;
   return -1;

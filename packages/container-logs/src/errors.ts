@@ -1,16 +1,16 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * - `InvalidOptions`: what the manager or a reader was asked for makes no sense.
- * - `UnsupportedFormat`: the file is no log in the CRI's format, nor in Docker's.
- * - `NotFound`: there is no log file.
- * - `Rotation`: a log could not be rotated; it goes on as it was.
+ * - `InvalidOptions`: an option of the manager or a reader is not valid.
+ * - `UnsupportedFormat`: the file is not a log in the CRI format or Docker's format.
+ * - `NotFound`: the log file does not exist.
+ * - `Rotation`: a log could not be rotated; the runtime keeps writing to the old file.
  */
 export type ContainerLogErrorCode = 'InvalidOptions' | 'UnsupportedFormat' | 'NotFound' | 'Rotation';
 
 const BRAND = '@node-agent/container-logs.ContainerLogError';
 
-/** The one error of this package; what the file system and the runtime throw is handed on as it is. */
+/** Error of this package. Errors of the file system and the runtime are passed on unchanged. */
 export class ContainerLogError extends Error {
   static {
     brand(ContainerLogError, BRAND);
@@ -24,7 +24,7 @@ export class ContainerLogError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `ContainerLogError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `ContainerLogError` of this copy of the package or of another copy. */
   static is(value: unknown): value is ContainerLogError {
     return hasBrand(value, BRAND);
   }

@@ -2,23 +2,24 @@ import { type CriLogHeader, parseTimestamp } from './cri-log-line.ts';
 
 const OPEN_BRACE = 0x7b;
 
-/** Docker cuts what a container writes at 16 KiB, of which each byte takes six at most. */
+/** Docker splits output at 16 KiB, and each byte takes at most six bytes in JSON. */
 export const MAX_JSON_LINE_BYTES: number = 128 * 1024;
 
-/** A line of a log in Docker's format. */
+/** A line in Docker's log format. */
 export interface JsonLogLine extends Pick<CriLogHeader, 'timeMs' | 'timestamp' | 'stream'> {
-  /** As the container wrote it: it ends with a newline, but where the line goes on in the next one. */
+  /** Output of the container: ends with a newline unless the line continues in the next one. */
   readonly content: Uint8Array;
 }
 
-/** Whether a line may be in Docker's format. */
+/** Returns whether a line may be in Docker's format. */
 export function looksLikeJson(bytes: Uint8Array, start: number): boolean {
   return bytes[start] === OPEN_BRACE;
 }
 
 /**
- * Reads a line in Docker's format, `{"log":"content\n","stream":"stdout","time":"..."}`, as cri-dockerd leaves the log of a container;
- * `undefined` where it is none (`parseDockerJSONLog`, `k8s.io/cri-client/pkg/logs`).
+ * Parses a line in Docker's format, `{"log":"content\n","stream":"stdout","time":"..."}`, as cri-dockerd stores
+ * container logs. Returns `undefined` if the line has another format (`parseDockerJSONLog`,
+ * `k8s.io/cri-client/pkg/logs`).
  */
 export function parseJsonLogLine(line: Uint8Array): JsonLogLine | undefined {
   const entry = object(line);
@@ -33,7 +34,7 @@ export function parseJsonLogLine(line: Uint8Array): JsonLogLine | undefined {
 
 function object(line: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
-    // Of what is no object nothing is left that counts.
+    // Spreading a value that is not an object yields none of the needed fields.
     return { ...JSON.parse(new TextDecoder().decode(line)) };
   } catch {
     return undefined;

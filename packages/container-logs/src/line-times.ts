@@ -1,15 +1,15 @@
 const [COLON, COMMA, DASH, DOT, PLUS, UPPER_T, UPPER_Z] = [0x3a, 0x2c, 0x2d, 0x2e, 0x2b, 0x54, 0x5a];
-/** `2006-01-02T15:04`: lines that follow each other are mostly of one minute. */
+/** Length of `2006-01-02T15:04`. Consecutive lines usually have the same minute, so the minute is cached. */
 const MINUTE_BYTES = 16;
-/** With seconds and the shortest zone. */
+/** Length with seconds and the shortest time zone. */
 const MIN_BYTES = 20;
 
-/** Reads RFC 3339 times, of any precision and offset, where they stand in a file: no text is made of them. */
+/** Parses RFC 3339 times of any precision and offset directly from the bytes of a file, without creating strings. */
 export class LineTimes {
   readonly #minute = new Uint8Array(MINUTE_BYTES);
   #minuteMs = Number.NaN;
 
-  /** Milliseconds since the Unix epoch, with a fraction; NaN for what is no time. */
+  /** Returns milliseconds since the Unix epoch, with a fraction; NaN if the bytes are not a time. */
   read(bytes: Uint8Array, start: number, end: number): number {
     if (end - start < MIN_BYTES || !this.#readMinute(bytes, start)) return Number.NaN;
     const seconds = bytes[start + 16] === COLON ? twoDigits(bytes, start + 17) : Number.NaN;
@@ -53,11 +53,11 @@ function minuteMs(bytes: Uint8Array, start: number): number {
   if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && hour < 24 && minute < 60)) return Number.NaN;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  // A day that its month has not got has become one of the next.
+  // A day that does not exist in its month was converted to a day of the next month.
   return date.getUTCDate() === day ? date.getTime() + (hour * 60 + minute) * 60_000 : Number.NaN;
 }
 
-/** Of the zone that ends at `end`. */
+/** Returns the offset of the time zone that ends at `end`. */
 function offsetMs(bytes: Uint8Array, at: number, end: number): number {
   const sign = bytes[at];
   if (sign === UPPER_Z) return at + 1 === end ? 0 : Number.NaN;
@@ -67,13 +67,13 @@ function offsetMs(bytes: Uint8Array, at: number, end: number): number {
   return (sign === PLUS ? 1 : -1) * (hours * 60 + minutes) * 60_000;
 }
 
-/** NaN where they are none. */
+/** Returns NaN if the bytes are not two digits. */
 function twoDigits(bytes: Uint8Array, at: number): number {
   const [tens, ones] = [digitAt(bytes, at), digitAt(bytes, at + 1)];
   return tens < 0 || ones < 0 ? Number.NaN : tens * 10 + ones;
 }
 
-/** -1 where it is none. */
+/** Returns -1 if the byte is not a digit. */
 function digitAt(bytes: Uint8Array, at: number): number {
   const digit = (bytes[at] ?? 0) - 0x30;
   return digit >= 0 && digit <= 9 ? digit : -1;

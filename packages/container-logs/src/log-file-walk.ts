@@ -19,9 +19,9 @@ import type { ContainerLogReaderComponents } from './reader-components.ts';
 import type { RotatedFile } from './rotated-files.ts';
 import { findTailStart } from './tail-start.ts';
 
-/** How long a followed log may be silent before it is looked at, and its container asked for. */
+/** Time without a hint after which a followed log and the state of its container are checked. */
 const POLL_MS = 1000;
-/** How much of a followed log is asked for at a time, while that is enough. */
+/** Bytes requested at a time from a followed log as long as it grows slowly. */
 const FOLLOWED_BYTES = 4 * 1024;
 
 type Chunks = AsyncIterable<Uint8Array>;
@@ -32,7 +32,9 @@ export interface WalkOptions {
   readonly follow: { readonly containerId: string } | undefined;
 }
 
-/** Goes through the files of one log, from the oldest that is wanted to the current one, and on where it is followed. */
+/**
+ * Reads the files of one log, from the oldest requested one to the current one, and continues if the log is followed.
+ */
 export class LogFileWalk {
   readonly #components: WithDefaults<ContainerLogReaderComponents>;
   readonly #log: LogLocation;
@@ -42,11 +44,11 @@ export class LogFileWalk {
   readonly #watching = new AbortController();
   #watch: Promise<void> | undefined;
   #current: FileHandle | undefined;
-  /** Unknown until the log has been read to its end for the first time. */
+  /** Unknown until the end of the log has been reached for the first time. */
   #containerEnded: boolean | undefined;
-  /** Whether the file that is read is shorter than what was read of it. */
+  /** Whether the current file has become shorter than the part already read. */
   #cutShort = false;
-  /** Whether there may be another file in the place of the one that is read. */
+  /** Whether another file may have taken the current file's place. */
   #mayBeReplaced = true;
 
   constructor(
@@ -59,14 +61,14 @@ export class LogFileWalk {
     this.#log = {
       fs: components.fs,
       path,
-      onDamage: (damaged, err) => components.logger.warn({ path: damaged, err }, 'A rotated log is damaged'),
+      onDamage: (damaged, err) => components.logger.warn({ path: damaged, err }, 'Rotated log is damaged'),
     };
     this.#options = options;
     this.#signal = signal;
     this.#waiter = new ChangeWaiter(components.clock);
   }
 
-  /** The files' contents, each to be read to its end before the next is asked for. */
+  /** Yields the contents of the files. The consumer must read each one to its end before requesting the next. */
   async *files(): AsyncGenerator<Chunks, void, undefined> {
     const { follow } = this.#options;
     if (follow) this.#startWatch();
@@ -80,7 +82,7 @@ export class LogFileWalk {
     const sizeBytes = (await sequence.current?.stat())?.sizeBytes ?? 0;
     const { rotated, offset } = await this.#start(sequence, sizeBytes);
     for (const [file, start] of rotated) yield readRotated(this.#log, file, start);
-    // What is written from now on is not waited for: a log that grows fast would never end.
+    // Output written after this point is not read, because reading a fast-growing log would never end.
     if (!follow && sequence.current) yield this.#chunks(sequence.current, offset, sizeBytes);
     if (!follow) return;
 
@@ -106,7 +108,7 @@ export class LogFileWalk {
     }
   }
 
-  /** Closes what is open. */
+  /** Closes the open file and ends the watch. */
   async close(): Promise<void> {
     this.#watching.abort();
     await this.#watch;
@@ -120,16 +122,16 @@ export class LogFileWalk {
     return sequence;
   }
 
-  /** The files that came and were rotated away between the one that was read last and the current one. */
+  /** Yields the files that were created and rotated away between the file last read and the current one. */
   async *#between(sequence: LogSequence, last: FileHandle | undefined): AsyncGenerator<Chunks, void, undefined> {
     for (const [index, file] of sequence.rotated.entries()) {
-      // Only the oldest can be the one that was read last; where it is not, that one is removed already.
+      // Only the oldest file can be the one last read. If it is not, the file last read was already removed.
       const isLast = index === 0 && last !== undefined && (await isRotatedForm(this.#log, file, last));
       if (!isLast) yield readRotated(this.#log, file);
     }
   }
 
-  /** Where to begin, by `tailLines` and `sinceMs`. */
+  /** Returns where to start, according to `tailLines` and `sinceMs`. */
   async #start(
     { rotated, current }: LogSequence,
     sizeBytes: number,
@@ -149,7 +151,7 @@ export class LogFileWalk {
     return { rotated: starts, offset };
   }
 
-  /** Leaves out files that were last written to before the time that is asked for. */
+  /** Removes files that were last written before the requested time. */
   async #withoutOldFiles(rotated: readonly RotatedFile[]): Promise<readonly RotatedFile[]> {
     const { sinceMs } = this.#options;
     if (sinceMs === undefined) return rotated;
@@ -181,9 +183,9 @@ export class LogFileWalk {
   }
 
   /**
-   * The current file, until another has taken its place or its container has ended, and it is read to its end; or until it is
-   * emptied in place (`copytruncate`), of which upstream's reader takes no note: it is silent until the file has outgrown
-   * its old length.
+   * Yields the content of the current file. Ends when another file has taken its place or its container has exited, and
+   * the file is read to its end. Also ends when the file is truncated in place (`copytruncate`); upstream's reader does
+   * not notice this and yields nothing until the file exceeds its former length.
    */
   async *#followed(file: FileHandle, from: number): AsyncGenerator<Uint8Array, void, undefined> {
     let isLastPass = false;
@@ -194,25 +196,28 @@ export class LogFileWalk {
       at += chunk.length;
       if (chunk.length > 0) yield chunk;
       const isMore = chunk.length === length;
-      // What is written while somebody follows comes in a few lines at a time.
+      // While a log is followed, output usually arrives a few lines at a time.
       length = isMore ? CHUNK_BYTES : FOLLOWED_BYTES;
       if (isMore) continue;
       if (chunk.length === 0 && (await file.stat()).sizeBytes < at) {
-        this.#components.logger.info({ path: this.#log.path }, 'A followed log was truncated; read from its beginning');
+        this.#components.logger.info(
+          { path: this.#log.path },
+          'Followed log was truncated; reading from its beginning',
+        );
         this.#cutShort = true;
         return;
       }
       if (isLastPass && chunk.length === 0) return;
       if (isLastPass) continue;
-      // Who follows the log of one that has ended long ago waits for nothing.
+      // A client that follows the log of a container that exited long ago must not wait.
       this.#containerEnded ??= !(await this.#isRunning());
-      // The runtime may have written between the last read and its change to a new file: one more pass.
+      // The runtime may have written between the last read and its switch to a new file, so one more pass is needed.
       if (this.#containerEnded || (await this.#isReplaced())) isLastPass = true;
       else await this.#waitForChange();
     }
   }
 
-  /** Looked at only when something says that there may be another file: writing says no such thing. */
+  /** Checked only after a hint that there may be another file; mere writes give no such hint. */
   async #isReplaced(): Promise<boolean> {
     if (!this.#mayBeReplaced) return false;
     this.#mayBeReplaced = false;
@@ -238,7 +243,7 @@ export class LogFileWalk {
     } catch (error) {
       const { code } = CriError.from(error);
       if (code === 'NOT_FOUND') return false;
-      // Containers run on while their runtime is restarted.
+      // Containers keep running while their runtime is restarted.
       if (code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED') return true;
       throw error;
     }
@@ -255,10 +260,7 @@ export class LogFileWalk {
     this.#watch = fs
       .watch(directory, (_name, what) => this.#hint(what), this.#watching.signal)
       .catch((err: unknown) => {
-        logger.debug(
-          { path: directory, err },
-          'Cannot watch the directory of a log; looking from time to time instead',
-        );
+        logger.debug({ path: directory, err }, 'Cannot watch the directory of a log; polling it instead');
       });
   }
 }

@@ -2,55 +2,55 @@ import { CriLogHeaderReader, type LogStream, timestampAt } from './cri-log-line.
 import { type JsonLogLine, looksLikeJson, MAX_JSON_LINE_BYTES, parseJsonLogLine } from './json-log-line.ts';
 import { OutputBuffer } from './output-buffer.ts';
 
-/** A piece of a container's output: some bytes of one stream. */
+/** A part of a container's output, from one stream. */
 export interface LogChunk {
   readonly stream: LogStream;
   readonly data: Uint8Array;
 }
 
-/** Which output is wanted, and how. */
+/** Selection and format of the output. */
 export interface LogFilterOptions {
-  /** Nothing that was written before; everything where absent. */
+  /** Time before which output is skipped. Default: no limit. */
   readonly sinceMs?: number | undefined;
-  /** How many bytes are given at most, timestamps counted. */
+  /** Largest number of output bytes, including timestamps. */
   readonly limitBytes?: number | undefined;
-  /** How many lines of the files are looked at at most; what is no line of a log is not counted. */
+  /** Largest number of log lines that are read; malformed lines do not count. */
   readonly maxLines?: number | undefined;
-  /** Whether each line begins with its time. */
+  /** Whether each line starts with its time. */
   readonly timestamps?: boolean | undefined;
-  /** One stream alone; both where absent (`PodLogsQuerySplitStreams`). */
+  /** Selects one stream (`PodLogsQuerySplitStreams`). Default: both streams. */
   readonly stream?: LogStream | undefined;
-  /** Whether it does not matter which stream output is of: then it comes in larger pieces. */
+  /** Whether streams need not be distinguished, which allows larger pieces. */
   readonly mixed?: boolean | undefined;
-  /** From which length on a line is handed on in pieces; 64 KiB by default. */
+  /** Length from which a line is returned in several pieces. Default: 64 KiB. */
   readonly maxPieceBytes?: number | undefined;
 }
 
 const [NEWLINE, DOT, UPPER_Z] = [0x0a, 0x2e, 0x5a];
 const NOTHING = new Uint8Array();
-/** So much of the first line that is none is kept. */
+/** Number of bytes of the first malformed line that are kept for the message. */
 const MAX_TOLD_BYTES = 256;
-/** A time as output has it takes 30 bytes, and a space. */
+/** Length of a time in output, without the following space. */
 const UTC_TIMESTAMP_BYTES = 30;
 
 /**
- * Turns the blocks of log files into output: finds the lines, takes their headers off, joins partial lines, leaves out what is
- * not wanted, and stops at the limit (`logWriter`, `k8s.io/cri-client/pkg/logs`). Nothing is made for a line but its bytes in the
- * output. Holds no more than `maxPieceBytes`, or the longest line in Docker's format, and one block.
+ * Converts the blocks of log files to output: splits lines, removes their headers, joins partial lines, skips unwanted
+ * lines, and stops at the limit (`logWriter`, `k8s.io/cri-client/pkg/logs`). Nothing but the output bytes is allocated
+ * per line. Holds at most one block and `maxPieceBytes` or the longest line in Docker's format.
  */
 export class LogFilter {
   readonly #options: LogFilterOptions;
   readonly #maxPieceBytes: number;
   readonly #header = new CriLogHeaderReader();
   readonly #output: OutputBuffer;
-  /** The beginning of a line whose end has not come. */
+  /** The start of a line whose end has not arrived. */
   #held: Uint8Array = NOTHING;
-  /** Whether the next bytes begin a line of the file. */
+  /** Whether the next bytes start a line of the file. */
   #startsLine = true;
   #hasHeader = false;
-  /** Whether a line that comes in pieces has had any content. */
+  /** Whether a line that arrives in pieces has had any content. */
   #hasContent = false;
-  /** The time of a line that comes in pieces. */
+  /** Time of a line that arrives in pieces. */
   #timeText = '';
   #remaining: number;
   #linesLeft: number;
@@ -67,27 +67,27 @@ export class LogFilter {
     this.#output = new OutputBuffer(options.mixed ?? false);
   }
 
-  /** Whether there is enough: nothing will be given any more. */
+  /** Whether a limit is reached, so that no further output will be returned. */
   get done(): boolean {
     return this.#remaining <= 0 || this.#linesLeft < 0;
   }
 
-  /** How many lines were no log lines, and left out. */
+  /** Number of skipped lines that were not log lines. */
   get malformedLines(): number {
     return this.#malformedLines;
   }
 
-  /** The beginning of the first of them. */
+  /** Start of the first skipped line. */
   get firstMalformed(): string {
     return this.#firstMalformed;
   }
 
-  /** How many lines were read, wanted or not. */
+  /** Number of log lines that were read, including unwanted ones. */
   get wellFormedLines(): number {
     return this.#wellFormedLines;
   }
 
-  /** Takes the next block of a file; gives the output in it. */
+  /** Processes the next block of a file and returns its output. */
   push(block: Uint8Array): readonly LogChunk[] {
     this.#output.reserve(this.#held.length + block.length);
     let start = 0;
@@ -106,14 +106,14 @@ export class LogFilter {
       const joined = concat(this.#held, rest);
       const isJson = this.#startsLine && looksLikeJson(joined, 0);
       const limit = isJson ? Math.max(this.#maxPieceBytes, MAX_JSON_LINE_BYTES) : this.#maxPieceBytes;
-      // A copy: a block is not kept for a line of it.
+      // Copied, so that a whole block is not kept for one line.
       if (joined.length < limit) this.#held = joined === rest ? rest.slice() : joined;
       else this.#take(joined, false);
     }
     return this.#output.take();
   }
 
-  /** The file has ended, though its last line has not; what comes next is another one's. */
+  /** Processes the end of a file whose last line is incomplete; the next block starts a new line. */
   endFile(): readonly LogChunk[] {
     if (this.#held.length > 0 || !this.#startsLine) this.#take(this.#held, true);
     this.#startsLine = true;
@@ -125,7 +125,7 @@ export class LogFilter {
     if (!this.done) this.#line(piece, 0, piece.length, endsLine);
   }
 
-  /** A line, or a piece of one that is too long. */
+  /** Processes a line, or a piece of a line that is too long. */
   #line(bytes: Uint8Array, start: number, end: number, endsLine: boolean): void {
     const header = this.#header;
     const startsLine = this.#startsLine;
@@ -153,7 +153,8 @@ export class LogFilter {
     if (timestamps && this.#atLineStart) this.#timestamp(bytes, startsLine ? start : -1);
     if (startsLine) this.#hasContent = false;
     if (to > from) this.#hasContent = true;
-    // A piece without content, such as a partial line's end alone, leaves things as they are; a line without any ends one.
+    // A piece without content, such as the end of a partial line, does not change the state. A whole line without
+    // content ends an output line.
     if (to > from) this.#atLineStart = bytes[to - 1] === NEWLINE;
     else if (!this.#hasContent) this.#atLineStart = endsLine;
     this.#write(bytes, from, to);
@@ -164,7 +165,7 @@ export class LogFilter {
     this.#linesLeft--;
   }
 
-  /** A line without the CRI's header: Docker's, or none. */
+  /** Processes a line without a CRI header: a line in Docker's format or a malformed line. */
   #otherLine(bytes: Uint8Array, start: number, end: number, endsLine: boolean): void {
     const line = bytes.subarray(start, end);
     const entry = endsLine && looksLikeJson(bytes, start) ? parseJsonLogLine(line) : undefined;
@@ -193,7 +194,7 @@ export class LogFilter {
     this.#write(content, 0, content.length);
   }
 
-  /** @param start where the line begins; below 0 where it is of a piece before */
+  /** @param start start of the line; negative if the line started in an earlier piece */
   #timestamp(bytes: Uint8Array, start: number): void {
     const { timeEnd } = this.#header;
     const isAsOutputHasIt =
@@ -201,7 +202,7 @@ export class LogFilter {
       timeEnd - start === UTC_TIMESTAMP_BYTES &&
       bytes[timeEnd - 1] === UPPER_Z &&
       bytes[start + 19] === DOT;
-    // With the space that follows it.
+    // Includes the following space.
     if (isAsOutputHasIt) this.#write(bytes, start, timeEnd + 1);
     else {
       const text = Buffer.from(`${start < 0 ? this.#timeText : timestampAt(bytes, start, timeEnd)} `);

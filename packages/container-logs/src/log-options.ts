@@ -1,27 +1,27 @@
 import { type LogStream, parseTimestamp } from './cri-log-line.ts';
 import { ContainerLogError } from './errors.ts';
 
-/** Which part of a container's log is wanted, and how: as `PodLogOptions` of the API. */
+/** Selection and format of a container's log, as `PodLogOptions` of the API. */
 export interface LogReadOptions {
-  /** The last lines only; all where absent. */
+  /** Number of last lines to read. Default: all lines. */
   readonly tailLines?: number;
-  /** Nothing older than so many seconds. */
+  /** Age in seconds from which lines are skipped. */
   readonly sinceSeconds?: number;
-  /** Nothing older than this time, in RFC 3339; the later of the two counts. */
+  /** Time (RFC 3339) before which lines are skipped. If `sinceSeconds` is set, too, the later time counts. */
   readonly sinceTime?: string;
-  /** How many bytes are given at most, timestamps counted. */
+  /** Largest number of output bytes, including timestamps. */
   readonly limitBytes?: number;
-  /** Whether each line begins with its time. Default: false. */
+  /** Whether each line starts with its time. Default: false. */
   readonly timestamps?: boolean;
-  /** One stream alone; both where absent. */
+  /** Stream to read. Default: both streams. */
   readonly stream?: LogStream;
-  /** Goes on with what is written, until this container has ended and all is read. */
+  /** Follows the log until this container has exited and all its output is read. */
   readonly follow?: { readonly containerId: string };
 }
 
 /**
- * From which time on lines are wanted, in milliseconds since the Unix epoch; `undefined` for from the beginning.
- * @throws ContainerLogError `InvalidOptions` for options that make no sense
+ * Returns the time from which lines are wanted, in milliseconds since the Unix epoch; `undefined` if there is no limit.
+ * @throws ContainerLogError `InvalidOptions` if an option is not valid
  */
 export function checkLogOptions(options: LogReadOptions, nowMs: number): number | undefined {
   for (const name of ['tailLines', 'sinceSeconds', 'limitBytes'] as const) {
@@ -36,7 +36,10 @@ export function checkLogOptions(options: LogReadOptions, nowMs: number): number 
   if (sinceTime !== undefined) {
     const parsed = parseTimestamp(sinceTime);
     if (!parsed) {
-      throw new ContainerLogError('InvalidOptions', `sinceTime: not an RFC 3339 time: ${JSON.stringify(sinceTime)}`);
+      throw new ContainerLogError(
+        'InvalidOptions',
+        `sinceTime: must be an RFC 3339 time, got ${JSON.stringify(sinceTime)}`,
+      );
     }
     times.push(parsed.timeMs);
   }

@@ -8,9 +8,9 @@ import { checkLogOptions, type LogReadOptions } from './log-options.ts';
 import type { ContainerLogReaderComponents, ReaderFiles } from './reader-components.ts';
 
 /**
- * Reads logs of containers as they are on disk, in the CRI's format or in Docker's (`ReadLogs`, `k8s.io/cri-client/pkg/logs`). Beyond
- * upstream, it reaches back into rotated files, compressed ones too, and follows a log through its rotations without a
- * gap. It holds no more in memory than some pieces of 64 KiB.
+ * Reads logs of containers from disk, in the CRI format or Docker's format (`ReadLogs`, `k8s.io/cri-client/pkg/logs`).
+ * Unlike upstream, it also reads rotated files, including compressed ones, and follows a log through rotations without
+ * losing output. Uses only a few buffers of 64 KiB.
  */
 export class ContainerLogReader {
   readonly #components: WithDefaults<ContainerLogReaderComponents>;
@@ -24,15 +24,20 @@ export class ContainerLogReader {
   }
 
   /**
-   * The output in a log, in the order in which it was written. Ends where the log does, or when `options` have enough, or
-   * where a followed container has ended; whoever stops reading leaves nothing open.
-   * @throws ContainerLogError; the signal's reason; what the file system and the runtime throw
+   * Yields the output of a log in the order of writing. Ends at the end of the log, when the limits of `options` are
+   * reached, or when the followed container has exited. If the consumer stops early, all files are closed.
+   * @throws ContainerLogError
+   * @throws the signal's reason
+   * @throws errors of the file system and the runtime
    */
   async *read(path: string, options: LogReadOptions, signal: AbortSignal): AsyncGenerator<LogChunk, void, undefined> {
     for await (const chunks of this.#blocks(path, options, false, signal)) yield* chunks;
   }
 
-  /** As {@link read}, without which stream it is of: in larger pieces where a container writes to both in turn. */
+  /**
+   * Does the same as {@link read} but without separating the streams, which yields larger pieces if a container writes
+   * alternately to both.
+   */
   async *readMixed(
     path: string,
     options: LogReadOptions,
@@ -41,7 +46,7 @@ export class ContainerLogReader {
     for await (const chunks of this.#blocks(path, options, true, signal)) yield* chunks;
   }
 
-  /** What each block of the files has of output. */
+  /** Yields the output of each block of the files. */
   async *#blocks(
     path: string,
     options: LogReadOptions,
@@ -72,7 +77,7 @@ export class ContainerLogReader {
     } finally {
       await walk.close();
       const { malformedLines } = filter;
-      if (malformedLines > 0) logger.warn({ path, malformedLines }, 'Left out lines that are in no log format');
+      if (malformedLines > 0) logger.warn({ path, malformedLines }, 'Skipped lines that have no known log format');
     }
   }
 }
@@ -81,7 +86,7 @@ async function realPath(fs: ReaderFiles, path: string): Promise<string> {
   try {
     return await fs.realpath(path);
   } catch (error) {
-    // In the midst of a rotation there is no file; it is where it will be again.
+    // During a rotation the file does not exist for a moment; it will reappear at the same path.
     if (isMissing(error)) return path;
     throw error;
   }

@@ -8,27 +8,27 @@ import { countLines, findTailStart } from './tail-start.ts';
 export interface LogLocation {
   readonly fs: Pick<FileSystem, 'open' | 'readdir' | 'stat'>;
   readonly path: string;
-  /** Told of compressed files that cannot be read to their end. */
+  /** Called for compressed files that cannot be read to their end. */
   readonly onDamage: (path: string, error: unknown) => void;
 }
 
-/** How much of a file's beginning tells it from others: at least the time of its first line. */
+/** Number of bytes at the start of a file that identify it: at least the time of its first line. */
 const HEAD_BYTES = 256;
 
-/** The files of one log, from its oldest to the one that is written to. */
+/** The files of one log, from the oldest to the current one. */
 export interface LogSequence {
-  /** Oldest first, all of them older than `current`. */
+  /** Oldest first; all are older than `current`. */
   readonly rotated: readonly RotatedFile[];
-  /** `undefined` at the instant of a rotation, and where the log was removed. */
+  /** `undefined` during a rotation, and if the log was removed. */
   readonly current: FileHandle | undefined;
-  /** The stamp of the newest file that is older than `current`; '' for none. */
+  /** Stamp of the newest file older than `current`; empty if there is none. */
   readonly newestStamp: string;
 }
 
 /**
- * Opens a log and sees which rotated files come before it. The current file is opened first: where it is rotated in
- * between, it is known by its inode, and it and what comes after it are left to the next look.
- * @param afterStamp only rotated files after this one
+ * Opens a log and lists its rotated files. The current file is opened first. If that file is then rotated, it is
+ * recognized by its inode, and it and newer files are left for the next call.
+ * @param afterStamp only rotated files after this stamp are returned
  */
 export async function openSequence({ fs, path }: LogLocation, afterStamp: string): Promise<LogSequence> {
   const current = await fs.open(path, 'r').catch(undefinedIfMissing);
@@ -54,13 +54,13 @@ export async function openSequence({ fs, path }: LogLocation, afterStamp: string
   }
 }
 
-/** Whether `path` now names another file than the open one. `undefined` where it names none. */
+/** Returns whether `path` now refers to another file than the open one; `undefined` if the path does not exist. */
 export async function wasReplaced({ fs, path }: LogLocation, file: FileHandle): Promise<boolean | undefined> {
   const now = await fs.stat(path).catch(undefinedIfMissing);
   return now && !isSameFile(now, await file.stat());
 }
 
-/** Whether a rotated file is the one that is open here, under its new name, compressed or not. */
+/** Returns whether a rotated file, compressed or not, is the open file under its new name. */
 export async function isRotatedForm(log: LogLocation, rotated: RotatedFile, file: FileHandle): Promise<boolean> {
   const other = await openRotated(log, rotated);
   if (!other) return false;
@@ -73,13 +73,13 @@ export async function isRotatedForm(log: LogLocation, rotated: RotatedFile, file
   }
 }
 
-/** Where in a file to begin: so many lines, or so many bytes, are left out. */
+/** Start position in a file: the number of lines or bytes to skip. */
 export interface StartPoint {
   readonly lines?: number;
   readonly bytes?: number;
 }
 
-/** The content of a rotated file; nothing where it was removed meanwhile. */
+/** Yields the content of a rotated file; nothing if the file was removed in the meantime. */
 export async function* readRotated(
   log: LogLocation,
   rotated: RotatedFile,
@@ -94,7 +94,7 @@ export async function* readRotated(
   }
 }
 
-/** Where the last `count` lines of a rotated file begin, and how many it has of them. */
+/** Returns the start of the last `count` lines of a rotated file, and the number of lines found. */
 export async function rotatedTail(
   log: LogLocation,
   rotated: RotatedFile,
@@ -120,7 +120,7 @@ function contentOf(log: LogLocation, { name }: RotatedFile, file: FileHandle): R
   return decompressed(file, (error) => log.onDamage(join(dirname(log.path), name), error));
 }
 
-/** Opens a rotated file under either of its names: it may be compressed at any instant. */
+/** Opens a rotated file under either of its names, because it may be compressed at any time. */
 async function openRotated(
   { fs, path: logPath }: LogLocation,
   { name, compressed }: RotatedFile,

@@ -7,22 +7,22 @@ interface Piece {
   readonly data: Uint8Array;
 }
 
-/** Puts bytes of output one behind another, those of one stream in one piece. */
+/** Collects output bytes; consecutive bytes of one stream form one piece. */
 export class OutputBuffer {
   readonly #mixed: boolean;
   #bytes: Buffer = Buffer.alloc(0);
-  /** What is of one stream begins here, and nothing is written yet from `#end` on. */
+  /** Start of the piece of the current stream; the buffer is unused from `#end` on. */
   #start = 0;
   #end = 0;
   #stream: LogStream = 'stdout';
   #pieces: Piece[] = [];
 
-  /** @param mixed whether bytes of both streams may be in one piece */
+  /** @param mixed whether a piece may contain bytes of both streams */
   constructor(mixed: boolean) {
     this.#mixed = mixed;
   }
 
-  /** Sees to it that there is room for so many bytes. */
+  /** Makes sure that there is room for the given number of bytes. */
   reserve(length: number): void {
     if (this.#end + length > this.#bytes.length) this.#makeRoom(length);
   }
@@ -34,7 +34,7 @@ export class OutputBuffer {
     }
     const length = to - from;
     this.reserve(length);
-    // Of what is short, a call takes longer than the copying.
+    // For few bytes, a call of `set` takes longer than copying them in a loop.
     if (length < 64) {
       const target = this.#bytes;
       let at = this.#end;
@@ -43,12 +43,12 @@ export class OutputBuffer {
     this.#end += length;
   }
 
-  /** Gives what was written. */
+  /** Returns and removes the collected pieces. */
   take(): readonly Piece[] {
     this.#cut();
     const pieces = this.#pieces;
     this.#pieces = [];
-    // Whoever has them may keep them: they are not written to again.
+    // The caller may keep the pieces, so their memory is not reused.
     this.#bytes = this.#bytes.subarray(this.#end);
     this.#start = 0;
     this.#end = 0;

@@ -3,16 +3,16 @@ import type { RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 
-/** What of the host's files a reader touches; nothing is changed. */
+/** File system operations that a reader needs; none of them changes files. */
 export type ReaderFiles = Pick<FileSystem, 'open' | 'readdir' | 'stat' | 'realpath' | 'watch'>;
 
-/** What a `ContainerLogReader` works with. */
+/** Components of a `ContainerLogReader`. */
 export interface ContainerLogReaderComponents {
   readonly fs: ReaderFiles;
-  /** Asked only when a followed log is silent: whether its container still runs. */
+  /** Called only when a followed log is silent, to check whether its container is still running. */
   readonly cri: Pick<RuntimeService, 'containerStatus'>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }

@@ -14,7 +14,7 @@ import {
   TEMPORARY_SUFFIX,
 } from './rotated-files.ts';
 
-/** What of the host's files a rotation touches. */
+/** File system operations that a rotation needs. */
 export type RotationFiles = Pick<
   FileSystem,
   'readdir' | 'stat' | 'exists' | 'open' | 'chmod' | 'rename' | 'remove' | 'removeAll'
@@ -34,15 +34,15 @@ export interface ContainerLog {
 }
 
 /**
- * Rotates one log at a time: the steps, in the order in which no line can get lost. A log may be rotated while its older files are
- * compressed: neither waits for the other.
+ * Rotates logs, with the steps in an order that loses no line. A log may be rotated while its older files are being
+ * compressed; neither waits for the other.
  */
 export class LogRotator {
   readonly #components: LogRotatorComponents;
   readonly #maxFiles: number;
-  /** What is being compressed, by the path that it has until then. */
+  /** Files being compressed, by their uncompressed path. */
   readonly #inHand = new Map<string, LinkedAbort>();
-  /** What is being removed, by the same. */
+  /** Files being removed, by their uncompressed path. */
   readonly #going = new Set<string>();
 
   constructor(components: LogRotatorComponents, maxFiles: number) {
@@ -50,7 +50,7 @@ export class LogRotator {
     this.#maxFiles = maxFiles;
   }
 
-  /** How large a log is. Where it is missing, the runtime is asked to make it anew. */
+  /** Returns the size of a log. If the file is missing, the runtime is asked to recreate it. */
   async size({ containerId, path }: ContainerLog, signal: AbortSignal): Promise<number> {
     const { cri, fs } = this.#components;
     try {
@@ -63,15 +63,16 @@ export class LogRotator {
   }
 
   /**
-   * Gives the log a name with the time in it and has the runtime go on with a new file; files beyond the limit go.
-   * @throws ContainerLogError `Rotation` where the runtime went on with the old one: it has its old name then
+   * Renames the log to a name with a timestamp and makes the runtime reopen the log. Files beyond the limit are
+   * removed.
+   * @throws ContainerLogError `Rotation` if the runtime kept the old file; its old name is then restored
    */
   async rotate(log: ContainerLog, signal: AbortSignal): Promise<void> {
     const { fs, clock, logger } = this.#components;
     const rotated = await this.#tidyUp(log);
     for (const { name } of excessFiles(rotated, this.#maxFiles)) {
       await this.remove(join(dirname(log.path), name)).catch((err: unknown) => {
-        // The rotation goes on: a file too many is better than one without bounds.
+        // The rotation continues: one file too many is better than a file without a size limit.
         logger.error({ ...log, name, err }, 'Failed to remove old log');
       });
     }
@@ -81,22 +82,25 @@ export class LogRotator {
   }
 
   /**
-   * Compresses what was rotated but for the newest file: readers may be at it still, and the runtime at its last line. Never of one log
-   * twice at once.
+   * Compresses the rotated files except the newest, because readers may still read it and the runtime may still write
+   * its last line. Must not run twice at the same time for one log.
    */
   async compress(log: ContainerLog, signal: AbortSignal): Promise<void> {
     const rotated = await this.#tidyUp(log);
     const errors: unknown[] = [];
     for (const { name, compressed } of rotated.slice(0, -1)) {
       if (compressed) continue;
-      // A file that cannot be compressed does not keep the newer ones from it.
+      // A failure with one file does not prevent the compression of newer files.
       await this.#compressFile(join(dirname(log.path), name), signal).catch((err: unknown) => errors.push(err));
       signal.throwIfAborted();
     }
     if (errors.length > 0) throw errors[0];
   }
 
-  /** Removes a file, compressed or not as it may be by now: one that is being compressed does not come back. @throws what the file system throws */
+  /**
+   * Removes a file, compressed or not. If the file is being compressed, the compression is cancelled. @throws file
+   * system errors
+   */
   async remove(path: string): Promise<void> {
     const plain = withoutSuffix(path, COMPRESSED_SUFFIX);
     this.#going.add(plain);
@@ -115,7 +119,7 @@ export class LogRotator {
     try {
       await compressFile(this.#components.fs, path, link.signal);
     } catch (error) {
-      // Whoever removes it was faster, or has ended this.
+      // The file was removed by someone else, or its removal cancelled the compression.
       if (signal.aborted || !(link.signal.aborted || isMissing(error))) throw error;
     } finally {
       this.#inHand.delete(path);
@@ -139,7 +143,7 @@ export class LogRotator {
     try {
       await cri.reopenContainerLog({ containerId }, signal);
     } catch (cause) {
-      // An answer that was lost: the runtime writes to a new file already, which must not be written over.
+      // The runtime's response was lost although it already writes to a new file, which must not be overwritten.
       if (await fs.exists(path)) {
         logger.warn({ ...log, err: cause }, 'Reopening the container log failed, but there is a new file');
         return;
@@ -150,7 +154,7 @@ export class LogRotator {
     }
   }
 
-  /** Removes what an interrupted rotation left, and says what there is. */
+  /** Removes the leftovers of an interrupted rotation and returns the existing rotated files. */
   async #tidyUp(log: ContainerLog): Promise<readonly RotatedFile[]> {
     const { fs, logger } = this.#components;
     const directory = dirname(log.path);

@@ -1,27 +1,27 @@
-/** How the name of a rotated log ends once it is compressed. */
+/** File name suffix of a compressed rotated log. */
 export const COMPRESSED_SUFFIX = '.gz';
-/** How the name of a file ends that is not ready yet. */
+/** File name suffix of an incomplete file. */
 export const TEMPORARY_SUFFIX = '.tmp';
 
 /** A rotated log: `<name>.<stamp>`, or `<name>.<stamp>.gz` once it is compressed. */
 export interface RotatedFile {
   readonly name: string;
-  /** When it was rotated, `20060102-150405` in UTC: it sorts by time. */
+  /** Time of the rotation, as `20060102-150405` in UTC, which sorts by time. */
   readonly stamp: string;
   readonly compressed: boolean;
 }
 
-/** What of a directory belongs to one log. */
+/** The files of a directory that belong to one log. */
 export interface LogFiles {
   /** Oldest first. */
   readonly rotated: readonly RotatedFile[];
-  /** Left by a rotation that was interrupted: files not ready, and those whose compressed form is there already. */
+  /** Leftovers of an interrupted rotation: incomplete files, and files whose compressed form exists. */
   readonly unused: readonly string[];
 }
 
 /**
- * Sorts out which files of a directory are rotated forms of the log `base`
- * (`filterUnusedLogs`, `pkg/kubelet/logs/container_log_manager.go`).
+ * Selects the files of a directory that are rotated forms of the log `base` (`filterUnusedLogs`,
+ * `pkg/kubelet/logs/container_log_manager.go`).
  */
 export function logFiles(names: readonly string[], base: string): LogFiles {
   const own = new Set(names.filter((name) => name.startsWith(`${base}.`)));
@@ -40,21 +40,27 @@ export function logFiles(names: readonly string[], base: string): LogFiles {
   return { rotated: rotated.sort((a, b) => (a.stamp < b.stamp ? -1 : 1)), unused: unused.sort() };
 }
 
-/** Which files go, so that with the log itself and the one about to be rotated there are at most `maxFiles`. */
+/**
+ * Returns the files to remove, so that together with the current log and the one about to be rotated at most `maxFiles`
+ * remain.
+ */
 export function excessFiles(rotated: readonly RotatedFile[], maxFiles: number): readonly RotatedFile[] {
   return rotated.slice(0, Math.max(rotated.length - Math.max(maxFiles - 2, 0), 0));
 }
 
 /**
- * The stamp of a log that is rotated now. It sorts after those that are there already, though they be of the same
- * second or of a time that the clock was set back from: none is overwritten, and their order holds.
+ * Returns the stamp for a log that is rotated now. It sorts after all existing stamps, even if one is from the same
+ * second or the clock was set back, so that no file is overwritten and the order is kept.
  */
 export function nextStamp(rotated: readonly RotatedFile[], nowMs: number): string {
   const last = rotated.map(({ stamp }) => stampTimeMs(stamp)).filter((ms) => ms !== undefined);
   return formatStamp(Math.max(nowMs, ...last.map((ms) => ms + 1000)));
 }
 
-/** Whether a rotation of ours has named a file so: runtimes that rotate by themselves count, the newest first. */
+/**
+ * Returns whether a file's suffix is a stamp of this rotation. Runtimes that rotate logs themselves number the files
+ * instead, newest first.
+ */
 export function isStamp(stamp: string): boolean {
   return stampTimeMs(stamp) !== undefined;
 }

@@ -3,17 +3,17 @@ import { CHUNK_BYTES } from './compress.ts';
 
 const NEWLINE = 0x0a;
 
-/** Where a file's last lines begin. */
+/** Start of the last lines of a file. */
 export interface TailStart {
-  /** The first byte of them. */
+  /** Offset of their first byte. */
   readonly offset: number;
-  /** How many lines there are from there to the end: fewer than were asked for where the file has no more. */
+  /** Number of lines from the offset to the end; less than requested if the file has fewer lines. */
   readonly lines: number;
 }
 
 /**
- * Where the last `count` lines of a file begin, looked for from its end. A last line without its newline comes on top, as
- * upstream has it (`findTailLineStartIndex`, `k8s.io/cri-client/pkg/logs`).
+ * Finds the start of the last `count` lines of a file by searching backwards from its end. A last line without a
+ * newline is included in addition, as in upstream (`findTailLineStartIndex`, `k8s.io/cri-client/pkg/logs`).
  */
 export async function findTailStart(file: FileHandle, sizeBytes: number, count: number): Promise<TailStart> {
   let lines = 0;
@@ -29,7 +29,7 @@ export async function findTailStart(file: FileHandle, sizeBytes: number, count: 
   return { offset: 0, lines };
 }
 
-/** How many newlines there are. */
+/** Returns the number of newlines. */
 export async function countLines(chunks: AsyncIterable<Uint8Array>): Promise<number> {
   let lines = 0;
   for await (const chunk of chunks) {

@@ -23,7 +23,7 @@ test.each<[LogReadOptions, string]>([
   [{ tailLines: -1 }, 'tailLines: must be a whole number of at least 0, got -1'],
   [{ sinceSeconds: -1 }, 'sinceSeconds: must be a whole number of at least 0, got -1'],
   [{ limitBytes: 1.5 }, 'limitBytes: must be a whole number of at least 0, got 1.5'],
-  [{ sinceTime: 'noon' }, 'sinceTime: not an RFC 3339 time: "noon"'],
+  [{ sinceTime: 'noon' }, 'sinceTime: must be an RFC 3339 time, got "noon"'],
 ])('%j is refused by its name', (options, message) => {
   const refusal = expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) });
   expect(() => checkLogOptions(options, NOW)).toThrow(refusal);

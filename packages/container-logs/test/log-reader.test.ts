@@ -174,7 +174,7 @@ describe('reading', () => {
     await runtime.fs.writeFile(`${DIRECTORY}/${name}`, bytes.slice(0, 5));
     expect(await read()).toBe(output(lines.slice(5)));
     expect(await read({ tailLines: 12 })).toBe(output(lines.slice(5)));
-    expect(runtime.logged[0]).toMatchObject({ path: `${DIRECTORY}/${name}`, message: 'A rotated log is damaged' });
+    expect(runtime.logged[0]).toMatchObject({ path: `${DIRECTORY}/${name}`, message: 'Rotated log is damaged' });
   });
 
   it('leaves out lines that are none, and counts them', async () => {
