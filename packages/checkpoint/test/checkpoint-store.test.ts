@@ -17,7 +17,7 @@ function make(options: Partial<CheckpointStoreOptions> = {}): { fs: MemoryFileSy
 const path = '/var/lib/kubelet/state/cpu_manager_state';
 
 describe('CheckpointStore', () => {
-  it('gives back what was written last, and nothing where nothing was', async () => {
+  it('returns the content last written, and undefined if there is none', async () => {
     const { fs, store } = make();
     expect(await store.get('cpu_manager_state')).toBeUndefined();
     await store.create('cpu_manager_state', { policyName: 'static', entries: { a: { b: '0-3' } } });
@@ -27,7 +27,7 @@ describe('CheckpointStore', () => {
     expect((await fs.stat('/var/lib/kubelet/state')).mode).toBe(0o750);
   });
 
-  it('writes a JSON object with the checksum beside the content', async () => {
+  it('writes a JSON object with a checksum field beside the content', async () => {
     const { fs, store } = make();
     await store.create('cpu_manager_state', { b: 1, a: 'x' });
     expect(JSON.parse(new TextDecoder().decode(await fs.readFile(path)))).toEqual({
@@ -37,20 +37,20 @@ describe('CheckpointStore', () => {
     });
   });
 
-  it('takes another field and another checksum for files that others read', async () => {
+  it('uses another checksum field and function for files of other programs', async () => {
     const { fs, store } = make({ checksumField: 'Checksum', checksum: () => 42 });
     await store.create('cpu_manager_state', { Data: {}, checksum: 'free' });
     expect(new TextDecoder().decode(await fs.readFile(path))).toBe('{"Data":{},"checksum":"free","Checksum":42}');
     expect(await store.get('cpu_manager_state')).toEqual({ Data: {}, checksum: 'free' });
   });
 
-  it('takes what is told to be undefined for what is left out', async () => {
+  it('treats undefined options as absent', async () => {
     const { store } = make({ checksumField: undefined, checksum: undefined } as object);
     await store.create('cpu_manager_state', { a: 1 });
     expect(await store.get('cpu_manager_state')).toEqual({ a: 1 });
   });
 
-  it('lists keys in order, without leftovers, directories and strange names; removes those it is told to', async () => {
+  it('lists keys sorted, without leftovers, directories and invalid names, and removes the given keys', async () => {
     const { fs, store } = make();
     expect(await store.list()).toEqual([]);
     await store.remove('nothing');
@@ -76,7 +76,7 @@ describe('CheckpointStore', () => {
     ['{"policyName":"none"}', 'it has no checksum'],
     ['{"checksum":"1"}', 'it has no checksum'],
     ['{"policyName":"none","checksum":1}', 'its checksum is 1015607022, not 1'],
-  ])('calls %j corrupt, naming the file', async (content, reason) => {
+  ])('reports %j as corrupt, naming the file', async (content, reason) => {
     const { fs, store } = make();
     await fs.mkdir('/var/lib/kubelet/state');
     await fs.writeFile(path, Buffer.from(content, 'latin1'));
@@ -91,7 +91,7 @@ describe('CheckpointStore', () => {
   });
 
   it.each(['', '.', '..', '.hidden', 'a/b', '../escape', 'a\0b', 'a b', '-a', 'a'.repeat(251)])(
-    'W3: refuses the key %j, which would leave the directory or name no file',
+    'W3: rejects the key %j, which would leave the directory or is not a file name',
     async (key) => {
       const { fs, store } = make();
       const refusal = expect.objectContaining({ code: 'InvalidKey' });
@@ -102,7 +102,7 @@ describe('CheckpointStore', () => {
     },
   );
 
-  it('refuses content that it could not give back', async () => {
+  it('rejects content that cannot be restored from JSON', async () => {
     const { store } = make();
     await expect(store.create('a', [])).rejects.toMatchObject({ code: 'InvalidContent' });
     await expect(store.create('a', () => {})).rejects.toMatchObject({ code: 'InvalidContent' });
@@ -112,7 +112,7 @@ describe('CheckpointStore', () => {
     await expect(store.create('a', { checksum: 1 })).rejects.toMatchObject({ code: 'InvalidContent' });
   });
 
-  it.runIf(process.platform === 'linux')('W6: a FIFO in the place of a checkpoint is not waited for', async () => {
+  it.runIf(process.platform === 'linux')('W6: does not wait for a FIFO in the place of a checkpoint', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'checkpoint-'));
     try {
       execFileSync('mkfifo', [join(directory, 'a')]);
@@ -127,7 +127,7 @@ describe('CheckpointStore', () => {
     }
   });
 
-  it('W3: finds a file corrupt that nests deeper than anything that was written', async () => {
+  it('W3: reports a file that nests too deep as corrupt', async () => {
     const { fs, store } = make();
     await store.create('a', {});
     const depth = 100_000;
@@ -135,7 +135,7 @@ describe('CheckpointStore', () => {
     await expect(store.get('a')).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
   });
 
-  it('passes errors of the file system on', async () => {
+  it('passes on errors of the file system', async () => {
     const { fs, store } = make();
     await store.create('a', {});
     fs.injectFault({ code: 'EIO', times: 3 });
@@ -154,7 +154,7 @@ describe('CheckpointStore', () => {
     expect(fs.paths().filter((one) => one.includes('.tmp-'))).toEqual([]);
   });
 
-  it('K1: holds the old or the new content, whole, whichever operation a kill or a power loss comes after', async () => {
+  it('K1: has the complete old or new content after a kill or power loss at any operation', async () => {
     const outcomes = new Set<number>();
     for (let operations = 0; operations <= 12; operations++) {
       for (const powerLoss of [false, true]) {
@@ -180,7 +180,7 @@ describe('CheckpointStore', () => {
     expect([...outcomes].sort()).toEqual([1, 2]);
   });
 
-  it('does what is asked of one key in order', async () => {
+  it('runs operations on one key in order', async () => {
     const { store } = make();
     const writes = Array.from({ length: 10 }, (_, version) => store.create('a', { version }));
     const read = store.get('a');
@@ -194,7 +194,7 @@ describe('CheckpointStore', () => {
     values: [fc.string(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null)],
   });
 
-  it('gives back any JSON object as it was, and notices any changed byte', async () => {
+  it('restores any JSON object, and detects any changed byte', async () => {
     await fc.assert(
       fc.asyncProperty(json, fc.nat(), fc.integer({ min: 1, max: 255 }), async (content, position, change) => {
         const { fs, store } = make();
@@ -212,7 +212,7 @@ describe('CheckpointStore', () => {
     );
   });
 
-  it('has a checksum that does not know the order of keys', () => {
+  it('computes the same checksum for any order of keys', () => {
     expect(contentChecksum({ a: 1, b: { c: [1, 2], d: null } })).toBe(
       contentChecksum({ b: { d: null, c: [1, 2] }, a: 1 }),
     );
@@ -221,7 +221,7 @@ describe('CheckpointStore', () => {
     expect(contentChecksum({ a: [1, 2] })).not.toBe(contentChecksum({ a: [12] }));
   });
 
-  it('has the checksum that any FNV-1a of 32 bits has of its JSON', () => {
+  it('computes the 32-bit FNV-1a checksum of the JSON text', () => {
     expect(contentChecksum({})).toBe(1415952421);
     expect(contentChecksum({ c: { d: 'é' }, a: 1, b: [true, null, 'x'] })).toBe(3424918771);
   });

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** The addresses of clusterDNS, and the entries that are no address, with their places in the list. */
+/** The addresses of clusterDNS, and the entries that are not addresses, with their positions in the list. */
 export interface ClusterDns {
   readonly addresses: readonly string[];
   readonly invalid: readonly { readonly index: number; readonly text: string }[];
@@ -8,7 +8,7 @@ export interface ClusterDns {
 
 /**
  * Separates the addresses of clusterDNS from the entries that the Go kubelet ignores (`pkg/kubelet/kubelet.go`,
- * `netutils.ParseIPSloppy`): IPv4 numbers may have leading zeros, and are decimal all the same.
+ * `netutils.ParseIPSloppy`). IPv4 numbers may have leading zeros and are decimal nevertheless.
  */
 export function readClusterDns(entries: readonly string[]): ClusterDns {
   const addresses: string[] = [];

@@ -7,23 +7,23 @@ import type { Field, FieldType, Json } from './schema/field.ts';
 import { API_VERSION, configurationFields, KIND } from './schema/kubelet-configuration.ts';
 import { closest } from './suggest.ts';
 
-/** What one file asks for: only the fields that it names, in wire form; `null` where it takes a field back. */
+/** The content of one file: only the fields that it contains, in wire form; `null` for a field that it removes. */
 export interface Layer {
   readonly value: Readonly<Record<string, Json>>;
-  /** The place of each value, by path. */
+  /** Position of each value, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly issues: readonly ConfigIssue[];
-  /** Fields that do not exist. Upstream ignores them with a warning. */
+  /** Unknown fields. Upstream ignores them with a warning. */
   readonly unknown: readonly ConfigIssue[];
 }
 
-/** Reads a document as a KubeletConfiguration and finds everything in it that is unknown or of the wrong type. */
+/** Decodes a document as a KubeletConfiguration and reports all unknown fields and values of the wrong type. */
 export function decodeConfiguration(root: ConfigNode, file: string, source: 'file' | 'dropIn'): Layer {
   return new Decoder(file, source).configuration(root);
 }
 
 const SIGNED = { 32: [-2_147_483_648, 2_147_483_647], 64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] } as const;
-/** What a null in a map stands for, of the types whose zero value may stand in one. */
+/** Meaning of null in a map, for types whose zero value is allowed there. */
 const ZERO_VALUES: Readonly<Partial<Record<FieldType['kind'], Json>>> = { boolean: false, string: '', list: [] };
 
 class Decoder {
@@ -46,7 +46,7 @@ class Decoder {
     } else {
       this.#expect(root, 'apiVersion', API_VERSION);
       this.#expect(root, 'kind', KIND);
-      // A file of another kind has other fields; to list them as unknown would hide what is wrong.
+      // A file of another kind has other fields. Listing them as unknown would hide the real problem.
       if (this.#issues.length === 0) value = this.#object(root, '', configurationFields, ['apiVersion', 'kind']);
     }
     return { value, origins: this.#origins, issues: this.#issues, unknown: this.#unknown };
@@ -112,7 +112,7 @@ class Decoder {
     return Object.fromEntries(members);
   }
 
-  /** A null in a drop-in takes the key away; in the file it is the zero value of its type, as Go decodes it. */
+  /** In a drop-in, null removes the key. In the --config file it is the zero value of its type, as Go decodes it. */
   #mapValue(node: ConfigNode, path: string, of: FieldType): Json | undefined {
     const isNull = node.kind === 'scalar' && node.value === null;
     const zero = this.#source === 'file' && isNull ? ZERO_VALUES[of.kind] : undefined;
@@ -153,7 +153,10 @@ class Decoder {
   }
 }
 
-/** The wire value of a scalar, or nothing where there is none, or one of the wrong type or not among the values allowed. */
+/**
+ * Returns the wire value of a scalar; `undefined` if there is none, it has the wrong type, or it is not an allowed
+ * value.
+ */
 export function scalarValue(
   value: null | boolean | number | bigint | string | undefined,
   type: FieldType,
@@ -187,7 +190,10 @@ export function scalarValue(
   }
 }
 
-/** Whether the text is a quantity of whole bytes that an int64 holds: `1m` is a thousandth of one. */
+/**
+ * Returns whether the text is a quantity of whole bytes that fits into an int64. `1m`, for example, is a thousandth of
+ * a byte.
+ */
 function isWhole(text: string): boolean {
   const quantity = parseQuantity(text);
   return (
@@ -204,7 +210,7 @@ function isInteger(value: number, type: FieldType & { kind: 'integer' }): boolea
   return Number.isInteger(value) && value >= low && value <= high;
 }
 
-/** What a value of a type looks like, for errors. */
+/** Describes the expected value of a type, for errors. */
 export function wanted(type: FieldType): string {
   switch (type.kind) {
     case 'boolean':
@@ -241,5 +247,5 @@ function unknownField(key: string, fields: readonly Field[]): string {
   const names = fields.map((line) => line.name);
   const near = closest(key, names);
   if (near !== undefined) return `unknown field; did you mean ${near}?`;
-  return names.length <= 12 ? `unknown field; there are ${names.join(', ')}` : 'unknown field';
+  return names.length <= 12 ? `unknown field; the fields are ${names.join(', ')}` : 'unknown field';
 }

@@ -4,7 +4,7 @@ import { type Draft, getIn, isObject, setIn } from './merge.ts';
 import type { Field, FieldType, Json } from './schema/field.ts';
 import { configurationFields } from './schema/kubelet-configuration.ts';
 
-/** Hard eviction thresholds of a kubelet whose --config file names none (pkg/kubelet/eviction/defaults_linux.go). */
+/** Hard eviction thresholds of a kubelet whose --config file sets none (pkg/kubelet/eviction/defaults_linux.go). */
 export const DEFAULT_EVICTION_HARD: Readonly<Record<string, string>> = {
   'memory.available': '100Mi',
   'nodefs.available': '10%',
@@ -14,8 +14,8 @@ export const DEFAULT_EVICTION_HARD: Readonly<Record<string, string>> = {
 };
 
 /**
- * What differs where there is no --config file, for the sake of old command lines (`applyLegacyDefaults` in
- * cmd/kubelet/app/options/options.go). Upstream also opens the read-only port 10255 then; here it stays off.
+ * Defaults that differ without a --config file, for compatibility with old command lines (`applyLegacyDefaults` in
+ * cmd/kubelet/app/options/options.go). Upstream then also opens the read-only port 10255; here it stays closed.
  */
 export const FLAG_DEFAULTS: readonly (readonly [path: readonly string[], value: Json])[] = [
   [['authentication', 'anonymous', 'enabled'], true],
@@ -24,14 +24,16 @@ export const FLAG_DEFAULTS: readonly (readonly [path: readonly string[], value: 
 ];
 
 /**
- * Fills in what is not set (`SetDefaults_KubeletConfiguration`, pkg/kubelet/apis/config/v1beta1/defaults.go), the
- * values that depend on others first.
+ * Fills in absent values (`SetDefaults_KubeletConfiguration`, pkg/kubelet/apis/config/v1beta1/defaults.go). Values that
+ * depend on others are filled in first.
  */
 export function applyDefaults(draft: Draft, gates: FeatureGates): Draft {
   return fill(configurationFields, dependentDefaults(draft, gates));
 }
 
-/** Thresholds of a --config file: all defaults where it names none, the missing ones where it asks to merge. */
+/**
+ * Fills in the thresholds of a --config file: all defaults if it sets none, or the missing ones if it requests merging.
+ */
 export function applyEvictionDefaults(draft: Draft): Draft {
   const own = draft.evictionHard;
   if (own === undefined || own === null) return { ...draft, evictionHard: DEFAULT_EVICTION_HARD };
@@ -96,7 +98,7 @@ function isZero(value: Json, type: FieldType): boolean {
   return value === 0 || (typeof value === 'string' && durationMs(value) === 0);
 }
 
-/** A duration of the wire form in milliseconds: text, or a whole number of nanoseconds. */
+/** Converts a duration in wire form to milliseconds: text, or a whole number of nanoseconds. */
 export function durationMs(value: Json): number | undefined {
   if (typeof value === 'number') return nanosecondsToMs(BigInt(value));
   const nanoseconds = typeof value === 'string' ? parseDuration(value) : undefined;

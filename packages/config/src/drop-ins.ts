@@ -1,21 +1,21 @@
 import { posix } from 'node:path';
 import { ConfigError } from './error.ts';
 
-/** What the loader reads files with; the `FileSystem` of `@node-agent/host` is one. */
+/** Reads the configuration files; satisfied by the `FileSystem` of `@node-agent/host`. */
 export interface ConfigReader {
   readFile(path: string): Promise<Uint8Array>;
   readdir(path: string): Promise<readonly { readonly name: string; readonly kind: string }[]>;
 }
 
-/** The drop-in files of a directory, and the files there that are none. */
+/** The drop-in files of a directory, and the files that were skipped because of their names. */
 export interface DropInFiles {
   readonly files: readonly string[];
   readonly skipped: readonly string[];
 }
 
 /**
- * Finds the `*.conf` files of a directory and all below it, each directory's entries in the order of their bytes
- * (Go's `filepath.WalkDir`).
+ * Finds the `*.conf` files of a directory and its subdirectories. The entries of each directory are sorted by their
+ * bytes (Go's `filepath.WalkDir`).
  *
  * @throws ConfigError `read`
  */
@@ -30,7 +30,7 @@ export async function findDropIns(directory: string, fs: Pick<ConfigReader, 'rea
     for (const { name, kind } of entries) {
       const path = posix.join(at, name);
       if (kind === 'directory') await walk(path);
-      // Of `.conf` itself, Go's extension is all of it.
+      // For the name `.conf`, Go counts the whole name as the extension.
       else if (name === '.conf' || posix.extname(name) === '.conf') files.push(path);
       else skipped.push(path);
     }
@@ -45,7 +45,7 @@ async function list(path: string, fs: Pick<ConfigReader, 'readdir'>): ReturnType
   }
 }
 
-/** A file or directory that cannot be read, with the reason of the system. */
+/** Returns the error for a file or directory that cannot be read, with the system's reason. */
 export function readError(path: string, cause: unknown): ConfigError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const origin = { source: 'file', file: path, line: 0, column: 0 } as const;

@@ -12,8 +12,8 @@ const LIMIT = 1n << 63n;
 const PART = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
 /**
- * Reads a Go duration (`1h30m`, `300ms`, `-1.5s`, `0`) and returns its nanoseconds, exactly, or `undefined` where the
- * text is none or exceeds 64 bits. A fraction of a nanosecond is cut off (Go's `time.ParseDuration`).
+ * Parses a Go duration (`1h30m`, `300ms`, `-1.5s`, `0`) and returns its exact nanoseconds; `undefined` if the text is
+ * not a duration or exceeds 64 bits. Fractions of a nanosecond are cut off (Go's `time.ParseDuration`).
  */
 export function parseDuration(text: string): bigint | undefined {
   const negative = text.startsWith('-');
@@ -36,7 +36,7 @@ export function parseDuration(text: string): bigint | undefined {
   return negative ? -total : total;
 }
 
-/** Writes nanoseconds the way Go does: `1h30m0s`, `1.5s`, `300ms`, `10µs`, `0s`. */
+/** Formats nanoseconds as Go does: `1h30m0s`, `1.5s`, `300ms`, `10µs`, `0s`. */
 export function formatDuration(nanoseconds: bigint): string {
   if (nanoseconds < 0n) return `-${formatDuration(-nanoseconds)}`;
   if (nanoseconds === 0n) return '0s';
@@ -57,18 +57,18 @@ function decimal(value: bigint, unit: bigint): string {
   return `${value / unit}.${digits}`;
 }
 
-/** Nanoseconds as milliseconds; exact to the nanosecond for durations of up to 40 days. */
+/** Converts nanoseconds to milliseconds; exact to the nanosecond for durations of up to 40 days. */
 export function nanosecondsToMs(nanoseconds: bigint): number {
   return Number(nanoseconds / 1_000_000n) + Number(nanoseconds % 1_000_000n) / 1e6;
 }
 
-/** Milliseconds, with a fraction, as whole nanoseconds. */
+/** Converts milliseconds with a fraction to whole nanoseconds. */
 export function msToNanoseconds(milliseconds: number): bigint {
   const whole = Math.trunc(milliseconds);
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((milliseconds - whole) * 1e6));
 }
 
-/** Milliseconds as a Go duration, for messages. */
+/** Formats milliseconds as a Go duration, for messages. */
 export function formatMs(milliseconds: number): string {
   return formatDuration(msToNanoseconds(milliseconds));
 }

@@ -1,37 +1,41 @@
-/** Where a value comes from. */
+/** Source of a value. */
 export type Origin =
   | { readonly source: 'default' }
-  /** The default of a kubelet without --config, which differs from the one of a file that leaves the field out. */
+  /** The default of a kubelet without --config, which differs from the default of a file that omits the field. */
   | { readonly source: 'flagDefault' }
   | { readonly source: 'file' | 'dropIn'; readonly file: string; readonly line: number; readonly column: number }
   | { readonly source: 'flag'; readonly flag: string; readonly text: string };
 
-/** One thing that is wrong with a configuration, or worth a warning. */
+/** A problem of a configuration, or a warning. */
 export interface ConfigIssue {
-  /** The field (`authentication.webhook.enabled`, `evictionHard["memory.available"]`), the flag (`--x`), or '' for a file as a whole. */
+  /**
+   * The field (`authentication.webhook.enabled`, `evictionHard["memory.available"]`), the flag (`--x`), or empty for a
+   * whole file.
+   */
   readonly path: string;
   readonly message: string;
   readonly origin: Origin;
 }
 
 /**
- * What kind of trouble a configuration is.
+ * Kind of problem of a configuration.
  *
- * - `flag`: the command line cannot be understood.
+ * - `flag`: the command line cannot be parsed.
  * - `read`: a file or directory cannot be read.
  * - `syntax`: a file is neither YAML nor JSON, or is empty.
- * - `decode`: a value of the wrong type; with `--strict-config` an unknown field, a duplicate key or a second document.
- * - `invalid`: a value that is not allowed, alone or beside another one.
- * - `unsupported`: something that this kubelet has not got yet, and does not go on without.
+ * - `decode`: a value has the wrong type; with `--strict-config` also an unknown field, a duplicate key or a second
+ *   document.
+ * - `invalid`: a value is not allowed, alone or in combination with another value.
+ * - `unsupported`: a requested feature is not implemented yet, and the kubelet does not start without it.
  */
 export type ConfigErrorCode = 'flag' | 'read' | 'syntax' | 'decode' | 'invalid' | 'unsupported';
 
-/** Every copy and version of this package marks its errors with it. */
+/** All copies and versions of this package mark their errors with this symbol. */
 const BRAND = Symbol.for('@node-agent/config.ConfigError');
 
 /**
- * Why a configuration is refused. `issues` holds everything that was found, `message` all of it as text, a line each. `code` is the kind of
- * the first.
+ * Reason why a configuration is refused. `issues` contains all problems, `message` is their text with one line each,
+ * and `code` is the kind of the first.
  */
 export class ConfigError extends Error {
   static {
@@ -48,20 +52,22 @@ export class ConfigError extends Error {
     this.issues = issues;
   }
 
-  /** Whether a value is a `ConfigError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `ConfigError` of this copy of the package or of another copy. */
   static is(value: unknown): value is ConfigError {
     return typeof value === 'object' && value !== null && BRAND in value;
   }
 }
 
-/** `kubelet.yaml:12:3: maxPods: must not be a negative number`; the origin is left out where there is none to name. */
+/**
+ * Formats an issue: `kubelet.yaml:12:3: maxPods: must not be a negative number`. The origin is omitted for a default.
+ */
 export function formatIssue(issue: ConfigIssue): string {
   const where = formatOrigin(issue.origin);
   const subject = issue.path === where ? '' : issue.path;
   return [where, subject, issue.message].filter((part) => part !== '').join(': ');
 }
 
-/** `kubelet.yaml:12:3`, `--max-pods`, or '' for a default. */
+/** Formats an origin: `kubelet.yaml:12:3` or `--max-pods`; empty for a default. */
 export function formatOrigin(origin: Origin): string {
   switch (origin.source) {
     case 'default':

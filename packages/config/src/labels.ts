@@ -17,7 +17,7 @@ const KUBELET_LABELS: ReadonlySet<string> = new Set([
 ]);
 const KUBELET_NAMESPACES = ['kubelet.kubernetes.io', 'node.kubernetes.io'] as const;
 
-/** What is wrong with the key of a label or a taint, or nothing. */
+/** Returns the problem of a label or taint key; `undefined` if it is valid. */
 export function keyProblem(key: string): string | undefined {
   const slash = key.indexOf('/');
   const prefix = slash < 0 ? undefined : key.slice(0, slash);
@@ -31,13 +31,13 @@ export function keyProblem(key: string): string | undefined {
   return undefined;
 }
 
-/** What is wrong with the value of a label or a taint, or nothing. */
+/** Returns the problem of a label or taint value; `undefined` if it is valid. */
 export function valueProblem(value: string): string | undefined {
   if (value === '' || (value.length <= 63 && NAME.test(value))) return undefined;
   return `${JSON.stringify(value)} must be empty, or at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends`;
 }
 
-/** Why a kubelet may not set this label on its node, or nothing. */
+/** Returns why a kubelet must not set this label on its node; `undefined` if it may. */
 export function nodeLabelProblem(key: string): string | undefined {
   const namespace = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
   if (!['kubernetes.io', 'k8s.io'].some((root) => isDomainOf(namespace, root))) return undefined;

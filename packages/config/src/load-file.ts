@@ -4,23 +4,23 @@ import { parseDocument } from './document/parse-document.ts';
 import { type ConfigReader, readError } from './drop-ins.ts';
 import { ConfigError, type ConfigIssue } from './error.ts';
 
-/** The most issues of one kind that are listed for one file. */
+/** Largest number of issues of one kind listed for one file. */
 const MAX_LISTED = 50;
 
-/** One configuration file, read. */
+/** One configuration file after reading. */
 export interface LoadedFile {
   readonly layer: Layer;
-  /** Text that upstream reads all the same: unknown fields, duplicate keys, documents after the first. */
+  /** Mistakes that upstream accepts: unknown fields, duplicate keys, documents after the first. */
   readonly lenient: readonly LenientIssue[];
 }
 
-/** An issue that is a warning, or an error with `--strict-config`. */
+/** An issue that is a warning by default and an error with `--strict-config`. */
 export interface LenientIssue extends ConfigIssue {
-  /** What becomes of the value if the file is not refused. */
+  /** What happens to the value if the file is not refused. */
   readonly consequence: string;
 }
 
-/** The issue as a warning, which says what becomes of the value. */
+/** Converts the issue to a warning that says what happens to the value. */
 export function lenientWarning({ consequence, message, ...issue }: LenientIssue): ConfigIssue {
   return { ...issue, message: `${message} (${consequence})` };
 }
@@ -56,7 +56,7 @@ export async function loadFile(
   return { layer: { ...layer, issues: atMost(layer.issues) }, lenient: atMost(lenient) };
 }
 
-/** The first issues of a list, the last of which says how many more there are. */
+/** Returns the first issues of a list; the last one says how many more there are. */
 function atMost<T extends ConfigIssue>(issues: readonly T[]): readonly T[] {
   const last = issues[MAX_LISTED - 1];
   if (issues.length <= MAX_LISTED || last === undefined) return issues;

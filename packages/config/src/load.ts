@@ -22,36 +22,42 @@ import { checkFieldSupport, checkFlagSupport } from './support.ts';
 import { validateConfiguration } from './validate/validate.ts';
 
 export interface LoadOptions {
-  /** The command line, without the program's name. */
+  /** The command line without the program's name. */
   readonly argv: readonly string[];
   readonly fs: ConfigReader;
-  /** What relative paths on the command line are relative to. */
+  /** Directory to which relative paths on the command line refer. */
   readonly workingDirectory: string;
-  /** The host's cgroup version; without it, failCgroupV1 is not looked at. */
+  /** Cgroup version of the host. If absent, failCgroupV1 is not checked. */
   readonly cgroupVersion?: 1 | 2;
 }
 
-/** A configuration that the kubelet can start with. */
+/** A configuration with which the kubelet can start. */
 export interface LoadedConfiguration {
   readonly configuration: KubeletConfiguration;
   readonly flags: KubeletFlags;
-  /** Every flag with its value as text, those that mirror a field too: what the command line gives, else the flag's default. No secrets. */
+  /**
+   * Every flag with its value as text, including flags that set fields: the value from the command line, otherwise the
+   * flag's default. Contains no secrets.
+   */
   readonly flagValues: Readonly<Record<string, string>>;
   readonly featureGates: FeatureGates;
-  /** What an operator should hear: deprecations, unknown fields and the like, and what has no effect yet. Format them with `formatIssue`. */
+  /**
+   * Warnings for the operator: deprecations, unknown fields and similar mistakes, and settings without effect. Format
+   * them with `formatIssue`.
+   */
   readonly warnings: readonly ConfigIssue[];
-  /** Where each value comes from. */
+  /** Source of each value. */
   readonly origins: Pick<Origins, 'of' | 'isSet' | 'entries'>;
-  /** Files of --config-dir that were not read, because their names do not end in `.conf`. */
+  /** Files of --config-dir that were not read because their names do not end in `.conf`. */
   readonly skippedFiles: readonly string[];
 }
 
 /**
- * Builds the configuration from defaults, the --config file, the drop-ins of --config-dir and the flags; a later one
- * wins (cmd/kubelet/app/server.go). Collects the problems of all stages: each stage checks as much as the stages before
- * it have left readable.
+ * Builds the configuration from defaults, the --config file, the drop-ins of --config-dir and the flags; later sources
+ * take precedence (cmd/kubelet/app/server.go). Collects the problems of all stages: each stage checks everything that
+ * the earlier stages could read.
  *
- * @throws ConfigError with everything that is wrong; its code is that of the first stage which found something
+ * @throws ConfigError with all problems; its code is that of the first stage that found one
  */
 export async function loadKubeletConfig(options: LoadOptions): Promise<LoadedConfiguration> {
   const problems = new Problems();
@@ -59,11 +65,11 @@ export async function loadKubeletConfig(options: LoadOptions): Promise<LoadedCon
   problems.add('flag', [...argumentIssues, ...validateFlags(commandLine)]);
   const flagSupport = checkFlagSupport(commandLine);
   problems.add('unsupported', flagSupport.refused);
-  // For `kubelet help` the problems of files are only noise.
+  // For `kubelet help`, problems of files would only distract.
   if (command !== undefined) throw problems.error();
 
   const { draft, origins, skippedFiles, lenient, isWhole } = await mergeSources(commandLine, options, problems);
-  // A file that cannot be read leaves nothing to check but defaults.
+  // If a file cannot be read, only defaults would be left to check.
   if (!isWhole) throw problems.error();
   const { gates, problems: gateProblems, warnings } = resolveFeatureGates(requestedGates(draft));
   const gateIssue = ({ gate, message }: { gate: string; message: string }): ConfigIssue => {
@@ -138,7 +144,7 @@ class Problems {
     this.add(code, issues);
   }
 
-  /** The properties at the top of the configuration in which a value could not be decoded. */
+  /** Returns the top-level properties in which a value could not be decoded. */
   undecodedProperties(): readonly string[] {
     return configurationFields.filter(({ name }) => this.#undecoded.has(name)).map(({ property }) => property);
   }
@@ -163,7 +169,7 @@ async function mergeSources(commandLine: CommandLine, options: LoadOptions, prob
   const origins = new Origins();
   const lenient: LenientIssue[] = [];
   let isWhole = true;
-  /** What a step gives; its `ConfigError` is one of the problems. */
+  /** Returns the result of a step and records its `ConfigError` as a problem. */
   const collect = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await step();
@@ -195,7 +201,7 @@ async function mergeSources(commandLine: CommandLine, options: LoadOptions, prob
     }
     draft = applyEvictionDefaults(draft);
   }
-  // Upstream completes the file before it merges drop-ins, so what a drop-in sets does not change other defaults.
+  // Upstream completes the file before it merges drop-ins, so a drop-in's values do not change other defaults.
   draft = complete(draft);
   if (flags.configDir === '') {
     return { draft: applyFlags(draft, commandLine, origins), origins, skippedFiles: [], lenient, isWhole };
@@ -209,14 +215,14 @@ async function mergeSources(commandLine: CommandLine, options: LoadOptions, prob
   return { draft: applyFlags(complete(draft), commandLine, origins), origins, skippedFiles: skipped, lenient, isWhole };
 }
 
-/** Issues with these paths mean that the file is of another kind. */
+/** Issues at these paths mean that the file has another kind. */
 const HEAD_PATHS: readonly string[] = ['', 'apiVersion', 'kind'];
 
 function withoutConsequence({ consequence: _, ...issue }: LenientIssue): ConfigIssue {
   return issue;
 }
 
-/** Some defaults depend on feature gates, and flags have a say in those before anything else. */
+/** Some defaults depend on feature gates, so the gates set by flags are applied first. */
 function withDefaults(draft: Draft, { settings }: CommandLine): Draft {
   const byFlag = settings.find(({ mirror }) => mirror.field.name === 'featureGates')?.value;
   const requested = requestedGates({ featureGates: { ...requestedGates(draft), ...(isObject(byFlag) ? byFlag : {}) } });
@@ -232,7 +238,7 @@ function applyFlagDefaults(draft: Draft, origins: Origins): Draft {
   return result;
 }
 
-/** Flags replace what files set, lists and maps as a whole; feature gates are added to those of the files. */
+/** Flags replace the values of files, including whole lists and maps. Feature gates are added to those of the files. */
 function applyFlags(draft: Draft, { settings }: CommandLine, origins: Origins): Draft {
   let result = draft;
   for (const { mirror, value, text } of settings) {
@@ -258,7 +264,9 @@ function requestedGates(draft: Draft): Readonly<Record<string, boolean>> {
   );
 }
 
-/** Makes the relative paths of the --config file absolute, against its directory (`KubeletConfigurationPathRefs`). */
+/**
+ * Makes the relative paths of the --config file absolute, relative to its directory (`KubeletConfigurationPathRefs`).
+ */
 function resolvePaths(fields: readonly Field[], value: Readonly<Record<string, Json>>, directory: string): Draft {
   const members = new Map<string, Json>(Object.entries(value));
   for (const line of fields) {

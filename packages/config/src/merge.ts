@@ -4,12 +4,12 @@ import type { Origins } from './origins.ts';
 import { childPath } from './path.ts';
 import type { Json } from './schema/field.ts';
 
-/** A configuration in the making: wire form, and who set what. */
+/** An incomplete configuration in wire form. */
 export type Draft = Record<string, Json>;
 
 /**
- * Merges what a file asks for into what there is, as a JSON merge patch (RFC 7386): objects by key, everything else
- * as a whole, `null` takes away (`mergeKubeletConfigurations` in cmd/kubelet/app/server.go).
+ * Merges the content of a file into a draft as a JSON merge patch (RFC 7386): objects by key, other values as a whole;
+ * `null` removes a value (`mergeKubeletConfigurations` in cmd/kubelet/app/server.go).
  */
 export function mergeLayer(base: Draft, layer: Layer, origins: Origins): Draft {
   return mergeObjects(base, layer.value, '', layer.origins, origins);
@@ -57,7 +57,7 @@ export function isObject(value: Json | undefined): value is Readonly<Record<stri
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A copy of an object with the value at a path of field names replaced. */
+/** Returns a copy of an object with the value at a path of field names replaced. */
 export function setIn(target: Readonly<Record<string, Json>>, path: readonly string[], value: Json): Draft {
   const [key, ...rest] = path;
   if (key === undefined) return { ...target };
@@ -66,7 +66,7 @@ export function setIn(target: Readonly<Record<string, Json>>, path: readonly str
   return { ...target, [key]: next };
 }
 
-/** The value at a path of field names. */
+/** Returns the value at a path of field names. */
 export function getIn(target: Readonly<Record<string, Json>>, path: readonly string[]): Json | undefined {
   let value: Json | undefined = target;
   for (const key of path) value = isObject(value) ? value[key] : undefined;

@@ -7,28 +7,28 @@ import { parseQuantity } from './quantity.ts';
 import type { Field, FieldType, Json } from './schema/field.ts';
 import { API_VERSION, configurationFields, KIND } from './schema/kubelet-configuration.ts';
 
-/** Brings a complete configuration from wire form to the form the program works with. */
+/** Converts a complete configuration from wire form to the program's form. */
 export function normalizeConfiguration(draft: Draft): KubeletConfiguration {
-  // The interface is written from the same table that this reads.
+  // The interface is generated from the table that this function reads.
   return normalizeObject(configurationFields, draft) as unknown as KubeletConfiguration;
 }
 
 /**
- * The configuration of an empty file: every default of v1beta1, hard eviction thresholds included. `set` replaces
- * properties of it, for programs that embed a part of the kubelet and have no file.
+ * Returns the configuration of an empty file: all defaults of v1beta1, including hard eviction thresholds. `set`
+ * replaces properties of it, for programs that embed a part of the kubelet and have no file.
  */
 export function defaultConfiguration(set: Partial<KubeletConfiguration> = {}): KubeletConfiguration {
   const draft = applyDefaults(applyEvictionDefaults({}), resolveFeatureGates({}).gates);
   return { ...normalizeConfiguration(draft), ...set };
 }
 
-/** The configuration as a file has it, every default filled in: what /configz serves. */
+/** Returns the configuration in the form of a file with every default filled in, as /configz serves it. */
 export function renderConfiguration(configuration: KubeletConfiguration): KubeletConfigurationV1beta1 {
   const members = renderObject(configurationFields, configuration as unknown as Readonly<Record<string, unknown>>);
   return { apiVersion: API_VERSION, kind: KIND, ...members } as KubeletConfigurationV1beta1;
 }
 
-/** The same configuration with the values of HTTP headers masked: fit to be logged (W4). */
+/** Returns the configuration with the values of HTTP headers masked, so that it can be logged (W4). */
 export function maskSecrets(configuration: KubeletConfiguration): KubeletConfiguration {
   const names = Object.keys(configuration.staticPodURLHeader);
   return { ...configuration, staticPodURLHeader: Object.fromEntries(names.map((name) => [name, ['<masked>']])) };
@@ -43,7 +43,7 @@ function normalizeObject(fields: readonly Field[], value: Readonly<Record<string
   return Object.fromEntries(members);
 }
 
-/** One value in the form the program works with. */
+/** Converts one value to the program's form. */
 export function normalizeValue(type: FieldType, value: Json): unknown {
   switch (type.kind) {
     case 'duration':
@@ -72,7 +72,7 @@ function renderObject(fields: readonly Field[], value: Readonly<Record<string, u
   return Object.fromEntries(members);
 }
 
-/** The types of a configuration are those of the table: what a value is needs no second look. */
+/** The types of a configuration match the table, so values are not checked again. */
 function renderValue(type: FieldType, value: unknown): unknown {
   switch (type.kind) {
     case 'duration':
@@ -94,7 +94,7 @@ function renderValue(type: FieldType, value: unknown): unknown {
 
 const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 
-/** The shortest quantity of a number of bytes: `10Mi`, `1500`. */
+/** Returns the shortest quantity of a number of bytes: `10Mi`, `1500`. */
 function formatBytes(bytes: number): string {
   let mantissa = bytes;
   let index = 0;

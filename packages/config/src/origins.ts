@@ -3,11 +3,11 @@ import { isWithin, parentPath } from './path.ts';
 
 const DEFAULT: Origin = { source: 'default' };
 
-/** For each value that did not come by default, who set it. Keys are paths: `evictionHard["memory.available"]`. */
+/** The source of each value that is not a default. Keys are paths: `evictionHard["memory.available"]`. */
 export class Origins {
   readonly #byPath = new Map<string, Origin>();
 
-  /** Who set the value at a path, or what it lies in; the default where nobody did. */
+  /** Returns the source of the value at a path or of its nearest ancestor; the default if no one set it. */
   of(path: string): Origin {
     for (let at = path; at !== ''; at = parentPath(at)) {
       const origin = this.#byPath.get(at);
@@ -16,18 +16,18 @@ export class Origins {
     return DEFAULT;
   }
 
-  /** Whether the user set the value at a path or anything in it. */
+  /** Returns whether the user set the value at a path or any value in it. */
   isSet(path: string): boolean {
     if (isUsers(this.of(path))) return true;
     return [...this.#byPath].some(([at, origin]) => isWithin(at, path) && isUsers(origin));
   }
 
-  /** Every value that was set, by path. */
+  /** Returns every value that was set, by path. */
   entries(): IterableIterator<readonly [string, Origin]> {
     return this.#byPath.entries();
   }
 
-  /** Forgets a path and all in it, then notes who sets it now. */
+  /** Removes a path and everything in it, and then records its new source. */
   replace(path: string, origin: Origin | undefined): void {
     for (const at of this.#byPath.keys()) if (isWithin(at, path)) this.#byPath.delete(at);
     if (origin !== undefined) this.#byPath.set(path, origin);

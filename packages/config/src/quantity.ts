@@ -1,6 +1,6 @@
 import { parseQuantity as parse, type Quantity } from '@node-agent/pod-spec';
 
-/** Reads a resource quantity; `undefined` where the text is none. */
+/** Parses a resource quantity; returns `undefined` if the text is not a quantity. */
 export function parseQuantity(text: string): Quantity | undefined {
   try {
     return parse(text);

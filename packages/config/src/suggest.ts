@@ -1,4 +1,4 @@
-/** The name that is nearest to a misspelt one, where one is near enough to be meant. */
+/** Returns the candidate nearest to a misspelt name; `undefined` if none is near enough. */
 export function closest(name: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(name.length / 4));
   let best: string | undefined;
@@ -11,10 +11,11 @@ export function closest(name: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** How many letters have to be changed, added or taken away (Levenshtein). */
+/** Returns the number of letters to change, add or remove (Levenshtein distance). */
 function distance(from: string, to: string): number {
   const letters = to.split('');
-  // What it costs to come to the first letters of `to`, one more in each place: from nothing at first, then from more and more of `from`.
+  // Costs of producing each prefix of `to`, at first from an empty text, then from longer and longer prefixes of
+  // `from`.
   let costs = letters.map((_, index) => index + 1);
   let last = letters.length;
   for (const [index, letter] of from.split('').entries()) {

@@ -154,7 +154,7 @@ describe('what upstream decodes leniently', () => {
     [file('maxPodz: 5'), '3:1: maxPodz: unknown field; did you mean maxPods?', 'ignored'],
     [file('MaxPods: 5'), '3:1: MaxPods: unknown field; did you mean maxPods?', 'ignored'],
     [file('somethingElse: 5'), '3:1: somethingElse: unknown field', 'ignored'],
-    [file('memorySwap: {swap: 1}'), '3:14: memorySwap.swap: unknown field; there are swapBehavior', 'ignored'],
+    [file('memorySwap: {swap: 1}'), '3:14: memorySwap.swap: unknown field; the fields are swapBehavior', 'ignored'],
     [file('evictionHard:\nmemory.available: 1Gi'), '4:1: ["memory.available"]: unknown field', 'ignored'],
     [file('maxPods: 1\nmaxPods: 2\n'), '4:1: duplicate key "maxPods"', 'the last value is used'],
     [`${file('')}---\n${file('')}`, '3:1: holds more than one document', 'only the first is used'],

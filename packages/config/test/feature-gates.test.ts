@@ -87,7 +87,7 @@ describe('resolveFeatureGates', () => {
 
   it.each([
     [{ NodeSwap: true }, ['setting GA feature gate NodeSwap=true; it will be removed in a future release']],
-    [{ PodsAPI: true }, ["PodsAPI=true has no effect: this kubelet has not got that feature's switch yet"]],
+    [{ PodsAPI: true }, ['PodsAPI=true has no effect: this kubelet does not implement that feature gate yet']],
     [{ PodsAPI: false }, []],
     [{ QOSReserved: true }, []],
     [{ MemoryQoS: true }, []],

@@ -108,10 +108,10 @@ const pods: readonly Case[] = [
   ['userNamespaces: {idsPerPod: 4294967296}', 'userNamespaces.idsPerPod', 'must not be more than 4294967295'],
   ['address: here', 'address', 'must be an IP address'],
   ['healthzBindAddress: 1.2.3', 'healthzBindAddress', 'must be an IP address or a host name'],
-  ['allowedUnsafeSysctls: [kernel.pid_max]', 'allowedUnsafeSysctls[0]', 'is not known to be namespaced'],
-  ['allowedUnsafeSysctls: [net.a, "*"]', 'allowedUnsafeSysctls[1]', 'is not known to be namespaced'],
-  ['allowedUnsafeSysctls: ["net.*.x"]', 'allowedUnsafeSysctls[0]', 'is neither the name of a sysctl nor the start'],
-  ['allowedUnsafeSysctls: ["net a"]', 'allowedUnsafeSysctls[0]', 'is neither the name of a sysctl nor the start'],
+  ['allowedUnsafeSysctls: [kernel.pid_max]', 'allowedUnsafeSysctls[0]', 'must be a namespaced sysctl'],
+  ['allowedUnsafeSysctls: [net.a, "*"]', 'allowedUnsafeSysctls[1]', 'must be a namespaced sysctl'],
+  ['allowedUnsafeSysctls: ["net.*.x"]', 'allowedUnsafeSysctls[0]', 'must be the name of a sysctl, or the start'],
+  ['allowedUnsafeSysctls: ["net a"]', 'allowedUnsafeSysctls[0]', 'must be the name of a sysctl, or the start'],
   ['healthzBindAddress: a b', 'healthzBindAddress', 'must be an IP address or a host name'],
   ['syncFrequency: -10s', 'syncFrequency', '-10s must be longer than 0s'],
   ['fileCheckFrequency: -1ms', 'fileCheckFrequency', 'must be longer than 0s'],
@@ -127,7 +127,7 @@ const pods: readonly Case[] = [
   [
     `allowedUnsafeSysctls: [net.${'a'.repeat(250)}]`,
     'allowedUnsafeSysctls[0]',
-    'is neither the name of a sysctl nor the start',
+    'must be the name of a sysctl, or the start',
   ],
 ];
 
@@ -192,7 +192,7 @@ const images: readonly Case[] = [
 ];
 
 const resources: readonly Case[] = [
-  ['systemCgroups: /system', 'systemCgroups', 'needs cgroupRoot'],
+  ['systemCgroups: /system', 'systemCgroups', 'requires cgroupRoot'],
   ['memoryReservationPolicy: TieredReservation', 'memoryReservationPolicy', 'requires the feature gate MemoryQoS'],
   [
     'enforceNodeAllocatable: [system-reserved, system-reserved-compressible]',
@@ -297,7 +297,7 @@ const eviction: readonly Case[] = [
   [
     'evictionHard: {memory.free: 1Gi}',
     'evictionHard["memory.free"]',
-    'is not an eviction signal; there are memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, pid.available',
+    'is not an eviction signal; the signals are memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, pid.available',
   ],
   [
     'evictionHard: {memory.available: lots}',
@@ -327,7 +327,7 @@ const eviction: readonly Case[] = [
   [
     'evictionSoft: {memory.available: 1Gi}',
     'evictionSoft["memory.available"]',
-    'needs a grace period in evictionSoftGracePeriod',
+    'requires a grace period in evictionSoftGracePeriod',
   ],
   [
     'evictionSoftGracePeriod: {memory.available: -1s}',
@@ -410,12 +410,12 @@ const node: readonly Case[] = [
     'must not be set',
   ],
   ['registerWithTaints: [{key: a, effect: Never}]', 'registerWithTaints[0].effect', 'must be one of "", "NoSchedule"'],
-  ['tlsCipherSuites: [NONE]', 'tlsCipherSuites[0]', '"NONE" is not a cipher suite'],
-  ['tlsCurvePreferences: [0]', 'tlsCurvePreferences[0]', '0 is not a key exchange that there is'],
+  ['tlsCipherSuites: [NONE]', 'tlsCipherSuites[0]', '"NONE" is not a known cipher suite'],
+  ['tlsCurvePreferences: [0]', 'tlsCurvePreferences[0]', '0 is not a known key exchange'],
   [
     'tlsCurvePreferences: [9999]',
     'tlsCurvePreferences[0]',
-    '9999 is not a key exchange that there is; there are 23, 24, 25, 29, 4587, 4588, 4589',
+    '9999 is not a known key exchange; the known ones are 23, 24, 25, 29, 4587, 4588, 4589',
   ],
   ['tlsCurvePreferences: [29, 29]', 'tlsCurvePreferences[1]', 'is there twice'],
   ['tlsMinVersion: TLS12', 'tlsMinVersion', 'must be one of "", "VersionTLS10"'],

@@ -123,7 +123,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual(['remove old', 'remove new', 'stopSandbox sandbox-uid-1', 'removeSandbox sandbox-uid-1']);
   });
 
-  it('keeps a sandbox of which a container could not be removed', async () => {
+  it('keeps a sandbox if one of its containers could not be removed', async () => {
     gone.add('uid-1');
     addContainer('stuck', 1);
     addSandbox('sandbox-uid-1');
@@ -132,7 +132,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual(['remove stuck']);
   });
 
-  it('stops a container in an unknown state before it removes it, and not at all where it cannot be stopped', async () => {
+  it('stops a container in an unknown state before removing it, and keeps it if it cannot be stopped', async () => {
     gone.add('uid-1');
     addContainer('lost', 1, CONTAINER_UNKNOWN);
     addContainer('hung', 2, CONTAINER_UNKNOWN);
@@ -141,7 +141,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual(['stop lost 7', 'remove lost', 'stop hung 7']);
   });
 
-  it('C2, C3: keeps how a container ended last beside dead ones that never ran, and where nobody can tell', async () => {
+  it('C2, C3: keeps the record of the last exit beside dead containers that never ran or may never have run', async () => {
     const unrun = new Set(['broken-off', 'again']);
     const gc = makeGc({}, async (id) => {
       called(`ask ${id}`);
@@ -161,7 +161,7 @@ describe('garbageCollect', () => {
     );
   });
 
-  it("leaves other makers' containers and their sandboxes alone", async () => {
+  it('ignores containers of other creators and their sandboxes', async () => {
     gone.add('');
     addContainer('foreign', 1, CONTAINER_EXITED, '');
     addSandbox('sandbox-');
@@ -170,7 +170,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual([]);
   });
 
-  it('K4: tells whose sandbox it has removed, and not whose it could not', async () => {
+  it('K4: reports removed sandboxes, and not those that could not be removed', async () => {
     gone.add('uid-1').add('uid-2').add('uid-3');
     for (const uid of gone) addSandbox(`sandbox-${uid}`, uid);
     failing.add('stopSandbox sandbox-uid-1').add('removeSandbox sandbox-uid-3');
@@ -178,7 +178,7 @@ describe('garbageCollect', () => {
     expect(told).toEqual(['uid-2']);
   });
 
-  it('goes on after a sandbox that cannot be stopped', async () => {
+  it('continues after a sandbox that cannot be stopped', async () => {
     addSandbox('1');
     addSandbox('2');
     addSandbox('3');
@@ -187,7 +187,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual(['stopSandbox 1', 'stopSandbox 2', 'removeSandbox 2']);
   });
 
-  it('P3: leaves a ready sandbox to a pod whose UID came back while others were removed', async () => {
+  it('P3: keeps a ready sandbox if a pod with its UID came back during earlier removals', async () => {
     gone.add('uid-1').add('uid-2').add('uid-3');
     for (const uid of gone) addSandbox(`sandbox-${uid}`, uid, PodSandboxState.SANDBOX_READY);
     whenCalled.set('stopSandbox sandbox-uid-1', () => void gone.delete('uid-2'));
@@ -198,7 +198,7 @@ describe('garbageCollect', () => {
     expect(sandboxes.map(({ id }) => id)).toEqual(['sandbox-uid-2']);
   });
 
-  it('the logs of an evicted pod stay until it has ended', async () => {
+  it('keeps the logs of an evicted pod until the pod has terminated', async () => {
     evicted.add('a');
     await fs.mkdir('/var/log/pods/ns_web_a');
     await makeGc().garbageCollect(ready, signal);
@@ -208,7 +208,7 @@ describe('garbageCollect', () => {
     expect(await fs.exists('/var/log/pods/ns_web_a')).toBe(false);
   });
 
-  it('removes logs of pods that are gone, when every source has reported, and no directory of anybody else', async () => {
+  it('removes logs of removed pods if every pod source is ready, and no other directories', async () => {
     gone.add('gone');
     for (const name of ['ns_web_gone', 'ns_web_here', 'gone', 'a_b_c_gone'])
       await fs.mkdir(`/var/log/pods/${name}/app`);
@@ -220,7 +220,7 @@ describe('garbageCollect', () => {
     expect(left.sort()).toEqual(['a_b_c_gone', 'gone', 'ns_file_gone', 'ns_web_here']);
   });
 
-  it('takes what is told to be undefined for what is left out', async () => {
+  it('treats undefined options as absent', async () => {
     gone.add('gone');
     await fs.mkdir('/var/log/pods/ns_web_gone');
     const options = { policy: undefined, podLogsDirectory: undefined, containerLogsDirectory: undefined };
@@ -228,7 +228,7 @@ describe('garbageCollect', () => {
     expect(await fs.exists('/var/log/pods/ns_web_gone')).toBe(false);
   });
 
-  it('removes links that lead nowhere, but not while their log is being rotated', async () => {
+  it('removes dangling links, but not while their log is being rotated', async () => {
     addContainer('c1', 1, CONTAINER_RUNNING);
     addContainer('c2', 2, CONTAINER_EXITED);
     await fs.mkdir('/var/log/containers');
@@ -248,7 +248,7 @@ describe('garbageCollect', () => {
     expect(left.sort()).toEqual(['file.log', 'here.log', 'other.txt', 'running.log']);
   });
 
-  it('asks once for containers and sandboxes where there is nothing to remove', async () => {
+  it('lists containers and sandboxes only once if there is nothing to remove', async () => {
     addContainer('c1', 1, CONTAINER_RUNNING);
     addSandbox('sandbox-uid-1', 'uid-1', PodSandboxState.SANDBOX_READY);
     await fs.mkdir('/var/log/containers');
@@ -259,7 +259,7 @@ describe('garbageCollect', () => {
     expect(lists).toEqual({ containers: 1, sandboxes: 1 });
   });
 
-  it('leaves a link alone whose log came while it was asked which containers run', async () => {
+  it('keeps a link whose log appeared while the containers were listed', async () => {
     await fs.mkdir('/var/log/containers');
     await fs.mkdir('/logs');
     await fs.symlink('/logs/0.log', '/var/log/containers/late.log');
@@ -273,7 +273,7 @@ describe('garbageCollect', () => {
     expect(await fs.exists('/var/log/containers/late.log')).toBe(true);
   });
 
-  it('does what it can while the runtime answers nothing, and says what it could not do', async () => {
+  it('does the remaining steps if the runtime does not answer, and reports the failed ones', async () => {
     gone.add('gone');
     await fs.mkdir('/var/log/pods/ns_web_gone');
     await fs.mkdir('/var/log/containers');
@@ -291,7 +291,7 @@ describe('garbageCollect', () => {
     });
   });
 
-  it('stops between two containers when it is aborted', async () => {
+  it('stops between two containers when aborted', async () => {
     gone.add('uid-1');
     addContainer('1', 1);
     addContainer('2', 2);
@@ -309,7 +309,7 @@ describe('deleteContainersInPod', () => {
     containers: [3, 2, 1].map((n) => ({ id: `c${n}`, name: 'app', state: 'exited', createdAtMs: n })),
   } as unknown as RuntimePodStatus;
 
-  it('keeps one dead container at least, unless all shall go', async () => {
+  it('keeps at least one dead container unless all must be removed', async () => {
     const gc = makeGc({ policy: { maxPerPodContainer: 0 } });
     gc.deleteContainersInPod(status, 'c3', false);
     await clock.settle();
@@ -319,14 +319,14 @@ describe('deleteContainersInPod', () => {
     expect(calls.slice(2)).toEqual(['remove c3', 'remove c2', 'remove c1']);
   });
 
-  it('K4: keeps one where the policy has no limit, too, as upstream', async () => {
+  it('K4: keeps one dead container if the policy has no limit, as upstream', async () => {
     const gc = makeGc({ policy: { maxPerPodContainer: -1 } });
     gc.deleteContainersInPod(status, 'c3', false);
     await clock.settle();
     expect(calls).toEqual(['remove c2', 'remove c1']);
   });
 
-  it('asks once for each, and survives what fails', async () => {
+  it('removes each container once, and continues after a failure', async () => {
     const gc = makeGc();
     failing.add('remove c2');
     gc.deleteContainersInPod(status, 'c3', true);
@@ -335,7 +335,7 @@ describe('deleteContainersInPod', () => {
     expect(calls).toEqual(['remove c3', 'remove c2', 'remove c1']);
   });
 
-  it('takes up what is asked for while it is at it, and nothing after its end', async () => {
+  it('accepts requests during a deletion, and none after its disposal', async () => {
     const gc = makeGc();
     gc.deleteContainersInPod(status, '', false);
     await Promise.resolve();

@@ -5,7 +5,7 @@ import { listedContainer, listedSandbox } from '../src/from-cri.ts';
 const NANOSECONDS = 1e6;
 const GRACE = 'io.kubernetes.pod.terminationGracePeriod';
 
-describe('a container of a list', () => {
+describe('listedContainer', () => {
   const container = (state: ContainerState, grace?: string, labels = { 'io.kubernetes.pod.uid': 'u' }) =>
     listedContainer({
       ...{ id: 'c1', podSandboxId: 's1', metadata: { name: 'main', attempt: 2 }, createdAt: 5 * NANOSECONDS },
@@ -17,7 +17,7 @@ describe('a container of a list', () => {
     [ContainerState.CONTAINER_RUNNING, 'running'],
     [ContainerState.CONTAINER_EXITED, 'exited'],
     [ContainerState.CONTAINER_UNKNOWN, 'unknown'],
-  ])('is read, in state %j too', (code, state) => {
+  ])('converts a container in state %j', (code, state) => {
     expect(container(code)).toEqual({
       ...{ id: 'c1', podUid: 'u', name: 'main', attempt: 2, sandboxId: 's1' },
       ...{ state, createdAtMs: 5, gracePeriodSeconds: 2 },
@@ -32,23 +32,23 @@ describe('a container of a list', () => {
     ['1', 2],
     ['30', 30],
     ['9999999999', 2],
-  ])('has, where its annotation is %j, %d seconds to end', (grace, seconds) => {
+  ])('reads a grace period from the annotation %j: %d seconds', (grace, seconds) => {
     expect(container(ContainerState.CONTAINER_RUNNING, grace)?.gracePeriodSeconds).toBe(seconds);
   });
 
-  it('is left alone where no kubelet made it', () => {
+  it('ignores a container that no kubelet created', () => {
     expect(container(ContainerState.CONTAINER_EXITED, '1', {} as never)).toBeUndefined();
   });
 });
 
-describe('a sandbox of a list', () => {
+describe('listedSandbox', () => {
   const sandbox = (uid: string) =>
     listedSandbox({
       ...{ id: 's1', metadata: { uid, name: 'p', namespace: 'n', attempt: 1 }, createdAt: 7 * NANOSECONDS },
       state: PodSandboxState.SANDBOX_NOTREADY,
     } as unknown as PodSandbox);
 
-  it('is read, and left alone where it is of no pod', () => {
+  it('converts a sandbox, and ignores a sandbox without a pod', () => {
     expect(sandbox('u')).toEqual({ id: 's1', podUid: 'u', attempt: 1, ready: false, createdAtMs: 7 });
     expect(sandbox('')).toBeUndefined();
   });

@@ -46,16 +46,16 @@ describe('planContainerGc', () => {
     expect(plan(['a/x@3', 'a/x@1', 'a/x@2', 'a/y@1', 'b/x@1'])).toEqual(['a/x@1', 'a/x@2']);
   });
 
-  it('touches nothing that runs, and counts it for nothing', () => {
+  it('keeps running containers and does not count them', () => {
     expect(plan(['a/x@3:running', 'a/x@2', 'a/x@1'])).toEqual(['a/x@1']);
     expect(plan(['a/x@3:running', 'a/x@2'], { maxPerPodContainer: 0 })).toEqual(['a/x@2']);
   });
 
-  it('counts containers in a state that nobody knows as dead', () => {
+  it('treats containers in an unknown state as dead', () => {
     expect(plan(['a/x@3', 'a/x@2:unknown', 'a/x@1'])).toEqual(['a/x@1', 'a/x@2:unknown']);
   });
 
-  it('C2: keeps the last that ended beside one that was created and has not started', () => {
+  it('C2: keeps the newest terminated record beside one that was created but not started', () => {
     expect(plan(['a/x@3:created', 'a/x@2', 'a/x@1'])).toEqual(['a/x@1']);
     expect(plan(['a/x@3:created', 'a/x@2'], { maxPerPodContainer: 0 })).toEqual([]);
     expect(plan(['a/x@990:created', 'a/x@2'], { maxPerPodContainer: 0, minAgeMs: 100 })).toEqual([]);
@@ -64,33 +64,33 @@ describe('planContainerGc', () => {
     expect(plan(['a/x@4:created'], {}, pods(['a']))).toEqual(['a/x@4:created']);
   });
 
-  it('C2: tells the newest by its attempt where the clock was set back', () => {
+  it('C2: determines the newest record by its attempt number if the clock was set back', () => {
     expect(plan(['a/x@900#1', 'a/x@10#2'])).toEqual(['a/x@900#1']);
   });
 
-  it('leaves young containers, and does not count them', () => {
+  it('keeps young containers and does not count them', () => {
     expect(plan(['a/x@950', 'a/x@901', 'a/x@2', 'a/x@1'], { minAgeMs: 100 })).toEqual(['a/x@1']);
     expect(plan(['a/x@900', 'a/x@2'], { minAgeMs: 100 })).toEqual(['a/x@2']);
   });
 
-  it('does not take what was created in the future, before the clock was set back, for young', () => {
+  it('does not treat a container with a creation time in the future as young', () => {
     expect(plan(['a/x@3600', 'a/x@3000'], {}, pods(['a']))).toEqual(['a/x@3000', 'a/x@3600']);
     expect(plan(['a/x@3600', 'a/x@3000'], { minAgeMs: 100 }, pods(['a']))).toEqual(['a/x@3000', 'a/x@3600']);
   });
 
-  it('removes all of a pod that is gone, but only when every source has reported', () => {
+  it('removes all containers of a removed pod, but only if every pod source is ready', () => {
     const texts = ['a/x@2', 'a/x@1', 'b/x@1'];
     expect(plan(texts, {}, pods(['a']))).toEqual(['a/x@1', 'a/x@2']);
     expect(plan(texts, {}, pods(['a']), { ...ready, allSourcesReady: false })).toEqual(['a/x@1']);
   });
 
-  it('removes all of a pod that has ended when the disk is short, and only then', () => {
+  it('removes all containers of a terminated pod only if the disk is short of space', () => {
     const texts = ['a/x@2', 'a/x@1'];
     expect(plan(texts, {}, pods([], ['a']))).toEqual(['a/x@1']);
     expect(plan(texts, {}, pods([], ['a']), { ...ready, evictNonDeletedPods: true })).toEqual(['a/x@1', 'a/x@2']);
   });
 
-  it('S3: an evicted pod keeps the records of how its containers ended until it has ended', () => {
+  it('S3: keeps the records of an evicted pod until the pod has terminated', () => {
     const texts = ['a/x@1', 'a/y@2'];
     for (const evictNonDeletedPods of [false, true]) {
       expect(plan(texts, {}, pods([], [], ['a']), { ...ready, evictNonDeletedPods })).toEqual([]);
@@ -98,11 +98,11 @@ describe('planContainerGc', () => {
     }
   });
 
-  it('keeps everything where the policy has no limits', () => {
+  it('keeps all containers if the policy has no limits', () => {
     expect(plan(['a/x@3', 'a/x@2', 'a/x@1'], { maxPerPodContainer: -1 })).toEqual([]);
   });
 
-  it('shares what the node may keep evenly, then removes the oldest', () => {
+  it("divides the node's limit evenly, then removes the oldest", () => {
     const texts = ['x', 'y'].flatMap((name, unit) => [
       `a/${name}@500:running`,
       ...[4, 3, 2, 1].map((n) => `a/${name}@${n * 10 + unit}`),
@@ -111,18 +111,18 @@ describe('planContainerGc', () => {
     expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 1 }).slice(-1)).toEqual(['a/x@40']);
   });
 
-  it('counts only containers that have dead records when it shares what the node may keep', () => {
+  it("divides the node's limit only among containers with dead records", () => {
     const texts = ['a/x@4', 'a/x@3', 'a/x@2', 'a/x@1', 'a/y@500:running', 'b/y@500:running'];
     expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 3 })).toEqual(['a/x@1']);
   });
 
-  it('shares nothing out where the node has no more than it may keep', () => {
+  it("removes nothing for the node's limit if the node does not exceed it", () => {
     const texts = ['a/x@3', 'a/x@2', 'a/x@1', 'a/y@1'];
     expect(plan(texts, { maxPerPodContainer: -1, maxContainers: 4 })).toEqual([]);
     expect(plan(['a/x@3:running', 'a/x@2'], { maxPerPodContainer: -1, maxContainers: 0 })).toEqual(['a/x@2']);
   });
 
-  it('leaves one to each container before any has two, and then takes the oldest first', () => {
+  it('leaves one record to each container before any keeps two, then removes the oldest first', () => {
     const texts = ['x', 'y', 'z'].flatMap((name, at) => [
       `a/${name}@500:running`,
       ...[1, 0].map((n) => `a/${name}@${at * 10 + n}`),
@@ -132,27 +132,27 @@ describe('planContainerGc', () => {
     expect(of(1)).toEqual(['a/x@0', 'a/y@10', 'a/z@20', 'a/x@1', 'a/y@11']);
   });
 
-  it('chooses the same of two that are equally old, however they are listed', () => {
+  it('chooses the same of two equally old containers in any order of the list', () => {
     const texts = ['a/x@500:running', 'a/x@10', 'a/y@500:running', 'a/y@10'];
     for (const listed of [texts, texts.toReversed()]) {
       expect(plan(listed, { maxPerPodContainer: -1, maxContainers: 1 })).toEqual(['a/y@10']);
     }
   });
 
-  it('takes what was created this very moment for young', () => {
+  it('treats a container created at this moment as young', () => {
     expect(plan(['a/x@1000'], { minAgeMs: 100 }, pods(['a']))).toEqual([]);
     expect(plan(['a/x@1000'], {}, pods(['a']))).toEqual(['a/x@1000']);
   });
 
-  it('has one young record that has run stand for the last one, whatever its elders are', () => {
+  it('counts a young record that has run as the newest, so that older ones are removable', () => {
     expect(plan(['a/x@950', 'a/x@2', 'a/x@1'], { minAgeMs: 100, maxPerPodContainer: 0 })).toEqual(['a/x@1', 'a/x@2']);
   });
 
-  it('takes what was created beside one that runs for dead: nobody waits for it', () => {
+  it('treats a created container beside a running one as dead', () => {
     expect(plan(['a/x@3:created', 'a/x@2:running'], { maxPerPodContainer: 0 })).toEqual(['a/x@3:created']);
   });
 
-  it('C3: keeps the last record of every container that does not run while its pod goes on, whatever the policy', () => {
+  it('C3: keeps the newest record of every container that is not running while its pod continues, for any policy', () => {
     const texts = ['a/init@2', 'a/init@1', 'a/main@3', 'b/init@1'];
     expect(plan(texts, { maxPerPodContainer: 0, maxContainers: 0 })).toEqual(['a/init@1']);
     expect(plan(texts, { maxPerPodContainer: 0 }, pods(['a', 'b']))).toHaveLength(4);
@@ -175,7 +175,7 @@ describe('planContainerGc', () => {
     maxContainers: fc.integer({ min: -1, max: 10 }),
   });
 
-  it('C3: holds for every set of containers, with no container twice and nothing that runs or is too young', () => {
+  it('C3: returns no container twice, and none that is running or too young, for any set of containers', () => {
     fc.assert(
       fc.property(
         anyContainers,

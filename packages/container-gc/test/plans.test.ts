@@ -44,12 +44,12 @@ describe('planSandboxGc', () => {
     expect(plan(sandboxes, occupied, gone)).toEqual(removed);
   });
 
-  it('removes the last one of a pod that has ended only when the disk is short', () => {
+  it('removes the last sandbox of a terminated pod only if the disk is short of space', () => {
     expect(plan([sandbox('1', 'a', 1)], [], [], ['a'])).toEqual([]);
     expect(plan([sandbox('1', 'a', 1)], [], [], ['a'], true)).toEqual(['1']);
   });
 
-  it('P5: takes the higher attempt as the newer one, though the clock was set back before it was made', () => {
+  it('P5: treats the higher attempt as newer if the clock was set back before its creation', () => {
     expect(plan([sandbox('1', 'a', 1), { ...sandbox('2', 'a', 1), attempt: 1 }])).toEqual(['1']);
     expect(plan([sandbox('1', 'a', 9), { ...sandbox('2', 'a', 1), attempt: 1 }])).toEqual(['1']);
   });
@@ -76,17 +76,17 @@ describe('planDeletion', () => {
     ['', 1, ['x2', 'x1', 'y1']],
     ['', 0, ['x3', 'x2', 'x1', 'y1']],
     ['x3', Number.POSITIVE_INFINITY, []],
-  ])('after %j died, with %s kept, %j go', (exited, keep, ids) => {
+  ])('after the exit of %j, with %s kept, removes %j', (exited, keep, ids) => {
     expect(planDeletion(status, exited, keep).map(({ id }) => id)).toEqual(ids);
   });
 
-  it('C2: keeps the last attempt, though the clock was set back before it was created', () => {
+  it('C2: keeps the last attempt if the clock was set back before its creation', () => {
     const last = { ...container('x5', 'x', 0), restartCount: 5 };
     const set = { ...status, containers: [...status.containers, last] };
     expect(planDeletion(set, 'x5', 1).map(({ id }) => id)).toEqual(['x3', 'x2', 'x1']);
   });
 
-  it('keeps the last that was created of those that count as one attempt, however they are listed', () => {
+  it('keeps the last created of containers with the same attempt number, in any order of the list', () => {
     const containers = [5, 7, 6].map((at) => ({ ...container(`x${at}`, 'x', at), restartCount: 0 }));
     for (const listed of [containers, containers.toReversed()]) {
       const set = { ...status, containers: listed };
@@ -95,14 +95,14 @@ describe('planDeletion', () => {
   });
 });
 
-describe('names of logs', () => {
+describe('names of log directories and files', () => {
   it.each([
     ['default_web_1234', '1234'],
     ['lost+found', undefined],
     ['a_b_c_d', undefined],
     ['_b_c', undefined],
     ['1234', undefined],
-  ])('the directory %s is of pod %s', (name, uid) => {
+  ])('the log directory %s belongs to pod %s', (name, uid) => {
     expect(podUidOfLogDirectory(name)).toBe(uid);
   });
 
@@ -111,7 +111,7 @@ describe('names of logs', () => {
     ['/var/log/pods/default_web_1234/app/x.log', undefined],
     ['/var/lib/docker/containers/x/3.log', undefined],
     ['3.log', undefined],
-  ])('%s is the log %s', (path, key) => {
+  ])('the path %s is the log %s', (path, key) => {
     expect(logKeyOfPath(path)).toBe(key);
   });
 });

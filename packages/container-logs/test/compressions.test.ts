@@ -20,8 +20,8 @@ function gated(limit: number) {
   return { begun, compressions, end };
 }
 
-describe('N7: what is compressed beside the loop', () => {
-  it('is so much at once as there are workers, first come first served', async () => {
+describe('N7: compressions beside the rotation loop', () => {
+  it('run with as many workers as allowed, in order of arrival', async () => {
     const { begun, compressions, end } = gated(2);
     for (const id of ['a', 'b', 'c', 'd']) compressions.add(log(id), signal);
     expect(begun).toEqual(['a', 'b']);
@@ -31,7 +31,7 @@ describe('N7: what is compressed beside the loop', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('is no log twice at once, and again one that was due meanwhile, once', async () => {
+  it('do not run twice at the same time for a log, and run once more for a log that became due again', async () => {
     const { begun, compressions, end } = gated(2);
     for (const id of ['a', 'a', 'a', 'b']) compressions.add(log(id), signal);
     expect(begun).toEqual(['a', 'b']);
@@ -41,7 +41,7 @@ describe('N7: what is compressed beside the loop', () => {
     expect(begun).toEqual(['a', 'b', 'a']);
   });
 
-  it('has ended when nothing is due any more; what is due after the end is left', async () => {
+  it('end when nothing is due, and ignore later requests after the end', async () => {
     const { begun, compressions, end } = gated(1);
     await compressions.ended();
     const ending = new AbortController();

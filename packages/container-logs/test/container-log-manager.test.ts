@@ -38,7 +38,7 @@ async function allLines(): Promise<string[]> {
 }
 
 describe('rotation', () => {
-  it('leaves a log below its limit alone, and asks for its path once', async () => {
+  it('keeps a log below its limit, and requests its path only once', async () => {
     const manager = makeManager();
     await runtime.write(1);
     await rotateAndCompress(manager);
@@ -72,7 +72,7 @@ describe('rotation', () => {
     ]);
   });
 
-  it('N7: loses no line where two rotations fall into one second, or the clock is set back', async () => {
+  it('N7: loses no line if two rotations happen within one second or the clock is set back', async () => {
     const manager = makeManager({ maxFiles: 10 });
     const written: string[] = [];
     for (const jumpMs of [0, 0, -3_600_000, 0]) {
@@ -83,7 +83,7 @@ describe('rotation', () => {
     expect(await allLines()).toEqual(written);
   });
 
-  it('N7: gives the log its name back where the runtime does not reopen it', async () => {
+  it("N7: restores the log's name if the runtime does not reopen it", async () => {
     const manager = makeManager();
     const written = await runtime.write(5);
     runtime.reopenFailure = 'before';
@@ -96,7 +96,7 @@ describe('rotation', () => {
     expect((await runtime.names()).length).toBe(2);
   });
 
-  it('N7: keeps the new file where the runtime did reopen, and only its answer was lost', async () => {
+  it('N7: keeps the new file if the runtime reopened the log but its response was lost', async () => {
     const manager = makeManager();
     const written = await runtime.write(5);
     runtime.reopenFailure = 'after';
@@ -106,7 +106,7 @@ describe('rotation', () => {
     expect(await allLines()).toEqual(written);
   });
 
-  it('has the runtime make a log anew that is missing, as after a crash between renaming and reopening', async () => {
+  it('makes the runtime recreate a missing log, as after a crash between renaming and reopening', async () => {
     const manager = makeManager();
     await runtime.write(5);
     await runtime.fs.rename(LOG, `${LOG}.20250101-000000`);
@@ -115,7 +115,7 @@ describe('rotation', () => {
     expect(runtime.calls).toContain('reopen');
   });
 
-  it('K1: whenever it is killed, every line is still there, once', async () => {
+  it('K1: keeps every line exactly once whenever the process is killed', async () => {
     for (let skip = 0; ; skip++) {
       runtime = new FakeRuntime();
       const written: string[] = [];
@@ -136,7 +136,7 @@ describe('rotation', () => {
     }
   });
 
-  it('removes what an interrupted rotation left', async () => {
+  it('removes the leftovers of an interrupted rotation', async () => {
     await runtime.write(5);
     for (const name of ['20250101-000000', '20250101-000000.gz', '20250102-000000.tmp']) {
       await runtime.fs.writeFile(`${LOG}.${name}`, '');
@@ -156,7 +156,7 @@ describe('rotation', () => {
     expect(await runtime.fs.stat(`${DIRECTORY}/${compressed}`)).toMatchObject({ mode: 0o640 });
   });
 
-  it('goes on rotating where a full disk leaves no room to compress', async () => {
+  it('continues to rotate if a full disk leaves no room for compression', async () => {
     const manager = makeManager({ maxFiles: 3 });
     await runtime.write(5);
     await rotateAndCompress(manager);
@@ -192,7 +192,7 @@ describe('rotation', () => {
     '0.log.20260101-000002',
   ] as const;
 
-  it('compresses a rotated log at the next pass after a failure, though the log is not written to any more', async () => {
+  it('compresses a rotated log in the pass after a failure, even if the log is no longer written', async () => {
     const manager = makeManager();
     const fault = await quietLog(manager, Number.POSITIVE_INFINITY);
     await rotateAndCompress(manager);
@@ -206,7 +206,7 @@ describe('rotation', () => {
     expect(calls.slice(before)).toEqual(['list']);
   });
 
-  it('compresses a rotated log after a failure, though its container has ended', async () => {
+  it('compresses a rotated log after a failure, even if its container has exited', async () => {
     const manager = makeManager();
     const fault = await quietLog(manager, Number.POSITIVE_INFINITY);
     fault.remove();
@@ -228,7 +228,7 @@ describe('rotation', () => {
     expect(runtime.logged).toHaveLength(2);
   });
 
-  it('compresses newer rotated files beside one that cannot be compressed', async () => {
+  it('compresses newer rotated files if an older one cannot be compressed', async () => {
     await quietLog(makeManager(), Number.POSITIVE_INFINITY);
     expect(await runtime.names()).toEqual([
       '0.log',
@@ -238,7 +238,7 @@ describe('rotation', () => {
     ]);
   });
 
-  it('K1: compresses what a process that was killed left uncompressed', async () => {
+  it('K1: compresses files that a killed process left uncompressed', async () => {
     const fault = await quietLog(makeManager(), Number.POSITIVE_INFINITY);
     fault.remove();
     await rotateAndCompress(makeManager());
@@ -261,40 +261,40 @@ describe('rotation', () => {
     return { fault, written };
   }
 
+  it.each(STEPS)('N7: rotates a log while its older files are compressed (%s), and loses no line', async (step) => {
+    const manager = makeManager();
+    const { fault, written } = await whileCompressing(manager, step);
+    written.push(...(await runtime.write(5)));
+    await manager.rotateLogs(signal);
+    expect(await runtime.size('0.log')).toBe(0);
+    expect(await runtime.names()).toContain('0.log.20260101-000000.tmp');
+    fault.remove();
+    await manager.compressed();
+    expect(await runtime.names()).toEqual([
+      '0.log',
+      '0.log.20260101-000000.gz',
+      '0.log.20260101-000001.gz',
+      '0.log.20260101-000002',
+    ]);
+    expect(await allLines()).toEqual(written);
+    expect(runtime.logged).toEqual([]);
+  });
+
   it.each(STEPS)(
-    'N7: a log is rotated while its older files are compressed (%s), and no line is lost',
+    'removes a file beyond the limit while it is being compressed (%s), without leaving its compressed form',
     async (step) => {
-      const manager = makeManager();
-      const { fault, written } = await whileCompressing(manager, step);
-      written.push(...(await runtime.write(5)));
+      const manager = makeManager({ maxFiles: 3 });
+      const { fault } = await whileCompressing(manager, step);
+      await runtime.write(5);
       await manager.rotateLogs(signal);
-      expect(await runtime.size('0.log')).toBe(0);
-      expect(await runtime.names()).toContain('0.log.20260101-000000.tmp');
       fault.remove();
       await manager.compressed();
-      expect(await runtime.names()).toEqual([
-        '0.log',
-        '0.log.20260101-000000.gz',
-        '0.log.20260101-000001.gz',
-        '0.log.20260101-000002',
-      ]);
-      expect(await allLines()).toEqual(written);
+      expect(await runtime.names()).toEqual(['0.log', '0.log.20260101-000001.gz', '0.log.20260101-000002']);
       expect(runtime.logged).toEqual([]);
     },
   );
 
-  it.each(STEPS)('a file beyond the limit goes while it is compressed (%s), and does not come back', async (step) => {
-    const manager = makeManager({ maxFiles: 3 });
-    const { fault } = await whileCompressing(manager, step);
-    await runtime.write(5);
-    await manager.rotateLogs(signal);
-    fault.remove();
-    await manager.compressed();
-    expect(await runtime.names()).toEqual(['0.log', '0.log.20260101-000001.gz', '0.log.20260101-000002']);
-    expect(runtime.logged).toEqual([]);
-  });
-
-  it.each(STEPS)('a log that is removed while it is compressed (%s) leaves nothing', async (step) => {
+  it.each(STEPS)('leaves no file of a log that is removed during a compression (%s)', async (step) => {
     const manager = makeManager();
     const { fault } = await whileCompressing(manager, step);
     await manager.clean('c1', signal);
@@ -304,7 +304,7 @@ describe('rotation', () => {
     expect(runtime.logged).toEqual([]);
   });
 
-  it('leaves logs of containers that have ended, or are gone, alone', async () => {
+  it('keeps logs of containers that have exited or no longer exist', async () => {
     await runtime.write(5);
     runtime.state = ContainerState.CONTAINER_EXITED;
     await rotateAndCompress(makeManager());
@@ -313,7 +313,7 @@ describe('rotation', () => {
 });
 
 describe('start', () => {
-  it('N7: looks at once and then at every interval, whatever a pass takes, until it is aborted', async () => {
+  it('N7: checks immediately and then at every interval, regardless of the duration of a pass, until it is aborted', async () => {
     const controller = new AbortController();
     const running = makeManager({ monitorIntervalMs: 3000 }).start(controller.signal);
     await runtime.write(5);
@@ -329,7 +329,7 @@ describe('start', () => {
     expect(runtime.clock.pendingTimers).toBe(0);
   });
 
-  it('N7: compressing that takes longer than an interval holds up no look, and is waited for at the end', async () => {
+  it('N7: a compression longer than an interval delays no check, and is awaited at the end', async () => {
     const controller = new AbortController();
     await runtime.write(5);
     await runtime.fs.writeFile(`${LOG}.20250101-000000`, 'old');
@@ -356,7 +356,7 @@ describe('start', () => {
     expect(names.filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('does nothing where the size is not limited', async () => {
+  it('does nothing if the size is not limited', async () => {
     const manager = makeManager({ maxSizeBytes: -1 });
     await manager.start(signal);
     await runtime.write(5);
@@ -374,7 +374,7 @@ describe('start', () => {
 });
 
 describe('clean', () => {
-  it("removes a container's logs and nobody else's", async () => {
+  it('removes all logs of a container and no others', async () => {
     await runtime.write(1);
     for (const name of ['0.log.20250101-000000.gz', '0.log.x', '10.log', '0.logs']) {
       await runtime.fs.writeFile(`${DIRECTORY}/${name}`, '');
@@ -383,7 +383,7 @@ describe('clean', () => {
     expect(await runtime.names()).toEqual(['0.logs', '10.log']);
   });
 
-  it('finds nothing to do where the directory is gone', async () => {
+  it('succeeds if the directory does not exist', async () => {
     await makeManager().clean('c1', signal);
     expect(await runtime.fs.exists(DIRECTORY)).toBe(false);
   });

@@ -5,13 +5,13 @@ const time = '2026-01-01T00:00:01.5Z';
 const parse = (line: unknown) =>
   parseJsonLogLine(new TextEncoder().encode(typeof line === 'string' ? line : JSON.stringify(line)));
 
-test('a line has what the container wrote, to which stream and when', () => {
+test('returns content, stream and time of a line', () => {
   const line = parse({ log: 'é\n', stream: 'stderr', time });
   expect(line).toMatchObject({ stream: 'stderr', timeMs: Date.UTC(2026, 0, 1, 0, 0, 1, 500) });
   expect(Buffer.from(line?.content ?? []).toString()).toBe('é\n');
 });
 
-test('one without content is empty', () => {
+test('returns empty content for a line without content', () => {
   expect(parse({ stream: 'stdout', time })?.content).toHaveLength(0);
 });
 
@@ -26,6 +26,6 @@ test.each<[string, unknown]>([
   ['a time that is none', { log: 'x', stream: 'stdout', time: 'noon' }],
   ['a stream that nobody knows', { log: 'x', stream: 'stdin', time }],
   ['no stream', { log: 'x', time }],
-])('%s is no line', (_name, line) => {
+])('returns undefined for %s', (_name, line) => {
   expect(parse(line)).toBeUndefined();
 });

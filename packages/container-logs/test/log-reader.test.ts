@@ -52,21 +52,21 @@ function output(lines: readonly string[]): string {
 }
 
 describe('reading', () => {
-  it('gives all lines of all files, oldest first', async () => {
+  it('yields all lines of all files, oldest first', async () => {
     const lines = await writeRotated();
     expect((await runtime.names()).length).toBe(3);
     expect(await read()).toBe(output(lines));
   });
 
   it.each([0, 1, 3, 5, 6, 10, 12, 15, 99])(
-    'gives the last %d lines, from as many files as it takes',
+    'yields the last %d lines from as many files as needed',
     async (tailLines) => {
       const lines = await writeRotated();
       expect(await read({ tailLines })).toBe(output(tailLines === 0 ? [] : lines.slice(-tailLines)));
     },
   );
 
-  it('gives what is not older than so many seconds, or than a time', async () => {
+  it('yields lines that are not older than a number of seconds or than a time', async () => {
     const lines = await writeRotated();
     // Lines are a second apart, with one more at each of the two rotations.
     expect(await read({ sinceSeconds: 5 })).toBe(output(lines.slice(-5)));
@@ -78,7 +78,7 @@ describe('reading', () => {
     expect(await read({ sinceSeconds: 1000, tailLines: 7 })).toBe(output(lines.slice(-7)));
   });
 
-  it('does not open files that are older than what is asked for', async () => {
+  it('does not open files that are older than the requested time', async () => {
     await writeRotated();
     const fault = runtime.fs.injectFault({
       operation: 'open',
@@ -91,7 +91,7 @@ describe('reading', () => {
     expect(fault.hits).toBe(0);
   });
 
-  it('keeps streams apart, puts times before lines, and stops at the limit', async () => {
+  it('separates streams, adds timestamps, and stops at the byte limit', async () => {
     await runtime.write(1, 'stdout');
     await runtime.write(1, 'stderr');
     await runtime.write(2, 'stdout');
@@ -106,7 +106,7 @@ describe('reading', () => {
     ]);
   });
 
-  it('does not wait for what is written while it reads', async () => {
+  it('does not wait for output written during the read', async () => {
     await runtime.write(2);
     const chunks: LogChunk[] = [];
     for await (const chunk of makeReader().read(LOG, {}, never)) {
@@ -116,20 +116,20 @@ describe('reading', () => {
     expect(text(chunks)).toBe(output(['line 1', 'line 2']));
   });
 
-  it('follows a link to the log, and finds the rotated files beside the log', async () => {
+  it("follows a symlink to the log, and finds the rotated files beside the symlink's target", async () => {
     const lines = await writeRotated();
     await runtime.fs.mkdir('/var/log/containers');
     await runtime.fs.symlink(LOG, '/var/log/containers/web.log');
     expect(await read({ tailLines: 8 }, '/var/log/containers/web.log')).toBe(output(lines.slice(-8)));
   });
 
-  it('reads what is there at the instant of a rotation', async () => {
+  it('reads the existing files if the current file is missing during a rotation', async () => {
     const lines = await runtime.write(3);
     await runtime.fs.rename(LOG, `${LOG}.20260101-000000`);
     expect(await read()).toBe(output(lines));
   });
 
-  it('reads a file that is compressed, or removed, between the look and the opening', async () => {
+  it('reads a file that is compressed or removed between listing and opening', async () => {
     const lines = await writeRotated();
     const uncompressed = (await runtime.names())[2] ?? '';
     const path = `${DIRECTORY}/${uncompressed}`;
@@ -147,7 +147,7 @@ describe('reading', () => {
     expect(text(rest.flatMap((chunk) => chunk ?? []))).toBe(output([...lines.slice(0, 5), ...lines.slice(10)]));
   });
 
-  it('reads nothing twice where the log is rotated between its opening and the look at the others', async () => {
+  it('reads nothing twice if the log is rotated between opening it and listing the other files', async () => {
     const lines = await runtime.write(3);
     const { cri, fs, clock, logger } = runtime;
     const files = {
@@ -167,7 +167,7 @@ describe('reading', () => {
     expect(text(chunks)).toBe(output(lines));
   });
 
-  it('gives what can be read of a damaged compressed file, says so, and goes on', async () => {
+  it('yields the readable part of a damaged compressed file, logs the damage, and continues', async () => {
     const lines = await writeRotated();
     const name = (await runtime.names())[1] ?? '';
     const bytes = await runtime.fs.readFile(`${DIRECTORY}/${name}`);
@@ -177,14 +177,14 @@ describe('reading', () => {
     expect(runtime.logged[0]).toMatchObject({ path: `${DIRECTORY}/${name}`, message: 'Rotated log is damaged' });
   });
 
-  it('leaves out lines that are none, and counts them', async () => {
+  it('skips and counts malformed lines', async () => {
     await runtime.writeRaw('garbage\n');
     const lines = await runtime.write(1);
     expect(await read()).toBe(output(lines));
     expect(runtime.logged).toMatchObject([{ malformedLines: 1 }]);
   });
 
-  it('refuses a file in another format, a missing one, and options that make no sense', async () => {
+  it('rejects a file in another format, a missing file, and invalid options', async () => {
     await runtime.writeRaw('plain "text"\nmore\n');
     await expect(read()).rejects.toMatchObject({
       code: 'UnsupportedFormat',
@@ -200,7 +200,7 @@ describe('reading', () => {
     await expect(read({ sinceTime: 'noon' })).rejects.toMatchObject({ code: 'InvalidOptions' });
   });
 
-  it("reads Docker's format, through the link that cri-dockerd makes, and no files that Docker has rotated", async () => {
+  it("reads Docker's format through cri-dockerd's symlink, and no files rotated by Docker", async () => {
     const json = (log: string, stream: string, second: number) =>
       `${JSON.stringify({ log, stream, time: `2026-01-01T00:00:0${second}.5Z` })}\n`;
     const path = '/var/lib/docker/c1-json.log';
@@ -223,7 +223,7 @@ describe('reading', () => {
     expect(await read({ limitBytes: 6 })).toBe('one \n\ufffd');
   });
 
-  it('takes no line that is none for one of the last lines', async () => {
+  it('does not count a malformed line as one of the last lines', async () => {
     await runtime.writeRaw(`${runtime.time()} stdout F one\nnoise\n${runtime.time()} stdout F two`);
     expect(await read({ tailLines: 2 })).toBe('one\ntwo');
     expect(await read({ tailLines: 1 })).toBe('two');
@@ -275,7 +275,7 @@ describe('following', () => {
     return { watches: runtime.fs.openWatches, timers: runtime.clock.pendingTimers };
   }
 
-  it('gives lines as they are written, and asks the runtime only once whether they will come', async () => {
+  it('yields lines as they are written, and asks the runtime only once whether more will come', async () => {
     const lines = await runtime.write(2);
     const { chunks, controller, ended } = follow();
     await runtime.clock.settle();
@@ -305,7 +305,7 @@ describe('following', () => {
     expect(chunks).toEqual([]);
   });
 
-  it('W2: ends when the container has ended and all is read, and leaves nothing open', async () => {
+  it('W2: ends when the container has exited and all output is read, and leaves nothing open', async () => {
     const lines = await runtime.write(2);
     const { chunks, ended } = follow();
     await runtime.clock.advance(5000);
@@ -318,7 +318,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('W2: ends at once where the container has ended before', async () => {
+  it('W2: ends immediately if the container has already exited', async () => {
     const lines = await runtime.write(2);
     runtime.state = ContainerState.CONTAINER_EXITED;
     const { chunks, ended } = follow();
@@ -328,7 +328,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('W2: leaves nothing open when its reader stops', async () => {
+  it('W2: leaves nothing open when the consumer stops reading', async () => {
     await runtime.write(2);
     for await (const chunk of makeReader().read(LOG, { follow: { containerId: 'c1' } }, never)) {
       expect(text([chunk])).toBe('line 1\nline 2\n');
@@ -337,7 +337,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('ends when the container is gone, and goes on while the runtime does not answer', async () => {
+  it('ends when the container no longer exists, and continues while the runtime does not answer', async () => {
     await runtime.write(1);
     const { ended } = follow();
     runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'UNAVAILABLE', details: 'restarting' });
@@ -348,7 +348,7 @@ describe('following', () => {
     expect(await ended).toBe('end of log');
   });
 
-  it('says so where the runtime fails otherwise', async () => {
+  it('throws other errors of the runtime', async () => {
     await runtime.write(1);
     const { ended } = follow();
     runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'INTERNAL', details: 'broken' });
@@ -357,7 +357,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('N7: loses nothing and repeats nothing when the log is rotated under it, however late it looks', async () => {
+  it('N7: loses and repeats nothing when the followed log is rotated, however late the reader checks', async () => {
     for (const rotations of [1, 2, 4]) {
       runtime = new FakeRuntime();
       const lines = await runtime.write(3);
@@ -383,7 +383,7 @@ describe('following', () => {
     }
   });
 
-  it('N7: reads what was written to the old file between its last look and the change to the new one', async () => {
+  it('N7: reads output written to the old file between the last check and the switch to the new file', async () => {
     const lines = await runtime.write(1);
     const { cri, fs, clock, logger } = runtime;
     let isFirstLook = true;
@@ -412,7 +412,7 @@ describe('following', () => {
     expect(text(chunks)).toBe(output(lines));
   });
 
-  it('N7: a reader that is slow misses no file that came and went meanwhile', async () => {
+  it('N7: a slow reader misses no file that was created and rotated away in the meantime', async () => {
     const lines = await runtime.write(2);
     const following = makeReader().read(LOG, { follow: { containerId: 'c1' } }, never);
     const chunks: LogChunk[] = [];
@@ -433,7 +433,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('reads on from the beginning of a log that is emptied in place', async () => {
+  it('continues from the beginning of a log that is truncated in place', async () => {
     const lines = await runtime.write(3);
     const { chunks, controller, ended } = follow();
     await runtime.clock.settle();
@@ -454,7 +454,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('reads what is left of a log that was emptied when its container ended', async () => {
+  it('reads the rest of a log that was truncated when its container exited', async () => {
     const lines = await runtime.write(3);
     const { chunks, ended } = follow();
     await runtime.clock.settle();
@@ -466,7 +466,7 @@ describe('following', () => {
     expect(text(chunks)).toBe(output(lines));
   });
 
-  it('takes up the last lines first, and puts times where lines begin', async () => {
+  it('starts with the last lines, and adds timestamps at line starts', async () => {
     await writeRotated();
     const { chunks, controller, ended } = follow({ tailLines: 7, timestamps: true });
     await runtime.clock.advance(100);
@@ -490,7 +490,7 @@ describe('following', () => {
     expect(text(chunks)).toBe('line 1\nli');
   });
 
-  it('looks from time to time where it cannot watch', async () => {
+  it('polls the log if it cannot be watched', async () => {
     await runtime.write(1);
     runtime.fs.injectFault({ operation: 'watch', code: 'ENOSPC' });
     const { chunks, controller, ended } = follow();

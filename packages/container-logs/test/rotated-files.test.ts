@@ -5,7 +5,7 @@ import { excessFiles, logFiles, nextStamp } from '../src/rotated-files.ts';
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
 describe('logFiles', () => {
-  it('sorts rotated files by time, and tells what an interrupted rotation left', () => {
+  it('sorts rotated files by time, and returns the leftovers of an interrupted rotation', () => {
     const names = [
       '0.log',
       '0.log.20260102-000000',
@@ -26,7 +26,7 @@ describe('logFiles', () => {
     expect(unused).toEqual(['0.log.20251231-000000.gz.tmp', '0.log.20260101-000000', '0.log.20260103-000000.tmp']);
   });
 
-  it('keeps every compressed file, and calls none both used and unused', () => {
+  it('keeps every compressed file, and returns no file as both used and unused', () => {
     const suffix = fc.constantFrom('', '.gz', '.tmp', '.gz.tmp');
     const name = fc
       .tuple(fc.constantFrom('0.log', '1.log'), fc.constantFrom('.a', '.b', ''), suffix)
@@ -51,7 +51,7 @@ describe('excessFiles', () => {
     [2, 4],
     [3, 3],
     [100, 0],
-  ])('of four rotated files with at most %d files, %d go, the oldest', (maxFiles, gone) => {
+  ])('with at most %d files, removes %d of four rotated files, the oldest first', (maxFiles, gone) => {
     expect(excessFiles(files, maxFiles)).toEqual(files.slice(0, gone));
   });
 });
@@ -70,7 +70,7 @@ describe('nextStamp', () => {
     expect(nextStamp(rotated(...stamps), NOW)).toBe(stamp);
   });
 
-  it('N7: always sorts after what is there, whatever the clock does', () => {
+  it('N7: sorts after all existing stamps, regardless of the clock', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 4e12 }), { minLength: 1, maxLength: 20 }), (clock) => {
         const stamps: string[] = [];

@@ -11,7 +11,7 @@ const PAUSE = 'registry.k8s.io/pause:3.10';
 const images = (...names: string[]) => names.map((name) => ({ tags: [name], content: name, sizeBytes: 10 * GiB }));
 
 describe('disk usage', () => {
-  it('nothing is removed below the high threshold', async () => {
+  it('removes nothing below the high threshold', async () => {
     const world = await makeWorld(images('a', 'b'));
     world.otherBytes = 50 * GiB;
     const gc = world.gc();
@@ -22,7 +22,7 @@ describe('disk usage', () => {
     expect(world.lines).toEqual([]);
   });
 
-  it('above it, images go until the low threshold is reached and no further: the longest unused first', async () => {
+  it('removes images above the high threshold until the low threshold is reached, the longest unused first', async () => {
     const world = await makeWorld(images('old', 'used-later', 'used'));
     await runPod(world, 'p', 'used');
     const later = await runPod(world, 'q', 'used-later');
@@ -44,7 +44,7 @@ describe('disk usage', () => {
     await watching;
   });
 
-  it('what the disk itself shows ends the removal, where images take more of it than the runtime says', async () => {
+  it("stops early if the disk shows that removals freed more space than the runtime's sizes", async () => {
     const world = await makeWorld(images('a', 'b', 'c'));
     const gc = world.gc();
     await world.clock.advance(HOUR);
@@ -57,7 +57,7 @@ describe('disk usage', () => {
     expect((await world.present()).filter((name) => /^[abc]:/.test(name))).toHaveLength(2);
   });
 
-  it('where all that may go is not enough, users hear of it', async () => {
+  it('reports an event if removing all removable images does not free enough space', async () => {
     const world = await makeWorld(images('a'));
     world.otherBytes = 95 * GiB;
     const gc = world.gc({ minAgeMs: 0 });
@@ -72,14 +72,14 @@ describe('disk usage', () => {
     expect(await world.present()).toEqual([PAUSE]);
   });
 
-  it('a disk without a size is told of, and nothing is removed', async () => {
+  it('reports an event for a disk without a size, and removes nothing', async () => {
     const world = await makeWorld(images('a'));
     const gc = world.gc({}, { disks: { statfs: async () => ({ totalBytes: 0, availableBytes: 0 }) } });
     await expect(gc.garbageCollect(signal)).rejects.toMatchObject({ code: 'InvalidCapacity' });
     expect(world.events).toEqual(['Warning InvalidDiskCapacity invalid capacity 0 on image filesystem']);
   });
 
-  it('a disk that cannot be looked at is an error of this package, and nothing is removed', async () => {
+  it('throws an ImageGcError if a disk cannot be read, and removes nothing', async () => {
     const world = await makeWorld();
     const cause = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     const failing = async (): Promise<never> => {
@@ -92,7 +92,7 @@ describe('disk usage', () => {
     expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
   });
 
-  it('a runtime that does not say where its images are is an error', async () => {
+  it('throws an error if the runtime does not report where its images are', async () => {
     const { cri, gc } = await makeWorld();
     const mute = withCalls(cri, { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) });
     await expect(gc({}, { cri: mute }).garbageCollect(signal)).rejects.toMatchObject({
@@ -101,7 +101,7 @@ describe('disk usage', () => {
     });
   });
 
-  it('only the disks of images count, each once, and not those of containers', async () => {
+  it('considers only image file systems, each once, and not those of containers', async () => {
     const world = await makeWorld();
     const usage = (mountpoint: string) => messages.FilesystemUsage.create({ fsId: { mountpoint } });
     const asked: string[] = [];
@@ -120,8 +120,8 @@ describe('disk usage', () => {
   });
 });
 
-describe('N4: what stays', () => {
-  it('an image of a container that is dead, of an image volume, of a sandbox, and one that is pinned', async () => {
+describe('N4: images that are kept', () => {
+  it('keeps images of a dead container, an image volume and a sandbox, and a pinned image', async () => {
     const world = await makeWorld([...images('dead', 'volume', 'free'), { tags: ['pinned'], pinned: true }]);
     const id = await runPod(world, 'p', 'dead', 'volume');
     await world.cri.startContainer({ containerId: id });
@@ -133,7 +133,7 @@ describe('N4: what stays', () => {
     expect(await world.present()).toEqual(['dead:latest', 'pinned:latest', PAUSE, 'volume:latest']);
   });
 
-  it('an image of a sandbox, where the runtime does not pin it', async () => {
+  it('keeps the image of a sandbox that the runtime does not pin', async () => {
     const world = await makeWorld();
     await runPod(world, 'p', 'busybox');
     const unpinned = withCalls(world.cri, {
@@ -146,13 +146,13 @@ describe('N4: what stays', () => {
     expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
   });
 
-  it('an image that is being pulled', async () => {
+  it('keeps an image that is being pulled', async () => {
     const world = await makeWorld(images('first', 'second'));
     await world.gc({ minAgeMs: 0 }, { demand: () => ['first'] }).deleteUnusedImages(signal);
     expect(await world.present()).toEqual(['first:latest', PAUSE]);
   });
 
-  it('an image that is asked for after it was looked at, and before it is removed', async () => {
+  it('keeps an image that is requested between the survey and its removal', async () => {
     const world = await makeWorld(images('first'));
     const answers = [[], ['first', 'busybox']];
     const demand = () => answers.shift() ?? ['first', 'busybox'];
@@ -160,7 +160,7 @@ describe('N4: what stays', () => {
     expect(await world.present()).toEqual(['busybox:latest', 'first:latest', PAUSE]);
   });
 
-  it('an image that a container was made of while others were removed', async () => {
+  it('keeps an image from which a container was created while other images were removed', async () => {
     const world = await makeWorld(images('x1', 'x2', 'x3'));
     let made = false;
     const cri = withCalls(world.cri, {
@@ -177,7 +177,7 @@ describe('N4: what stays', () => {
     expect(await world.present()).toHaveLength(4);
   });
 
-  it('what has no id is not removed, and users hear of it once in a collection, unless it is pinned', async () => {
+  it('does not remove an image without an ID, and reports it once per collection unless it is pinned', async () => {
     const world = await makeWorld(images('a'));
     const removed: unknown[] = [];
     const cri = withCalls(world.cri, {
@@ -199,7 +199,7 @@ describe('N4: what stays', () => {
     expect(world.events).toEqual(['Warning InvalidImageID ImageID is not valid, skipping, image: ']);
   });
 
-  it('nothing is removed where it is not sure who uses what', async () => {
+  it('removes nothing if the use of images cannot be determined', async () => {
     const world = await makeWorld(images('a'));
     await runPod(world, 'p', 'busybox');
     world.otherBytes = 95 * GiB;
@@ -211,7 +211,7 @@ describe('N4: what stays', () => {
     expect(await world.present()).toContain('a:latest');
   });
 
-  it('nothing is removed where a container has no status, and what it mounts is asked for again', async () => {
+  it('removes nothing if a container has no status, and requests the status again next time', async () => {
     const world = await makeWorld(images('a', 'volume'));
     await runPod(world, 'p', 'busybox', 'volume');
     let isNil = true;
@@ -229,7 +229,7 @@ describe('N4: what stays', () => {
     expect(await world.present()).toEqual(['busybox:latest', PAUSE, 'volume:latest']);
   });
 
-  it('what is younger than the minimum age, however full the disk is', async () => {
+  it('keeps images younger than the minimum age, however full the disk is', async () => {
     const world = await makeWorld(images('a'));
     world.otherBytes = 95 * GiB;
     const gc = world.gc({ minAgeMs: 2 * MINUTE });
@@ -241,8 +241,8 @@ describe('N4: what stays', () => {
   });
 });
 
-describe('a plan', () => {
-  it('says what would go now and why, and is what a collection does then; by itself it does nothing', async () => {
+describe('plan', () => {
+  it('returns the decisions that the next collection makes, and removes nothing itself', async () => {
     const world = await makeWorld([...images('old', 'used', 'a', 'b'), { tags: ['pinned'], pinned: true }]);
     const gc = world.gc({ maxAgeMs: 10 * HOUR, minAgeMs: 2 * MINUTE });
     await runPod(world, 'p', 'used');
@@ -267,7 +267,7 @@ describe('a plan', () => {
     expect(gone.length).toBeGreaterThan(0);
   });
 
-  it('of a disk without a size is an error, of which users do not hear', async () => {
+  it('throws an error for a disk without a size, without an event', async () => {
     const world = await makeWorld();
     const gc = world.gc({}, { disks: { statfs: async () => ({ totalBytes: 0, availableBytes: 0 }) } });
     await expect(gc.plan(signal)).rejects.toMatchObject({ code: 'InvalidCapacity' });
@@ -275,8 +275,8 @@ describe('a plan', () => {
   });
 });
 
-describe('age', () => {
-  it('an image that is unused for longer than the maximum age goes, whatever the disk usage is', async () => {
+describe('age of images', () => {
+  it('removes an image that was unused for longer than the maximum age, regardless of disk usage', async () => {
     const world = await makeWorld(images('used', 'unused'));
     await runPod(world, 'p', 'used');
     const gc = world.gc({ maxAgeMs: HOUR });
@@ -290,7 +290,7 @@ describe('age', () => {
     expect(world.metrics.text()).toContain('kubelet_image_garbage_collected_total{reason="age"} 2');
   });
 
-  it('N4: ages go on over a restart of the process, and of the machine', async () => {
+  it('N4: keeps ages across restarts of the process and of the machine', async () => {
     const world = await makeWorld(images('unused'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     await world.clock.advance(HOUR / 2);
@@ -306,7 +306,7 @@ describe('age', () => {
     expect(await world.present()).not.toContain('unused:latest');
   });
 
-  it('N4: the minimum age is counted over restarts, too', async () => {
+  it('N4: counts the minimum age across restarts', async () => {
     const world = await makeWorld(images('a'));
     world.otherBytes = 75 * GiB;
     for (let start = 0; start < 3; start++) {
@@ -319,7 +319,7 @@ describe('age', () => {
     expect(await world.present()).not.toContain('a:latest');
   });
 
-  it('what a process was killed over is removed, and nothing is lost where that cannot be', async () => {
+  it('removes temporary files of a killed process, and loses no ages if that fails', async () => {
     const world = await makeWorld(images('unused'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     await world.fs.writeFile('/root/image_gc/.tmp-7-1', '{');
@@ -334,7 +334,7 @@ describe('age', () => {
     expect(await world.present()).not.toContain('unused:latest');
   });
 
-  it('ages that cannot be read, or lie ahead, count from now; it is logged', async () => {
+  it('counts ages from now if they cannot be read or lie in the future, and logs it', async () => {
     const world = await makeWorld(images('a'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     await world.clock.advance(2 * HOUR);
@@ -354,8 +354,8 @@ describe('age', () => {
   });
 });
 
-describe('removal', () => {
-  it('what cannot be removed is reported, and the others go; what is on record is looked at once', async () => {
+describe('removal of images', () => {
+  it('reports images that cannot be removed, removes the others, and updates the records once', async () => {
     const world = await makeWorld(images('a', 'b'));
     let pruned = 0;
     const { image: stuck } = await world.cri.imageStatus({ image: { image: 'a' } });
@@ -376,7 +376,7 @@ describe('removal', () => {
     expect(pruned).toBe(1);
   });
 
-  it('is reported in upstream’s words, each cause once', async () => {
+  it('reports failures in upstream’s words, each cause once', async () => {
     const world = await makeWorld(images('a', 'b', 'c'));
     let calls = 0;
     const cri = withCalls(world.cri, {
@@ -394,7 +394,7 @@ describe('removal', () => {
     });
   });
 
-  it('an image that the runtime says to have removed, and still lists, is tried once', async () => {
+  it('tries an image only once if the runtime still lists it after its removal', async () => {
     const world = await makeWorld();
     let calls = 0;
     const cri = withCalls(world.cri, {
@@ -407,7 +407,7 @@ describe('removal', () => {
     expect(calls).toBe(1);
   });
 
-  it.each([Number.NaN, -1])('on demand for %s bytes, none goes: that is no number of bytes', async (bytes) => {
+  it.each([Number.NaN, -1])('deleteUnusedImages rejects %s bytes and removes nothing', async (bytes) => {
     const world = await makeWorld();
     await expect(world.gc({ minAgeMs: 0 }).deleteUnusedImages(signal, bytes)).rejects.toMatchObject({
       name: 'ImageGcError',
@@ -417,7 +417,7 @@ describe('removal', () => {
     expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
   });
 
-  it('on demand, as many images go as take the bytes that are asked for', async () => {
+  it('deleteUnusedImages removes enough images to free the requested bytes', async () => {
     const world = await makeWorld(images('a', 'b', 'c'));
     const gc = world.gc({ minAgeMs: 0 });
     expect(await gc.deleteUnusedImages(signal, 15 * GiB)).toBeGreaterThanOrEqual(15 * GiB);

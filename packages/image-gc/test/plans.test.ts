@@ -48,7 +48,7 @@ describe('imagesInUse', () => {
 });
 
 describe('listedImage', () => {
-  it('is an image of the CRI, by all its names', () => {
+  it('converts an image of the CRI with all its names', () => {
     const { Image } = messages;
     const names = { repoTags: ['app:v1'], repoDigests: ['app@sha256:d'] };
     const image = Image.create({ id: 'a', ...names, size: 7, pinned: true, spec: { runtimeHandler: 'vm' } });
@@ -64,7 +64,7 @@ describe('listedImage', () => {
 describe('observeImages', () => {
   const image = { id: 'a', runtimeHandler: '', names: [], sizeBytes: 5, pinned: false };
 
-  it('dates a new image by now, and keeps the detection of a known one', () => {
+  it('sets the detection of a new image to now, and keeps that of a known image', () => {
     const first = observeImages(new Map(), [image], new Set(), 100);
     expect(first.get('a')).toMatchObject({ firstDetectedMs: 100, lastUsedMs: undefined, inUse: false });
     const second = observeImages(first, [{ ...image, sizeBytes: 6, pinned: true }], new Set(['a']), 200);
@@ -72,14 +72,14 @@ describe('observeImages', () => {
     expect(observeImages(second, [image], new Set(), 300).get('a')).toMatchObject({ lastUsedMs: 200, inUse: false });
   });
 
-  it('forgets an image that is gone: where it comes back, it is new', () => {
+  it('drops a missing image, so that it is new if it comes back', () => {
     const first = observeImages(new Map(), [image], new Set(['a']), 100);
     const gone = observeImages(first, [], new Set(), 200);
     expect(gone.size).toBe(0);
     expect(observeImages(gone, [image], new Set(), 300).get('a')).toMatchObject({ firstDetectedMs: 300 });
   });
 
-  it('keeps an image of two runtime handlers apart; one that is used is used for both', () => {
+  it('keeps the images of two runtime handlers apart, and counts a used image as used for both', () => {
     const both = [image, { ...image, runtimeHandler: 'vm' }];
     const records = observeImages(new Map(), both, new Set(['a']), 1);
     expect([...records].map(([key, { inUse }]) => [key, inUse])).toEqual([
@@ -90,7 +90,7 @@ describe('observeImages', () => {
 });
 
 describe('removalOrder', () => {
-  it('N4: takes neither used nor pinned images; the longest unused first, then the first detected, then by key', () => {
+  it('N4: omits used and pinned images, and sorts by longest unused, then first detected, then key', () => {
     const order = removalOrder([
       record('used', { inUse: true, lastUsedMs: 1 }),
       record('pinned', { pinned: true }),
@@ -113,11 +113,11 @@ describe('expiredImages', () => {
     ['was never used, and detected long ago', { firstDetectedMs: 899 }, true],
     ['was used by a former process', { firstDetectedMs: -9000, lastUsedMs: -500 }, true],
     ['came back after it was used', { firstDetectedMs: 950, lastUsedMs: 10 }, false],
-  ])('of an image that %s', (_title, times, expired) => {
+  ])('decides whether an image that %s is expired', (_title, times, expired) => {
     expect(expiredImages([record('a', times)], 1000, 100)).toHaveLength(expired ? 1 : 0);
   });
 
-  it('no image is too old where the maximum age is 0', () => {
+  it('returns no image if the maximum age is 0', () => {
     expect(expiredImages([record('a', { firstDetectedMs: -1e12 })], 0, 0)).toEqual([]);
   });
 });
@@ -132,7 +132,7 @@ describe('imagesToFree', () => {
     [10, ['a']],
     [11, ['a', 'b']],
     [Number.POSITIVE_INFINITY, ['a', 'b', 'c']],
-  ])('for %d bytes takes %j, and passes over what is too young', (bytes, expected) => {
+  ])('frees %d bytes with the images %j, skipping images that are too young', (bytes, expected) => {
     expect(ids(imagesToFree(order, bytes, 100, 20))).toEqual(expected);
   });
 
@@ -148,7 +148,7 @@ describe('imagesToFree', () => {
     .map(({ id, ...more }) => record(id, more));
   const anyRecords = fc.uniqueArray(anyRecord, { selector: ({ id }) => id });
 
-  it('N4: frees enough or all that may go, never more than needed, never what is used, pinned or too young', () => {
+  it('N4: frees enough or all removable images, never more than necessary, and no used, pinned or young image', () => {
     fc.assert(
       fc.property(anyRecords, fc.nat(500), fc.nat(150), (records, bytes, minAgeMs) => {
         const candidates = removalOrder(records);
@@ -162,7 +162,7 @@ describe('imagesToFree', () => {
     );
   });
 
-  it('the order does not depend on how the runtime lists its images', () => {
+  it('the order does not depend on the order in which the runtime lists images', () => {
     fc.assert(
       fc.property(
         anyRecords.chain((records) =>
@@ -186,11 +186,11 @@ describe('diskUsage', () => {
     ['with more available than there is', 1000, 2000, 0, 0],
     ['without a size', 0, 0, 0, 0],
     ['of a petabyte', 2 ** 50, 2 ** 47, 88, Math.trunc(2 ** 50 / 5) - 2 ** 47],
-  ])('of a disk %s', (_title, totalBytes, availableBytes, usagePercent, bytesToFree) => {
+  ])('computes the usage of a disk %s', (_title, totalBytes, availableBytes, usagePercent, bytesToFree) => {
     expect(diskUsage({ totalBytes, availableBytes }, thresholds)).toMatchObject({ usagePercent, bytesToFree });
   });
 
-  it('what must go brings the disk to the low threshold', () => {
+  it('bytesToFree brings the disk to the low threshold', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 2 ** 45 }),
@@ -205,7 +205,7 @@ describe('diskUsage', () => {
     );
   });
 
-  it('of several disks the one counts from which the most must go', () => {
+  it('returns the disk with the most bytes to free', () => {
     const sizes = [100, 0, 50].map((availableBytes) => ({ totalBytes: 1000, availableBytes }));
     expect(neediest(sizes.map((size) => diskUsage(size, thresholds)))?.bytesToFree).toBe(200);
     expect(neediest([])).toBeUndefined();
@@ -214,7 +214,7 @@ describe('diskUsage', () => {
     expect(neediest(idle)?.usagePercent).toBe(10);
   });
 
-  it('a disk of one byte is a disk, one without any is empty', () => {
+  it('a disk of one byte counts as a disk, and a disk of none as empty', () => {
     const of = (totalBytes: number, availableBytes: number) => diskUsage({ totalBytes, availableBytes }, thresholds);
     expect(of(0, 5)).toEqual({ capacityBytes: 0, availableBytes: 0, usagePercent: 0, bytesToFree: 0 });
     expect(of(1, 0)).toMatchObject({ capacityBytes: 1, usagePercent: 100 });
@@ -234,11 +234,11 @@ it.each([
   [10.75 * 1024 ** 3, '10.8 GiB'],
   [1.35 * 1024 ** 3, '1.4 GiB'],
   [2048 * 1024 ** 4, '2048.0 TiB'],
-])('%d bytes are shown as %s', (bytes, text) => {
+])('formats %d bytes as %s', (bytes, text) => {
   expect(formatSize(bytes)).toBe(text);
 });
 
-it('images go from 85 % on, down to 80 %, when they have been there for 2 minutes: upstream’s defaults', () => {
+it('upstream’s defaults are 85 % and 80 % with a minimum age of 2 minutes', () => {
   expect(defaultPolicy).toEqual({
     highThresholdPercent: 85,
     lowThresholdPercent: 80,
@@ -257,7 +257,7 @@ it.each([
   [{ maxAgeMs: -1 }, 'maxAgeMs -1 must not be negative'],
   [{ maxAgeMs: 1 }, 'maxAgeMs 1 must be greater than minAgeMs 120000'],
   [{ maxAgeMs: 120_000 }, 'maxAgeMs 120000 must be greater than minAgeMs 120000'],
-])('the policy %j is refused', (policy, message) => {
+])('rejects the policy %j', (policy, message) => {
   expect(() => checkPolicy({ ...defaultPolicy, ...policy })).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message }),
   );
@@ -269,7 +269,7 @@ it.each([
   { highThresholdPercent: 100, lowThresholdPercent: 100 },
   { highThresholdPercent: 85, lowThresholdPercent: 85 },
   { minAgeMs: 0, maxAgeMs: 1 },
-])('the policy %j is a good one', (policy) => {
+])('accepts the policy %j', (policy) => {
   expect(() => checkPolicy({ ...defaultPolicy, ...policy })).not.toThrow();
 });
 
@@ -299,7 +299,7 @@ describe('planRemoval', () => {
   const told = (bytes: number): string[] =>
     planRemoval(records, bytes, 200, policy).map(({ image, verdict }) => `${image.id} ${verdict.goes} ${verdict.why}`);
 
-  it('tells of each image whether it goes and why, in the order in which they would', () => {
+  it('returns the decision and reason for each image, in the order of removal', () => {
     expect(told(11)).toEqual([
       ...['old true age', 'next true space', 'spare false enough', 'young false young'],
       ...['pinned false pinned', 'used false used'],
@@ -307,7 +307,7 @@ describe('planRemoval', () => {
     expect(told(0)).toContain('next false enough');
   });
 
-  it('N4: has each image once, and has none go that is used or pinned', () => {
+  it('N4: contains each image once, and removes no used or pinned image', () => {
     const anyRecord = fc.record({
       pinned: fc.boolean(),
       inUse: fc.boolean(),

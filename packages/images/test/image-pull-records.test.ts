@@ -111,8 +111,8 @@ const tenant = (secretName: string, credentialHash = 'hash'): PullCredential => 
   source: { secret: { uid: `${secretName}-uid`, namespace: 'shop', name: secretName, credentialHash } },
 });
 
-describe('an image that a secret has brought to the node', () => {
-  it('is for pods that show that they may pull it, and for no others', async () => {
+describe('an image pulled with a secret', () => {
+  it('is available only to pods that prove by a pull that they may use it', async () => {
     const { credentials, pulls, use } = node();
     credentials.set('one', [tenant('a')]);
     credentials.set('two', [tenant('a')]);
@@ -124,7 +124,7 @@ describe('an image that a secret has brought to the node', () => {
     expect(pulls).toEqual(['app:1 tenant', 'app:1']);
   });
 
-  it('K1: is so after a restart of the kubelet too', async () => {
+  it('K1: is still restricted after a restart of the kubelet', async () => {
     const { credentials, pulls, use, restart } = node();
     credentials.set('one', [tenant('a')]);
     await use('one');
@@ -134,7 +134,7 @@ describe('an image that a secret has brought to the node', () => {
     expect(await use('stranger')).toBe('ErrImagePull');
   });
 
-  it('is for who has the same credential by another secret, from then on whatever becomes of it', async () => {
+  it('is available to pods with the same credential in another secret, even after the first secret is deleted', async () => {
     const { credentials, pulls, use } = node();
     credentials.set('one', [tenant('a')]);
     await use('one');
@@ -145,7 +145,7 @@ describe('an image that a secret has brought to the node', () => {
     expect(pulls).toHaveLength(1);
   });
 
-  it("is for a service account's pods where its token has brought it", async () => {
+  it('is available to pods of a service account whose token pulled it', async () => {
     const { credentials, pulls, use } = node();
     const robot = { uid: 'u', namespace: 'shop', name: 'robot' };
     credentials.set('one', [{ username: 'tenant', source: { serviceAccount: robot } }]);
@@ -155,7 +155,7 @@ describe('an image that a secret has brought to the node', () => {
     expect(pulls).toEqual(['app:1 tenant', 'app:1 other']);
   });
 
-  it('is for all where the node itself may pull it, or anybody', async () => {
+  it("is available to all pods if it was pulled with the node's credentials or without any", async () => {
     const { credentials, pulls, use } = node();
     credentials.set('one', [{ username: 'tenant' }]);
     await use('one');
@@ -164,7 +164,7 @@ describe('an image that a secret has brought to the node', () => {
     expect(pulls).toHaveLength(2);
   });
 
-  it('records the credential that was taken, of several', async () => {
+  it('is recorded with the credential that succeeded, if there are several', async () => {
     const { credentials, use } = node();
     credentials.set('one', [{ username: 'wrong' }, tenant('a')]);
     expect(await use('one')).toBe('used');
@@ -172,7 +172,7 @@ describe('an image that a secret has brought to the node', () => {
   });
 });
 
-describe('an image that was there before', () => {
+describe('an image that was on the node before the kubelet', () => {
   it.each([
     ['NeverVerifyPreloadedImages', 'used'],
     ['NeverVerify', 'used'],
@@ -188,7 +188,7 @@ describe('an image that was there before', () => {
     expect(counts.get(`kubelet_imagemanager_image_mustpull_checks_total ${result}`)).toBeGreaterThan(0);
   });
 
-  it('may be used after the same content was pulled under another name, and not under that name', async () => {
+  it('may be used after the same content was pulled under another name, but not under that other name', async () => {
     const { images, service, credentials, use, restart } = node();
     credentials.set('one', [tenant('a')]);
     const id = 'sha256:app:1';
@@ -211,7 +211,7 @@ describe('an image that was there before', () => {
     expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
   });
 
-  it('K1: does not count as such where a kubelet was killed in the middle of its pull', async () => {
+  it('K1: does not count as preloaded if a kubelet was killed during its pull', async () => {
     const { clock, fs, images, files, use, restart, state, credentials } = node();
     credentials.set('one', [tenant('a')]);
     state.duringPull = () => new Promise(() => {});
@@ -240,7 +240,7 @@ describe('an image that was there before', () => {
 });
 
 describe('requests for images', () => {
-  it('are counted by policy, by whether the image was there, and whether it had to be pulled', async () => {
+  it('are counted by pull policy, by presence of the image, and by whether a pull was required', async () => {
     const { credentials, use, counts } = node();
     credentials.set('one', [tenant('a')]);
     await use('one', 'app:1', 'Always');
@@ -260,8 +260,8 @@ describe('requests for images', () => {
   });
 });
 
-describe('records', () => {
-  it('of a pull that has ended are gone, of one that has failed too', async () => {
+describe('pull records', () => {
+  it('removes the intent of a finished pull, whether it succeeded or failed', async () => {
     const { credentials, files, use, counts, fs } = node();
     credentials.set('one', [tenant('a')]);
     await Promise.all([use('one'), use('stranger')]);
@@ -274,7 +274,7 @@ describe('records', () => {
     expect(counts.get('kubelet_imagemanager_ondisk_pulledrecords')).toBe(1);
   });
 
-  it('that cannot be read let nobody in without a pull, and are made anew by one', async () => {
+  it('requires a pull if a record cannot be read, and replaces the record after the pull', async () => {
     const { credentials, fs, files, use, pulls } = node();
     credentials.set('one', [tenant('a')]);
     await use('one');
@@ -287,7 +287,7 @@ describe('records', () => {
     expect(pulls).toHaveLength(3);
   });
 
-  it('that cannot be written keep an image from being pulled: it would look as if it had always been there', async () => {
+  it('does not pull an image if the intent cannot be written, because the image would later count as preloaded', async () => {
     const { clock, fs, use, pulls } = node();
     const full = fs.injectFault({ code: 'ENOSPC', path: (path) => path.includes('image_manager'), times: 2 });
     expect(await use('one', 'public:1')).toBe('ErrImagePull');
@@ -297,7 +297,7 @@ describe('records', () => {
     expect(await use('one', 'public:1')).toBe('used');
   });
 
-  it('of images that are gone are removed, and not of those that came meanwhile', async () => {
+  it('removes records of deleted images, but not of images pulled in the meantime', async () => {
     const { clock, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     images.delete('one:1');
@@ -313,7 +313,7 @@ describe('records', () => {
     await running;
   });
 
-  it('of an image that is pulled again while they are looked through stay', async () => {
+  it('keeps the record of an image that is pulled again during a prune', async () => {
     const { clock, fs, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     await clock.advance(1000);
@@ -334,7 +334,7 @@ describe('records', () => {
     expect(files(PULLED)).toHaveLength(1);
   });
 
-  it('of images that are gone are removed, though one of them cannot be', async () => {
+  it('removes records of deleted images even if one of them cannot be removed', async () => {
     const { clock, fs, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     await clock.advance(1000);
@@ -344,7 +344,7 @@ describe('records', () => {
     expect(files(PULLED)).toHaveLength(1);
   });
 
-  it('of a pull that begins while those of a former process are taken in stay', async () => {
+  it('keeps the intent of a pull that starts while the intents of an earlier process are read', async () => {
     const { clock, fs, service, images, files, use, restart, state } = node();
     state.duringPull = () => new Promise(() => {});
     void use('one', 'public:1');
@@ -375,7 +375,7 @@ describe('records', () => {
     await running;
   });
 
-  it.runIf(process.platform === 'linux')('W6: a FIFO in the place of one is not waited for', async () => {
+  it.runIf(process.platform === 'linux')('W6: does not wait for a FIFO in the place of a record', async () => {
     const rootDirectory = await mkdtemp(join(tmpdir(), 'pull-records-'));
     const fifo = join(rootDirectory, 'image_manager', 'pulled', `sha256-${hashOf('sha256:app:1')}`);
     try {
@@ -391,7 +391,7 @@ describe('records', () => {
     }
   });
 
-  it('of an image that was just removed go as soon as that is told: the next one of its id is not taken for it', async () => {
+  it('removes the record of a deleted image as soon as the removal is reported, so that a later image with the same ID does not inherit it', async () => {
     const { clock, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     await clock.advance(1000);

@@ -92,7 +92,7 @@ const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefin
   return error instanceof ImageError ? error.code : undefined;
 };
 
-test('N4: an image is in demand while it is looked for or pulled, and for 2 min after it was found', async () => {
+test('N4: an image is in demand while it is looked up or pulled, and for 2 min after it was found', async () => {
   const { manager, ensure, clock, state } = setUp();
   const bad = ensure('bad', 'u2', 'Never').catch(() => {});
   expect(manager.demanded()).toEqual(['bad']);
@@ -110,7 +110,7 @@ test('N4: an image is in demand while it is looked for or pulled, and for 2 min 
   expect(manager.demanded()).toEqual([]);
 });
 
-test('a pull for a pod is told of when it is over, whether it succeeded or not; none is told of an image that is there', async () => {
+test('onPull is called after each pull for a pod, successful or not, but not for an image that is already on the node', async () => {
   const { ensure, clock, state, ended } = setUp();
   state.pull = async (image) => {
     await clock.advance(2000);
@@ -138,7 +138,7 @@ test.each([
   expect(decidePull(policy, present, mustVerify)).toBe(expected);
 });
 
-test('what is told of a volume’s image is told of its pod', async () => {
+test('events about the image of a volume refer to its pod', async () => {
   const { manager, about } = setUp();
   const pod: Pod = { metadata: { name: 'web', namespace: 'default', uid: 'u1' }, spec: { containers: [] } };
   await manager.ensureImageExists(pod, { image: 'data:1' }, {}, '', new AbortController().signal);
@@ -148,11 +148,11 @@ test('what is told of a volume’s image is told of its pod', async () => {
   ]);
 });
 
-describe('what a user sees', () => {
+describe('events and errors for users', () => {
   test.each([
     ['it is asked who may use it', noRecords, ' and can be accessed by the pod'],
     ['nobody asks who may use it', undefined, ''],
-  ])('an image that is there is used: %s', async (_name, records, more) => {
+  ])('reports that an image on the node is used: %s', async (_name, records, more) => {
     const { ensure, present, events, pulls } = setUp({}, records);
     present.set('app:1', 1);
     expect(await ensure('app:1')).toEqual({ imageRef: 'id-app:1' });
@@ -164,7 +164,7 @@ describe('what a user sees', () => {
     [0, '0s'],
     [1_250, '1.25s'],
     [72_500, '1m12.5s'],
-  ])('a pull is announced, and its time and size are told: %d ms is %s', async (tookMs, text) => {
+  ])('reports the start, duration and size of a pull: %d ms is shown as %s', async (tookMs, text) => {
     const { ensure, events, state, clock } = setUp();
     state.pull = async (image) => {
       await clock.advance(tookMs);
@@ -177,7 +177,7 @@ describe('what a user sees', () => {
     ]);
   });
 
-  test('a name that is none is refused without a call, and told in quotation marks, whatever is in it', async () => {
+  test('rejects an invalid image name without calling the runtime, and quotes the name in the event', async () => {
     const { ensure, pulls, events } = setUp();
     expect(await code(ensure('UPPER "CASE'))).toBe('InvalidImageName');
     expect(pulls).toEqual([]);
@@ -187,7 +187,7 @@ describe('what a user sees', () => {
     ]);
   });
 
-  test('policy Never does not pull', async () => {
+  test('does not pull an image with policy Never', async () => {
     const { ensure, events } = setUp();
     expect(await code(ensure('app:1', 'u1', 'Never'))).toBe('ErrImageNeverPull');
     expect(events[0]).toBe(
@@ -195,7 +195,7 @@ describe('what a user sees', () => {
     );
   });
 
-  test('a runtime that cannot say whether the image is there is a reason of its own', async () => {
+  test('fails with ImageInspectError if the runtime cannot report whether the image is on the node', async () => {
     const { ensure, state, events } = setUp();
     state.inspect = () => Promise.reject(new Error('no space left'));
     expect(await code(ensure('app:1'))).toBe('ImageInspectError');
@@ -203,7 +203,7 @@ describe('what a user sees', () => {
     expect(events).toEqual(['Warning InspectFailed Failed to inspect image "": no space left']);
   });
 
-  test('an image was pulled, though the runtime does not say then how large it is', async () => {
+  test("succeeds if the runtime does not report the image's size after the pull", async () => {
     const { ensure, state, events, pulls } = setUp();
     state.auths = ['one', 'two'];
     state.inspect = () => Promise.reject(new Error('deadline exceeded'));
@@ -219,7 +219,7 @@ describe('what a user sees', () => {
     ['SignatureValidationFailed: no signature', 'SignatureValidationFailed'],
     ['not found', 'ErrImagePull'],
     ['failed to resolve "r/RegistryUnavailable:1": not found', 'ErrImagePull'],
-  ] as const)('%s is %s: by what is in front', async (message, expected) => {
+  ] as const)('maps the runtime error %s to the reason %s by the start of its message', async (message, expected) => {
     const { ensure, state } = setUp();
     for (const cause of [new Error(message), new CriError({ rpc: 'PullImage', code: 'UNKNOWN', details: message })]) {
       state.pull = () => Promise.reject(cause);
@@ -227,7 +227,7 @@ describe('what a user sees', () => {
     }
   });
 
-  test('a cause that a runtime names behind a code of its own is no reason', async () => {
+  test("ignores a reason in the runtime error's message that follows another code", async () => {
     const { ensure, state } = setUp();
     const details = 'RegistryUnavailable: connection refused';
     state.pull = () => Promise.reject(new CriError({ rpc: 'PullImage', code: 'UNAVAILABLE', details }));
@@ -240,17 +240,20 @@ describe('what a user sees', () => {
   test.each([
     ['UNKNOWN', 'no such host'],
     ['NOT_FOUND', 'rpc error: code = NotFound desc = no such host'],
-  ] as const)('the code %s of a runtime’s error is told where it says something', async (errorCode, message) => {
-    const { ensure, state, events } = setUp();
-    const details = 'no such host';
-    state.pull = () => Promise.reject(new CriError({ rpc: 'PullImage', code: errorCode, details }));
-    await expect(ensure('app:1')).rejects.toMatchObject({ code: 'ErrImagePull', message });
-    expect(events.at(-1)).toBe(`Warning Failed Failed to pull image "app:1": ${message}`);
-  });
+  ] as const)(
+    "omits the runtime error's code %s from the event only if it says nothing",
+    async (errorCode, message) => {
+      const { ensure, state, events } = setUp();
+      const details = 'no such host';
+      state.pull = () => Promise.reject(new CriError({ rpc: 'PullImage', code: errorCode, details }));
+      await expect(ensure('app:1')).rejects.toMatchObject({ code: 'ErrImagePull', message });
+      expect(events.at(-1)).toBe(`Warning Failed Failed to pull image "app:1": ${message}`);
+    },
+  );
 });
 
-describe('back-off', () => {
-  test('it doubles from 10 s to 300 s, and tells what went wrong before', async () => {
+describe('back-off after failed pulls', () => {
+  test('doubles from 10 s to 300 s, and repeats the previous error', async () => {
     const { ensure, state, clock, pulls } = setUp();
     state.pull = () => Promise.reject(new Error('not found'));
     // Without a time of its own: the next sync comes before the next pull, and shows the back-off.
@@ -269,7 +272,7 @@ describe('back-off', () => {
     expect(pulls).toHaveLength(8);
   });
 
-  test('it grows once for each pull that failed, however many containers of the pod waited for it', async () => {
+  test('grows once per failed pull, however many containers of the pod waited for the pull', async () => {
     const { ensure, state, clock } = setUp();
     state.pull = async () => {
       await clock.advance(1000);
@@ -285,7 +288,7 @@ describe('back-off', () => {
     expect(await code(ensure('app:1'))).toBe('ErrImagePull');
   });
 
-  test('a success between two failures does not make it short again; twice the longest without a failure does', async () => {
+  test('is not reset by a success between two failures, but by twice the longest back-off without a failure', async () => {
     const { ensure, state, clock } = setUp();
     const fail = async (): Promise<void> => {
       state.pull = () => Promise.reject(new Error('not found'));
@@ -304,7 +307,7 @@ describe('back-off', () => {
     await fail();
   });
 
-  test('it is one pod’s and one image’s, and does not outlast its time after a success', async () => {
+  test('applies to one pod and one image, and ends after its time', async () => {
     const { ensure, state, clock } = setUp();
     state.pull = () => Promise.reject(new Error('not found'));
     await code(ensure('app:1'));
@@ -317,7 +320,7 @@ describe('back-off', () => {
     expect(await code(ensure('app:1', 'u1', 'Always'))).toBe('ErrImagePull');
   });
 
-  test('a pod that is taken away in the middle of a pull has no back-off', async () => {
+  test('is not started by a pull that was aborted because its pod was deleted', async () => {
     const { ensure, state } = setUp();
     const controller = new AbortController();
     state.pull = (_image, signal) =>
@@ -330,7 +333,7 @@ describe('back-off', () => {
   });
 });
 
-describe('many pulls', () => {
+describe('concurrent pulls', () => {
   /** Pulls that end when a test says so. */
   function gated() {
     const waiting: (() => void)[] = [];
@@ -342,7 +345,7 @@ describe('many pulls', () => {
     return { waiting, pull };
   }
 
-  test('one image is pulled once for all who ask', async () => {
+  test('pulls one image once for all requesters', async () => {
     const { ensure, state, pulls, clock } = setUp();
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -353,7 +356,7 @@ describe('many pulls', () => {
     expect(pulls).toEqual(['app:1']);
   });
 
-  test('one image is pulled for each namespace: a runtime may let one have it and not the other', async () => {
+  test('pulls one image once per namespace, because a runtime may allow it to only one of them', async () => {
     const { ensureFor, state, pulledFor } = setUp();
     state.pull = async (image) => {
       if (pulledFor.at(-1) === 'strict') throw new Error('SignatureValidationFailed: no signature');
@@ -370,13 +373,16 @@ describe('many pulls', () => {
     ['the same ones, seen at other times', { [CONFIG_SEEN_ANNOTATION]: '1' }, { [CONFIG_SEEN_ANNOTATION]: '2' }, 1],
     ['other ones', { a: '1' }, { a: '2' }, 2],
     ['none', { a: '1' }, {}, 2],
-  ])('pods of a namespace share a pull by their annotations: %s', async (_what, one, other, expected) => {
-    const { ensureFor, pulls } = setUp();
-    await Promise.all([ensureFor('u1', 'default', { ...one }), ensureFor('u2', 'default', { ...other })]);
-    expect(pulls).toHaveLength(expected);
-  });
+  ])(
+    'shares a pull between pods of a namespace depending on their annotations: %s',
+    async (_what, one, other, expected) => {
+      const { ensureFor, pulls } = setUp();
+      await Promise.all([ensureFor('u1', 'default', { ...one }), ensureFor('u2', 'default', { ...other })]);
+      expect(pulls).toHaveLength(expected);
+    },
+  );
 
-  test('a shared pull goes on while anybody waits for it', async () => {
+  test('continues a shared pull as long as one requester waits for it', async () => {
     const { ensure, state, clock } = setUp();
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -408,7 +414,7 @@ describe('many pulls', () => {
     expect(await Promise.all(all)).toHaveLength(3);
   });
 
-  test('C7: where one is pulled after another, a pod of many images holds up another by one of them', async () => {
+  test('C7: with serialized pulls, a pod with many images delays another pod by at most one of its pulls', async () => {
     const { ensure, state, pulls, clock } = setUp({ serialize: true });
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -429,7 +435,7 @@ describe('many pulls', () => {
     expect(await Promise.all([...many, ...others])).toHaveLength(9);
   });
 
-  test('C7: where one is pulled after another, a pod that waits is let in however many others come', async () => {
+  test('C7: with serialized pulls, a waiting pod gets its turn however many others arrive', async () => {
     const { ensure, state, pulls, clock } = setUp({ serialize: true });
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -449,7 +455,7 @@ describe('many pulls', () => {
     expect(await Promise.all(all)).toHaveLength(6);
   });
 
-  test('C7: where pulls wait for their turn by the rate, a pod of many images holds up another by one of them', async () => {
+  test('C7: with a rate limit, a pod with many images delays another pod by at most one of its pulls', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
     const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((image) => ensure(image, 'many'));
     await clock.settle();
@@ -459,7 +465,7 @@ describe('many pulls', () => {
     expect(await Promise.all(all)).toHaveLength(6);
   });
 
-  test('a pull is aborted when the last of those who wait for it has gone, and the next one begins anew', async () => {
+  test('aborts a pull when its last requester has gone, and starts a new pull for the next request', async () => {
     const { ensure, state, clock, pulls } = setUp();
     const signals: (AbortSignal | undefined)[] = [];
     state.pull = (image, signal) => {
@@ -480,7 +486,7 @@ describe('many pulls', () => {
     expect(pulls).toEqual(['app:1', 'app:1']);
   });
 
-  test('pulls begin no faster than the rate: those beyond the burst wait for their turn, and none fails for it', async () => {
+  test('starts pulls no faster than the rate limit, and lets pulls beyond the burst wait instead of failing', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 2 });
     const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((image) => ensure(image));
     await clock.settle();
@@ -492,7 +498,7 @@ describe('many pulls', () => {
     expect(await Promise.all(all)).toHaveLength(4);
   });
 
-  test('a pull that is given up before its turn takes no turn from those behind it', async () => {
+  test('does not use a permit of the rate limit for a pull that is aborted while waiting', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
     const first = ensure('a:1');
     const controller = new AbortController();
@@ -506,7 +512,7 @@ describe('many pulls', () => {
     expect(await Promise.all([first, last])).toHaveLength(2);
   });
 
-  test('a rate of 0 is no limit', async () => {
+  test('treats a rate of 0 as no limit', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 0, burst: 1 });
     const all = ['a:1', 'b:1', 'c:1'].map((image) => ensure(image));
     await clock.settle();
@@ -515,7 +521,7 @@ describe('many pulls', () => {
   });
 });
 
-test('credentials are tried in turn; when none is taken, all errors are told', async () => {
+test('tries credentials in turn, and reports all errors if none succeeds', async () => {
   const { ensure, state } = setUp();
   state.auths = ['wrong', 'right'];
   state.pull = async (image, _signal, auth) => {
@@ -527,7 +533,7 @@ test('credentials are tried in turn; when none is taken, all errors are told', a
   await expect(ensure('app:2')).rejects.toThrow('[wrong is refused, worse is refused]');
 });
 
-test('what a registry says of each of the credentials is told once', async () => {
+test('reports an error that the registry returns for several credentials only once', async () => {
   const { ensure, state } = setUp();
   state.auths = ['one', 'two'];
   state.pull = () => Promise.reject(new Error('SignatureValidationFailed: no signature'));
@@ -537,7 +543,7 @@ test('what a registry says of each of the credentials is told once', async () =>
   });
 });
 
-test('pulls are recorded before and after, and a record may demand one', async () => {
+test('records a pull before and after, and pulls an image on the node if its record requires that', async () => {
   const log: string[] = [];
   const { ensure, present } = setUp(
     {},
@@ -559,11 +565,11 @@ test.each([
   [10 * 1024 ** 2, '0-10MB'],
   [10 * 1024 ** 2 + 1, '10MB-100MB'],
   [200 * 1024 ** 3, 'GT100GB'],
-])('%d bytes are in the bucket %s', (bytes, expected) => {
+])('counts an image of %d bytes in the bucket %s', (bytes, expected) => {
   expect(sizeBucket(bytes)).toBe(expected);
 });
 
-test('who is told of images, and throws, is logged: an image that is there is there', async () => {
+test('logs errors of observers without affecting the result of a pull', async () => {
   const boom = (): never => {
     throw new Error('boom');
   };

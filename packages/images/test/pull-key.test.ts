@@ -17,15 +17,15 @@ test.each([
     { sandboxConfig: { ...sandboxConfig, metadata: { ...sandboxConfig.metadata, namespace: 'x' } } },
   ],
   ['another annotation of the sandbox', { sandboxConfig: { ...sandboxConfig, annotations: { a: '1' } } }],
-])('is another one for %s', (_what, changed) => {
+])('the key of a shared pull differs for %s', (_what, changed) => {
   expect(pullKey({ image, sandboxConfig, ...changed }, auths)).not.toBe(key);
 });
 
-test('is another one for another credential', () => {
+test('the key of a shared pull differs for another credential', () => {
   expect(pullKey({ image, sandboxConfig }, [])).not.toBe(key);
 });
 
-test('is the same for another pod of the namespace, whatever the order of its annotations and what the node has noted on it', () => {
+test("the key of a shared pull is equal for another pod of the namespace, regardless of the order of annotations and of the kubelet's own annotations", () => {
   const others = { b: '2', 'kubernetes.io/config.seen': 'now', a: '1', 'kubernetes.io/config.hash': 'h' };
   const metadata = { name: 'other', namespace: 'shop', uid: 'u2' };
   const same = { image: { ...image, annotations: others }, sandboxConfig: { metadata, annotations: others } };

@@ -137,7 +137,7 @@ describe('withCredentials', () => {
   const add = (to: PulledRecord, source: Parameters<typeof recordedCredentials>[0]): PulledRecord | undefined =>
     withCredentials(to, 'app', recordedCredentials(source), 2000);
 
-  it('keeps one of each secret, the newer, in order; and all pods beside nothing else', () => {
+  it('keeps the newer entry per secret, sorted; access for all pods replaces all other entries', () => {
     let now = record;
     for (const one of [secret('b', 'h1'), secret('a', 'h1'), secret('b', 'h2')]) {
       now = add(now, { secret: one }) ?? now;
@@ -160,7 +160,7 @@ describe('withCredentials', () => {
     expect(open && add(open, { secret: secret('c', 'h') })).toBeUndefined();
   });
 
-  it('keeps who may use an image when others may too', () => {
+  it('keeps the recorded credentials when another credential is added', () => {
     const one = add(record, { secret: secret('a', 'h') }) ?? record;
     const both = add(one, { serviceAccount: account('robot') }) ?? one;
     const expected = { kubernetesSecrets: [secret('a', 'h')], kubernetesServiceAccounts: [account('robot')] };
@@ -172,7 +172,7 @@ describe('withCredentials', () => {
     );
   });
 
-  it('is the same record in whatever order secrets are found: by namespace, then name, then uid', () => {
+  it('yields the same record in whatever order secrets are added: sorted by namespace, name and UID', () => {
     const part = fc.constantFrom('a', 'b', 'c');
     const coordinates = fc.record({ uid: part, namespace: part, name: part });
     const text = ({ namespace, name, uid }: { namespace: string; name: string; uid: string }) =>
@@ -194,7 +194,7 @@ describe('withCredentials', () => {
     );
   });
 
-  it('reads as it was written', () => {
+  it('parses a serialized record to the same value', () => {
     const names = fc.constantFrom('app', 'b/c', '__proto__', 'toString');
     const sources = fc.oneof(
       fc.constant(undefined),
@@ -215,8 +215,8 @@ describe('withCredentials', () => {
   });
 });
 
-describe('records on the disk', () => {
-  it("are what upstream's kubelet writes and reads", () => {
+describe('pull records on disk', () => {
+  it("have the format of upstream's kubelet", () => {
     const record: PulledRecord = {
       lastUpdatedMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
       imageRef: 'sha256:1',
@@ -237,7 +237,7 @@ describe('records on the disk', () => {
     JSON.stringify({ kind: 'ImagePulledRecord', apiVersion: 'kubelet.config.k8s.io/v1beta1', ...fields });
   const mappingText = (credentials: unknown): string => recordText({ credentialMapping: { app: credentials } });
 
-  it('may leave out, or have null, what Go takes for nothing', () => {
+  it('may omit optional fields or set them to null', () => {
     const empty = { lastUpdatedMs: 0, imageRef: '', credentialMapping: {} };
     expect(decodeRecord(recordText({}))).toEqual(empty);
     expect(decodeRecord(recordText({ imageRef: null, lastUpdatedTime: null, credentialMapping: null }))).toEqual(empty);
@@ -264,14 +264,14 @@ describe('records on the disk', () => {
       mappingText({ kubernetesServiceAccounts: [{}, { credentialHash: 'a' }] }),
       `${at}.kubernetesServiceAccounts[1]: unknown field "credentialHash"`,
     ],
-  ])('W3: who may use an image is not guessed from %s', (text, message) => {
+  ])('W3: a record with %s is rejected', (text, message) => {
     expect(() => decodeRecord(text)).toThrow(new Error(message));
   });
 
   it.each([
     [{ image: 5 }, 'image: image is not a string'],
     [{ images: 'app' }, 'the document: unknown field "images"'],
-  ])('W3: an intent with %j is refused', (fields, message) => {
+  ])('W3: an intent with %j is rejected', (fields, message) => {
     const text = JSON.stringify({ kind: 'ImagePullIntent', apiVersion: 'kubelet.config.k8s.io/v1beta1', ...fields });
     expect(() => decodeIntent(text)).toThrow(new Error(message));
   });
@@ -289,7 +289,7 @@ describe('records on the disk', () => {
       '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"r","all":true}',
       /unknown field "all"/,
     ],
-  ])('W3: %j is refused', (text, message) => {
+  ])('W3: the text %j is rejected', (text, message) => {
     expect(() => decodeRecord(text)).toThrow(message);
     expect(() => decodeIntent(text.replace('ImagePullIntent', 'X'))).toThrow();
   });

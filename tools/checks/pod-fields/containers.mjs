@@ -7,7 +7,7 @@ const common = [
   works('env', [t.env, 'lets later declarations win, env over envFrom, and the container over services']),
   works('envFrom', [t.env, 'lets later declarations win, env over envFrom, and the container over services']),
   works('image', [t.hash, 'only name and image count, and each of them does']),
-  works('imagePullPolicy', [t.images, 'policy Never does not pull']),
+  works('imagePullPolicy', [t.images, 'does not pull an image with policy Never']),
   works('name', [t.container, 'describes the container, with variables expanded in its command']),
   works('securityContext', [t.container, 'takes the container before the pod, and the pod before the image']),
   works('stdin stdinOnce tty', [t.container, 'describes the container, with variables expanded in its command']),

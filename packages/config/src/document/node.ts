@@ -1,10 +1,10 @@
-/** A place in a file; both count from 1. */
+/** A position in a file; line and column start at 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** A value of a file, with its place. */
+/** A value of a file, with its position. */
 export type ConfigNode =
   | { readonly kind: 'scalar'; readonly value: null | boolean | number | bigint | string; readonly at: Position }
   | { readonly kind: 'list'; readonly items: readonly ConfigNode[]; readonly at: Position }
@@ -16,7 +16,7 @@ export interface ConfigEntry {
   readonly value: ConfigNode;
 }
 
-/** What a value is called in an error; of a secret one, only its kind is told. */
+/** Describes a value for an error. For a secret value only its type is shown. */
 export function describe(node: ConfigNode, isSecret: boolean = false): string {
   if (node.kind !== 'scalar') return node.kind === 'list' ? 'a list' : 'an object';
   if (isSecret && node.value !== null) return `a ${typeof node.value === 'bigint' ? 'number' : typeof node.value}`;
@@ -26,7 +26,7 @@ export function describe(node: ConfigNode, isSecret: boolean = false): string {
     : `${typeof node.value === 'boolean' ? '' : 'the number '}${node.value}`;
 }
 
-/** The text, cut to what an error may hold. */
+/** Shortens a text to a length suitable for an error. */
 export function shorten(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

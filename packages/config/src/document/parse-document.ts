@@ -16,15 +16,15 @@ import {
 } from 'yaml';
 import { type ConfigEntry, type ConfigNode, type Position, shorten } from './node.ts';
 
-/** What is wrong with the text of a file. */
+/** A problem in the text of a file. */
 interface SyntaxProblem {
   readonly message: string;
   readonly at: Position;
 }
 
-/** Text that upstream reads all the same, with a warning. */
+/** A mistake that upstream accepts with a warning. */
 export interface Leniency extends SyntaxProblem {
-  /** What becomes of the text if it is not refused. */
+  /** What happens to the text if it is not refused. */
   readonly consequence: string;
 }
 
@@ -32,11 +32,12 @@ export type ParsedDocument =
   | { readonly root: ConfigNode; readonly leniencies: readonly Leniency[]; readonly problems?: never }
   | { readonly root?: never; readonly problems: readonly SyntaxProblem[] };
 
-// No configuration is near these; without them a few lines of aliases could ask for more than the memory holds.
+// No configuration comes near these limits; without them a few lines of aliases could request more than the available
+// memory.
 const MAX_NODES = 100_000;
 const MAX_DEPTH = 64;
 const START: Position = { line: 1, column: 1 };
-// Kubernetes' YAML reader knows neither numbers of base 60 nor dates, and binary has no place in JSON.
+// Kubernetes' YAML parser knows neither base 60 numbers nor dates, and JSON has no binary data.
 const UNKNOWN_TAGS: ReadonlySet<string> = new Set([
   'timestamp',
   'intTime',
@@ -46,7 +47,7 @@ const UNKNOWN_TAGS: ReadonlySet<string> = new Set([
   'pairs',
   'set',
 ]);
-/** Whole numbers whose base has a letter that YAML 1.1 does not know, and Go does: `0o17`, `0X1F`, `0B11`. */
+/** Integers that Go accepts but YAML 1.1 does not, because of the letter of their base: `0o17`, `0X1F`, `0B11`. */
 const GO_INTEGER: ScalarTag = {
   default: true,
   tag: 'tag:yaml.org,2002:int',
@@ -58,9 +59,9 @@ const GO_INTEGER: ScalarTag = {
 };
 
 /**
- * Reads the first document of YAML 1.1 as Kubernetes reads it (`yes` is true, `0777` and `0o777` are octal, no dates, no base
- * 60), or one document of JSON if the text begins with a brace. An empty file is a problem. Of a duplicate key the last value
- * counts, and later documents are left out: both are leniencies.
+ * Parses the first document of a YAML 1.1 text as Kubernetes does (`yes` is true, `0777` and `0o777` are octal, no
+ * dates, no base 60 numbers), or a JSON document if the text starts with a brace. An empty file is a problem. Of a
+ * duplicate key the last value is used, and later documents are ignored: both are reported as leniencies.
  */
 export function parseDocument(bytes: Uint8Array): ParsedDocument {
   let text: string;
@@ -78,17 +79,22 @@ function parseJson(text: string): ParsedDocument {
     JSON.parse(text);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { problems: [{ message: `is not JSON: ${unquoted(message)}`, at: placeInMessage(message) ?? endOf(text) }] };
+    return {
+      problems: [{ message: `is not valid JSON: ${unquoted(message)}`, at: placeInMessage(message) ?? endOf(text) }],
+    };
   }
   return parseWith(text.replaceAll('\t', ' '), 'json');
 }
 
-/** W4: the parser's message may quote the text around the fault, in which a header with a token may stand. */
+/**
+ * W4: removes the part of the parser's message that quotes the text around the error, which may contain a header with a
+ * token.
+ */
 function unquoted(message: string): string {
   return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
-/** The place that `JSON.parse` names, where it does. */
+/** Returns the position in a message of `JSON.parse`, if it has one. */
 function placeInMessage(message: string): Position | undefined {
   const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? [];
   return line === undefined || column === undefined ? undefined : { line: Number(line), column: Number(column) };
@@ -113,7 +119,7 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
       ...tags.filter((tag) => !UNKNOWN_TAGS.has(typeof tag === 'string' ? tag : nameOf(tag))),
     ],
     intAsBigInt: true,
-    // The library compares each key with all before it. The tree reader finds duplicates by a set.
+    // The library compares each key with all earlier keys. The tree reader finds duplicates with a set instead.
     uniqueKeys: false,
     merge: schema !== 'json',
     lineCounter: lines,
@@ -144,7 +150,7 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
   return { ...read, leniencies: [...read.leniencies, later] };
 }
 
-/** Faults whose messages quote what was read, which may be a secret (W4). */
+/** Errors whose messages quote the input, which may be a secret (W4). */
 const QUOTING: ReadonlySet<string> = new Set([
   'BAD_ALIAS',
   'BAD_COLLECTION_TYPE',
@@ -163,7 +169,7 @@ function isEmptyScalar(node: unknown): boolean {
   return isScalar(node) && node.value === null && (node.source === undefined || node.source === '');
 }
 
-/** The library names the tags it removes only by their identity; these are how they can be told. */
+/** Returns the name of a tag. The library identifies the tags that it removes only by object identity. */
 function nameOf(tag: Exclude<Tags[number], string>): string {
   const format = 'format' in tag && typeof tag.format === 'string' ? tag.format : '';
   if (format === 'TIME') return 'intTime';
@@ -174,7 +180,7 @@ class TreeReader {
   readonly #document: Document;
   readonly #targets: ReadonlyMap<unknown, unknown>;
   readonly #leniencies: Leniency[] = [];
-  /** Keys that were reported as duplicates. */
+  /** Keys that were already reported as duplicates. */
   readonly #repeated = new Set<unknown>();
   readonly #position: (offset: number | undefined) => Position;
   readonly #problems: SyntaxProblem[] = [];
@@ -201,7 +207,7 @@ class TreeReader {
     }
     if (isAlias(node)) {
       const target = this.#targets.get(node);
-      if (target === undefined) return this.#fail(`the alias *${node.source} names nothing`, at);
+      if (target === undefined) return this.#fail(`the alias *${node.source} has no anchor`, at);
       return this.#convert(target, depth + 1, at);
     }
     if (isScalar(node)) return this.#scalar(meantBy(node), at);
@@ -211,7 +217,7 @@ class TreeReader {
       return { kind: 'list', items, at };
     }
     if (isMap(node)) return { kind: 'map', entries: this.#entries(node.items, depth, at), at };
-    return this.#fail('holds a value that is neither a scalar, a list nor a mapping', at);
+    return this.#fail('holds a value other than a scalar, a list or a mapping', at);
   }
 
   #scalar(value: unknown, at: Position): ConfigNode | undefined {
@@ -227,11 +233,11 @@ class TreeReader {
       default:
         return value === null
           ? { kind: 'scalar', value, at }
-          : this.#fail('holds a value that JSON has no form for', at);
+          : this.#fail('holds a value that JSON cannot represent', at);
     }
   }
 
-  /** The entries of a mapping; what is merged in by `<<` comes last and never replaces what is written out. */
+  /** Returns the entries of a mapping. Entries merged in by `<<` come last and never replace explicit entries. */
   #entries(pairs: readonly Pair<unknown, unknown>[], depth: number, at: Position): readonly ConfigEntry[] {
     const own: ConfigEntry[] = [];
     const merged: ConfigEntry[] = [];
@@ -239,7 +245,7 @@ class TreeReader {
     for (const { key, value } of pairs) {
       const keyAt = this.#at(key) ?? at;
       if (!isScalar(key)) {
-        this.#fail('a key has to be plain text', keyAt);
+        this.#fail('a key must be plain text', keyAt);
         continue;
       }
       const node = this.#convert(value, depth + 1, keyAt);
@@ -254,7 +260,7 @@ class TreeReader {
       if (earlier === undefined) byKey.set(name, own.push(entry) - 1);
       else {
         own[earlier] = entry;
-        // An alias repeats its target's entries: each duplicate is reported once.
+        // An alias repeats its target's entries; each duplicate is reported once.
         if (!this.#repeated.has(key)) {
           const message = `duplicate key ${JSON.stringify(shorten(name))}`;
           this.#leniencies.push({ message, consequence: 'the last value is used', at: keyAt });
@@ -290,8 +296,8 @@ class TreeReader {
 }
 
 /**
- * The node that each alias of a document stands for: the last one of its anchor before it. One walk finds them all; the library
- * walks over all anchors for each alias.
+ * Returns the target node of each alias of a document: the last node with its anchor before the alias. A single walk
+ * finds all targets; the library walks over all anchors for each alias.
  */
 function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> {
   const targets = new Map<unknown, unknown>();
@@ -305,7 +311,10 @@ function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> {
   return targets;
 }
 
-/** What looks like a number and has no digit where one has to be (`.`, `e2`), or is too large, is a text for Go; `.inf` is none. */
+/**
+ * Go treats a text that looks like a number as a string if it lacks a required digit (`.`, `e2`) or is too large;
+ * `.inf` is not affected.
+ */
 function meantBy({ value, source }: Scalar): unknown {
   if (typeof value !== 'number' || Number.isFinite(value) || /^[-+]?\.(?:inf|nan)$/i.test(String(source))) return value;
   return source;

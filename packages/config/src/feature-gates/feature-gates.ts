@@ -7,32 +7,32 @@ import {
   knownFeatures,
 } from './known-features.ts';
 
-/** Gates that stand for all gates of a stage that are not named themselves. */
+/** Gates that set all gates of a stage that are not set explicitly. */
 const GROUPS = { AllAlpha: 'Alpha', AllBeta: 'Beta' } as const;
 
-/** Something to say about one gate. */
+/** A message about one gate. */
 export interface FeatureGateMessage {
   readonly gate: string;
   readonly message: string;
 }
 
-/** What came of a request for feature gates. */
+/** Result of a request for feature gates. */
 export interface ResolvedFeatureGates {
   readonly gates: FeatureGates;
-  /** Why the request is refused; empty where it is not. */
+  /** Reasons why the request is refused; empty if it is not. */
   readonly problems: readonly FeatureGateMessage[];
   readonly warnings: readonly FeatureGateMessage[];
 }
 
-/** Which features are on. Made by {@link resolveFeatureGates}. */
+/** The enabled features. Created by {@link resolveFeatureGates}. */
 export interface FeatureGates {
-  /** Whether a feature is on. */
+  /** Returns whether a feature is enabled. */
   enabled(name: FeatureName): boolean;
-  /** Whether a gate is on and switches something here: what a node may say of itself. */
+  /** Returns whether a gate is enabled and implemented in this kubelet, so that the node may report the feature. */
   effective(name: FeatureName): boolean;
-  /** How far the feature of a gate has come. */
+  /** Returns the stage of a gate's feature. */
   stage(name: FeatureName): FeatureStage;
-  /** Every known gate with its value, by name. */
+  /** Returns every known gate with its value, sorted by name. */
   entries(): readonly (readonly [FeatureName, boolean])[];
 }
 
@@ -62,7 +62,7 @@ class ResolvedGates implements FeatureGates {
 
 export const featureNames: readonly FeatureName[] = Object.keys(knownFeatures).filter(isFeatureName).sort();
 
-/** Whether 1.36 knows a gate of this name; `AllAlpha` and `AllBeta` are not gates of a feature. */
+/** Returns whether Kubernetes 1.36 knows a gate of this name. `AllAlpha` and `AllBeta` are not gates of a feature. */
 export function isFeatureName(name: string): name is FeatureName {
   return Object.hasOwn(knownFeatures, name);
 }
@@ -72,9 +72,9 @@ export function specOf(name: FeatureName): FeatureSpec {
 }
 
 /**
- * Decides which features are on: those named as they are named, `AllAlpha` and `AllBeta` for the others of their
- * stage, else the default. An unknown gate, a change to a locked one, and a feature that is on without one that it
- * needs are problems (k8s.io/component-base/featuregate).
+ * Determines which features are enabled: explicitly named gates get their value, `AllAlpha` and `AllBeta` set the other
+ * gates of their stage, and the rest have their defaults. Problems are: an unknown gate, a change of a locked gate, and
+ * an enabled feature without a feature that it requires (k8s.io/component-base/featuregate).
  */
 export function resolveFeatureGates(requested: Readonly<Record<string, boolean>>): ResolvedFeatureGates {
   const problems: FeatureGateMessage[] = [];
@@ -104,7 +104,7 @@ export function resolveFeatureGates(requested: Readonly<Record<string, boolean>>
     if (changed.length > 0) {
       warnings.push({
         gate: group,
-        message: `${group}=${value} has no effect on what this kubelet has not got yet: ${changed.join(', ')}`,
+        message: `${group}=${value} has no effect on features that this kubelet does not implement yet: ${changed.join(', ')}`,
       });
     }
   }
@@ -120,14 +120,14 @@ function warningsFor(
   enabledByDefault: boolean,
 ): readonly FeatureGateMessage[] {
   if (gatesWithoutEffect.has(gate) && value !== enabledByDefault) {
-    return [{ gate, message: `${gate}=${value} has no effect: this kubelet has not got that feature's switch yet` }];
+    return [{ gate, message: `${gate}=${value} has no effect: this kubelet does not implement that feature gate yet` }];
   }
   if (stage !== 'GA' && stage !== 'Deprecated') return [];
   const kind = stage === 'GA' ? 'GA' : 'deprecated';
   return [{ gate, message: `setting ${kind} feature gate ${gate}=${value}; it will be removed in a future release` }];
 }
 
-/** Sets the gates of a stage that nobody named, and tells which of those that changed have no effect here. */
+/** Sets the gates of a stage that are not set explicitly, and returns those changed gates that have no effect here. */
 function applyGroup(values: Map<FeatureName, boolean>, stage: FeatureSpec[0], value: boolean): readonly FeatureName[] {
   const changed: FeatureName[] = [];
   for (const name of featureNames) {

@@ -1,8 +1,9 @@
 import type { FeatureName } from './known-features.ts';
 
 /**
- * The gates that switch something in upstream's kubelet, and nothing here yet: setting one to other than its default
- * is warned of by name. Take a gate out of this list when its switch works. Gates of other components are in neither.
+ * Gates that change upstream's kubelet but have no effect here yet. Setting one to a value other than its default
+ * causes a warning. When a gate is implemented, it must be removed from this list. Gates of other components are not
+ * listed.
  */
 export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>([
   'CPUManagerPolicyAlphaOptions',

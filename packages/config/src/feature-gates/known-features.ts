@@ -1,11 +1,11 @@
-/** How far a feature has come. Locked gates cannot be changed from their default. */
+/** Stage of a feature. Locked gates cannot be changed from their default. */
 export type FeatureStage = 'Alpha' | 'Beta' | 'GA' | 'Deprecated';
 
-/** Stage, default, and `true` where the gate is locked to its default: as of Kubernetes 1.36. */
+/** Stage, default, and `true` if the gate is locked to its default, as of Kubernetes 1.36. */
 export type FeatureSpec = readonly [stage: FeatureStage, enabledByDefault: boolean, locked?: boolean];
 
 /**
- * The feature gates that the kubelet knows in 1.36: its own and those of the libraries it is built with
+ * Feature gates that the kubelet of Kubernetes 1.36 knows: its own and those of its libraries
  * (pkg/features/kube_features.go, k8s.io/apiserver, k8s.io/component-base, k8s.io/client-go).
  */
 export const knownFeatures = {
@@ -251,10 +251,10 @@ export const knownFeatures = {
   WorkloadWithJob: ['Alpha', false],
 } as const;
 
-/** The name of a feature gate. */
+/** Name of a feature gate. */
 export type FeatureName = keyof typeof knownFeatures;
 
-/** What each feature needs to be on, too. */
+/** Features that each feature requires to be enabled. */
 export const featureDependencies: Readonly<Partial<Record<FeatureName, readonly FeatureName[]>>> = {
   AuthorizeNodeWithSelectors: ['AuthorizeWithSelectors'],
   ClusterTrustBundleProjection: ['ClusterTrustBundle'],

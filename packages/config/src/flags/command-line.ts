@@ -10,10 +10,10 @@ import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
 import { type FlagOccurrence, type FlagShape, parseArguments } from './parse-arguments.ts';
 import { type Parsed, parseBoolean, splitPair } from './text-values.ts';
 
-/** A flag that mirrors a field of the configuration. */
+/** A flag that sets a field of the configuration. */
 export interface MirrorFlag {
   readonly flag: FieldFlag;
-  /** Names from the top of the configuration to the field. */
+  /** Field names from the top of the configuration to the field. */
   readonly path: readonly string[];
   readonly field: Field;
 }
@@ -22,14 +22,14 @@ export interface MirrorFlag {
 export interface FlagSetting {
   readonly mirror: MirrorFlag;
   readonly value: Json;
-  /** The last text given; masked where the field is secret. */
+  /** The last text given; masked if the field is secret. */
   readonly text: string;
 }
 
-/** What a command line says. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly flags: KubeletFlags;
-  /** The flags beside the fields that are there, with their last text. */
+  /** Flags that do not set fields and were given, with their last text. */
   readonly given: ReadonlyMap<string, string>;
   readonly settings: readonly FlagSetting[];
   /** Deprecations, in upstream's words. */
@@ -39,7 +39,7 @@ export interface CommandLine {
 const USE_THE_FILE =
   "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
 
-/** What stands for the text of a secret. */
+/** Shown instead of the text of a secret. */
 const MASKED = '<masked>';
 
 export const mirrorFlags: readonly MirrorFlag[] = mirrorsIn(configurationFields, []);
@@ -63,17 +63,17 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   return { flags, given, settings, warnings };
 }
 
-/** A command line, as far as it can be read. */
+/** The part of a command line that could be parsed. */
 export interface CommandLineReading extends CommandLine {
-  /** The first argument that is no flag; the kubelet has no commands. */
+  /** The first argument that is not a flag; the kubelet has no commands. */
   readonly command: string | undefined;
-  /** Everything that is wrong with it. */
+  /** All problems of the command line. */
   readonly issues: readonly ConfigIssue[];
-  /** Properties at the top of the configuration for which a flag has a value of the wrong form. */
+  /** Top-level properties of the configuration for which a flag has an invalid value. */
   readonly unreadProperties: readonly string[];
 }
 
-/** Reads as much of the kubelet's command line as can be read, and lists everything that is wrong with it. */
+/** Parses as much of the kubelet's command line as possible, and lists all problems. */
 export function readCommandLine(argv: readonly string[]): CommandLineReading {
   const { occurrences, positional, problems } = parseArguments(argv, shapes());
   const byName = Map.groupBy(occurrences, (occurrence) => occurrence.name);
@@ -135,12 +135,15 @@ function settingOf(
   return setting === undefined || isIgnored(setting) ? undefined : setting;
 }
 
-/** Without a text these leave what was before, of another appearance of the flag, of the file, or by default. */
+/**
+ * Returns whether the flag, if given without text, keeps the previous value: of an earlier occurrence, of the file, or
+ * the default.
+ */
 function changesNothing({ flag: { syntax } }: MirrorFlag): boolean {
   return syntax === 'ip' || syntax === 'reservedMemory';
 }
 
-/** Some flags count only where they are true. */
+/** Some flags have an effect only if they are true. */
 function isIgnored({ mirror: { flag }, value }: FlagSetting): boolean {
   return flag.syntax === 'onlyTrueCounts' && value === false;
 }
@@ -162,11 +165,13 @@ function ownFlags(byName: ReadonlyMap<string, readonly FlagOccurrence[]>, issues
     }
     if (flag.property !== undefined) members.push([flag.property, value]);
   }
-  // The interface is written from the same table that this reads.
+  // The interface is generated from the table that this function reads.
   return Object.fromEntries(members) as unknown as KubeletFlags;
 }
 
-/** The value of a flag that is no field; `undefined` for one that has no effect upstream either. */
+/**
+ * Returns the value of a flag that does not set a field; `undefined` for a flag that has no effect in upstream either.
+ */
 export function ownFlagValue(flags: KubeletFlags, { property = '' }: KubeletFlag): unknown {
   return (flags as unknown as Readonly<Record<string, unknown>>)[property];
 }

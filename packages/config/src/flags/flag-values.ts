@@ -5,12 +5,13 @@ import type { FieldType, Json } from '../schema/field.ts';
 import { type CommandLine, type FlagSetting, type MirrorFlag, mirrorFlags, ownFlagValue } from './command-line.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
 
-/** What upstream shows of a value that is a secret. */
+/** Text that upstream shows for a secret value. */
 const CLASSIFIED = 'CLASSIFIED';
 
 /**
- * The value of every flag by its name, as `pflag` prints it: what the command line gives, else the flag's default. What a
- * configuration file sets is not among them, as upstream has it for `/flagz`: that is in `/configz`. Without secrets (W4).
+ * Returns the value of every flag by name, as `pflag` prints it: the value from the command line, otherwise the flag's
+ * default. As in upstream's `/flagz`, values from a configuration file are not included; `/configz` shows them.
+ * Contains no secrets (W4).
  */
 export function flagValues({ flags, given, settings }: CommandLine): Readonly<Record<string, string>> {
   const values = new Map<string, string>();

@@ -2,7 +2,7 @@ import { childPath } from '../path.ts';
 import { parseQuantity } from '../quantity.ts';
 import { type Rule, type Violation, when } from './rule.ts';
 
-/** What an eviction threshold may be about (pkg/kubelet/eviction/api/types.go). */
+/** Eviction signals (pkg/kubelet/eviction/api/types.go). */
 const SIGNALS: readonly string[] = [
   'memory.available',
   'allocatableMemory.available',
@@ -28,7 +28,7 @@ const signals: Rule = (configuration) => {
       when(
         !SIGNALS.includes(signal),
         childPath(name, signal),
-        `is not an eviction signal; there are ${SIGNALS.join(', ')}`,
+        `is not an eviction signal; the signals are ${SIGNALS.join(', ')}`,
       ),
     ),
   );
@@ -44,12 +44,12 @@ const minimumReclaims: Rule = ({ evictionMinimumReclaim }) =>
     amount(childPath('evictionMinimumReclaim', signal), text, false),
   );
 
-/** A quantity or a percentage; a threshold is above zero, or 0% to turn it off. */
+/** Validates a quantity or percentage. A threshold must be above zero, or 0% to disable it. */
 function amount(path: string, text: string, isThreshold: boolean): readonly Violation[] {
   if (text.endsWith('%')) {
     const percent = text.slice(0, -1);
     const isNumber = /^\+?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(percent);
-    // Go reads it into 32 bits.
+    // Go parses the percentage as a 32-bit float.
     if (!isNumber || !Number.isFinite(Math.fround(Number(percent))))
       return [{ path, message: 'must be a percentage of 0 or more' }];
     return isThreshold
@@ -66,11 +66,11 @@ function amount(path: string, text: string, isThreshold: boolean): readonly Viol
 
 const gracePeriods: Rule = ({ evictionSoft, evictionSoftGracePeriodMs }) => [
   ...Object.entries(evictionSoft).flatMap(([signal, text]) =>
-    // A threshold of 0% or 100% is off, and needs no grace period.
+    // A threshold of 0% or 100% is disabled and needs no grace period.
     when(
       evictionSoftGracePeriodMs[signal] === undefined && text !== '0%' && text !== '100%',
       childPath('evictionSoft', signal),
-      'needs a grace period in evictionSoftGracePeriod',
+      'requires a grace period in evictionSoftGracePeriod',
     ),
   ),
   ...Object.entries(evictionSoftGracePeriodMs).flatMap(([signal, periodMs]) =>
@@ -78,5 +78,5 @@ const gracePeriods: Rule = ({ evictionSoft, evictionSoftGracePeriodMs }) => [
   ),
 ];
 
-/** Rules on eviction. Upstream checks these when it starts its eviction manager. */
+/** Rules for eviction. Upstream checks them when it starts its eviction manager. */
 export const evictionRules: readonly Rule[] = [signals, thresholds, minimumReclaims, gracePeriods];

@@ -43,7 +43,10 @@ const credentials: Rule = (configuration, { gates }) => {
   });
 };
 
-/** What is wrong with an entry of the allowlist: an image without tag and digest, or a prefix that ends in `/*`. */
+/**
+ * Returns the problem of an allowlist entry, which must be an image without tag and digest, or a prefix that ends in
+ * `/*`.
+ */
 function patternProblem(pattern: string): string | undefined {
   if (pattern !== pattern.trim()) return 'must not begin or end with a space';
   const wildcard = pattern.endsWith('/*');
@@ -59,5 +62,5 @@ function patternProblem(pattern: string): string | undefined {
   }
 }
 
-/** Rules on images. */
+/** Rules for images. */
 export const imageRules: readonly Rule[] = [ages, thresholds, parallelPulls, credentials];

@@ -72,22 +72,18 @@ const CIPHERS: ReadonlySet<string> = new Set([
   'TLS_RSA_WITH_RC4_128_SHA',
 ]);
 
-/** X25519, the NIST curves, and the hybrids with ML-KEM, by their numbers (crypto/tls of Go 1.26). */
+/** TLS numbers of X25519, the NIST curves, and their hybrids with ML-KEM (crypto/tls of Go 1.26). */
 const KEY_EXCHANGES: readonly number[] = [23, 24, 25, 29, 4587, 4588, 4589];
 
 const tls: Rule = ({ tlsCipherSuites, tlsCurvePreferences, serverTLSBootstrap }, { gates }) => [
   ...tlsCipherSuites.flatMap((suite, index) =>
-    when(
-      !CIPHERS.has(suite),
-      `tlsCipherSuites[${index}]`,
-      `${JSON.stringify(suite)} is not a cipher suite that there is`,
-    ),
+    when(!CIPHERS.has(suite), `tlsCipherSuites[${index}]`, `${JSON.stringify(suite)} is not a known cipher suite`),
   ),
   ...tlsCurvePreferences.flatMap((curve, index) => [
     ...when(
       !KEY_EXCHANGES.includes(curve),
       `tlsCurvePreferences[${index}]`,
-      `${curve} is not a key exchange that there is; there are ${KEY_EXCHANGES.join(', ')}`,
+      `${curve} is not a known key exchange; the known ones are ${KEY_EXCHANGES.join(', ')}`,
     ),
     ...when(tlsCurvePreferences.indexOf(curve) < index, `tlsCurvePreferences[${index}]`, 'is there twice'),
   ]),
@@ -108,5 +104,5 @@ const tlsFiles: Rule = ({ tlsCertFile, tlsPrivateKeyFile, serverTLSBootstrap }) 
 const systemLogs: Rule = ({ enableSystemLogQuery, enableSystemLogHandler }) =>
   when(enableSystemLogQuery && !enableSystemLogHandler, 'enableSystemLogQuery', 'needs enableSystemLogHandler');
 
-/** Rules on the node, its servers and its end. */
+/** Rules for the node, its servers and its shutdown. */
 export const nodeRules: readonly Rule[] = [shutdown, taints, tls, tlsFiles, systemLogs];

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { childPath } from '../path.ts';
 import { type Rule, when } from './rule.ts';
 
-/** The minor version before the one that this kubelet follows. */
+/** The minor version before the version that this kubelet implements. */
 const PREVIOUS_VERSION = '1.35';
 
 const logging: Rule = ({ logging: { format, vmodule, options } }, { gates }) => {
@@ -34,7 +34,7 @@ const logging: Rule = ({ logging: { format, vmodule, options } }, { gates }) => 
 
 const SCHEMES: readonly string[] = ['dns', 'unix', 'unix-abstract'];
 
-/** As Go's `url.Parse` takes it, after `dns://` is put before what has no scheme. */
+/** Accepts what Go's `url.Parse` accepts, after `dns://` is prepended to text without a scheme. */
 function isEndpoint(endpoint: string): boolean {
   if (/\p{Cc}/u.test(endpoint)) return false;
   const url = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;
@@ -43,7 +43,7 @@ function isEndpoint(endpoint: string): boolean {
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   const [, address, afterAddress] = /^\[([^\]%]*)(?:%25[^\]]*)?\](.*)$/.exec(host) ?? [];
   if (address === undefined ? /[\s[\]]/.test(host) : isIP(address) !== 6) return false;
-  // What follows the last colon is the port, whatever comes before it.
+  // The text after the last colon is the port, regardless of the text before it.
   const colon = host.lastIndexOf(':');
   const port = afterAddress ?? (colon < 0 ? '' : host.slice(colon));
   return /^(?::\d*)?$/.test(port);
@@ -66,5 +66,5 @@ const hiddenMetrics: Rule = ({ showHiddenMetricsForVersion: version }) =>
     `must be omitted or ${PREVIOUS_VERSION}: only the previous minor version is allowed`,
   );
 
-/** Rules on logs, traces and metrics. */
+/** Rules for logs, traces and metrics. */
 export const observabilityRules: readonly Rule[] = [logging, tracing, hiddenMetrics];

@@ -11,7 +11,7 @@ const containerRestartPeriod: Rule = ({ crashLoopBackOff }, { gates }) => {
   if (!gates.enabled('KubeletCrashLoopBackOffMax')) {
     return when(periodMs !== undefined, path, 'must not be set: the feature gate KubeletCrashLoopBackOffMax is off');
   }
-  // Upstream looks at whole milliseconds only.
+  // Upstream compares only whole milliseconds.
   const whole = periodMs === undefined ? undefined : Math.trunc(periodMs);
   return when(whole === undefined || whole < 1000 || whole > 300_000, path, 'must be between 1s and 300s');
 };
@@ -58,13 +58,16 @@ const sysctls: Rule = ({ allowedUnsafeSysctls }) =>
     const at = `allowedUnsafeSysctls[${index}]`;
     if (pattern.length > 253 || !SYSCTL_PATTERN.test(pattern)) {
       return [
-        { path: at, message: `${JSON.stringify(pattern)} is neither the name of a sysctl nor the start of one and *` },
+        {
+          path: at,
+          message: `${JSON.stringify(pattern)} must be the name of a sysctl, or the start of one followed by *`,
+        },
       ];
     }
     return when(
       sysctlNamespace(pattern) === undefined,
       at,
-      `${JSON.stringify(pattern)} is not known to be namespaced: kernel.sem, kernel.shm*, kernel.msg*, fs.mqueue.* and net.* are`,
+      `${JSON.stringify(pattern)} must be a namespaced sysctl: kernel.sem, kernel.shm*, kernel.msg*, fs.mqueue.* or net.*`,
     );
   });
 
@@ -73,7 +76,7 @@ const addresses: Rule = (configuration) => [
   ...when(!isHost(configuration.healthzBindAddress), 'healthzBindAddress', 'must be an IP address or a host name'),
 ];
 
-/** An IP address, or a name that is no broken IPv4 address (RFC 1123). */
+/** Returns whether the text is an IP address, or a host name that is not a malformed IPv4 address (RFC 1123). */
 function isHost(text: string): boolean {
   return (
     isIP(text) !== 0 ||
@@ -92,7 +95,7 @@ const staticPodUrl: Rule = ({ staticPodURL }) => {
   return when(!isHttp, 'staticPodURL', 'must be an http or https URL');
 };
 
-/** Those that no request could carry; the values are told nobody (W4). */
+/** Rejects headers that no request could carry. The values do not appear in messages (W4). */
 const staticPodHeaders: Rule = ({ staticPodURLHeader }) =>
   Object.entries(staticPodURLHeader).flatMap(([name, values]) => {
     const path = childPath('staticPodURLHeader', name);
@@ -104,7 +107,7 @@ const staticPodHeaders: Rule = ({ staticPodURLHeader }) =>
     ];
   });
 
-/** Rules on pods, their logs and their network. */
+/** Rules for pods, their logs and their network. */
 export const podRules: readonly Rule[] = [
   containerRestartPeriod,
   quotaPeriod,

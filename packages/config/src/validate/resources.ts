@@ -13,11 +13,11 @@ const NODE_ALLOCATABLE: readonly string[] = [
 const RESERVABLE: readonly string[] = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
 
 const cgroups: Rule = ({ systemCgroups, cgroupRoot, failCgroupV1, singleProcessOOMKill }, { cgroupVersion }) => [
-  ...when(systemCgroups !== '' && cgroupRoot === '', 'systemCgroups', 'needs cgroupRoot to be set, too'),
+  ...when(systemCgroups !== '' && cgroupRoot === '', 'systemCgroups', 'requires cgroupRoot to be set, too'),
   ...when(
     failCgroupV1 && cgroupVersion === 1,
     'failCgroupV1',
-    'is true, and this host uses cgroup v1; set it to false to run here all the same',
+    'is true, and this host uses cgroup v1; set it to false to run on this host nevertheless',
   ),
   ...when(
     cgroupVersion === 1 && singleProcessOOMKill === false,
@@ -26,7 +26,7 @@ const cgroups: Rule = ({ systemCgroups, cgroupRoot, failCgroupV1, singleProcessO
   ),
 ];
 
-/** Upstream looks at it when it makes its container manager (`run` in cmd/kubelet/app/server.go). */
+/** Upstream checks this when it creates its container manager (`run` in cmd/kubelet/app/server.go). */
 const swap: Rule = ({ memorySwap }, { cgroupVersion }) =>
   when(
     cgroupVersion === 1 && memorySwap.swapBehavior === 'LimitedSwap',
@@ -158,7 +158,7 @@ const qosReserved: Rule = ({ qosReserved: shares }, { gates }) => [
   ]),
 ];
 
-/** Rules on cgroups, reserved resources and memory. */
+/** Rules for cgroups, reserved resources and memory. */
 export const resourceRules: readonly Rule[] = [
   cgroups,
   swap,

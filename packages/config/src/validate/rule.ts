@@ -1,24 +1,24 @@
 import type { FeatureGates } from '../feature-gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../generated/kubelet-configuration.ts';
 
-/** Something that is not allowed, at the field that an operator would change first. */
+/** A violation, reported for the field that an operator would change first. */
 export interface Violation {
-  /** In the names of the file. */
+  /** Path with the field names of the file. */
   readonly path: string;
   readonly message: string;
 }
 
-/** What the rules know beside the configuration. */
+/** Data that the rules need besides the configuration. */
 export interface ValidationContext {
   readonly gates: FeatureGates;
-  /** The host's cgroup version; rules about it are left out where it is not known. */
+  /** Cgroup version of the host. If unknown, rules that depend on it are skipped. */
   readonly cgroupVersion: 1 | 2 | undefined;
 }
 
-/** A rule that looks at more than one value. */
+/** A rule that involves more than one value. */
 export type Rule = (configuration: KubeletConfiguration, context: ValidationContext) => readonly Violation[];
 
-/** A violation where the condition holds, else none. */
+/** Returns a violation if the condition is true, otherwise none. */
 export function when(condition: boolean, path: string, message: string): readonly Violation[] {
   return condition ? [{ path, message }] : [];
 }

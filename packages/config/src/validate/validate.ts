@@ -21,10 +21,10 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * Everything in a complete configuration that is not allowed, in the order of the table, then of the rules
- * (`ValidateKubeletConfiguration`, pkg/kubelet/apis/config/validation; feature gates are looked at elsewhere; rules
- * that need a gate which 1.36 locks to true are left out).
- * @param undecoded properties whose values could not be decoded, and that have their defaults instead
+ * Returns all violations of a complete configuration: first those of single fields in the order of the table, then
+ * those of the rules (`ValidateKubeletConfiguration`, pkg/kubelet/apis/config/validation). Feature gates are validated
+ * elsewhere. Rules for gates that 1.36 locks to true are omitted.
+ * @param undecoded properties whose values could not be decoded and that have their defaults instead
  */
 export function validateConfiguration(
   configuration: KubeletConfiguration,
@@ -37,7 +37,10 @@ export function validateConfiguration(
   ];
 }
 
-/** A rule that reads an undecoded property reports nothing: it would compare a default that the user did not ask for. */
+/**
+ * A rule that reads an undecoded property reports nothing, because it would check a default that the user did not
+ * request.
+ */
 function violationsOf(
   rule: Rule,
   configuration: KubeletConfiguration,
