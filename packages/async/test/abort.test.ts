@@ -73,7 +73,7 @@ describe('abortable', () => {
 });
 
 describe('withTimeout', () => {
-  it('leaves no rejection to nobody where it could not begin, or its operation did not', async () => {
+  it('leaves no unhandled rejection if it or its operation could not start', async () => {
     const parent = new AbortController();
     const broken = {
       setTimer: () => {
@@ -103,7 +103,7 @@ describe('withTimeout', () => {
     expect([clock.pendingTimers, listeners(signal)]).toEqual([0, 0]);
   });
 
-  it('fails with a Timeout at its instant, though the operation does not listen, and tells it by its signal', async () => {
+  it('fails with Timeout on time even if the operation ignores its signal, and aborts the signal', async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     let seen: AbortSignal | undefined;

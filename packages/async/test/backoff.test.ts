@@ -57,7 +57,7 @@ describe('Backoff', () => {
     expect(delays).toEqual([11, 23.1, 45, 45]);
   });
 
-  it('forgets what it is told to, and in the sweep what has expired', async () => {
+  it('removes reset keys, and expired keys in the garbage collection', async () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     backoff.next('old', clock.now());

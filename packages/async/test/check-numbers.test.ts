@@ -36,7 +36,7 @@ describe.each(Object.keys(words) as NumberRule[])('%s', (rule) => {
   });
 });
 
-it('tells of the first that is wrong, in the order of the rules', () => {
+it('reports the first invalid number, in the order of the rules', () => {
   const problem = numberProblem({ a: -1, b: -1, c: 1 }, { c: 'count', b: 'count', a: 'count' });
   expect(problem).toBe('b must be a whole number of at least 0, not -1');
 });

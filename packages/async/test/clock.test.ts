@@ -64,7 +64,7 @@ describe('sleepUntilNext', () => {
 });
 
 describe('systemClock', () => {
-  it('tells the time, and calls back no sooner than asked', async () => {
+  it('returns the time, and fires timers no sooner than requested', async () => {
     const before = systemClock.monotonic();
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
     await new Promise<void>((resolve) => void systemClock.setTimer(5, resolve));

@@ -76,7 +76,7 @@ describe('Semaphore', () => {
 });
 
 describe('KeyedMutex', () => {
-  it('runs the tasks of one key one by one in order, and those of others meanwhile', async () => {
+  it('runs the tasks of one key one by one in order, and tasks of other keys at the same time', async () => {
     const clock = new FakeClock();
     const mutex = new KeyedMutex<string>();
     const seen: string[] = [];

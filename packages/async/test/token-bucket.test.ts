@@ -25,7 +25,7 @@ test('tokens come at once up to the burst, then one by one, first come first ser
   expect(done).toEqual(['0 at 0', '1 at 0', '2 at 500', '3 at 1000']);
 });
 
-test('who gives up gives back its token, and leaves no timer', async () => {
+test('an aborted wait returns its token and leaves no timer', async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket({ clock }, { qps: 1, burst: 1 });
   expect(bucket.tryAcquire()).toBe(true);

@@ -12,7 +12,7 @@ function consume(clock: FakeClock, queue: WorkQueue<string>): { seen: string[]; 
 }
 
 describe('WorkQueue', () => {
-  it('yields each key at its instant, those of one instant in the order in which they came', async () => {
+  it('yields each key when it is due, and keys due at the same time in order of insertion', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue<string>({ clock });
     const { seen, ended } = consume(clock, queue);

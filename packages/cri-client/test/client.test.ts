@@ -136,7 +136,7 @@ describe('a call', () => {
 });
 
 describe('deadlines', () => {
-  it('ends a call that takes too long, and tells the runtime', async () => {
+  it('cancels a call at its deadline, also in the runtime', async () => {
     const cancelled = Promise.withResolvers<void>();
     const started = Promise.withResolvers<void>();
     await start({

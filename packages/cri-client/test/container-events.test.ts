@@ -76,7 +76,7 @@ describe('watchContainerEvents', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('waits twice as long after each failure, with jitter, up to 3 s, and starts anew after a stream that lasted', async () => {
+  it('doubles the jittered delay after each failure up to 3 s, and resets it after a long stream', async () => {
     const down = () => fails(unavailable());
     const lasting = async function* (): AsyncGenerator<ContainerEventResponse, void> {
       await new Promise<void>((resolve) => void clock.setTimer(5_000, resolve));

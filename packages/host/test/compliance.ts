@@ -73,7 +73,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(fs.writeFileAtomic(at('nowhere/a'), 'x'))).toBe('ENOENT');
     });
 
-    it('has what an earlier process left unfinished removed, and nothing that this one writes meanwhile', async () => {
+    it('removes unfinished files of an earlier process, and keeps those that this process is writing', async () => {
       await fs.writeFile(at('.tmp-1-1'), 'left');
       await fs.writeFile(at('kept'), 'x');
       await fs.mkdir(at('.tmp-directory'));
@@ -181,7 +181,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       await expect(fs.readFile(at('x'))).rejects.toMatchObject({ code: 'ENOENT', path: at('x'), name: 'Error' });
     });
 
-    it('tells existence through links, and of what is below a file', async () => {
+    it('exists follows symlinks, and returns false below a file', async () => {
       await fs.writeFile(at('file'), '');
       await fs.symlink('file', at('link'));
       await fs.symlink('gone', at('dangling'));
@@ -393,7 +393,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       });
     });
 
-    it('tells the same mount by the same id', async () => {
+    it('returns the same ID for paths in the same mount', async () => {
       await fs.mkdir(at('d'));
       await fs.symlink('nowhere', at('link'));
       const ids = await Promise.all(['', 'd', 'link'].map((path) => fs.mountId(at(path))));

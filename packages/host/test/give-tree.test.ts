@@ -90,7 +90,7 @@ describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, ()
     expect((await lstat(at('tree'))).gid).toBe(GID);
   });
 
-  it('passes over what cannot be changed, and tells of it', async () => {
+  it('skips and reports entries that cannot be changed', async () => {
     await mkdir(at('tree'));
     await writeFile(at('tree/f'), '');
     execFileSync('mount', ['--bind', at('tree'), at('tree')]);

@@ -84,7 +84,7 @@ describe('GuardedFiles', () => {
     expect(helpers).toHaveLength(1);
   });
 
-  it('W6: a call that hangs ends at its deadline; its helper is killed, and others have another one meanwhile', async () => {
+  it('W6: a hanging call ends at its deadline; its helper is killed, and other calls use a new helper', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 10_000 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.settle();
@@ -110,7 +110,7 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
-  it('keeps nothing of places that nobody asks for any more', async () => {
+  it('drops the state of places without further calls', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 1000, maxAbandoned: 1000 });
     const hang = async (path: string): Promise<void> => {
       const answer = codeOf(files.stat(path));
@@ -284,7 +284,7 @@ describe('GuardedFiles, of what is held', () => {
   const released = (helper: FakeHelper | undefined) =>
     helper?.calls.filter(({ name }) => name === 'release').map(({ path }) => path);
 
-  it('W6: a helper in which another place hangs is not killed before it is let go, and is the one that lets go', async () => {
+  it('W6: a helper that holds a place is not killed for a hanging call until the place is released, and performs the release', async () => {
     const fixture = setUp();
     const { clock, files, helpers } = fixture;
     const place = await hold(fixture, '/other');
@@ -309,7 +309,7 @@ describe('GuardedFiles, of what is held', () => {
     expect(released(second)).toEqual(['/other']);
   });
 
-  it('W6: a helper is killed all the same where nobody lets go, and nobody waits for one that does not answer', async () => {
+  it('W6: a helper whose place is never released is killed nevertheless, and a release does not wait for a hanging helper', async () => {
     const fixture = setUp();
     const { clock, files, helpers } = fixture;
     await hold(fixture, '/other');
@@ -394,7 +394,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(helpers).toHaveLength(0);
   });
 
-  it('W6: asks a helper of all others, and where a link leads to one', async () => {
+  it('W6: uses a helper for other file systems, and for symlinks that lead to them', async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/var', '/nfs/var');
     const fixture = setUp({}, kernel);
@@ -414,7 +414,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     await expect(answer).rejects.toThrow("ENOENT: no such file or directory, statfs '/a/none'");
   });
 
-  it('W6: one that hangs is told at its deadline, holds one thread, and is for a helper from then on', async () => {
+  it('W6: a hanging local call fails at its deadline, occupies one thread, and later calls use a helper', async () => {
     const kernel = new FakeKernel();
     const fixture = setUp({}, kernel);
     const { clock, files, helpers } = fixture;
@@ -470,7 +470,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
 });
 
 describe('memoryForeignFiles', () => {
-  it('W6: what hangs is told after the deadline, and what does not is answered', async () => {
+  it('W6: hanging calls fail after the deadline, and other calls are answered', async () => {
     const clock = new FakeClock();
     const fs = new MemoryFileSystem({ clock });
     await fs.mkdir('/nfs');

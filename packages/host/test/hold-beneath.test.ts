@@ -134,7 +134,7 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
   });
 });
 
-it('W6: a place that a hanging file system does not find is told after the deadline', async () => {
+it('W6: holding a place on a hanging file system fails after the deadline', async () => {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   await fs.mkdir('/data/nfs/x');

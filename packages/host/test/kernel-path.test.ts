@@ -22,7 +22,7 @@ describe('the mount table', () => {
     expect(parseMounts('a b c d e f\n- x')).toEqual([]);
   });
 
-  it('is made anew where its text is another one', () => {
+  it('parses the mount table again if its text has changed', () => {
     const tables = new NewestMountTable();
     const text = (type: string): string => `1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / /v rw - ${type} x rw\n`;
     const table = tables.of(text('tmpfs'));
@@ -34,7 +34,7 @@ describe('the mount table', () => {
     expect(tables.of(text('fuse.x')).types.get('/v')).toBe('fuse.x');
   });
 
-  it('is read once for those who ask at about the same time, and then anew', async () => {
+  it('reads the mount table once for callers at about the same time, and then again', async () => {
     const clock = new FakeClock();
     let type = 'tmpfs';
     let readings = 0;
@@ -83,7 +83,7 @@ describe('the mount table', () => {
     ['a process whose root is no mount', '/data', mounts([2, 1, '/data']), undefined],
     ['two roots', '/data', mounts([1, 0, '/'], [3, 2, '/']), undefined],
     ['a table that is a circle', '/data', mounts([1, 2, '/'], [2, 1, '/']), undefined],
-  ])('tells the mount: %s', (_name, path, table, id) => {
+  ])('finds the mount: %s', (_name, path, table, id) => {
     expect(new MountTable(table).of(path)?.id).toBe(id);
   });
 

@@ -171,7 +171,7 @@ describe('MemoryFileSystem', () => {
     expect(() => fs.makeSpecial('/socket', 'fifo')).toThrow('EEXIST');
   });
 
-  it('hints about a file to those who watch it alone', async () => {
+  it('reports hints about a file to watches of only that file', async () => {
     const { clock, fs } = make();
     await fs.writeFile('/a', '');
     const controller = new AbortController();

@@ -268,7 +268,7 @@ describe('TreeRemover', () => {
     },
   );
 
-  it('removes a large tree here where no process is to be had', async () => {
+  it('removes a large tree in this process if no helper can be started', async () => {
     await using fixture = await temporary();
     const tree = await largeTree(fixture.root);
     const startHelper = (): Helper => ({

@@ -10,7 +10,7 @@ const sh = (script: string, more: Partial<ProgramRun> = {}): ProgramRun => ({
   ...more,
 });
 
-test('what a program prints is told, and how it ended', async () => {
+test('returns the output and the exit code of a program', async () => {
   expect(await runProgram(sh('echo out; echo err >&2; exit 3'))).toEqual({
     exitCode: 3,
     stdout: 'out\n',
@@ -58,7 +58,7 @@ test('a program that is not there is an error', async () => {
   await expect(runProgram(sh('', { command: '/none' }))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('a program for which there is no file descriptor left is an error, and ends not this one', () => {
+test('fails without ending this process if no file descriptor is left for a program', () => {
   const source = new URL('../src/run-program.ts', import.meta.url).href;
   const program = `
     const { closeSync, openSync } = await import('node:fs');

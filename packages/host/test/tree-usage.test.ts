@@ -31,7 +31,7 @@ function du(path: string): { bytes: number; inodes: number } {
 }
 
 describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
-  it.each([3, 700])('W5: is what du(1) tells, of %i names of each kind', async (count) => {
+  it.each([3, 700])('W5: equals the output of du(1) for %i names of each kind', async (count) => {
     for (let n = 0; n < count; n++) writeFileSync(at(`file-${n}`), 'x'.repeat(n));
     await fs.mkdir(at('d/e/f'));
     await writeFile(at('d/e/f/deep'), 'x'.repeat(100_000));

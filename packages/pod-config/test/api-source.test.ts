@@ -134,7 +134,7 @@ describe('ApiSource', () => {
     expect(await looksPerPod(1000)).toBeLessThan(30);
   });
 
-  it('gives changes that came together in one update, in the order in which they came', async () => {
+  it('delivers changes that arrive together in one update, in their order', async () => {
     const { feed, start, settled } = setUp();
     feed.put('a', podOf({ uid: 'a' }));
     start();

@@ -52,7 +52,7 @@ describe('diffPods', () => {
     expect(second.updated[0]?.metadata.annotations).toEqual(marked);
   });
 
-  it('takes the first of two pods with one full name, and tells the other one', () => {
+  it('keeps the first of two pods with the same full name, and reports the other as a duplicate', () => {
     const [a, b] = [podOf({ uid: 'a', name: 'web' }), podOf({ uid: 'b', name: 'web' })];
     const diff = diffPods(new Map(), [a, b], marks(SEEN));
     expect([...diff.pods.keys()]).toEqual(['a']);

@@ -46,7 +46,7 @@ it('sees files of a real directory come, change and go, long before its periodic
   await ended;
 });
 
-it('sees that a file was removed and made anew, of the same content and at once, and no such thing where one takes its place', async () => {
+it('distinguishes a file that was removed and created again with the same content from an atomic replacement', async () => {
   const told: string[] = [];
   const source = new FileSource(
     {

@@ -69,7 +69,7 @@ async function setUp(
 }
 
 describe('FileSource', () => {
-  it('reads a directory at once, in the order of the names, and tells each change as it comes', async () => {
+  it('reads a directory immediately, sorted by name, and reports each change', async () => {
     const { told, write, fs, settle } = await setUp({}, async (fs) => {
       await fs.writeFile(`${DIR}/b.json`, JSON.stringify(manifestOf('b')));
       await fs.writeFile(`${DIR}/a.yaml`, JSON.stringify(manifestOf('a')));
@@ -95,7 +95,7 @@ describe('FileSource', () => {
     expect(told[1]?.split(' ')).toHaveLength(50);
   });
 
-  it('tells nothing where nothing changed, and gives unchanged pods as the very same objects', async () => {
+  it('reports nothing if nothing changed, and returns unchanged pods as the same objects', async () => {
     const { clock, lists, write } = await setUp();
     await write('a', manifestOf('a'));
     await clock.advance(60_000);
@@ -104,7 +104,7 @@ describe('FileSource', () => {
     expect(lists[2]?.[0]).toBe(lists[1]?.[0]);
   });
 
-  it('finds in its periodic look what no hint told', async () => {
+  it('finds changes without hints in its periodic reading', async () => {
     const { clock, told } = await setUp({}, (fs) =>
       fs.injectFault({ code: 'ENOSPC', operation: 'watch', times: Number.POSITIVE_INFINITY }),
     );
@@ -374,7 +374,7 @@ describe('FileSource', () => {
     expect(closed.told).toEqual(['']);
   });
 
-  it('F4: gives the same UIDs after a restart, whatever the order in which the files came', async () => {
+  it('F4: yields the same UIDs after a restart, in any order of the files', async () => {
     const first = await setUp();
     await first.write('b', manifestOf('b'));
     await first.write('a', manifestOf('a'));

@@ -104,7 +104,7 @@ describe('HttpSource', () => {
   it.each([
     ['a line break', { Authorization: ['Bearer top\nSECRET'] }, 'invalid header field value for "Authorization"'],
     ['a name that is none', { 'X Y': ['SECRET'] }, 'invalid header field name "X Y"'],
-  ])('W4: a header with %s is told without its value', async (_what, headers, message) => {
+  ])('W4: reports a header with %s without its value', async (_what, headers, message) => {
     const { problems, requests } = await setUp([{ body: manifestOf('a') }], { headers });
     expect(problems()).toEqual([`${URL}: ${message}`]);
     expect(requests).toEqual([]);
@@ -139,7 +139,7 @@ describe('HttpSource', () => {
     expect(requests[0]).toEqual({ 'Metadata-Flavor': 'x', Authorization: 't' });
   });
 
-  it('W4: sends user and password of the URL as a header, and tells them to nobody', async () => {
+  it('W4: sends user and password of the URL as a header, and never logs them', async () => {
     const { requests, problems, look } = await setUp([{ body: '{' }, { error: new Error('no route') }], {
       url: 'http://me:s%40cret@manifests.example/web',
     });
@@ -157,7 +157,7 @@ describe('HttpSource', () => {
     expect(requests).toEqual([{ authorization: 'Bearer t' }]);
   });
 
-  it('tells nothing where the same content comes again', async () => {
+  it('reports nothing if the content is unchanged', async () => {
     const { told, look } = await setUp([{ body: manifestOf('a') }, { body: manifestOf('a') }]);
     await look();
     expect(told).toEqual(['a-n']);
@@ -187,7 +187,7 @@ describe('HttpSource', () => {
     expect([told, problems()]).toEqual([['a-n'], []]);
   });
 
-  it('F2: keeps the pods that a broken answer does not say anew', async () => {
+  it('F2: keeps the pods that are missing from an invalid response', async () => {
     const broken = `${JSON.stringify(manifestOf('b'))}\n---\nx: [`;
     const { told, problems, look } = await setUp([{ body: listOf('a', 'b') }, { body: broken }]);
     await look();

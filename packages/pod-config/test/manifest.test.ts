@@ -226,7 +226,7 @@ describe('readManifest', () => {
   });
 });
 
-it('a problem tells of its place as much as is known', () => {
+it('a formatted problem contains the known parts of its position', () => {
   const problem = { source: 'web.yaml', message: 'wrong' };
   expect(formatProblem(problem)).toBe('web.yaml: wrong');
   expect(formatProblem({ ...problem, line: 3 })).toBe('web.yaml:3: wrong');
@@ -237,7 +237,7 @@ describe('keepLastGood', () => {
   const [a, b, b2] = [podOf({ uid: 'a', name: 'a' }), podOf({ uid: 'b', name: 'b' }), podOf({ uid: 'b2', name: 'b' })];
   const problems = [{ source: 'x', message: 'broken' }];
 
-  it('F2: keeps what a broken reading does not say anew', () => {
+  it('F2: keeps the pods that are missing from an invalid reading', () => {
     expect(keepLastGood({ pods: [a, b], problems: [] }, { pods: [b2], problems }).pods).toEqual([b2, a]);
     expect(keepLastGood({ pods: [a, b], problems: [] }, { pods: [], problems }).pods).toEqual([a, b]);
   });

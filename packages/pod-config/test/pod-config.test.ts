@@ -29,7 +29,7 @@ function setUp(mode?: PodConfigMode) {
 }
 
 describe('PodConfig', () => {
-  it('tells removals first, then additions, updates, deletions, and changes of status last', async () => {
+  it('reports removals first, then additions, updates, deletions, and changes of status last', async () => {
     const { config, drain, consume } = setUp();
     const set = config.addSource('api');
     void consume();
@@ -192,7 +192,7 @@ describe('PodConfig', () => {
     expect(await drain()).toEqual(['SET file b']);
   });
 
-  it('gives snapshots when pods come or go and updates in between, where both are asked for', async () => {
+  it('yields snapshots when pods are added or removed, and otherwise updates, in the mode snapshotAndUpdates', async () => {
     const { config, drain, consume } = setUp('snapshotAndUpdates');
     const set = config.addSource('file');
     void consume();
@@ -245,7 +245,7 @@ describe('PodConfig with a long list', () => {
 });
 
 describe('PodConfig that is closed, or given nonsense', () => {
-  it('tells those who wait for sources, then and later, that there will be none', async () => {
+  it('rejects current and later waits for sources after close', async () => {
     const { config } = setUp();
     config.addSource('file');
     const waiting = config.allSourcesSeen();

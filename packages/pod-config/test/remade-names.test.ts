@@ -16,7 +16,7 @@ test.each<[string, readonly Hint[], boolean]>([
   expect(wasRemade(hints)).toBe(expected);
 });
 
-test('a look may come between the hints of one removal, and each is told once', () => {
+test('recognizes a removal whose hints are split by a pass, and returns each name once', () => {
   const names = new RemadeNames(new FakeClock());
   names.hint('a', 'entry');
   expect([...names.take()]).toEqual([]);

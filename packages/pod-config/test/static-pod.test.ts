@@ -34,7 +34,7 @@ describe('toStaticPod', () => {
     });
   });
 
-  it('leaves out the version of a copy from the API, by which a change of the manifest would not be seen', () => {
+  it('drops the resource version of a pod copied from the API, so that later changes of the manifest are noticed', () => {
     const copy = { ...web, metadata: { name: 'web', uid: 'mine', resourceVersion: '7' } };
     expect(toStaticPod(copy, file).metadata).not.toHaveProperty('resourceVersion');
   });

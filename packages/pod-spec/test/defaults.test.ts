@@ -430,7 +430,7 @@ describe('defaultPod', () => {
     expect(JSON.stringify(result)).not.toContain('null');
   });
 
-  it('keeps what is absent from a list, for validation to tell of, and the order of all else', () => {
+  it('keeps absent list items for the validation to report, and the order of all others', () => {
     const spec = { containers: [{ name: 'c', args: ['b', null, 'a'] }] };
     const { spec: result } = defaultPod({ spec } as unknown as Pod);
     expect(result.containers[0]?.args).toEqual(['b', null, 'a']);

@@ -20,7 +20,7 @@ test.each<[string, typeof plain, string, RuntimeContainerState, object, boolean]
   expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
 });
 
-test('C3: init is not over by one whose end asks for all to begin anew: it is the last to go', () => {
+test('C3: a container whose exit requests a restart of all containers does not prove that init containers have completed', () => {
   const asks = { name: 'a', state: 'exited', exitCode: 42 } as const;
   expect(showsInitialized(anew, asks, defaultRestartFeatures)).toBe(false);
   expect(showsInitialized(anew, asks, { ...defaultRestartFeatures, restartAllContainers: false })).toBe(true);
@@ -28,7 +28,7 @@ test('C3: init is not over by one whose end asks for all to begin anew: it is th
 });
 
 // With all main containers gone through for each, it would take longer than a test may.
-test('K5: of a great many containers it is told as quickly as of any', () => {
+test('K5: takes no longer per container for a pod with very many containers', () => {
   const containers = Array.from({ length: 30_000 }, (_, index) => ({ name: `c${index}` }));
   const pod = { spec: { containers } };
   const told = containers.map(({ name }) =>

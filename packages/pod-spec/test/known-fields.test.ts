@@ -46,7 +46,7 @@ describe('withKnownFields', () => {
     });
   });
 
-  it('keeps values of wrong types, for checkPod to tell of', () => {
+  it('keeps values of wrong types for checkPod to report', () => {
     const pod = { metadata: 'x', spec: { containers: { name: 'c' }, hostNetwork: 'yes', tolerations: [null, 5] } };
     expect(withKnownFields(pod)).toEqual(pod);
     expect(withKnownFields([1])).toEqual([1]);

@@ -29,7 +29,7 @@ describe('facts about pods', () => {
     expect(phases.filter(isTerminalPhase)).toEqual(['Succeeded', 'Failed']);
   });
 
-  it('tells where a pod came from', () => {
+  it('returns the source of a pod', () => {
     const of = (annotations: Record<string, string>): ReturnType<typeof makePod> => makePod({}, { annotations });
     expect(podSource(makePod())).toBe('api');
     expect(podSource(of({ 'kubernetes.io/config.source': 'file' }))).toBe('file');

@@ -121,7 +121,7 @@ describe('podRequests and podLimits', () => {
     expect(formatResourceList(podLimits(pod))).toEqual(limits);
   });
 
-  it('leave out what they are told to', () => {
+  it('omit the excluded parts', () => {
     const pod = makePod({
       containers: [container({ cpu: '1' }, { cpu: '1' })],
       overhead: { cpu: '1' },
@@ -143,7 +143,7 @@ describe('podRequests and podLimits', () => {
     );
   });
 
-  it('tell pod-level resources from others', () => {
+  it('distinguish pod-level resources from others', () => {
     expect(hasPodLevelResources(makePod())).toBe(false);
     expect(hasPodLevelResources(makePod({ resources: { requests: { cpu: '1' } } }))).toBe(true);
     expect(hasPodLevelResources(makePod({ resources: {} }))).toBe(false);

@@ -61,7 +61,7 @@ test('C6: a main container that a process of was killed in, and exited with 0, h
   expect(shouldRestartExited(web, main, oomKilled, defaultRestartFeatures)).toBe(false);
 });
 
-describe('C6: whether a container that has ended begins anew', () => {
+describe('C6: whether a terminated container is restarted', () => {
   test.each<[what: string, policy: string | undefined, container: Container, exitCode: number, again: boolean]>([
     ['the pod’s policy', 'OnFailure', main, 1, true],
     ['no policy is Always', undefined, main, 0, true],
@@ -134,7 +134,7 @@ test.each<[policy: string, container: Container, features: typeof noRules, again
   ['Always', ruled('Never'), defaultRestartFeatures, false],
   ['Always', ruled('Never', rule('Restart', 'NotIn')), defaultRestartFeatures, false],
   ['Always', ruled('Never'), noRules, true],
-])('of a pod whose policy is %s, %j begins anew after a kill, with %j: %s', (policy, container, features, again) => {
+])('in a pod with the policy %s, %j is restarted after a kill, with %j: %s', (policy, container, features, again) => {
   expect(restartsAfterKill(pod(policy), container, features)).toBe(again);
 });
 

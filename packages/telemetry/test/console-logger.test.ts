@@ -42,7 +42,7 @@ describe('the console logger', () => {
     expect(lines).toEqual([expect.stringMatching(/^info {2}Looped node="Converting circular structure[^\n]* uid=u1$/)]);
   });
 
-  test('writes to the standard error stream where nobody says otherwise', () => {
+  test('writes to the standard error stream by default', () => {
     const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {
       consoleLogger().info({ n: 1 }, 'Started');

@@ -183,7 +183,7 @@ describe('events', () => {
     expect(recorder.eventsOf(pod)).toEqual([]);
   });
 
-  test('they can be logged, and told to several', () => {
+  test('events can be logged, and passed to several recorders', () => {
     const { logger, lines } = captureLogger();
     const memory = new MemoryEventRecorder(() => 0);
     fanOutEvents([memory, new LoggingEventRecorder(logger)]).event(pod, 'Normal', 'Started', 'up');

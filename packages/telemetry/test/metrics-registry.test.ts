@@ -78,7 +78,7 @@ test('the buckets of a histogram only grow, and end with the count', () => {
   );
 });
 
-test('bounds are written as Go writes them: whoever sums buckets over several kubelets goes by this text', () => {
+test('bucket bounds are formatted as in Go, so that buckets of several kubelets can be summed', () => {
   const registry = new MetricsRegistry();
   const buckets = [-2_500_000, 0.00001, 0.0001, 0.005, 1, 2.5, 999_999, 1_000_000, 1_048_576, 16_777_216, 1e21];
   registry.histogram({ name: 'h', help: 'x', buckets });
@@ -89,7 +89,7 @@ test('bounds are written as Go writes them: whoever sums buckets over several ku
   ]);
 });
 
-test('a metric without labels is 0 from its start, and one with labels has none until it is told', () => {
+test('a metric without labels starts at 0, and one with labels has no series until it is set', () => {
   const registry = new MetricsRegistry();
   registry.counter({ name: 'a_total', help: 'a' });
   registry.gauge({ name: 'b', help: 'b' });
@@ -110,7 +110,7 @@ test('a metric without labels is 0 from its start, and one with labels has none 
   ]);
 });
 
-test('what the system does not tell of the process is left out, and no limit is a very large one', () => {
+test('omits process values that the system does not report, and shows 2^64 for an absent limit', () => {
   const figures = { cpuUsage: () => ({ user: 0, system: 0 }), memoryUsage: () => ({ rss: 1, heapUsed: 1 }) };
   const registry = new MetricsRegistry();
   const systemUsage = () => ({ openFiles: 12, maxOpenFiles: 1024, maxVirtualBytes: Number.POSITIVE_INFINITY });

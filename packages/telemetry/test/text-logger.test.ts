@@ -60,7 +60,7 @@ describe('a line of text', () => {
   });
 });
 
-describe('the text logger, which is what is used where nobody says otherwise', () => {
+describe('the default text logger', () => {
   test('says the file and line, the component, then the error, and what its parents are about', async () => {
     const lines: string[] = [];
     const logger = await createLogger({

@@ -65,7 +65,7 @@ describe('Tracer', () => {
     expect(tracer.run(() => tracer.current(), parent)).toMatchObject({ traceId: trace, sampled: true });
   });
 
-  it('samples as many new traces as it is told to, and makes no id of zeros', () => {
+  it('samples the configured share of new traces, and creates no ID of only zeros', () => {
     const random = seededRandom(7);
     const tracer = new Tracer({ random }, { samplingRatePerMillion: 250_000 });
     const sampled = Array.from({ length: 4_000 }, () => tracer.run(() => tracer.current()?.sampled)).filter(Boolean);

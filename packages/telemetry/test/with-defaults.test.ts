@@ -9,7 +9,7 @@ interface Components {
   readonly logger?: Logger;
 }
 
-test('what is left out is the machine, silence, and nobody', () => {
+test('omitted components get the system clock and random numbers, a silent logger and no recorder', () => {
   expect(withDefaults({ runtime: 'r' })).toEqual({
     runtime: 'r',
     clock: systemClock,
