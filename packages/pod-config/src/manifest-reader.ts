@@ -70,14 +70,14 @@ export class ManifestReader {
     try {
       return await withTimeout(this.#clock, APART_MS, (signal) => this.#readApart(bytes, origin, signal));
     } catch (error) {
-      // Mostly a manifest that takes too much memory or time.
+      // The usual cause is a manifest that needs too much memory or time.
       return { pods: [], problems: [{ source: origin.location, message: `cannot be read: ${errorText(error)}` }] };
     }
   }
 }
 
 /**
- * Reads a manifest in a worker thread of its own, which ends with the reading.
+ * Reads a manifest in a new worker thread, which ends with the reading.
  * @throws errors of the worker, such as ERR_WORKER_OUT_OF_MEMORY; the signal's reason
  */
 export async function readInWorker(
