@@ -5,9 +5,10 @@ import { diceOf } from './dice.ts';
 const SENT = 0.25;
 const LAST_MS = 60_000;
 
-/** Defects of an object that the API server sends as a pod. */
-const BROKEN_KINDS = ['noContainers', 'wrongTypes', 'leadsOutside'] as const;
-export type BrokenKind = (typeof BROKEN_KINDS)[number];
+/** Defect of an object that the API server sends as a pod. */
+export type BrokenKind = 'noContainers' | 'wrongTypes' | 'leadsOutside';
+
+const BROKEN_KINDS: readonly BrokenKind[] = ['noContainers', 'wrongTypes', 'leadsOutside'];
 
 /**
  * Adds objects of the API server that no node can run. They must not affect other pods. Like probes, they are drawn with
