@@ -17,7 +17,7 @@ export function unsupportedRuntime(url: string, v1alpha2: VersionResponse | unde
   const details =
     v1alpha2 === undefined
       ? `the server at ${url} does not serve CRI v1: it is not a container runtime, or its CRI plugin is disabled`
-      : `${v1alpha2.runtimeName} ${v1alpha2.runtimeVersion} at ${url} serves only CRI v1alpha2, but CRI v1 is required:` +
+      : `${v1alpha2.runtimeName} ${v1alpha2.runtimeVersion} at ${url} serves only CRI v1alpha2, but CRI v1 is required: ` +
         'use containerd 1.6, CRI-O 1.23 or newer';
   return new CriError({ rpc: 'Version', code: 'UNIMPLEMENTED', details, cause });
 }

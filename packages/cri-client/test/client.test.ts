@@ -101,7 +101,7 @@ describe('a call', () => {
     for (const call of [runtime.runPodSandbox({}), runtime.pullImage({}), runtime.exec({}), runtime.status({})]) {
       expect(await failure(call)).toMatchObject({
         code: 'INTERNAL',
-        details: expect.stringMatching(/incomplete: .*set$/),
+        details: expect.stringMatching(/incomplete response: .*set$/),
       });
     }
   });
@@ -316,7 +316,7 @@ describe('connect', () => {
     );
     const error = await failure(client().connect());
     expect(error).toMatchObject({ code: 'UNIMPLEMENTED', rpc: 'Version' });
-    expect(error.details).toMatch(/^dockershim 1\.23 at unix:.* serves CRI v1alpha2 only/);
+    expect(error.details).toMatch(/^dockershim 1\.23 at unix:.* serves only CRI v1alpha2/);
   });
 
   it('refuses what is no runtime at all', async () => {

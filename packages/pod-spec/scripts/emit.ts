@@ -1,6 +1,6 @@
 // The TypeScript of src/generated out of the text of schema/api.txt.
 
-const HEADER = '// Generated from schema/api.txt by scripts/generate.ts; `pnpm run generate` rewrites it.\n';
+const HEADER = '// Generated from schema/api.txt by scripts/generate.ts; `pnpm run generate` makes it anew.\n';
 const scalars: Readonly<Record<string, string>> = {
   s: 'string',
   q: 'string',
