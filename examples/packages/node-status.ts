@@ -31,7 +31,7 @@ const manager = new NodeStatusManager(
     nodeName: 'node-1',
     hostname: 'node-1',
     architecture: 'amd64',
-    kubeletVersion: 'v1.36.3+node-agent.0.0.0',
+    kubeletVersion: 'v1.36.3+node-agent.0.1.0',
     reservations: parseReservations({
       kubeReserved: { cpu: '100m' },
       systemReserved: {},

@@ -8,7 +8,7 @@ const LAST_MS = 60_000;
 /** Defect of an object that the API server sends as a pod. */
 export type BrokenKind = 'noContainers' | 'wrongTypes' | 'leadsOutside';
 
-const BROKEN_KINDS: readonly BrokenKind[] = ['noContainers', 'wrongTypes', 'leadsOutside'];
+const BROKEN_KINDS: readonly [BrokenKind, ...BrokenKind[]] = ['noContainers', 'wrongTypes', 'leadsOutside'];
 
 /**
  * Adds objects of the API server that no node can run. They must not affect other pods. Like probes, they are drawn with
