@@ -6,8 +6,11 @@ import { nodeFileSystem } from '@node-agent/host';
 
 const directory = await mkdtemp('/tmp/device-plugins-');
 const pods = { active: () => [], sourcesReady: () => true };
-const changed = Promise.withResolvers<void>();
-const devices = new DeviceManager({ fs: nodeFileSystem, pods, onResourcesChanged: changed.resolve }, { directory });
+let onResourcesChanged = () => {};
+const changed = new Promise<void>((resolve) => {
+  onResourcesChanged = resolve;
+});
+const devices = new DeviceManager({ fs: nodeFileSystem, pods, onResourcesChanged }, { directory });
 const stop = new AbortController();
 const running = devices.start(stop.signal);
 await devices.ready();
@@ -15,7 +18,7 @@ await devices.ready();
 const plugin = new FakeDevicePlugin({ resource: 'example.com/led', directory }, [{ ID: 'led0', health: 'Healthy' }]);
 await plugin.start();
 await plugin.register();
-await changed.promise;
+await changed;
 
 const limits = { 'example.com/led': '1' };
 const container = { name: 'main', image: 'busybox', resources: { limits } };

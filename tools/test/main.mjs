@@ -18,6 +18,10 @@ const steps = [
   { name: 'manifests', command: ['node', 'tools/checks/manifests.mjs'] },
   { name: 'brands', command: ['node', 'tools/checks/brands.mjs'] },
   { name: 'defaults', command: ['node', 'tools/checks/defaults.mjs'] },
+  { name: 'pod fields', command: ['node', 'tools/checks/pod-fields.mjs'] },
+  { name: 'examples', command: ['node', 'tools/checks/examples.mjs'] },
+  { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
+  { name: 'generate', command: nx('generate') },
   {
     name: 'misuse',
     command: [
@@ -27,10 +31,6 @@ const steps = [
       'tools/checks/misuse.mjs',
     ],
   },
-  { name: 'pod fields', command: ['node', 'tools/checks/pod-fields.mjs'] },
-  { name: 'examples', command: ['node', 'tools/checks/examples.mjs'] },
-  { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
-  { name: 'generate', command: nx('generate') },
   { name: 'types', command: nx('typecheck') },
   { name: 'unused exports and dependencies', command: ['knip', '--no-progress', '--no-config-hints'] },
   { name: 'build', command: nx('build') },

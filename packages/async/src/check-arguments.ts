@@ -16,22 +16,14 @@ export type OptionRules<O> = {
     : OptionRule | readonly string[];
 };
 
-/**
- * Names of the methods that a required component must have, or the kind of value that the component must be. A function
- * may also have methods.
- */
-export type ComponentRule<T> = T extends (...args: never[]) => unknown
-  ? 'function' | (keyof T extends never ? never : readonly (keyof T & string)[])
-  : T extends readonly unknown[]
-    ? 'list'
-    : T extends object
-      ? readonly (keyof T & string)[]
-      : OptionRule;
+/** Names of the methods that a required component must have, or the kind of value that the component must be. */
+export type ComponentRule = OptionRule | readonly string[];
 
-/** One rule for each required component of `C`; optional components need none. */
-export type ComponentRules<C> = {
-  readonly [K in keyof C as object extends Pick<C, K> ? never : K]: ComponentRule<C[K]>;
-};
+/**
+ * Rules for the required components of `C`. Optional components need none. The type does not depend on the types of the
+ * components, so that functions of two versions of this package stay assignable to each other.
+ */
+export type ComponentRules<C> = { readonly [K in keyof C]?: ComponentRule };
 
 const TYPES: Readonly<Record<TypeRule, readonly [words: string, holds: (value: unknown) => boolean]>> = {
   number: ['a number', (value) => typeof value === 'number'],
@@ -84,7 +76,7 @@ export function checkComponents<C extends object>(component: string, components:
     throw new OptionsError(component, 'components', `components must be an object, not ${shown(components)}`);
   }
   const given = components as Readonly<Record<string, unknown>>;
-  for (const [name, rule] of Object.entries(rules as Readonly<Record<string, OptionRule | readonly string[]>>)) {
+  for (const [name, rule] of Object.entries(rules as Readonly<Record<string, ComponentRule>>)) {
     const problem = componentProblem(name, given[name], rule);
     if (problem !== undefined) throw new OptionsError(component, name, problem);
   }
@@ -95,7 +87,7 @@ export function checkComponents<C extends object>(component: string, components:
   }
 }
 
-function componentProblem(name: string, value: unknown, rule: OptionRule | readonly string[]): string | undefined {
+function componentProblem(name: string, value: unknown, rule: ComponentRule): string | undefined {
   if (value === undefined || value === null) return `component ${name} is missing`;
   if (typeof rule === 'string') return ruleProblem(`component ${name}`, value, rule);
   if (!isObject(value)) return `component ${name} must be an object, not ${shown(value)}`;

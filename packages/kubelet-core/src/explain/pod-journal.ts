@@ -108,7 +108,7 @@ const MAX_MESSAGE = 500;
 const LOOKED_AT_AGAIN: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes']);
 
 /**
- * Keeps the steps of each pod, for {@link explainPod}-style diagnostics: the newest of each step and target. Bounded
+ * Keeps the steps of each pod, for explanations of pods: the newest of each step and target. Bounded
  * per pod. Steps are kept only for pods that were announced with {@link known} and not yet forgotten (K4).
  */
 export class PodJournal implements PodJournalPort {
