@@ -1,6 +1,6 @@
 // Programs in plain JavaScript have no type check, so every class that a published package exports must detect misuse:
 //   - A missing component or option throws an error with code `InvalidOptions` that names it.
-//   - So does a misspelt option or a value of the wrong type.
+//   - A misspelt option or a value of the wrong type throws the same error.
 //   - A second call of `start` throws an error with code `AlreadyStarted`.
 // The check learns from the errors themselves what each class needs, so new classes need no entry here.
 // Usage: node --conditions=@node-agent/source tools/checks/misuse.mjs [--list] [CLASS]...    --list: one line per class

@@ -157,7 +157,7 @@ describe("a serving certificate's subject", () => {
 });
 
 describe("a store's names", () => {
-  test('are those of its pairs, the oldest first', () => {
+  test('lists the dated certificate files of the store, oldest first', () => {
     const names = [
       'a-2026-01-02-00-00-00.pem',
       'a-current.pem',

@@ -188,7 +188,7 @@ describe('DER', () => {
     else expect(read()).toEqual(elements);
   });
 
-  test('of names is sorted by its bytes within a set, and as plain as the text', () => {
+  test('sorts the values of a SET by bytes and encodes ASCII text as PrintableString', () => {
     expect(directoryString('n1 (a)').toString('hex')).toBe(`1306${Buffer.from('n1 (a)').toString('hex')}`);
     expect(directoryString('é').toString('hex')).toBe('0c02c3a9');
     const name = distinguishedName({ commonName: 'c', organizations: ['b', 'a'] });

@@ -358,7 +358,7 @@ describe('secrets', () => {
     expect(maskSecrets(configuration).staticPodURLHeader).toEqual({ Authorization: ['<masked>'] });
   });
 
-  it('W4: of what is no text its kind is told', async () => {
+  it('W4: reports a header value that is not a string by its type, without the value', async () => {
     const message = async (value: string): Promise<string> =>
       (await refusal({ config: file(`staticPodURLHeader: {a: [${value}]}\n`) })).message;
     expect(await message('123456789012345678901')).toContain('must be a string, not a number');

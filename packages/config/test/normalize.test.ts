@@ -53,7 +53,7 @@ describe('a size', () => {
     [2 ** 60, '1Ei'],
     [2 ** 70, '1024Ei'],
     [1536 * 2 ** 20, '1536Mi'],
-  ])('of %d bytes is written as %s', (bytes, text) => {
+  ])('writes a size of %d bytes as %s', (bytes, text) => {
     const rendered = renderConfiguration(defaultConfiguration({ containerLogMaxSizeBytes: bytes }));
     expect(rendered.containerLogMaxSize).toBe(text);
   });

@@ -35,7 +35,7 @@ export class CriLogHeaderReader {
   /** Offset of the content. */
   contentAt = 0;
 
-  /** Parses the header between `start` and `end`. @returns whether there is one */
+  /** Parses the header between `start` and `end`. @returns whether the bytes start with a valid CRI log header */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const limit = Math.min(end, start + MAX_HEADER_BYTES + 1);
     const timeEnd = spaceFrom(bytes, start + MIN_TIME_BYTES, limit);

@@ -242,7 +242,7 @@ describe('pod with preemption', () => {
 });
 
 describe('withdrawn pod', () => {
-  test('is not decided: its handler is aborted, and a late admission is released', async () => {
+  test('aborts its admit handler and releases an admission that arrives later', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);
     admissions.ask(makePod('a'), signal);

@@ -17,7 +17,7 @@ const sandbox = (createdAtMs: number): RuntimePodStatus['sandboxes'][number] => 
 describe('running parts of a pod', () => {
   const all = (['created', 'running', 'exited', 'unknown'] as const).map((state) => container(state, state));
 
-  it('include running, unknown and created containers (C5), with the age of the oldest part', () => {
+  it('includes created, running and unknown containers (C5), and has the creation time of its oldest part', () => {
     const status = emptyStatus(makePod('a'), { sandboxes: [sandbox(3)], containers: all });
     expect(toRunningPod(makePod('a'), status)).toEqual({
       ...{ uid: 'uid-a', name: 'a', namespace: 'default', createdAtMs: 3 },

@@ -72,7 +72,7 @@ describe('pressure', () => {
     expect(others.map(({ status }) => status)).toEqual(['False', 'False']);
   });
 
-  test('that is none is said of each, with events for a node that is new', () => {
+  test('without pressure, a new node gets each condition as False and one event for each', () => {
     const after = setPressure(NODE, CALM, T0);
     expect((after.status?.conditions ?? []).map(({ type, reason, message }) => [type, reason, message])).toEqual([
       ['MemoryPressure', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],

@@ -303,7 +303,7 @@ describe('an object of the API server that is no pod', () => {
     expect(events).toEqual([expect.stringMatching(/^default\/pod-good Warning .*"\.\.\/kube-system"/)]);
   });
 
-  it('F2: keeps the last good version of a pod that it was before, until the object is gone', async () => {
+  it('F2: keeps the last valid version of a pod whose object becomes invalid, until the object is deleted', async () => {
     const { feed, start, settled, events, logged } = setUp();
     feed.put('default/good', good);
     start();

@@ -171,7 +171,7 @@ describe('readManifest', () => {
     expect(readManifest(bytes, origin, podSchema).pods.map(({ metadata }) => metadata.name)).toEqual(['a-n']);
   });
 
-  it('takes fields that are null as not given, and the list items that are not as mistakes', () => {
+  it('treats a null field as absent and a null list item as an error', () => {
     const text = (containers: string): string =>
       `apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ~, labels:}\nspec:\n  tolerations:\n  containers: ${containers}\n`;
     const [pod] = readManifest(bytesOf(text('[{name: c, image: i, command: }]')), origin, podSchema).pods;

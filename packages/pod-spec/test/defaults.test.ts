@@ -314,7 +314,7 @@ describe('defaultPod', () => {
     });
     expect(spec.containers[0]?.resources).toEqual(written);
     expect(spec.initContainers?.[0]?.resources).toEqual(written);
-    // They may have no resources at all, so that nothing is added to them.
+    // Ephemeral containers must not have resources, so no default requests are added to them.
     expect(spec.ephemeralContainers?.[0]?.resources).toEqual({ limits: { memory: '1024' }, requests: { cpu: '1' } });
     expect(spec.overhead).toEqual({ cpu: '2', memory: 'nonsense' });
     const asking = defaulted({ containers: [{ name: 'c', resources: { requests: { cpu: '1000m' } } }] });

@@ -13,7 +13,7 @@ export class Worker {
   /** Aborts the running step. */
   abort: AbortController | undefined;
   /**
-   * When the last step had made its last change, by the monotonic clock. The next step needs a status read after that.
+   * When the last step had made its last change, by the monotonic clock. The next step needs a pod status that was read after this time.
    */
   lastSyncMs: number = Number.NEGATIVE_INFINITY;
   /** When the last step started that only an update had caused, by the monotonic clock. */

@@ -254,7 +254,7 @@ describe('what befalls after the client has its WebSocket is told on its channel
 });
 
 describe('a client of v5', () => {
-  /** A runtime that keeps what it is told, by stream, until it is told the end of its input. */
+  /** Fake runtime that records the bytes of each stream and answers Success when stdin ends. */
   function listening(count: number, said: Record<string, string>): Serve {
     return streams(count, (opened, connection) => {
       for (const [name, stream] of opened) {

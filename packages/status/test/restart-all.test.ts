@@ -197,7 +197,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(shown(alone, 'side')?.lastState).toMatchObject({ terminated: { reason: 'ContainerStatusUnknown' } });
   });
 
-  test('has not ended between its init container and the others, though those wait for no restart by then', () => {
+  test('stays Running between the end of the repeated init container and the start of the main containers', () => {
     const withInit: Pod = makePod({
       restartPolicy: 'Never',
       initContainers: [

@@ -312,7 +312,7 @@ describe('the state of the world', () => {
     await running;
   });
 
-  it('counts what of a former process cannot be taken in', async () => {
+  it('counts leftover volumes of a former kubelet process that cannot be reconstructed', async () => {
     const { clock, fs, newManager, plugin, gauges } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     plugin.failures.set('tearDown removing-a', 'busy');

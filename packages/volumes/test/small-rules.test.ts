@@ -53,7 +53,7 @@ describe('a local volume', () => {
     expect(() => localPath(its)).toThrow(expect.objectContaining({ code: 'InvalidPath', message }));
   });
 
-  it('is a directory or a disk, and nothing else', () => {
+  it('must be a directory or a block device', () => {
     expect([isDisk('/d', 'directory'), isDisk('/d', 'blockDevice')]).toEqual([false, true]);
     const refused = (message: string) => expect.objectContaining({ code: 'TypeCheckFailed', message });
     expect(() => isDisk('/d', undefined)).toThrow(refused('path "/d" does not exist'));

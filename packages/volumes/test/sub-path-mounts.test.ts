@@ -65,7 +65,7 @@ describe('a part of a volume', () => {
     expect(error).toMatchObject({ code: 'InvalidPath', message: 'missing value for NAME' });
   });
 
-  it('of a filled volume is the file of this moment', async () => {
+  it('of a downward API volume mounts the file as it is at mount time', async () => {
     const fixture = setUp();
     const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];
     const pod = podMounting({ subPath: 'name' }, { downwardAPI: { items } });

@@ -46,7 +46,7 @@ export class Admissions {
     this.#components = components;
   }
 
-  /** Returns whether the pod is still in admission. It must not get a worker then. */
+  /** Returns whether the pod is still in admission. A pod that is still in admission must not get a pod worker. */
   isUndecided(uid: string): boolean {
     return this.#undecided.has(uid);
   }

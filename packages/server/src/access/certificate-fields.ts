@@ -58,7 +58,7 @@ const INTEGER = 0x02;
 const BIT_STRING = 0x03;
 const OCTET_STRING = 0x04;
 const OBJECT_IDENTIFIER = 0x06;
-/** Types of names: email address, DNS name, URI and IP address. Go reads no others. */
+/** Types of names: email address, DNS name, URI and IP address. Go ignores all other types of subject alternative names. */
 const EMAIL = 0x81;
 const DNS = 0x82;
 const URI = 0x86;
