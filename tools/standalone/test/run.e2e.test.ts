@@ -104,7 +104,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     for (const pattern of SETTLED) await run.says(pattern);
     run.child.kill('SIGINT');
     expect(await run.exit).toBe(0);
-    expect(run.output.split('\n')[0]).toMatch(/FAKE runtime .*containers are simulated/);
+    expect(run.output.split('\n')[0]).toMatch(/FAKE container runtime .*containers are simulated/);
     expect(run.output).toMatch(/shared-\S+: ready 0\/2 -> 2\/2/);
     expect(run.output).not.toContain('\x1b');
     expect(await leftovers()).toEqual([]);
