@@ -168,7 +168,7 @@ describe('node predicates: operating system and name', () => {
       makePod('p', {}, { os: { name: 'windows' } }),
       "PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS",
     ],
-    ['the same operating system (match)', makePod('p', {}, { os: { name: 'linux' } }), 'admitted'],
+    ['the node’s own operating system', makePod('p', {}, { os: { name: 'linux' } }), 'admitted'],
     [
       'a strict supplemental groups policy',
       makePod('p', {}, { securityContext: { supplementalGroupsPolicy: 'Strict' } }),

@@ -166,7 +166,7 @@ describe('AllocationManager: a resize', () => {
     expect(text).toContain('kubelet_pod_pending_resizes{reason="deferred"} 0');
   });
 
-  test('grants a deferred resize in the same call in which another pod shrinks', () => {
+  test('grants a deferred resize in the same call that shrinks another pod', () => {
     const { add, ask, cpuOf } = setUp();
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('3', '1Gi'));
     const b = add(makePod('b', exactly('3', '1Gi')));

@@ -353,7 +353,7 @@ describe('resize conditions', () => {
     expect(pending?.lastTransitionTime).toBe(LATER);
   });
 
-  test('withInProgress after an error replaces the message, and omits the reason if the update has none', () => {
+  test('withInProgress after an error takes the reason and message of the update, each absent if the update omits it', () => {
     const failed = withInProgress({}, { reason: 'Error', message: 'no' }, NOON);
     const next = withInProgress(failed.conditions, { reason: 'Error' }, LATER).conditions.inProgress;
     expect(next).not.toHaveProperty('message');

@@ -288,7 +288,7 @@ describe('device manager: terminating pods', () => {
 });
 
 describe('device manager: state of the node', () => {
-  it('isNewNode is false once a checkpoint with registered devices is loaded or a plugin has reported its devices', async () => {
+  it('isNewNode is true until a checkpoint file exists or a plugin has reported its devices', async () => {
     const fs = new MemoryFileSystem({ clock });
     const pods = { active: () => [], sourcesReady: () => true };
     const unloaded = (): DeviceManager => new DeviceManager({ clock, fs, transport, pods }, { directory });

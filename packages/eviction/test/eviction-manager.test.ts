@@ -240,7 +240,7 @@ describe('eviction manager: low memory', () => {
     });
   });
 
-  test('does not evict a pod that fails to stop twice, and evicts another pod after the wait', async () => {
+  test('evicts a pod that fails to stop only once, and evicts another pod after the wait', async () => {
     threePods();
     world.kill = async (pod) => {
       if (pod.metadata.name === 'big') throw new Error('timeout waiting to kill pod');

@@ -216,7 +216,7 @@ describe('runtimeMetrics', () => {
       ],
     );
 
-  it('runtime metrics keep the types and times of the runtime; without a time they have none', () => {
+  it('runtime metrics keep their types and times, and a metric without a time gets none', () => {
     expect(families({}, metric('m', ['a'], 5, COUNTER, 7_000_000), metric('m', ['b'], 6, COUNTER))).toEqual([
       {
         ...{ name: 'm', help: 'Help.', type: 'counter' },
