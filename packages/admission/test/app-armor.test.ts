@@ -63,7 +63,7 @@ describe('appArmorHandler', () => {
     ['the deprecated annotation with an empty name', annotated('localhost/'), OFF, empty('*')],
     ['the deprecated annotation for an unknown container', annotated('localhost/', 'other'), OFF, 'admitted'],
   ])(
-    'AppArmor profile: %s. Verdict without AppArmor on the host: %s; with AppArmor: %s',
+    'AppArmor profile is %s: verdict without AppArmor on the host: %s; with AppArmor: %s',
     (_, pod, whereOff, whereOn) => {
       expect(admit(pod, false)).toBe(whereOff);
       expect(admit(pod, true)).toBe(whereOn);

@@ -13,7 +13,7 @@ const both = 'RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSup
 
 test.each([
   ['a pod that needs no feature', makePod('p'), { podLevelResources: false, declared: [] }, 'admitted'],
-  ['resources of the pod as a whole', whole, {}, 'admitted'],
+  ['pod-level resources', whole, {}, 'admitted'],
   [
     'pod-level resources while their gate is off',
     whole,
@@ -75,7 +75,7 @@ const entire = (cpu: string): Pod => makePod('p', {}, asking(cpu));
 
 test.each([
   ['nothing', entire('1'), entire('1000m'), [], ''],
-  ['resources of the pod as a whole', entire('1'), entire('2'), [], RESIZES],
+  ['pod-level resources', entire('1'), entire('2'), [], RESIZES],
   ['pod-level resources that are new', makePod('p'), entire('2'), [INIT_RESIZES], RESIZES],
   ['pod-level resources, with the feature declared', entire('1'), entire('2'), [RESIZES], ''],
   ['pod-level resources, on a node without declared features', entire('1'), entire('2'), undefined, ''],

@@ -184,7 +184,7 @@ describe('node predicates: operating system and name', () => {
       makePod('p', {}, { nodeName: 'n2' }),
       "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name",
     ],
-  ])('admission of a pod that does not match the node: %s', (_title, pod, expected) => {
+  ])('admission of a pod that requires from the node: %s', (_title, pod, expected) => {
     expect(admit(pod)).toBe(expected);
   });
 
