@@ -24,45 +24,53 @@ const admit = (pod: Pod, enabled: boolean): string => {
 };
 
 const OFF = 'AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host';
-/** @param profile its name, as Go shows a pointer to it */
+/** @param profile name of the profile, in the form in which Go prints a pointer to the name */
 const empty = (profile: string): string =>
   `AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name: "&AppArmorProfile{Type:Localhost,LocalhostProfile:${profile},}"`;
 
-describe('AppArmor', () => {
+describe('appArmorHandler', () => {
   test.each<[string, Pod, string, string]>([
-    ['not asked for', makePod('p'), 'admitted', 'admitted'],
+    ['not requested', makePod('p'), 'admitted', 'admitted'],
     ['unconfined', ofPod({ type: 'Unconfined' }), 'admitted', 'admitted'],
-    ['the default profile for the pod', ofPod({ type: 'RuntimeDefault' }), OFF, 'admitted'],
+    ['RuntimeDefault for the pod', ofPod({ type: 'RuntimeDefault' }), OFF, 'admitted'],
     [
-      'a profile for a container',
+      'a Localhost profile for a container',
       ofContainer('containers', { type: 'Localhost', localhostProfile: 'x' }),
       OFF,
       'admitted',
     ],
-    ['a profile for an init container', ofContainer('initContainers', { type: 'RuntimeDefault' }), OFF, 'admitted'],
     [
-      'a profile without a name',
+      'RuntimeDefault for an init container',
+      ofContainer('initContainers', { type: 'RuntimeDefault' }),
+      OFF,
+      'admitted',
+    ],
+    [
+      'a Localhost profile with an empty name',
       ofContainer('containers', { type: 'Localhost', localhostProfile: ' ' }),
       OFF,
       empty('* '),
     ],
-    ['no profile at all, by no name', ofContainer('containers', { type: 'Localhost' }), OFF, empty('nil')],
+    ['a Localhost profile without a name', ofContainer('containers', { type: 'Localhost' }), OFF, empty('nil')],
     [
-      'one container of two without a name',
+      'an empty name in one container of two',
       makePod('p', {}, { containers: [profiled('x'), profiled('')] }),
       OFF,
       empty('*'),
     ],
-    ['the annotation of old', annotated('runtime/default'), OFF, 'admitted'],
-    ['the annotation of old, unconfined', annotated('unconfined'), 'admitted', 'admitted'],
-    ['the annotation of old without a name', annotated('localhost/'), OFF, empty('*')],
-    ['the annotation of old for nobody', annotated('localhost/', 'other'), OFF, 'admitted'],
-  ])('%s: where it is off %s, where it is on %s', (_, pod, whereOff, whereOn) => {
-    expect(admit(pod, false)).toBe(whereOff);
-    expect(admit(pod, true)).toBe(whereOn);
-  });
+    ['the deprecated annotation', annotated('runtime/default'), OFF, 'admitted'],
+    ['the deprecated annotation, unconfined', annotated('unconfined'), 'admitted', 'admitted'],
+    ['the deprecated annotation with an empty name', annotated('localhost/'), OFF, empty('*')],
+    ['the deprecated annotation for an unknown container', annotated('localhost/', 'other'), OFF, 'admitted'],
+  ])(
+    'AppArmor profile is %s: verdict without AppArmor on the host: %s; with AppArmor: %s',
+    (_, pod, whereOff, whereOn) => {
+      expect(admit(pod, false)).toBe(whereOff);
+      expect(admit(pod, true)).toBe(whereOn);
+    },
+  );
 
-  test('a pod that runs already is not asked again (N1)', () => {
+  test('admits a running pod without an AppArmor check (N1)', () => {
     const pod = ofPod({ type: 'RuntimeDefault' });
     expect(admit({ ...pod, status: { phase: 'Running' } }, false)).toBe('admitted');
     expect(admit({ ...pod, status: { phase: 'Pending' } }, false)).toBe(OFF);

@@ -14,21 +14,21 @@ const expression = (key: string, operator: string, ...values: string[]): Pod =>
 const field = (key: string, operator: string, ...values: string[]): Pod =>
   requiring([{ matchFields: [{ key, operator, values }] }]);
 
-describe('node selector', () => {
+describe('matchesNodeAffinity: node selector', () => {
   test.each([
     [{}, true],
     [{ zone: 'a' }, true],
     [{ zone: 'a', empty: '' }, true],
     [{ zone: 'b' }, false],
     [{ zone: 'a', other: 'x' }, false],
-    // What every object inherits is no label.
+    // Properties that every object inherits are not labels.
     [{ constructor: 'x' }, false],
-  ])('%j: %s', (nodeSelector, matches) => {
+  ])('matchesNodeAffinity with node selector %j is %s', (nodeSelector, matches) => {
     expect(matchesNodeAffinity(makePod('p', {}, { nodeSelector }), node)).toBe(matches);
   });
 });
 
-describe('required node affinity', () => {
+describe('matchesNodeAffinity: required node affinity', () => {
   test.each([
     ['In', expression('zone', 'In', 'b', 'a'), true],
     ['In, another value', expression('zone', 'In', 'b'), false],
@@ -36,36 +36,36 @@ describe('required node affinity', () => {
     ['NotIn', expression('zone', 'NotIn', 'b'), true],
     ['NotIn, its value', expression('zone', 'NotIn', 'a'), false],
     ['NotIn, no label', expression('other', 'NotIn', 'a'), true],
-    ['NotIn of nothing is malformed', expression('other', 'NotIn'), false],
-    ['NotIn of what no label can be is malformed', expression('zone', 'NotIn', '-'), false],
+    ['NotIn without values, which is malformed', expression('other', 'NotIn'), false],
+    ['NotIn with an invalid label value, which is malformed', expression('zone', 'NotIn', '-'), false],
     ['Exists', expression('empty', 'Exists'), true],
     ['Exists, no label', expression('other', 'Exists'), false],
-    ['Exists with a value is malformed', expression('zone', 'Exists', 'a'), false],
+    ['Exists with a value, which is malformed', expression('zone', 'Exists', 'a'), false],
     ['DoesNotExist', expression('other', 'DoesNotExist'), true],
     ['DoesNotExist, a label', expression('zone', 'DoesNotExist'), false],
     ['Gt', expression('disks', 'Gt', '3'), true],
     ['Gt, equal', expression('disks', 'Gt', '4'), false],
     ['Lt', expression('disks', 'Lt', '5'), true],
     ['Lt, equal', expression('disks', 'Lt', '4'), false],
-    ['Gt of a label that is no number', expression('zone', 'Gt', '3'), false],
-    ['Lt of a label that is not there', expression('other', 'Lt', '3'), false],
-    ['Lt of two limits is malformed', expression('disks', 'Lt', '5', '6'), false],
-    ['an operator that there is not', expression('zone', 'Near', 'a'), false],
-    ['the name of the node', field('metadata.name', 'In', 'n1'), true],
-    ['another name', field('metadata.name', 'In', 'n2'), false],
-    ['not this name', field('metadata.name', 'NotIn', 'n1'), false],
-    ['two names are malformed', field('metadata.name', 'In', 'n1', 'n2'), false],
-    ['another name, not this one', field('metadata.name', 'NotIn', 'n2'), true],
-    ['a name that is there at all is malformed', field('metadata.name', 'Exists', 'n2'), false],
-    ['a field that no node is chosen by is empty', field('metadata.uid', 'In', 'n1'), false],
-    ['a field that no node is chosen by is empty, and nothing else', field('metadata.uid', 'In', ''), true],
-    ['what every object inherits is no label', expression('constructor', 'Exists'), false],
-    ['DoesNotExist of what no label can be is malformed', expression('no key', 'DoesNotExist'), false],
+    ['Gt for a label that is not a number', expression('zone', 'Gt', '3'), false],
+    ['Lt for a missing label', expression('other', 'Lt', '3'), false],
+    ['Lt with two values, which is malformed', expression('disks', 'Lt', '5', '6'), false],
+    ['an unknown operator', expression('zone', 'Near', 'a'), false],
+    ['In with the name of the node', field('metadata.name', 'In', 'n1'), true],
+    ['In with another node name', field('metadata.name', 'In', 'n2'), false],
+    ['NotIn with the name of the node', field('metadata.name', 'NotIn', 'n1'), false],
+    ['In with two node names, which is malformed', field('metadata.name', 'In', 'n1', 'n2'), false],
+    ['NotIn with another node name', field('metadata.name', 'NotIn', 'n2'), true],
+    ['Exists for the node name, which is malformed', field('metadata.name', 'Exists', 'n2'), false],
+    ['In for an unsupported field, whose value is empty', field('metadata.uid', 'In', 'n1'), false],
+    ['In with an empty value for an unsupported field', field('metadata.uid', 'In', ''), true],
+    ['Exists for the name of an inherited property', expression('constructor', 'Exists'), false],
+    ['DoesNotExist with an invalid label key, which is malformed', expression('no key', 'DoesNotExist'), false],
     ['no list of terms', requiring(undefined), false],
     ['no terms', requiring([]), false],
     ['an empty term', requiring([{}]), false],
     [
-      'one term of two',
+      'two terms, one of which matches',
       requiring([
         { matchExpressions: [{ key: 'zone', operator: 'In', values: ['b'] }] },
         { matchExpressions: [{ key: 'disks', operator: 'Exists' }] },
@@ -73,7 +73,7 @@ describe('required node affinity', () => {
       true,
     ],
     [
-      'both parts of a term',
+      'a term with expressions and fields, not all of which match',
       requiring([
         {
           matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }],
@@ -83,7 +83,7 @@ describe('required node affinity', () => {
       false,
     ],
     [
-      'both parts of a term, and both hold',
+      'a term with expressions and fields, all of which match',
       requiring([
         {
           matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }],
@@ -92,11 +92,11 @@ describe('required node affinity', () => {
       ]),
       true,
     ],
-  ])('%s', (_title, pod, matches) => {
+  ])('matchesNodeAffinity with a required term: %s', (_title, pod, matches) => {
     expect(matchesNodeAffinity(pod, node)).toBe(matches);
   });
 
-  test('a node without labels is one that has none of them', () => {
+  test('matchesNodeAffinity treats a node without a labels field as a node that has no labels', () => {
     const bare = { metadata: { name: 'n1' } };
     expect(matchesNodeAffinity(expression('zone', 'Exists'), bare)).toBe(false);
     expect(matchesNodeAffinity(expression('zone', 'DoesNotExist'), bare)).toBe(true);
@@ -108,7 +108,7 @@ describe('required node affinity', () => {
     ['+3', true],
     ['3.0', false],
     ['', false],
-  ])('a label that is %j is a number of 64 bits: %s', (value, isNumber) => {
+  ])('matchesNodeAffinity accepts the label value %j as a 64-bit integer for Lt: %s', (value, isNumber) => {
     const of = { metadata: { name: 'n1', labels: { disks: value } } };
     expect(matchesNodeAffinity(expression('disks', 'Lt', '9223372036854775807'), of)).toBe(isNumber);
   });

@@ -12,33 +12,53 @@ const whole = makePod('p', {}, { resources: { requests: { cpu: '1' } } });
 const both = 'RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport';
 
 test.each([
-  ['a pod that asks for nothing', makePod('p'), { podLevelResources: false, declared: [] }, 'admitted'],
-  ['resources of the pod as a whole', whole, {}, 'admitted'],
+  ['a pod that needs no feature', makePod('p'), { podLevelResources: false, declared: [] }, 'admitted'],
+  ['pod-level resources', whole, {}, 'admitted'],
   [
-    'resources of the pod as a whole, with the gate off',
+    'pod-level resources while their gate is off',
     whole,
     { podLevelResources: false },
     'PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled',
   ],
-  ['a node that declares nothing', restarting, {}, 'admitted'],
-  ['a feature that is declared', restarting, { declared: ['RestartAllContainersOnContainerExits'] }, 'admitted'],
+  ['a pod that needs a feature, on a node without declared features', restarting, {}, 'admitted'],
   [
-    'one that is not',
+    'a pod that needs a declared feature',
+    restarting,
+    { declared: ['RestartAllContainersOnContainerExits'] },
+    'admitted',
+  ],
+  [
+    'a pod that needs an undeclared feature',
     { ...restarting, spec: { ...restarting.spec, hostNetwork: true, hostUsers: false } },
     { declared: ['ExtendWebSocketsToKubelet'] },
     `PodFeatureUnsupported: Pod requires node features that are not available: ${both}`,
   ],
   [
-    'one that an init container asks for, and no other',
+    'an init container that needs an undeclared feature',
     makePod('p', {}, { initContainers: [{ name: 'i', image: 'x', restartPolicyRules: rules }] }),
     { declared: [] },
     'PodFeatureUnsupported: Pod requires node features that are not available: RestartAllContainersOnContainerExits',
   ],
-  ['the host’s network, with the host’s IDs', makePod('p', {}, { hostNetwork: true }), { declared: [] }, 'admitted'],
-  ['IDs of its own on a network of its own', makePod('p', {}, { hostUsers: false }), { declared: [] }, 'admitted'],
-  ['rules that restart no more than the container', ruled('Restart'), { declared: [] }, 'admitted'],
-  ['IDs of its own on the host’s network', mapped, { declared: ['UserNamespacesHostNetworkSupport'] }, 'admitted'],
-])('%s', (_, pod, options, expected) => {
+  [
+    'a pod in the host network without a user namespace',
+    makePod('p', {}, { hostNetwork: true }),
+    { declared: [] },
+    'admitted',
+  ],
+  [
+    'a pod with a user namespace and its own network',
+    makePod('p', {}, { hostUsers: false }),
+    { declared: [] },
+    'admitted',
+  ],
+  ['a pod with restart rules that restart only the container', ruled('Restart'), { declared: [] }, 'admitted'],
+  [
+    'a pod with a user namespace in the host network, which the node declares',
+    mapped,
+    { declared: ['UserNamespacesHostNetworkSupport'] },
+    'admitted',
+  ],
+])('podFeaturesHandler admission of: %s', (_, pod, options, expected) => {
   const verdict = podFeaturesHandler(options).admit(pod);
   expect(verdict.admit ? 'admitted' : `${verdict.reason}: ${verdict.message}`).toBe(expected);
 });
@@ -55,24 +75,24 @@ const entire = (cpu: string): Pod => makePod('p', {}, asking(cpu));
 
 test.each([
   ['nothing', entire('1'), entire('1000m'), [], ''],
-  ['resources of the pod as a whole', entire('1'), entire('2'), [], RESIZES],
-  ['resources of a pod that had none as a whole', makePod('p'), entire('2'), [INIT_RESIZES], RESIZES],
-  ['what is declared', entire('1'), entire('2'), [RESIZES], ''],
-  ['what nobody is asked for, as nothing is declared at all', entire('1'), entire('2'), undefined, ''],
-  ['an init container', begun('1'), begun('2'), [RESIZES], INIT_RESIZES],
-  ['an init container that stays as it is', begun('1'), begun('1'), [], ''],
-  ['an init container that may be resized here', begun('1'), begun('2'), [INIT_RESIZES], ''],
-  ['an init container that is not there any more', begun('1'), makePod('p'), [], ''],
+  ['pod-level resources', entire('1'), entire('2'), [], RESIZES],
+  ['pod-level resources that are new', makePod('p'), entire('2'), [INIT_RESIZES], RESIZES],
+  ['pod-level resources, with the feature declared', entire('1'), entire('2'), [RESIZES], ''],
+  ['pod-level resources, on a node without declared features', entire('1'), entire('2'), undefined, ''],
+  ['an init container, with the feature undeclared', begun('1'), begun('2'), [RESIZES], INIT_RESIZES],
+  ['no field of an init container', begun('1'), begun('1'), [], ''],
+  ['an init container, with the feature declared', begun('1'), begun('2'), [INIT_RESIZES], ''],
+  ['the list of init containers, by a removal', begun('1'), makePod('p'), [], ''],
   ['a sidecar', begun('1', 'Always'), begun('2', 'Always'), [], ''],
   [
-    'both',
+    'pod-level resources and an init container',
     begun('1'),
     { ...begun('2'), spec: { ...begun('2').spec, ...asking('2') } },
     [],
     `${RESIZES}, ${INIT_RESIZES}`,
   ],
-  ['what it could not have come with', makePod('p'), restarting, [], ''],
-])('a change of %s', (_, before, pod, declared, missing) => {
+  ['a field that an update cannot change', makePod('p'), restarting, [], ''],
+])('podFeaturesHandler verdict on an update that changes: %s', (_, before, pod, declared, missing) => {
   expect(podFeaturesHandler({ ...(declared && { declared: declared as string[] }) }).updated(before, pod)).toEqual(
     missing === ''
       ? undefined

@@ -1,6 +1,6 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 
-/** A pod with one container that asks for these resources. */
+/** Creates a pod with one container that has the given resource requests. */
 export function makePod(
   name: string,
   requests: Readonly<Record<string, string>> = {},

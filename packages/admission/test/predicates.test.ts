@@ -27,9 +27,9 @@ const outOf = (resource: string, requested: number, used: number, capacity: numb
 describe('N1: resources of the node', () => {
   const busy = makePod('busy', { cpu: '1500m', memory: '512Mi', 'example.com/gpu': '1' });
   test.each<[string, Pod, readonly Pod[], string]>([
-    ['all of it', makePod('p', { cpu: '2', memory: '1Gi', 'example.com/gpu': '1' }), [], 'admitted'],
-    ['what is left', makePod('p', { cpu: '0.5', memory: '512Mi' }), [busy], 'admitted'],
-    ['too much CPU, in thousandths', makePod('p', { cpu: '501m' }), [busy], outOf('cpu', 501, 1500, 2000)],
+    ['all resources of the node', makePod('p', { cpu: '2', memory: '1Gi', 'example.com/gpu': '1' }), [], 'admitted'],
+    ['exactly the free resources', makePod('p', { cpu: '0.5', memory: '512Mi' }), [busy], 'admitted'],
+    ['too much CPU, reported in millicores', makePod('p', { cpu: '501m' }), [busy], outOf('cpu', 501, 1500, 2000)],
     ['too much memory', makePod('p', { memory: '513Mi' }), [busy], outOf('memory', 513 * 2 ** 20, 2 ** 29, 2 ** 30)],
     [
       'too much ephemeral storage',
@@ -37,38 +37,68 @@ describe('N1: resources of the node', () => {
       [],
       outOf('ephemeral-storage', 11 * 2 ** 30, 0, 10 * 2 ** 30),
     ],
-    ['huge pages', makePod('p', { 'hugepages-2Mi': '6Mi' }), [], outOf('hugepages-2Mi', 6 * 2 ** 20, 0, 4 * 2 ** 20)],
-    ['huge pages of no such size', makePod('p', { 'hugepages-1Gi': '1Gi' }), [], outOf('hugepages-1Gi', 2 ** 30, 0, 0)],
-    ['a device that is taken', makePod('p', { 'example.com/gpu': '1' }), [busy], outOf('example.com/gpu', 1, 1, 1)],
     [
-      'a device that this node does not know may be the cluster’s',
+      'too many huge pages',
+      makePod('p', { 'hugepages-2Mi': '6Mi' }),
+      [],
+      outOf('hugepages-2Mi', 6 * 2 ** 20, 0, 4 * 2 ** 20),
+    ],
+    [
+      'huge pages of a size that the node lacks',
+      makePod('p', { 'hugepages-1Gi': '1Gi' }),
+      [],
+      outOf('hugepages-1Gi', 2 ** 30, 0, 0),
+    ],
+    [
+      'a device that another pod holds',
+      makePod('p', { 'example.com/gpu': '1' }),
+      [busy],
+      outOf('example.com/gpu', 1, 1, 1),
+    ],
+    [
+      'an extended resource unknown to the node, which the cluster may manage',
       makePod('p', { 'example.com/x': '1' }),
       [],
       'admitted',
     ],
-    ['the first resource of two', makePod('p', { memory: '2Gi', cpu: '3' }), [], outOf('cpu', 3000, 0, 2000)],
     [
-      'memory before storage, whatever their names',
+      'too much CPU and memory, of which CPU is reported',
+      makePod('p', { memory: '2Gi', cpu: '3' }),
+      [],
+      outOf('cpu', 3000, 0, 2000),
+    ],
+    [
+      'too much memory and storage, of which memory is reported',
       makePod('p', { 'ephemeral-storage': '11Gi', memory: '2Gi' }),
       [],
       outOf('memory', 2 ** 31, 0, 2 ** 30),
     ],
-    ['CPU before devices', makePod('p', { 'example.com/gpu': '2', cpu: '3' }), [], outOf('cpu', 3000, 0, 2000)],
     [
-      'the first of two sizes of huge pages by name',
+      'too much CPU and devices, of which CPU is reported',
+      makePod('p', { 'example.com/gpu': '2', cpu: '3' }),
+      [],
+      outOf('cpu', 3000, 0, 2000),
+    ],
+    [
+      'too many huge pages of two sizes, of which the first by name is reported',
       makePod('p', { 'hugepages-2Mi': '6Mi', 'hugepages-1Gi': '1Gi' }),
       [],
       outOf('hugepages-1Gi', 2 ** 30, 0, 0),
     ],
-    ['nothing of what is overdrawn', makePod('p', { cpu: '0' }), [makePod('over', { cpu: '3' })], 'admitted'],
-    ['a name that is no resource of a node', makePod('p', { storage: '1' }), [], 'admitted'],
-    ['no place', makePod('p'), [makePod('a'), makePod('b'), makePod('c')], outOf('pods', 1, 3, 3)],
-    ['the last place', makePod('p'), [makePod('a'), makePod('b')], 'admitted'],
-  ])('%s', (_title, pod, others, expected) => {
+    ['zero of an overcommitted resource', makePod('p', { cpu: '0' }), [makePod('over', { cpu: '3' })], 'admitted'],
+    ['a name that is not a node resource', makePod('p', { storage: '1' }), [], 'admitted'],
+    [
+      'none, on a node with the maximum number of pods',
+      makePod('p'),
+      [makePod('a'), makePod('b'), makePod('c')],
+      outOf('pods', 1, 3, 3),
+    ],
+    ['none, on a node with room for one pod', makePod('p'), [makePod('a'), makePod('b')], 'admitted'],
+  ])('N1: admission of a pod, by requested resources: %s', (_title, pod, others, expected) => {
     expect(admit(pod, others)).toBe(expected);
   });
 
-  test('a pod that runs is resized within what the others leave; where it runs is no longer asked', () => {
+  test('a resize of a running pod is limited by the requests of other pods and ignores the node name of the pod', () => {
     const { resize } = predicateHandler({ node: () => node });
     const elsewhere = {
       ...makePod('p', { cpu: '500m' }),
@@ -82,7 +112,7 @@ describe('N1: resources of the node', () => {
     });
   });
 
-  test('one that is made smaller holds what it had until it has less; what is asked for in vain counts nothing', () => {
+  test('a shrinking pod counts with its old requests until the resize is applied, and an infeasible request counts nothing', () => {
     const { resize } = predicateHandler({ node: () => node });
     const shrinking = (actuated: string, reason?: string): Pod => ({
       ...makePod('other', { cpu: '500m' }),
@@ -101,16 +131,16 @@ describe('N1: resources of the node', () => {
     expect(resize(larger, [inVain])).toEqual({ admit: true });
   });
 
-  test('nothing requested needs nothing, however full the node is', () => {
+  test('admits a pod without requests even if the node is overcommitted', () => {
     expect(admit(makePod('p'), [makePod('over', { cpu: '3' })])).toBe('admitted');
   });
 
-  test('a node that says nothing of pods has no place for any', () => {
+  test('refuses every pod if the node reports no allocatable pods', () => {
     const without = { ...node, status: { allocatable: { cpu: '2' } } };
     expect(admit(makePod('p'), [], without)).toBe(outOf('pods', 1, 0, 0));
   });
 
-  test('what a pod asks for is read once', () => {
+  test('rememberedRequests computes the requests of a pod once', () => {
     const requestsOf = rememberedRequests();
     const pod = makePod('p', { cpu: '1' });
     expect(requestsOf(pod)).toBe(requestsOf(pod));
@@ -121,51 +151,51 @@ describe('N1: resources of the node', () => {
     ).toBe(2n);
   });
 
-  test('what is not known of a node is not asked for', () => {
+  test('admits a pod without a resource check if the node has no status', () => {
     expect(admit(makePod('p', { cpu: '64' }), [], { metadata: { name: 'n1' } })).toBe('admitted');
   });
 });
 
-describe('the node itself', () => {
+describe('node predicates: operating system and name', () => {
   test.each<[string, Pod, string]>([
     [
-      'a label of another operating system',
+      'an operating system label with another value',
       { ...makePod('p'), metadata: { ...makePod('p').metadata, labels: { 'kubernetes.io/os': 'windows' } } },
       "PodOSSelectorNodeLabelDoesNotMatch: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
     ],
     [
-      'another operating system',
+      'another operating system in the spec',
       makePod('p', {}, { os: { name: 'windows' } }),
       "PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS",
     ],
-    ['this one', makePod('p', {}, { os: { name: 'linux' } }), 'admitted'],
+    ['the node’s own operating system', makePod('p', {}, { os: { name: 'linux' } }), 'admitted'],
     [
-      'strict supplemental groups',
+      'a strict supplemental groups policy',
       makePod('p', {}, { securityContext: { supplementalGroupsPolicy: 'Strict' } }),
       'SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node',
     ],
     [
-      'a label that the node has not',
+      'a node selector that does not match',
       makePod('p', {}, { nodeSelector: { zone: 'a' } }),
       "NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     ],
     [
-      'another node',
+      'the name of another node',
       makePod('p', {}, { nodeName: 'n2' }),
       "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name",
     ],
-  ])('%s', (_title, pod, expected) => {
+  ])('admission of a pod that requires from the node: %s', (_title, pod, expected) => {
     expect(admit(pod)).toBe(expected);
   });
 
-  test('strict supplemental groups where the runtime has them', () => {
+  test('admits a pod with a strict supplemental groups policy if the runtime supports the policy', () => {
     const able = { ...node, status: { allocatable, features: { supplementalGroupsPolicy: true } } };
     const pod = makePod('p', {}, { securityContext: { supplementalGroupsPolicy: 'Strict' } });
     expect(admit(pod, [], able)).toBe('admitted');
   });
 });
 
-test('a misfit that says nothing is told in upstream’s words', () => {
+test("firstRefusal returns upstream's unknown-reason message if no predicate gave a reason", () => {
   expect(firstRefusal({ short: [], refusals: [] })).toEqual({
     reason: 'UnknownReason',
     message: 'GeneralPredicates failed due to unknown reason, which is unexpected.',
@@ -176,24 +206,24 @@ describe('taints', () => {
   const refused = "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
   const tainted = (effect: string): AdmissionNode => ({ ...node, spec: { taints: [{ key: 'broken', effect }] } });
 
-  test('only NoExecute keeps a pod out that is bound already', () => {
+  test('refuses a bound pod for a NoExecute taint but not for a NoSchedule taint', () => {
     expect(admit(makePod('p'), [], tainted('NoExecute'))).toBe(refused);
     expect(admit(makePod('p'), [], tainted('NoSchedule'))).toBe('admitted');
   });
 
-  test('a toleration lets it in', () => {
+  test('admits a pod that tolerates the NoExecute taint of the node', () => {
     const pod = makePod('p', {}, { tolerations: [{ key: 'broken', operator: 'Exists' }] });
     expect(admit(pod, [], tainted('NoExecute'))).toBe('admitted');
   });
 
-  test('a static pod is not asked', () => {
+  test('admits a static pod without a check of the taints', () => {
     const pod = makePod('p');
     const annotations = { 'kubernetes.io/config.source': 'file' };
     expect(admit({ ...pod, metadata: { ...pod.metadata, annotations } }, [], tainted('NoExecute'))).toBe('admitted');
   });
 });
 
-describe('ports of the host', () => {
+describe('host ports', () => {
   const refused = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
   const withPorts = (...ports: readonly { hostPort?: number }[]): Pod =>
     makePod(
@@ -214,37 +244,42 @@ describe('ports of the host', () => {
     ['the same port', withPort(80), withPort(80), refused],
     ['another port', withPort(80), withPort(81), 'admitted'],
     ['another protocol', withPort(80), withPort(80, { protocol: 'UDP' }), 'admitted'],
-    ['TCP is what no protocol means', withPort(80), withPort(80, { protocol: 'TCP' }), refused],
-    ['other addresses', withPort(80, { hostIP: '10.0.0.1' }), withPort(80, { hostIP: '10.0.0.2' }), 'admitted'],
-    ['one address of all', withPort(80, { hostIP: '10.0.0.1' }), withPort(80), refused],
-    ['all addresses, one of which is taken', withPort(80), withPort(80, { hostIP: '10.0.0.1' }), refused],
+    ['the same port, with TCP as the default protocol', withPort(80), withPort(80, { protocol: 'TCP' }), refused],
     [
-      'all addresses by their name, one of which is taken',
+      'the same port on another address',
+      withPort(80, { hostIP: '10.0.0.1' }),
+      withPort(80, { hostIP: '10.0.0.2' }),
+      'admitted',
+    ],
+    ['the same port on one address, while all are taken', withPort(80, { hostIP: '10.0.0.1' }), withPort(80), refused],
+    ['the same port on all addresses, while one is taken', withPort(80), withPort(80, { hostIP: '10.0.0.1' }), refused],
+    [
+      'the same port on 0.0.0.0, while one address is taken',
       withPort(80, { hostIP: '0.0.0.0' }),
       withPort(80, { hostIP: '10.0.0.1' }),
       refused,
     ],
-    ['no port of the host', withPort(0), withPort(0), 'admitted'],
-    ['the lowest port', withPort(1), withPort(1), refused],
-    ['one of two ports', withPorts({ hostPort: 80 }, { hostPort: 81 }), withPort(81), refused],
-    ['ports of the pods alone', withPorts({}), withPorts({}), 'admitted'],
-  ])('%s', (_title, pod, other, expected) => {
+    ['host port 0, which means none', withPort(0), withPort(0), 'admitted'],
+    ['the same port 1', withPort(1), withPort(1), refused],
+    ['one of two ports that is the same', withPorts({ hostPort: 80 }, { hostPort: 81 }), withPort(81), refused],
+    ['container ports without a host port', withPorts({}), withPorts({}), 'admitted'],
+  ])('admission of a pod whose host port compares with a used port as: %s', (_title, pod, other, expected) => {
     expect(admit(pod, [other])).toBe(expected);
   });
 
-  test('of many others one is enough', () => {
+  test('refuses a pod if one of several other pods holds its host port', () => {
     expect(admit(withPort(80), [withPort(79), withPort(80)])).toBe(refused);
   });
 
-  // With each compared with each, it would take longer than a test may.
-  test('K5: a great many ports are looked for among a great many in one go', () => {
+  // A comparison of each port with each other port would exceed the time limit of a test.
+  test('K5: compares 20,000 host ports with 20,000 used host ports in linear time', () => {
     const ports = (protocol: string): Pod =>
       withPorts(...Array.from({ length: 20_000 }, (_, index) => ({ hostPort: index + 1, protocol })));
     expect(admit(ports('TCP'), [ports('UDP')])).toBe('admitted');
     expect(admit(ports('TCP'), [ports('UDP'), withPort(20_000)])).toBe(refused);
   });
 
-  test('a sidecar holds its port, an init container does not', () => {
+  test('a sidecar holds its host port, and an init container does not', () => {
     const ports = [{ containerPort: 80, hostPort: 80 }];
     const init = { name: 'init', image: 'busybox', ports };
     const holding = (restartPolicy?: string): Pod =>
@@ -254,26 +289,26 @@ describe('ports of the host', () => {
   });
 });
 
-describe('where the node may be another by now', () => {
+describe('refresh of the node during admission', () => {
   test.each<[string, Pod, number]>([
-    ['the node is looked at anew where a label is missing', makePod('p', {}, { nodeSelector: { zone: 'b' } }), 1],
-    ['it is not where none is', makePod('p'), 0],
+    ['one if the pod selects a label that the node lacks', makePod('p', {}, { nodeSelector: { zone: 'b' } }), 1],
+    ['none if the pod has no node selector', makePod('p'), 0],
     [
-      'nor for a static pod, which needs no API server',
+      'none for a static pod, which needs no API server',
       {
         ...makePod('p', {}, { nodeSelector: { zone: 'b' } }),
         metadata: { name: 'p', namespace: 'default', uid: 'p', annotations: { 'kubernetes.io/config.source': 'file' } },
       },
       0,
     ],
-  ])('%s', async (_title, pod, looks) => {
+  ])('number of node refreshes: %s', async (_title, pod, looks) => {
     const refresh = vi.fn(async () => {});
     const handler = predicateHandler({ node: () => node, refresh });
     await Promise.all([makePod('other'), pod, pod].map((one) => handler.admit(one, [])));
     expect(refresh).toHaveBeenCalledTimes(looks);
   });
 
-  test('a pod is admitted by the labels that the node turns out to have', async () => {
+  test('admits a pod that matches the labels of the refreshed node', async () => {
     let labels = {};
     const handler = predicateHandler({
       node: () => ({ ...node, metadata: { name: 'n1', labels } }),
@@ -287,7 +322,7 @@ describe('where the node may be another by now', () => {
     });
   });
 
-  test('a pod is admitted by what the node has for it alone', async () => {
+  test('checks a pod against the allocatable resources that the node has for that pod', async () => {
     const gpus = (count: number) => ({
       ...node,
       status: { allocatable: { pods: '9', 'example.com/gpu': `${count}` } },
@@ -298,7 +333,7 @@ describe('where the node may be another by now', () => {
     expect(await handler.admit(wants('other'), [])).toMatchObject({ reason: 'OutOfexample.com/gpu' });
   });
 
-  test('a look that ends with the pod that asked first is taken again for the others', async () => {
+  test('repeats the node refresh for the other waiting pods if the pod that started the refresh is aborted', async () => {
     const refresh = vi.fn(async (signal: AbortSignal) => signal.throwIfAborted());
     const handler = predicateHandler({ node: () => node, refresh });
     const pod = makePod('p', {}, { nodeSelector: { zone: 'b' } });

@@ -9,7 +9,7 @@ import { makePod } from './pods.ts';
 const requestsOf = (pod: Pod) => podRequests(pod);
 const CRITICAL = 2_000_000_000;
 
-/** A pod of a priority, of a class by whether it has limits. */
+/** Creates a pod with a priority. The pod is Guaranteed if `guaranteed` is true. */
 function podOf(name: string, requests: Record<string, string>, priority = 0, guaranteed = false): Pod {
   const pod = makePod(name, requests, { priority });
   if (!guaranteed) return pod;
@@ -19,7 +19,7 @@ function podOf(name: string, requests: Record<string, string>, priority = 0, gua
 const critical = podOf('critical', { cpu: '1' }, CRITICAL);
 const guaranteed = (name: string, requests: Record<string, string>): Pod => podOf(name, requests, 0, true);
 
-test('what is missing is worded as upstream words it', () => {
+test("formatRequirements prints missing resources in upstream's format", () => {
   expect(formatRequirements([])).toBe('[]');
   const short = [
     { resource: 'cpu', amount: 600n },
@@ -28,7 +28,7 @@ test('what is missing is worded as upstream words it', () => {
   expect(formatRequirements(short)).toBe('[(res: cpu, q: 600), (res: memory, q: 1), ]');
 });
 
-describe('who has to make room', () => {
+describe('planPreemption', () => {
   const best = podOf('best', {});
   const small = podOf('small', { cpu: '100m', memory: '100Mi' });
   const middle = podOf('middle', { cpu: '200m', memory: '200Mi' });
@@ -39,23 +39,38 @@ describe('who has to make room', () => {
   const place = (amount: bigint) => ({ resource: 'pods', amount });
 
   test.each([
-    ['nobody, where nothing is missing', [small, sure], [], []],
-    ['the one that is enough and asks for the least', [small, middle, large], [cpu(150n)], ['middle']],
+    ['no pod if no resource is missing', [small, sure], [], []],
+    ['the sufficient pod with the smallest requests', [small, middle, large], [cpu(150n)], ['middle']],
     ['one large pod rather than two', [small, middle, large], [cpu(300n)], ['large']],
-    ['the largest, then what is missing still', [small, middle, large], [cpu(500n)], ['large', 'small']],
+    ['the largest pod, then a pod for the remaining shortage', [small, middle, large], [cpu(500n)], ['large', 'small']],
     ['a Burstable pod before a Guaranteed one', [sure, small], [cpu(100n)], ['small']],
     [
-      'a Guaranteed pod where the others are not enough, and then as few others as possible',
+      'a Guaranteed pod if the others are not enough, and then as few others as possible',
       [small, surer],
       [cpu(450n)],
       ['small', 'surer'],
     ],
-    ['no Burstable pod where a Guaranteed one has to go and is enough', [small, surer], [cpu(400n)], ['surer']],
-    ['a place: a BestEffort pod before all others', [sure, small, best], [{ resource: 'pods', amount: 1n }], ['best']],
-    ['two resources at once', [small, large], [cpu(100n), { resource: 'memory', amount: 200n * 2n ** 20n }], ['large']],
-    ['not who is critical too', [podOf('too', { cpu: '4' }, CRITICAL), small], [cpu(100n)], ['small']],
-    ['who is critical, but less so', [podOf('less', { cpu: '4' }, CRITICAL)], [cpu(100n)], ['less']],
-  ])('%s', (_, pods, requirements, expected) => {
+    ['no Burstable pod if a Guaranteed pod is necessary and sufficient', [small, surer], [cpu(400n)], ['surer']],
+    [
+      'a BestEffort pod first if only a pod slot is missing',
+      [sure, small, best],
+      [{ resource: 'pods', amount: 1n }],
+      ['best'],
+    ],
+    [
+      'one pod that covers the shortage of two resources',
+      [small, large],
+      [cpu(100n), { resource: 'memory', amount: 200n * 2n ** 20n }],
+      ['large'],
+    ],
+    ['no pod that is critical, too', [podOf('too', { cpu: '4' }, CRITICAL), small], [cpu(100n)], ['small']],
+    [
+      'a pod that is critical, but less so than the preempting pod',
+      [podOf('less', { cpu: '4' }, CRITICAL)],
+      [cpu(100n)],
+      ['less'],
+    ],
+  ])('planPreemption selects as victims: %s', (_, pods, requirements, expected) => {
     const preemptor = _.includes('less so') ? podOf('node', {}, CRITICAL + 1000) : critical;
     const plan = planPreemption(preemptor, pods, requirements, requestsOf);
     expect('victims' in plan ? plan.victims.map(({ metadata }) => metadata.name).sort() : plan).toEqual(
@@ -63,7 +78,7 @@ describe('who has to make room', () => {
     );
   });
 
-  describe('one after another', () => {
+  describe('planPreemption: order of the victims', () => {
     const memory = (amount: bigint) => ({ resource: 'memory', amount });
     const of = (name: string, milliCpu: number, bytes: number): Pod =>
       podOf(name, { cpu: `${milliCpu}m`, memory: `${bytes}` });
@@ -71,58 +86,58 @@ describe('who has to make room', () => {
 
     test.each([
       [
-        'each resource counts the same, whatever its unit: all of the CPU is more than all but most of the memory',
+        'by relative shares: all of the missing CPU outweighs a part of the missing memory',
         [of('memory', 10, GiB), of('cpu', 100, 0.4 * GiB)],
         [cpu(100n), memory(2n ** 30n)],
         ['cpu', 'memory'],
       ],
       [
-        'much of one resource is worth more than half of both: distances are squared',
+        'by squared distances: much of one resource outweighs half of both',
         [of('half', 50, 50), of('whole', 100, 30), of('rest', 1, 20)],
         [cpu(100n), memory(100n)],
         ['whole', 'half', 'rest'],
       ],
       [
-        'more than is missing is no better than what is',
+        'without credit for more than the missing amount',
         [of('large', 200, 2), of('fit', 100, 1)],
         [cpu(100n)],
         ['fit'],
       ],
       [
-        'who asks for less memory goes first of those that are enough, even with more CPU',
+        'the sufficient pod with less memory first, even if it has more CPU',
         [of('b', 100, 2), of('a', 200, 1), of('c', 100, 3)],
         [cpu(100n)],
         ['a'],
       ],
       [
-        'with as much memory who asks for less CPU',
+        'the sufficient pod with less CPU first if memory is equal',
         [of('b', 200, 1), of('a', 100, 1), of('c', 300, 1)],
         [cpu(50n)],
         ['a'],
       ],
-      ['of two that ask for the same the later one', [of('a', 100, 1), of('b', 100, 1)], [cpu(50n)], ['b']],
-      // As upstream: the last one took the place of the first that was chosen.
+      ['the later one first of two equal pods', [of('a', 100, 1), of('b', 100, 1)], [cpu(50n)], ['b']],
+      // As upstream: the last pod took the list position of the first victim.
       [
-        'of equals the later one, where the last has moved',
+        'the later one of equal pods, after the last pod moved',
         [of('large', 200, 1), of('a', 100, 1), of('b', 100, 1), of('c', 100, 1)],
         [cpu(250n)],
         ['large', 'b'],
       ],
-      ['nobody twice', [of('a', 100, 1), of('large', 200, 1), of('b', 150, 1)], [cpu(450n)], ['large', 'b', 'a']],
+      ['no pod twice', [of('a', 100, 1), of('large', 200, 1), of('b', 150, 1)], [cpu(450n)], ['large', 'b', 'a']],
       [
-        'who is just enough rather than who just is not',
+        'a barely sufficient pod before a barely insufficient pod',
         [of('enough', 4, 1), of('nearly', 3, 1)],
         [cpu(4n)],
         ['enough'],
       ],
-      ['the one that is enough, however little is missing', [podOf('b', {}), podOf('a', {})], [place(1n)], ['a']],
-      ['all of them, where all are needed', [of('a', 1, 1), of('b', 2, 2), of('c', 3, 3)], [cpu(6n)], ['c', 'b', 'a']],
-    ])('%s', (_, pods, requirements, expected) => {
+      ['a single sufficient pod if one pod slot is missing', [podOf('b', {}), podOf('a', {})], [place(1n)], ['a']],
+      ['all pods if all are necessary', [of('a', 1, 1), of('b', 2, 2), of('c', 3, 3)], [cpu(6n)], ['c', 'b', 'a']],
+    ])('planPreemption orders the victims: %s', (_, pods, requirements, expected) => {
       const plan = planPreemption(critical, pods, requirements, requestsOf);
       expect('victims' in plan ? plan.victims.map(({ metadata }) => metadata.name) : plan).toEqual(expected);
     });
 
-    test('where one pod is enough one goes, and none that is enough asks for less', () => {
+    test('planPreemption selects one victim if one pod is enough, and no other sufficient pod requests less', () => {
       const amount = fc.integer({ min: 0, max: 6 });
       const anyPod = fc.record({ cpu: amount, memory: fc.integer({ min: 1, max: 6 }) });
       fc.assert(
@@ -140,7 +155,7 @@ describe('who has to make room', () => {
     });
   });
 
-  test('a static pod takes the place of any that is not critical, though neither has a priority', () => {
+  test('planPreemption lets a static pod without a priority preempt any pod that is not critical', () => {
     const { priority: _, ...spec } = makePod('static', {}).spec;
     const { metadata } = makePod('static');
     const ownPod: Pod = { metadata: { ...metadata, annotations: { 'kubernetes.io/config.source': 'file' } }, spec };
@@ -153,7 +168,7 @@ describe('who has to make room', () => {
     });
   });
 
-  test('nobody, where all together are not enough; what is missing is told', () => {
+  test('planPreemption selects no victim and returns the missing resources if all pods together are not enough', () => {
     const requirements = [cpu(300n), { resource: 'memory', amount: 1n }];
     expect(
       planPreemption(critical, [small, sure, podOf('own', { cpu: '9' }, CRITICAL)], requirements, requestsOf),
@@ -162,7 +177,7 @@ describe('who has to make room', () => {
     });
   });
 
-  test('whatever is missing: enough goes, nobody whose end was of no use, and of the better classes as few as possible', () => {
+  test('planPreemption frees enough for any shortage, without a useless victim and with as few Guaranteed victims as possible', () => {
     const amount = fc.integer({ min: 0, max: 8 });
     const anyPod = fc.record({ cpu: amount, memory: amount, sure: fc.boolean() });
     fc.assert(
@@ -192,7 +207,7 @@ describe('who has to make room', () => {
         expect(enough(victims)).toBe(true);
         const isGuaranteed = (pod: Pod): boolean => pod.spec.containers[0]?.resources?.limits !== undefined;
         const others = pods.filter((pod) => !isGuaranteed(pod));
-        // A Guaranteed pod goes only where all others together are not enough.
+        // A Guaranteed pod is a victim only if all other pods together are not enough.
         if (victims.some(isGuaranteed)) expect(enough(others)).toBe(false);
       }),
     );
@@ -225,10 +240,10 @@ function setUp() {
   return { metrics, events, killed, handler, signal };
 }
 
-describe('a critical pod', () => {
+describe('admission of a critical pod', () => {
   const running = [podOf('a', { cpu: '600m' }), podOf('b', { cpu: '300m' })];
 
-  test('has room made for it: who was in the way has failed, and says why', async () => {
+  test('preempts pods for a critical pod and sets the phase of the victims to Failed with a message', async () => {
     const { handler, killed, events, signal, metrics } = setUp();
     const verdict = await handler.admit(critical, running, signal);
     expect(verdict).toMatchObject({ admit: false, reason: 'OutOfcpu', recover: expect.any(Function) });
@@ -259,7 +274,7 @@ describe('a critical pod', () => {
     expect(metrics.text()).toContain('kubelet_preemptions{preemption_signal="cpu"} 2');
   });
 
-  test('has the place of one that is made smaller, of which it has still all that it had (N1)', async () => {
+  test('preempts a shrinking pod that still holds its old resources (N1)', async () => {
     const { handler, killed, signal } = setUp();
     const shrinking: Pod = {
       ...podOf('shrinking', { cpu: '100m' }),
@@ -277,7 +292,7 @@ describe('a critical pod', () => {
     expect(killed.map(({ name }) => name)).toEqual(['shrinking']);
   });
 
-  test('runs beside who does not end in time', async () => {
+  test('admits the critical pod even if a victim does not stop in time', async () => {
     const { handler, killed, signal, metrics } = setUp();
     const verdict = await handler.admit(critical, [podOf('slow', { cpu: '900m' })], signal);
     if (verdict.admit) throw new Error('admitted');
@@ -287,7 +302,7 @@ describe('a critical pod', () => {
     expect(metrics.text()).not.toContain('kubelet_preemptions{');
   });
 
-  test('that goes meanwhile waits no more', async () => {
+  test('stops waiting for the victims if the critical pod is aborted', async () => {
     const { handler } = setUp();
     const gone = new AbortController();
     const verdict = await handler.admit(critical, running, gone.signal);
@@ -297,7 +312,7 @@ describe('a critical pod', () => {
     await expect(recovering).rejects.toThrow('it is gone');
   });
 
-  test('that no end of others could help is refused, and nobody is ended', async () => {
+  test('refuses a critical pod without preemption if preemption cannot free enough resources', async () => {
     const { handler, killed, signal } = setUp();
     const verdict = await handler.admit(
       critical,
@@ -315,7 +330,7 @@ describe('a critical pod', () => {
     expect(killed).toEqual([]);
   });
 
-  test('that something else is in the way of too is told that, and nobody is ended', async () => {
+  test('refuses a critical pod without preemption if another predicate refuses the pod too', async () => {
     const { handler, signal } = setUp();
     const elsewhere = { ...critical, spec: { ...critical.spec, nodeSelector: { zone: 'b' } } };
     expect(await handler.admit(elsewhere, running, signal)).toEqual({
@@ -325,7 +340,7 @@ describe('a critical pod', () => {
     });
   });
 
-  test('alone is worth the end of others', async () => {
+  test('offers no preemption for a pod that is not critical', async () => {
     const { handler, signal } = setUp();
     const verdict = await handler.admit(podOf('plain', { cpu: '1' }, 5), running, signal);
     expect(verdict).toMatchObject({ admit: false, reason: 'OutOfcpu' });

@@ -10,32 +10,32 @@ const admit = (pod: Pod, allowedUnsafe: readonly string[] = [], kernelRelease = 
   return result.admit ? 'admitted' : `${result.reason}: ${result.message}`;
 };
 
-describe('sysctls of a pod', () => {
+describe('sysctlHandler', () => {
   test.each<[string, Pod, readonly string[], string]>([
-    ['none', makePod('p'), [], 'admitted'],
-    ['safe ones', withSysctls(['kernel.shm_rmid_forced', 'net.ipv4.tcp_wmem']), [], 'admitted'],
-    ['a safe one with slashes', withSysctls(['net/ipv4/tcp_syncookies']), [], 'admitted'],
+    ['no sysctls', makePod('p'), [], 'admitted'],
+    ['safe sysctls', withSysctls(['kernel.shm_rmid_forced', 'net.ipv4.tcp_wmem']), [], 'admitted'],
+    ['a safe sysctl, written with slashes', withSysctls(['net/ipv4/tcp_syncookies']), [], 'admitted'],
     [
-      'an unsafe one',
+      'an unsafe sysctl',
       withSysctls(['net.ipv4.tcp_syncookies', 'net.ipv4.ip_forward']),
       [],
       'SysctlForbidden: forbidden sysctl: "net.ipv4.ip_forward" not allowlisted',
     ],
-    ['an unsafe one that is allowed', withSysctls(['net.ipv4.ip_forward']), ['net.ipv4.ip_forward'], 'admitted'],
+    ['an unsafe sysctl that is allowed', withSysctls(['net.ipv4.ip_forward']), ['net.ipv4.ip_forward'], 'admitted'],
     [
-      'one whose name begins like one that is allowed',
+      'an unsafe sysctl with an allowed name as prefix',
       withSysctls(['net.ipv4.ip_forward_use_pmtu']),
       ['net.ipv4.ip_forward'],
       'SysctlForbidden: forbidden sysctl: "net.ipv4.ip_forward_use_pmtu" not allowlisted',
     ],
     [
-      'one that a pattern allows',
+      'unsafe sysctls that a pattern allows',
       withSysctls(['kernel.msgmax', 'net/core/somaxconn']),
       ['kernel.msg*', 'net/core/*'],
       'admitted',
     ],
     [
-      'one beside a pattern',
+      'an unsafe sysctl that no pattern matches',
       withSysctls(['net.ipv4.conf.all.rp_filter']),
       ['net.ipv6.*'],
       'SysctlForbidden: forbidden sysctl: "net.ipv4.conf.all.rp_filter" not allowlisted',
@@ -52,8 +52,8 @@ describe('sysctls of a pod', () => {
       ['kernel.msg*'],
       'SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowed with host IPC enabled',
     ],
-    ['one of the other namespace', withSysctls(['net.ipv4.tcp_syncookies'], { hostIPC: true }), [], 'admitted'],
-  ])('%s', (_, pod, allowedUnsafe, expected) => {
+    ['a network sysctl with host IPC', withSysctls(['net.ipv4.tcp_syncookies'], { hostIPC: true }), [], 'admitted'],
+  ])('admission of a pod with these sysctls: %s', (_, pod, allowedUnsafe, expected) => {
     expect(admit(pod, allowedUnsafe)).toBe(expected);
   });
 
@@ -70,7 +70,7 @@ describe('sysctls of a pod', () => {
     ['net.ipv4.tcp_keepalive_probes', '4.5', '4.4'],
     ['net.ipv4.tcp_rmem', '4.15', '4.14'],
     ['net.ipv4.tcp_wmem', '4.15', '4.14'],
-  ])('%s is safe from kernel %s on, not with %s', (name, since, before) => {
+  ])('sysctl %s is safe from kernel %s on and unsafe with kernel %s', (name, since, before) => {
     const pod = withSysctls([name]);
     expect(admit(pod, [], since)).toBe('admitted');
     if (before !== undefined) expect(admit(pod, [], before)).toContain(`"${name}" not allowlisted`);
@@ -84,7 +84,7 @@ describe('sysctls of a pod', () => {
     ['3.16.0', false],
     ['', false],
     ['unknown', false],
-  ])('with kernel %j tcp_rmem is safe: %s', (release, safe) => {
+  ])('sysctl net.ipv4.tcp_rmem with kernel %j is safe: %s', (release, safe) => {
     const refused = 'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_rmem" not allowlisted';
     expect(admit(withSysctls(['net.ipv4.tcp_rmem']), [], release)).toBe(safe ? 'admitted' : refused);
     expect(admit(withSysctls(['kernel.shm_rmid_forced']), [], release)).toBe('admitted');

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { AllocationManager, type AllocationOptions, type ResizeVerdict } from '../src/index.ts';
 import { asking, exactly, makePod } from './pods.ts';
 
-/** A node of 4 CPUs, and what its kubelet knows. */
+/** Creates an allocation manager for a fake node of 4 CPUs, with fakes of the kubelet parts that the manager calls. */
 function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) {
   const clock = new FakeClock();
   const files = fs ?? new MemoryFileSystem({ clock });
@@ -59,8 +59,8 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   return { manager, clock, files, metrics, pods, node, add, ask, reasons, cpuOf, told, messages, decided };
 }
 
-describe('what an earlier process has written', () => {
-  test('K1: is read when the disk answers again, and ends nobody until then', async () => {
+describe('AllocationManager.load', () => {
+  test('K1: load retries while the disk fails to read and terminates no pod until the read succeeds', async () => {
     const first = setUp();
     first.add(makePod('a', exactly('1', '1Gi')));
     await first.manager.saved('uid-a');
@@ -81,7 +81,7 @@ describe('what an earlier process has written', () => {
     expect(manager.hasGrant('uid-a')).toBe(true);
   });
 
-  test('is read, and what it was killed over is removed, where the disk lets it be', async () => {
+  test('load reads the saved state and removes temporary files of a killed process if the disk permits the removal', async () => {
     const { manager, files } = setUp();
     await files.mkdir('/root');
     await files.writeFile('/root/.tmp-7-1', '{');
@@ -95,7 +95,7 @@ describe('what an earlier process has written', () => {
     expect(files.paths()).not.toContain('/root/.tmp-7-1');
   });
 
-  test('is waited for no longer than the process is to run', async () => {
+  test('load stops retrying and rejects when its abort signal fires', async () => {
     const { manager, files, clock } = setUp();
     files.injectFault({ code: 'EIO', times: Number.POSITIVE_INFINITY });
     const stop = new AbortController();
@@ -106,8 +106,8 @@ describe('what an earlier process has written', () => {
   });
 });
 
-describe('a resize', () => {
-  test('that fits is granted at once, and its pod is to be synced', () => {
+describe('AllocationManager: a resize', () => {
+  test('grants a resize that fits immediately and returns the pod as one to sync', () => {
     const { manager, add, ask, cpuOf, told } = setUp();
     const larger = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
     expect(ask(larger)).toEqual(['uid-a']);
@@ -117,7 +117,7 @@ describe('a resize', () => {
     expect(told(larger)).toEqual(['ResizeStarted']);
   });
 
-  test('N1: that waits is granted once another pod holds less, and not when that is merely granted', () => {
+  test('N1: grants a deferred resize after another pod actually uses less, not when the smaller size of that pod is only granted', () => {
     const { manager, add, ask, cpuOf, reasons, pods, metrics } = setUp();
     const withStatus = (pod: Pod, cpu: string): Pod => {
       const status = { name: pod.spec.containers[0]?.name, resources: { requests: { cpu } } };
@@ -139,7 +139,7 @@ describe('a resize', () => {
     expect(metrics.text()).toContain('retry_trigger="pod_resized"');
   });
 
-  test('N1: that does not fit waits, and others count it as what it has', async () => {
+  test('N1: defers a resize that does not fit and counts the pod with its old resources for other pods', async () => {
     const { manager, add, ask, cpuOf, reasons, told, messages, metrics, pods } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     const b = add(makePod('b', exactly('2', '1Gi')));
@@ -166,7 +166,7 @@ describe('a resize', () => {
     expect(text).toContain('kubelet_pod_pending_resizes{reason="deferred"} 0');
   });
 
-  test('that shrinks makes room for one that waits, in the same turn', () => {
+  test('grants a deferred resize in the same call that shrinks another pod', () => {
     const { add, ask, cpuOf } = setUp();
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('3', '1Gi'));
     const b = add(makePod('b', exactly('3', '1Gi')));
@@ -177,7 +177,7 @@ describe('a resize', () => {
     expect([cpuOf(a), cpuOf(smaller)]).toEqual(['3', '1']);
   });
 
-  test('of the higher priority is granted first', () => {
+  test('grants the deferred resize of the pod with the higher priority first', () => {
     const { add, ask, cpuOf, node, manager } = setUp();
     node.cpuMilli = 2000n;
     const low = asking(add(makePod('low', exactly('1', '1Gi'))), exactly('2', '1Gi'));
@@ -185,12 +185,12 @@ describe('a resize', () => {
     ask(low);
     ask(high);
     node.cpuMilli = 3000n;
-    // What is said of the other one has changed: there is less room for it.
+    // The message of the other pod's condition changed, because less CPU is free.
     expect(manager.retry('pods_removed')).toEqual(['uid-high', 'uid-low']);
     expect([cpuOf(low), cpuOf(high)]).toEqual(['1', '2']);
   });
 
-  test('that can never be is told so once, and is not tried again', async () => {
+  test('reports an infeasible resize in one event and does not retry the resize', async () => {
     const { manager, add, ask, reasons, metrics, told } = setUp({ node: { staticCpus: true } });
     const larger = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
     expect(ask(larger)).toEqual(['uid-a']);
@@ -202,7 +202,7 @@ describe('a resize', () => {
     );
   });
 
-  test('that is taken back waits no more', () => {
+  test('stops deferring a resize when the pod returns to its old resources', () => {
     const { manager, add, ask, reasons } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     const larger = asking(a, exactly('9', '1Gi'));
@@ -212,7 +212,7 @@ describe('a resize', () => {
     expect([reasons('uid-a'), manager.hasWaiting]).toEqual([[], false]);
   });
 
-  test('that waits is tried again after three minutes, though nothing is known to have made room', async () => {
+  test('retries a deferred resize after three minutes even if no event reported free resources', async () => {
     const { manager, add, ask, node, clock, cpuOf } = setUp();
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('9', '1Gi'));
     ask(a);
@@ -224,7 +224,7 @@ describe('a resize', () => {
     expect(cpuOf(a)).toBe('9');
   });
 
-  test('that waits for the sources is tried again after half a minute, and each half minute until they have told of their pods', async () => {
+  test('retries a resize that waits for the pod sources every 30 seconds until all sources have reported their pods', async () => {
     const { manager, add, ask, node, clock, cpuOf } = setUp();
     node.ready = false;
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
@@ -239,7 +239,7 @@ describe('a resize', () => {
     expect(cpuOf(a)).toBe('2');
   });
 
-  test('F1: nothing is given away before all sources have told of their pods', () => {
+  test('F1: grants no resize before all pod sources have reported their pods', () => {
     const { manager, add, ask, node, cpuOf } = setUp();
     node.ready = false;
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
@@ -249,7 +249,7 @@ describe('a resize', () => {
     expect(manager.retry('pods_added')).toEqual(['uid-a']);
   });
 
-  test('of a pod that is to end is let be, and one that has ended is forgotten', () => {
+  test('drops the deferred resize of a pod that is being deleted and forgets a terminated pod', () => {
     const { manager, add, ask, pods, node, reasons } = setUp();
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('9', '1Gi'));
     ask(a);
@@ -262,8 +262,8 @@ describe('a resize', () => {
   });
 });
 
-describe('a resize that others are ended for', () => {
-  test('is not said to wait meanwhile, and is granted when they have gone', async () => {
+describe('AllocationManager: a resize that preempts other pods', () => {
+  test('does not report a resize as deferred while preemption runs and grants the resize after the victims stopped', async () => {
     const { add, ask, cpuOf, reasons, told, pods, node, decided, manager } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     add(makePod('b', exactly('2', '1Gi')));
@@ -285,7 +285,7 @@ describe('a resize that others are ended for', () => {
     expect(manager.hasWaiting).toBe(false);
   });
 
-  test('N1: waits where somebody else has what became free, and nobody is ended for it again at once', async () => {
+  test('N1: defers a resize if another pod took the freed resources and does not immediately preempt again', async () => {
     const { add, ask, cpuOf, reasons, node, decided } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     add(makePod('b', exactly('2', '1Gi')));
@@ -300,7 +300,7 @@ describe('a resize that others are ended for', () => {
     expect([cpuOf(larger), reasons('uid-a'), decided, asked]).toEqual(['1', ['Deferred'], ['uid-a'], 1]);
   });
 
-  test('N1: leaves to those about whom nothing is decided what others give up for them, and ends nobody for it', async () => {
+  test('N1: reserves freed resources for pods that await admission and preempts no pod for a resize that competes with them', async () => {
     const { add, ask, cpuOf, reasons, manager, node } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     const b = add(makePod('b', exactly('2', '1Gi')));
@@ -312,22 +312,22 @@ describe('a resize that others are ended for', () => {
     node.applicants = [makePod('new', exactly('1', '1Gi'))];
     const larger = asking(a, exactly('2', '1Gi'));
     ask(larger);
-    // Who gives something back waits for nobody.
+    // A pod that requests less does not wait for other pods.
     const smaller = asking(b, exactly('1500m', '1Gi'));
     ask(smaller);
     expect([cpuOf(larger), reasons('uid-a'), cpuOf(smaller), asked]).toEqual(['1', ['Deferred'], '1500m', 0]);
-    // It was refused.
+    // The pod that awaited admission was refused.
     node.applicants = [];
     expect(manager.retry('pods_removed')).toEqual(['uid-a']);
     expect([cpuOf(larger), asked]).toEqual(['2', 0]);
   });
 
-  test('two for whom nobody can be ended ask once each, and not each other on for ever', async () => {
+  test('attempts preemption once for each of two resizes without victims, so the two resizes do not retrigger each other forever', async () => {
     const { add, ask, reasons, messages, manager, node } = setUp();
     const pods = ['a', 'b'].map((name) => add(makePod(name, exactly('1', '1Gi'))));
     let asked = 0;
     node.recover = async () => {
-      // Where they go on, the loop would never turn again.
+      // If the resizes retriggered each other, the event loop would never continue: this limit stops the test.
       if (++asked > 20) node.cpuMilli = 100_000n;
       return { admit: false, reason: 'UnexpectedAdmissionError', message: 'nobody' };
     };
@@ -340,7 +340,7 @@ describe('a resize that others are ended for', () => {
     for (const pod of pods) expect(messages(pod)).toHaveLength(1);
   });
 
-  test('says why nobody could be ended', async () => {
+  test('reports in the Deferred condition why no pod could be preempted', async () => {
     const { add, ask, messages, manager, node } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     node.recover = async () => ({ admit: false, reason: 'UnexpectedAdmissionError', message: 'nobody' });
@@ -352,10 +352,10 @@ describe('a resize that others are ended for', () => {
   });
 });
 
-describe('what became of it', () => {
+describe('AllocationManager: the progress of a granted resize', () => {
   const runs = { containers: [{ name: 'c', state: 'running' }] } as unknown as RuntimePodStatus;
 
-  test('goes on until all of it was applied, an error in between is told once', async () => {
+  test('keeps a resize in progress until all resources are applied and reports an error in between once', async () => {
     const { manager, add, ask, told, reasons } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     await manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'));
@@ -374,8 +374,8 @@ describe('what became of it', () => {
   });
 });
 
-describe('K1: the next process', () => {
-  test('knows what was granted and applied, and tries what was asked for meanwhile', async () => {
+describe('K1: AllocationManager after a kubelet restart', () => {
+  test('restores granted and applied resources after a restart and tries the resize that was requested during the downtime', async () => {
     const first = setUp();
     const a = first.add(makePod('a', exactly('1', '1Gi')));
     await first.manager.saved('uid-a');
@@ -394,11 +394,11 @@ describe('K1: the next process', () => {
     expect(cpuOf(larger)).toBe('1');
     expect(manager.added([larger])).toEqual(['uid-a']);
     expect(reasons('uid-a')).toEqual(['Deferred']);
-    // It was told of already.
+    // The previous process already emitted the event.
     expect(told(larger)).toEqual([]);
   });
 
-  test('says of no resize that it waits which was granted while the API could not be told', async () => {
+  test('clears the Deferred condition after a restart if the resize was granted before the kubelet could update the API', async () => {
     const first = setUp();
     const a = first.add(makePod('a', exactly('1', '1Gi')));
     const larger = asking(a, exactly('2', '1Gi'));
@@ -418,7 +418,7 @@ describe('K1: the next process', () => {
   });
 });
 
-test('N1: whatever is asked for, in whatever order, the node is never given away twice', () => {
+test('N1: never allocates more CPU than the node has, for any sequence of resize requests and retries', () => {
   const step = fc.record({
     pod: fc.integer({ min: 0, max: 3 }),
     cpu: fc.integer({ min: 1, max: 40 }),
@@ -439,7 +439,7 @@ test('N1: whatever is asked for, in whatever order, the node is never given away
           (one) => podRequests(manager.allocated(one)).get('cpu')?.milliValue() ?? 0n,
         );
         expect(granted.reduce((sum, milli) => sum + milli, 0n)).toBeLessThanOrEqual(4000n);
-        // Whoever waits, waits for room that there is not.
+        // A resize waits only if the node has no room for the resize.
         const waits = [...pods.values()].some((one) => manager.allocated(one) !== one);
         expect(manager.hasWaiting).toBe(waits);
       }

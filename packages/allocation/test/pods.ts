@@ -1,6 +1,6 @@
 import { type Container, defaultPod, type Pod, type ResourceRequirements } from '@node-agent/pod-spec';
 
-/** A pod of one container, or of those that are given. */
+/** Creates a pod with one container, or with the containers of the spec argument. */
 export function makePod(
   name: string,
   resources: ResourceRequirements = {},
@@ -12,12 +12,14 @@ export function makePod(
   });
 }
 
-/** Requests that are limits: the pod is Guaranteed. */
+/** Returns resources whose requests equal their limits, which makes the pod Guaranteed. */
 export function exactly(cpu: string, memory: string): ResourceRequirements {
   return { requests: { cpu, memory }, limits: { cpu, memory } };
 }
 
-/** The same pod with other resources of its first container, as its source shows it next. */
+/**
+ * Returns the next version of the pod: its first container requests other resources and its generation is one higher.
+ */
 export function asking(pod: Pod, resources: ResourceRequirements): Pod {
   const [first, ...others] = pod.spec.containers;
   return {

@@ -18,8 +18,8 @@ import { resizeMessage } from '../src/resize-message.ts';
 import { podLevelChanges } from '../src/resize-operations.ts';
 import { asking, exactly, makePod } from './pods.ts';
 
-describe('what was granted', () => {
-  test('takes the place of what is asked for, and of nothing else', () => {
+describe('withResources and resourcesOf', () => {
+  test('withResources replaces the requested resources with the granted resources and changes nothing else in the pod', () => {
     const pod = makePod('a', exactly('1', '1Gi'));
     const granted = resourcesOf(pod);
     expect(withResources(pod, granted)).toBe(pod);
@@ -27,12 +27,12 @@ describe('what was granted', () => {
     const allocated = withResources(larger, granted);
     expect(allocated.spec).toEqual(pod.spec);
     expect(allocated.metadata).toBe(larger.metadata);
-    // Another writing of the same is the same.
+    // Two spellings of the same quantity are equal.
     const same = asking(pod, exactly('1000m', '1024Mi'));
     expect(withResources(same, granted)).toBe(same);
   });
 
-  test('is of init containers and of the pod as a whole as well, as far as their gates are on', () => {
+  test('resourcesOf includes init containers and pod-level resources if their feature gates are on', () => {
     const container = { name: 'c', image: 'i' };
     const init = [
       { name: 'once', image: 'i', resources: exactly('1', '1Gi') },
@@ -48,7 +48,7 @@ describe('what was granted', () => {
     expect(withResources(asks, resourcesOf(pod), { podLevel: false })).toBe(asks);
   });
 
-  test('takes the place of what one container of several asks for, an init container too', () => {
+  test('withResources replaces the resources of one container or init container among several', () => {
     const init = [
       { name: 'first', image: 'i', resources: exactly('1', '1Gi') },
       { name: 'second', image: 'i', resources: exactly('1', '1Gi') },
@@ -66,19 +66,19 @@ describe('what was granted', () => {
     expect(withResources(initAsks, resourcesOf(pod)).spec).toEqual(pod.spec);
   });
 
-  test('is nothing for the pod as a whole where that had nothing', () => {
+  test('withResources removes the pod-level resources if none were granted', () => {
     const pod = makePod('a', exactly('1', '1Gi'));
     const asks: Pod = { ...pod, spec: { ...pod.spec, resources: exactly('2', '2Gi') } };
     expect(withResources(asks, resourcesOf(pod)).spec).not.toHaveProperty('resources');
   });
 
-  test('is nobody’s by a name that every object inherits', () => {
+  test('withResources ignores granted names that are inherited properties, such as "constructor"', () => {
     const container = { name: 'constructor', image: 'i', resources: exactly('1', '1Gi') };
     const pod = makePod('a', {}, { containers: [container] });
     expect(withResources(pod, { containers: {} })).toBe(pod);
   });
 
-  test('asking for more of CPU or memory is asking for more', () => {
+  test('asksForMore is true if CPU or memory increases', () => {
     const pod = makePod('a', exactly('1', '1Gi'));
     expect(asksForMore(pod, pod)).toBe(false);
     expect(asksForMore(asking(pod, exactly('500m', '2Gi')), pod)).toBe(true);
@@ -87,7 +87,7 @@ describe('what was granted', () => {
   });
 });
 
-describe('who is tried first', () => {
+describe('compareResizes', () => {
   const waiting = (name: string, more: Partial<WaitingResize> & { priority?: number } = {}): WaitingResize => ({
     pod: makePod(name, more.pod ? {} : exactly('1', '1Gi'), { priority: more.priority ?? 0 }),
     increases: true,
@@ -97,20 +97,28 @@ describe('who is tried first', () => {
   const burstable = makePod('burstable', { requests: { cpu: '1' } });
 
   test.each([
-    ['one that asks for no more', waiting('a', { increases: false, priority: -5 }), waiting('b', { priority: 9 })],
     [
-      'the higher priority',
+      'a resize that increases nothing',
+      waiting('a', { increases: false, priority: -5 }),
+      waiting('b', { priority: 9 }),
+    ],
+    [
+      'the resize of a pod with a higher priority',
       waiting('a', { priority: 5, pod: { ...burstable, spec: { ...burstable.spec, priority: 5 } } }),
       waiting('b', { priority: 4 }),
     ],
-    ['Guaranteed', waiting('a', { pendingSinceMs: 9 }), waiting('b', { pod: burstable, pendingSinceMs: 1 })],
-    ['who has waited longer', waiting('a', { pendingSinceMs: 1 }), waiting('b', { pendingSinceMs: 2 })],
     [
-      'who was put off before who was not',
+      'the resize of a Guaranteed pod',
+      waiting('a', { pendingSinceMs: 9 }),
+      waiting('b', { pod: burstable, pendingSinceMs: 1 }),
+    ],
+    ['the resize that has waited longer', waiting('a', { pendingSinceMs: 1 }), waiting('b', { pendingSinceMs: 2 })],
+    [
+      'a resize that was deferred before, ahead of a new resize',
       waiting('a', { pendingSinceMs: 9 }),
       waiting('b', { pendingSinceMs: undefined }),
     ],
-  ])('%s', (_what, first, second) => {
+  ])('compareResizes sorts first: %s', (_what, first, second) => {
     expect(compareResizes(first, second)).toBeLessThan(0);
     expect(compareResizes(second, first)).toBeGreaterThan(0);
   });
@@ -118,7 +126,7 @@ describe('who is tried first', () => {
   test.each([
     [1, undefined],
     [undefined, -1],
-  ])('no priority is 0: %s comes before %s', (higher, lower) => {
+  ])('compareResizes treats a missing priority as 0: priority %s comes before %s', (higher, lower) => {
     const of = (priority: number | undefined): WaitingResize => {
       const { priority: _, ...spec } = makePod('p', exactly('1', '1Gi')).spec;
       const pod = { ...makePod('p'), spec: { ...spec, ...(priority !== undefined && { priority }) } };
@@ -128,7 +136,7 @@ describe('who is tried first', () => {
     expect(compareResizes(of(lower), of(higher))).toBeGreaterThan(0);
   });
 
-  test('is an order', () => {
+  test('compareResizes is a consistent total order', () => {
     const one = fc
       .record({
         increases: fc.boolean(),
@@ -152,7 +160,7 @@ describe('who is tried first', () => {
 
 const critical = (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, priority: 2_000_000_000 } });
 
-describe('what this node cannot give, however much room there is', () => {
+describe('resizeRefusal', () => {
   const pod = makePod('a', exactly('1', '1Gi'));
   const cpu = asking(pod, exactly('2', '1Gi'));
   const memory = asking(pod, exactly('1', '2Gi'));
@@ -164,21 +172,39 @@ describe('what this node cannot give, however much room there is', () => {
   const MEMORY = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
 
   test.each([
-    ['nothing of the kind', cpu, pod, {}, undefined],
+    ['none of them', cpu, pod, {}, undefined],
     ['exclusive CPUs', cpu, pod, { staticCpus: true }, CPUS],
-    ['exclusive CPUs, with their gate', cpu, pod, { staticCpus: true, exclusiveCpus: true }, undefined],
-    ['exclusive CPUs, and memory that changes', memory, pod, { staticCpus: true }, undefined],
-    ['exclusive memory', memory, pod, { staticMemory: true }, MEMORY],
-    ['exclusive memory, with its gate', memory, pod, { staticMemory: true, exclusiveMemory: true }, undefined],
-    ['exclusive CPUs, and a Burstable pod', swapMore, swapping, { staticCpus: true, staticMemory: true }, undefined],
-    ['swap', swapMore, swapping, { limitedSwap: true }, 'In-place resize of containers with swap is not supported.'],
-    ['swap, and a Guaranteed pod, which has none', memory, pod, { limitedSwap: true }, undefined],
-    ['a pod as a whole', wholeMore, whole, {}, undefined],
     [
-      'a pod as a whole, without the gate',
+      'exclusive CPUs and the gate that allows their resize',
+      cpu,
+      pod,
+      { staticCpus: true, exclusiveCpus: true },
+      undefined,
+    ],
+    ['exclusive CPUs, while only memory changes', memory, pod, { staticCpus: true }, undefined],
+    ['exclusive memory', memory, pod, { staticMemory: true }, MEMORY],
+    [
+      'exclusive memory and the gate that allows its resize',
+      memory,
+      pod,
+      { staticMemory: true, exclusiveMemory: true },
+      undefined,
+    ],
+    [
+      'exclusive CPUs and memory, while a Burstable pod changes',
+      swapMore,
+      swapping,
+      { staticCpus: true, staticMemory: true },
+      undefined,
+    ],
+    ['swap', swapMore, swapping, { limitedSwap: true }, 'In-place resize of containers with swap is not supported.'],
+    ['swap, while a Guaranteed pod changes, which never swaps', memory, pod, { limitedSwap: true }, undefined],
+    ['pod-level resources', wholeMore, whole, {}, undefined],
+    [
+      'pod-level resources whose resize gate is off',
       ...([wholeMore, whole, { podLevel: false }, 'InPlacePodLevelResourcesVerticalScaling is disabled'] as const),
     ],
-  ])('%s', (_what, asks, granted, node, message) => {
+  ])('resizeRefusal on a node with this feature: %s', (_what, asks, granted, node, message) => {
     expect(resizeRefusal(asks, granted, node)?.message).toBe(message);
   });
 
@@ -192,18 +218,23 @@ describe('what this node cannot give, however much room there is', () => {
   const noMore = { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } };
 
   test.each<[string, Pod, Pod, string | undefined]>([
-    ['memory that is requested without a limit', ofTwo(freer), ofTwo(free), SWAP],
+    ['a memory request without a limit', ofTwo(freer), ofTwo(free), SWAP],
     ['memory of one container of two', ofTwo(free, freer), ofTwo(free, free), SWAP],
-    ['memory where none was requested', ofTwo(free, noMore), ofTwo({ requests: { cpu: '1' } }, noMore), SWAP],
-    ['memory that may no longer be swapped', ofTwo(larger, free), ofTwo(noMore, free), SWAP],
-    ['memory that may be swapped from now on', ofTwo(noMore, free), ofTwo({ ...larger }, free), SWAP],
-    ['memory that may not be swapped, beside some that may', ofTwo(larger, free), ofTwo(fixed, free), undefined],
-    ['a limit alone', ofTwo(noMore), ofTwo(free), undefined],
-    ['CPU alone', ofTwo({ requests: { memory: '1Gi', cpu: '2' } }), ofTwo(free), undefined],
-    ['a container that was not there', ofTwo(free, free), ofTwo(free), undefined],
-    ['a critical pod, which has no swap', critical(ofTwo(freer)), critical(ofTwo(free)), undefined],
-    ['a Guaranteed pod, which has none', ofTwo(exactly('1', '2Gi')), ofTwo(exactly('1', '1Gi')), undefined],
-  ])('while containers may swap: %s', (_what, asks, granted, message) => {
+    ['a memory request that is new', ofTwo(free, noMore), ofTwo({ requests: { cpu: '1' } }, noMore), SWAP],
+    ['memory that may no longer swap', ofTwo(larger, free), ofTwo(noMore, free), SWAP],
+    ['memory that may swap after the resize', ofTwo(noMore, free), ofTwo({ ...larger }, free), SWAP],
+    ['memory that may not swap, beside a container that may', ofTwo(larger, free), ofTwo(fixed, free), undefined],
+    ['only a limit', ofTwo(noMore), ofTwo(free), undefined],
+    ['only CPU', ofTwo({ requests: { memory: '1Gi', cpu: '2' } }), ofTwo(free), undefined],
+    ['the number of containers', ofTwo(free, free), ofTwo(free), undefined],
+    ['the memory of a critical pod, which never swaps', critical(ofTwo(freer)), critical(ofTwo(free)), undefined],
+    [
+      'the memory of a Guaranteed pod, which never swaps',
+      ofTwo(exactly('1', '2Gi')),
+      ofTwo(exactly('1', '1Gi')),
+      undefined,
+    ],
+  ])('resizeRefusal with limited swap, if this changes: %s', (_what, asks, granted, message) => {
     expect(resizeRefusal(asks, granted, { limitedSwap: true })?.message).toBe(message);
   });
 
@@ -222,7 +253,7 @@ describe('what this node cannot give, however much room there is', () => {
     );
   const sidecar = { restartPolicy: 'Always' };
 
-  test('a sidecar that may swap is as bad as a main container that may', () => {
+  test('resizeRefusal with limited swap refuses a memory change of a sidecar without a memory limit', () => {
     const of = (memory: string): Pod => {
       const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: { requests: { memory } } };
       return makePod('a', free, { initContainers: [side] });
@@ -234,14 +265,17 @@ describe('what this node cannot give, however much room there is', () => {
   test.each<[string, Pod, Pod, boolean, string | undefined]>([
     ['one container of two', withInit('2', '1'), withInit('1', '1'), false, CPUS],
     ['an init container', withInit('1', '2'), withInit('1', '1'), true, CPUS],
-    ['an init container, which is never resized', withInit('1', '2'), withInit('1', '1'), false, undefined],
-    ['nothing of them', withInit('1', '1'), withInit('1', '1'), true, undefined],
+    ['an init container whose resize is not supported', withInit('1', '2'), withInit('1', '1'), false, undefined],
+    ['no container', withInit('1', '1'), withInit('1', '1'), true, undefined],
     ['a sidecar', withInit('1', '2', sidecar), withInit('1', '1', sidecar), false, CPUS],
-  ])('exclusive CPUs: of %s', (_what, asks, granted, initContainers, message) => {
-    expect(resizeRefusal(asks, granted, { staticCpus: true, initContainers })?.message).toBe(message);
-  });
+  ])(
+    'resizeRefusal with the static CPU policy, if the CPU of this changes: %s',
+    (_what, asks, granted, initContainers, message) => {
+      expect(resizeRefusal(asks, granted, { staticCpus: true, initContainers })?.message).toBe(message);
+    },
+  );
 
-  test('is counted by upstream’s labels', () => {
+  test("resizeRefusal returns upstream's metric label as the detail", () => {
     expect(resizeRefusal(swapMore, swapping, { limitedSwap: true })?.detail).toBe('swap_limitation');
     expect(resizeRefusal(wholeMore, whole, { podLevel: false })?.detail).toBe('plr_feature_gate_off');
     expect(resizeRefusal(cpu, pod, { staticCpus: true })?.detail).toBe('guaranteed_pod_cpu_manager_static_policy');
@@ -250,7 +284,7 @@ describe('what this node cannot give, however much room there is', () => {
     );
   });
 
-  test('swap does not hinder a container that begins anew for its memory', () => {
+  test('resizeRefusal allows a memory resize despite swap if the resize restarts the container', () => {
     const [container] = swapping.spec.containers;
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     const before = makePod('a', {}, { containers: [{ ...(container as object), resizePolicy } as never] });
@@ -259,10 +293,10 @@ describe('what this node cannot give, however much room there is', () => {
   });
 });
 
-describe('conditions', () => {
+describe('resize conditions', () => {
   const [NOON, LATER] = ['2026-01-01T12:00:00Z', '2026-01-01T13:00:00Z'];
 
-  test('a wait keeps its time until its reason is another, and is told of again for another generation', () => {
+  test('withPending keeps the transition time while the reason is unchanged and reports a change for a new generation', () => {
     const first = withPending({}, { reason: 'Deferred', message: 'full', observedGeneration: 2 }, NOON);
     expect(first.told).toBe(true);
     expect(conditionList(first.conditions)).toEqual([
@@ -287,7 +321,7 @@ describe('conditions', () => {
     expect([never.told, never.conditions.pending?.lastTransitionTime]).toEqual([true, LATER]);
   });
 
-  test('an error of a resize that is under way stays until it ends, and so does its generation', () => {
+  test('withInProgress keeps the error and its generation until the resize ends', () => {
     const began = withInProgress({}, { observedGeneration: 2 }, NOON);
     const failed = withInProgress(began.conditions, { reason: 'Error', message: 'no', observedGeneration: 3 }, LATER);
     expect(failed.told).toBe(true);
@@ -297,7 +331,7 @@ describe('conditions', () => {
     expect(again.conditions.inProgress).toBe(failed.conditions.inProgress);
   });
 
-  test('what says nothing has no reason and no message, and is not said anew', () => {
+  test('withInProgress without reason and message sets neither field and reports no change when repeated', () => {
     const began = withInProgress({}, { observedGeneration: 2 }, NOON);
     expect(began.conditions.inProgress).toStrictEqual({
       type: 'PodResizeInProgress',
@@ -310,7 +344,7 @@ describe('conditions', () => {
     expect(again.conditions.inProgress).toBe(began.conditions.inProgress);
   });
 
-  test('its transition is where its reason changes, and now where nobody knows of one', () => {
+  test('the transition time of a condition changes with the reason and is the current time if the old condition has none', () => {
     const began = withInProgress({}, { observedGeneration: 2 }, NOON);
     const says = withInProgress(began.conditions, { message: 'soon' }, LATER).conditions.inProgress;
     expect(says).toMatchObject({ message: 'soon', lastTransitionTime: NOON, lastProbeTime: LATER });
@@ -319,7 +353,7 @@ describe('conditions', () => {
     expect(pending?.lastTransitionTime).toBe(LATER);
   });
 
-  test('of an error only the message may be new; then the reason is what comes with it', () => {
+  test('withInProgress after an error takes the reason and message of the update, each absent if the update omits it', () => {
     const failed = withInProgress({}, { reason: 'Error', message: 'no' }, NOON);
     const next = withInProgress(failed.conditions, { reason: 'Error' }, LATER).conditions.inProgress;
     expect(next).not.toHaveProperty('message');
@@ -328,7 +362,7 @@ describe('conditions', () => {
     expect(other).not.toHaveProperty('reason');
   });
 
-  test('what the API shows is taken over', () => {
+  test('conditionsOf reads the resize conditions of the API status and ignores other conditions', () => {
     const shown = (type: string): PodCondition => ({ type, status: 'True' });
     const all = ['Ready', 'PodResizeInProgress', 'PodResizePending'].map(shown);
     expect(conditionList(conditionsOf(all)).map(({ type }) => type)).toEqual([
@@ -339,7 +373,7 @@ describe('conditions', () => {
   });
 });
 
-test('what an update asks for is counted, resource by resource', () => {
+test('resizeOperations lists each added, removed, increased and decreased resource', () => {
   const pod = makePod('a', { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1' } });
   const after = asking(pod, { requests: { cpu: '2' }, limits: { cpu: '500m', memory: '2Gi' } });
   expect(resizeOperations(pod, after)).toEqual([
@@ -353,7 +387,7 @@ test('what an update asks for is counted, resource by resource', () => {
   ).toEqual([]);
 });
 
-test('what an update asks for is not counted of containers that cannot be resized, or are gone', () => {
+test('resizeOperations omits containers that were removed or cannot be resized', () => {
   const init = (cpu: string): Pod =>
     makePod('a', {}, { initContainers: [{ name: 'i', image: 'i', resources: { requests: { cpu } } }] });
   const more = [{ resource: 'cpu', requirement: 'requests', operation: 'increase' }];
@@ -362,21 +396,21 @@ test('what an update asks for is not counted of containers that cannot be resize
   expect(resizeOperations(init('1'), makePod('a'))).toEqual([]);
 });
 
-test('an update of the pod as a whole is one of its resources', () => {
+test('podLevelChanges is true only if the pod-level resources change', () => {
   const whole = (cpu: string): Pod => makePod('a', {}, { resources: exactly(cpu, '1Gi') });
   expect(podLevelChanges(whole('1'), whole('2'))).toBe(true);
   expect(podLevelChanges(whole('1'), whole('1000m'))).toBe(false);
   expect(podLevelChanges(makePod('a'), makePod('a', exactly('1', '1Gi')))).toBe(false);
 });
 
-test('the text of an event without an error or a generation, and of a container with claims', () => {
+test('resizeMessage without an error or a generation writes generation 0 and includes resource claims', () => {
   const pod = makePod('a', { claims: [{ name: 'gpu' }] });
   expect(resizeMessage('Pod resize Deferred', pod, undefined)).toBe(
     'Pod resize Deferred: {"containers":[{"name":"c","resources":{"claims":[{"name":"gpu"}]}}],"generation":0}',
   );
 });
 
-test('the text of an event has all resources, in upstream’s JSON', () => {
+test("resizeMessage writes all resources of the pod as upstream's JSON", () => {
   const pod = makePod('a', exactly('1', '1Gi'), {
     initContainers: [{ name: 'i', image: 'i' }],
   });
@@ -386,7 +420,7 @@ test('the text of an event has all resources, in upstream’s JSON', () => {
   );
 });
 
-describe('whether a resize goes on', () => {
+describe('isResizeInProgress', () => {
   const status = (state: 'running' | 'exited'): RuntimePodStatus =>
     ({ containers: [{ name: 'c', state }] }) as unknown as RuntimePodStatus;
   const pod = makePod('a', exactly('1', '1Gi'));
@@ -399,10 +433,22 @@ describe('whether a resize goes on', () => {
   } as unknown as RuntimePodStatus;
 
   test.each([
-    ['it has all of it', pod, status('running'), { containers: { c: exactly('1000m', '1Gi') } }, false],
-    ['it has less', pod, status('running'), { containers: { c: exactly('500m', '1Gi') } }, true],
-    ['nothing is known of it', pod, status('running'), undefined, true],
-    ['it does not run', pod, status('exited'), { containers: { c: exactly('500m', '1Gi') } }, false],
+    [
+      'the granted resources are applied',
+      pod,
+      status('running'),
+      { containers: { c: exactly('1000m', '1Gi') } },
+      false,
+    ],
+    [
+      'fewer resources than granted are applied',
+      pod,
+      status('running'),
+      { containers: { c: exactly('500m', '1Gi') } },
+      true,
+    ],
+    ['the applied resources are unknown', pod, status('running'), undefined, true],
+    ['the container is not running', pod, status('exited'), { containers: { c: exactly('500m', '1Gi') } }, false],
     [
       'the limit is the pod’s',
       whole,
@@ -410,37 +456,49 @@ describe('whether a resize goes on', () => {
       { containers: { c: { limits: exactly('1', '1Gi').limits ?? {} } }, pod: exactly('1', '1Gi') },
       false,
     ],
-    ['the pod has less', whole, status('exited'), { containers: {}, pod: exactly('1', '512Mi') }, true],
-  ])('%s', (_what, granted, runtime, applied, goesOn) => {
+    [
+      'the pod-level resources are not yet applied',
+      whole,
+      status('exited'),
+      { containers: {}, pod: exactly('1', '512Mi') },
+      true,
+    ],
+  ])('isResizeInProgress for a container, if %s', (_what, granted, runtime, applied, goesOn) => {
     expect(isResizeInProgress(granted, runtime, applied)).toBe(goesOn);
   });
 
   const got = { c: { limits: exactly('1', '1Gi').limits ?? {} } };
   test.each<[string, Pod, PodResources, ResizeFeatures, boolean]>([
-    ['nothing was applied to the pod as a whole', whole, { containers: got }, {}, false],
-    ['the pod as a whole has nothing any more', pod, { containers: { c: exactly('1', '1Gi') }, pod: {} }, {}, false],
+    ['no pod-level resources were ever applied', whole, { containers: got }, {}, false],
+    ['the pod no longer has pod-level resources', pod, { containers: { c: exactly('1', '1Gi') }, pod: {} }, {}, false],
     [
-      'the pod has less, which is no matter without its gate',
+      'the pod-level resources are not applied and their gate is off',
       whole,
       { containers: { c: {} }, pod: exactly('1', '512Mi') },
       { podLevel: false },
       false,
     ],
-    ['an init container has less', withInit, { containers: { c: exactly('1', '1Gi') } }, {}, true],
     [
-      'an init container has less, which is no matter without its gate',
+      'the resources of an init container are not applied',
+      withInit,
+      { containers: { c: exactly('1', '1Gi') } },
+      {},
+      true,
+    ],
+    [
+      'the resources of an init container are not applied and the gate is off',
       withInit,
       { containers: { c: exactly('1', '1Gi') } },
       { initContainers: false },
       false,
     ],
-  ])('%s', (_what, granted, applied, features, goesOn) => {
+  ])('isResizeInProgress for a pod, if %s', (_what, granted, applied, features, goesOn) => {
     expect(isResizeInProgress(granted, runningAll, applied, features)).toBe(goesOn);
   });
 });
 
-// With all of them gone through for each, it would take longer than a test may.
-test('K5: it is found in one go what cannot be changed of a pod of a great many containers', () => {
+// A search through all containers for each container would exceed the time limit of a test.
+test('K5: resizeRefusal checks a pod of 30,000 containers in linear time', () => {
   const containers = Array.from({ length: 30_000 }, (_, index) => ({
     name: `c${index}`,
     image: 'i',

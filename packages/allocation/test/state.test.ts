@@ -41,18 +41,18 @@ function setUp() {
 }
 
 describe('the state file', () => {
-  test('is what upstream writes, byte for byte', async () => {
+  test('writes the state file byte for byte as upstream does', async () => {
     const { make, text } = setUp();
     const state = make();
     const written = { limits: { memory: '1073741824', cpu: '0.5' }, requests: { cpu: '100m', memory: '64Mi' } };
     state.set('uid-b', { containers: { web: written, a: {} }, pod: written });
     state.set('uid-a', { containers: {} });
     await state.saved('uid-a');
-    // Made by a Go program of upstream's types (k8s.io/api 0.36.3), its JSON and its checksum.
+    // A Go program generated this text with upstream's types (k8s.io/api 0.36.3), JSON encoder and checksum.
     expect(await text()).toBe(GOLDEN);
   });
 
-  test('is read again as it was written, whatever the order', async () => {
+  test('reads back the saved state regardless of the order of the pods', async () => {
     const { make } = setUp();
     const first = make();
     first.set('b', { containers: { c: exactly('1', '1Gi') }, pod: exactly('2', '2Gi') });
@@ -66,12 +66,12 @@ describe('the state file', () => {
   });
 
   test.each([
-    ['no JSON', 'nonsense'],
-    ['another checksum', '{"data":"{}","checksum":1}'],
-    ['no text', `{"data":{},"checksum":${dataChecksum({ data: {} })}}`],
-    ['a quantity that is none', file('{"entries":{"u":{"ContainerResources":{"c":{"limits":{"cpu":"much"}}}}}}')],
-    ['a pod that is none', file('{"entries":{"u":7}}')],
-  ])('%s is refused in upstream’s words, with the name of the file', async (_what, content) => {
+    ['content that is not JSON', 'nonsense'],
+    ['a wrong checksum', '{"data":"{}","checksum":1}'],
+    ['data that is not a string', `{"data":{},"checksum":${dataChecksum({ data: {} })}}`],
+    ['an invalid quantity', file('{"entries":{"u":{"ContainerResources":{"c":{"limits":{"cpu":"much"}}}}}}')],
+    ['a pod entry that is not an object', file('{"entries":{"u":7}}')],
+  ])("load rejects a state file with %s with upstream's message, which names the file", async (_what, content) => {
     const { fs, make } = setUp();
     await fs.mkdir('/root');
     await fs.writeFile(FILE, content);
@@ -84,7 +84,7 @@ describe('the state file', () => {
   });
 
   test.each(['directory', 'fifo', 'socket'] as const)(
-    'W6: where a %s has its name, that is said, and not waited for',
+    'W6: load rejects immediately if the path of the state file is a %s',
     async (kind) => {
       const { fs, make } = setUp();
       await fs.mkdir(kind === 'directory' ? FILE : '/root');
@@ -93,7 +93,7 @@ describe('the state file', () => {
     },
   );
 
-  test('K1: what an earlier process left is not lost to one that did not load it', async () => {
+  test('K1: a process that did not load the state file keeps the entries of an earlier process', async () => {
     const { fs, make, text } = setUp();
     const first = make();
     first.set('a', { containers: { c: exactly('1', '1Gi') } });
@@ -112,7 +112,7 @@ describe('the state file', () => {
     expect(await text()).toBe('nonsense');
   });
 
-  test('leaves out what is empty, as upstream does', () => {
+  test('encodePods omits empty fields as upstream does', () => {
     expect(encodePods(new Map()).data).toBe('{}');
     const data = (resources: ResourceRequirements): string =>
       encodePods(new Map([['u', { containers: { c: resources } }]])).data;
@@ -123,7 +123,7 @@ describe('the state file', () => {
     expect(data({ claims: [{ name: 'gpu' }] })).toBe(of('{"claims":[{"name":"gpu"}]}'));
   });
 
-  test('is read where what is empty is null or left out', () => {
+  test('decodePods accepts empty fields that are null or absent', () => {
     expect(decodePods({ data: '{}' })).toEqual(new Map());
     expect(decodePods({ data: '{"entries":null}' })).toEqual(new Map());
     const pod = '{"ContainerResources":null,"PodLevelResources":null}';
@@ -139,11 +139,11 @@ describe('the state file', () => {
     [{ data: '{"entries":{"u":{"ContainerResources":7}}}' }, 'entries[u].ContainerResources must be an object'],
     [{ data: '{"entries":{"u":{"ContainerResources":{"c":7}}}}' }, 'u/c must be an object'],
     [{ data: '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"much"}}}}}}' }, 'much'],
-  ])('%j is refused by what is wrong with it', (content, message) => {
+  ])('decodePods rejects %j with a message that names the invalid field', (content, message) => {
     expect(() => decodePods(content as never)).toThrow(message);
   });
 
-  test('any pods survive it', () => {
+  test('encodePods and decodePods return any pods unchanged', () => {
     const quantity = fc.constantFrom('1', '100m', '1536Mi', '0', '2500m', '15e2');
     const list = fc.dictionary(fc.constantFrom('cpu', 'memory', 'example.com/gpu'), quantity, { minKeys: 1 });
     const resources = fc.record({ limits: list, requests: list }, { requiredKeys: [] });
@@ -164,8 +164,8 @@ describe('the state file', () => {
   });
 });
 
-describe('saving', () => {
-  test('a hundred sets at once are two writes', async () => {
+describe('saving the pod resource state', () => {
+  test('combines a hundred concurrent changes into two writes', async () => {
     const { make, writes, hold, text } = setUp();
     const state = make();
     await state.load();
@@ -182,21 +182,21 @@ describe('saving', () => {
     for (let index = 0; index < 100; index++) expect(await text()).toContain(`u${index}`);
   });
 
-  test('what could not be written is known, and written when it is asked for again', async () => {
+  test('keeps a change whose write failed in memory and writes the change at the next save request', async () => {
     const { make, fail, text } = setUp();
     const state = make();
     fail(new Error('ENOSPC'));
     state.set('u', { containers: { c: exactly('1', '1Gi') } });
     await expect(state.saved('u')).rejects.toThrow('ENOSPC');
     expect(state.get('u')).toEqual({ containers: { c: exactly('1', '1Gi') } });
-    // Nobody else waits for that.
+    // A save of another pod does not wait for the failed write.
     await state.saved('other');
     fail(undefined);
     await state.saved('u');
     expect(await text()).toContain('1Gi');
   });
 
-  test('what is the same is not written again; what goes, goes with the next write', async () => {
+  test('skips the write for an unchanged entry and deletes a removed entry with the next write', async () => {
     const { make, writes, text } = setUp();
     const state = make();
     state.set('u', { containers: {} });
@@ -215,7 +215,7 @@ describe('saving', () => {
   });
 });
 
-describe('K1: what is on disk already', () => {
+describe('K1: saving a state that is already on disk', () => {
   const of = (memory: string): PodResources => ({ containers: { c: exactly('1', memory) } });
 
   async function afterRestart() {
@@ -228,7 +228,7 @@ describe('K1: what is on disk already', () => {
     return { ...all, state };
   }
 
-  test('needs no write, which a full disk would refuse, whatever else has changed', async () => {
+  test('saves an unchanged pod without a write, so a full disk does not fail the save even if other pods changed', async () => {
     const { state, fail, text } = await afterRestart();
     fail(new Error('ENOSPC'));
     state.set('u', of('1024Mi'));
@@ -246,7 +246,7 @@ describe('K1: what is on disk already', () => {
     expect(await text()).not.toContain('"v');
   });
 
-  test('is not certain while another is written, and after that has failed', async () => {
+  test('does not treat the old entry as saved while another value is being written, or after that write failed', async () => {
     const { state, fail, hold, text, writes } = await afterRestart();
     const before = writes();
     let release = (): void => {};

@@ -20,7 +20,7 @@ let clock: FakeClock;
 let transport: MemorySockets;
 let metrics: MetricsRegistry;
 let waits: string[];
-/** Pods that are gone and of which something may still run. */
+/** UIDs of deleted pods that may still have running containers. */
 let ending: Set<string>;
 let active: Pod[];
 let stop: AbortController;
@@ -64,7 +64,7 @@ async function plug(ids: readonly string[], options: Partial<FakeDevicePluginOpt
   return plugin;
 }
 
-/** How many devices may be given, and how many there are. */
+/** Returns the number of allocatable devices and the capacity. */
 const amounts = (): readonly (number | undefined)[] => {
   const { capacity, allocatable } = manager.resources();
   return [allocatable, capacity].map((of) => of.get(GPU) && Number(of.get(GPU)?.value()));
@@ -73,8 +73,8 @@ const amounts = (): readonly (number | undefined)[] => {
 const counted = () => metrics.text().match(/^kubelet_device_plugin_registration_total\{.*$/gm)?.length ?? 0;
 const resourceOf = (index: number): string => `example.com/r${index}`;
 
-describe('hostile plugins', () => {
-  it('W6: one that offers resources without end is refused by name, and those that are known may come back', async () => {
+describe('device manager: bounds for hostile plugins', () => {
+  it('W6: rejects the 257th resource by the name of its plugin, and still accepts re-registrations of known resources', async () => {
     for (let index = 0; index < 256; index++) await plug(['a'], { resource: resourceOf(index) });
     await expect(plug(['a'], { resource: 'example.com/one-too-many' })).rejects.toThrow(
       /^rpc error: code = Unknown desc = the device plugin of example.com\/one-too-many at example.com-one-too-many.sock was rejected: device plugins already have 256 resources of this node$/,
@@ -93,7 +93,7 @@ describe('hostile plugins', () => {
     expect(manager.allocatableDevices().get(resourceOf(0))?.length).toBe(2);
   });
 
-  it('K4: what is gone for five minutes leaves neither a series nor its place', async () => {
+  it('K4: frees the place and the metric series of a resource whose plugin has been gone for five minutes', async () => {
     const plugins = [];
     for (let index = 0; index < 256; index++) plugins.push(await plug(['a'], { resource: resourceOf(index) }));
     expect(counted()).toBe(256);
@@ -106,7 +106,7 @@ describe('hostile plugins', () => {
     expect(counted()).toBe(1);
   });
 
-  it('K4: names that nobody answers for have no series without end', async () => {
+  it('K4: keeps a bounded number of metric series for registrations whose plugins do not answer', async () => {
     const asked = [];
     for (let index = 0; index < 300; index++) {
       const silent = new FakeDevicePlugin({ resource: resourceOf(index), directory, transport, clock }, []);
@@ -117,7 +117,7 @@ describe('hostile plugins', () => {
     expect(counted()).toBe(256);
   });
 
-  it('W6: one whose names fill the checkpoint is ended, and others are given devices all the same', async () => {
+  it('W6: stops a plugin whose device names would fill the checkpoint, and still allocates devices of other plugins', async () => {
     await plug(['a']);
     const long = Array.from({ length: 33 }, (_, index) => `${index}-${'x'.repeat(1024 * 1024)}`);
     await plug(long, { resource: 'example.com/long' });
@@ -129,7 +129,7 @@ describe('hostile plugins', () => {
     expect(await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({ admit: true });
   });
 
-  it('W6: one whose device is near to NUMA nodes without end is ended, and others are given devices all the same', async () => {
+  it('W6: stops a plugin whose device lists too many NUMA nodes, and still allocates devices of other plugins', async () => {
     await plug(['a']);
     const nodes = Array.from({ length: 300_000 }, (_, ID) => ({ ID }));
     const many = new FakeDevicePlugin({ resource: 'example.com/many', directory, transport, clock }, [
@@ -142,7 +142,7 @@ describe('hostile plugins', () => {
     expect(await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({ admit: true });
   });
 
-  it('W6: a list that says what the one before said costs no text of all names', async () => {
+  it("W6: does not encode all device names if a plugin's new list equals its previous list", async () => {
     const plugin = await plug(['a', 'b']);
     const asked = vi.spyOn(DeviceInventory.prototype, 'registered');
     plugin.setDevices(healthy('b', 'a'));
@@ -154,7 +154,7 @@ describe('hostile plugins', () => {
     asked.mockRestore();
   });
 
-  it('of a burst of lists the newest is taken next, and none before the time', async () => {
+  it('handles only the newest list of a burst, and not before the minimum interval has passed', async () => {
     const plugin = await plug(['a', 'b']);
     for (const ids of [['a'], ['a', 'b', 'c'], ['c']]) {
       plugin.setDevices(healthy(...ids));
@@ -167,7 +167,7 @@ describe('hostile plugins', () => {
     expect([...(manager.allocatableDevices().get(GPU) ?? [])].map(({ id }) => id)).toEqual(['c']);
   });
 
-  it('a stream that ends is known to have ended once its last list is taken, at once', async () => {
+  it('handles the last list of a plugin and the end of its stream without a delay', async () => {
     const plugin = await plug(['a']);
     for (const ids of [
       ['a', 'b'],
@@ -181,7 +181,7 @@ describe('hostile plugins', () => {
     expect(amounts()).toEqual([0, 3]);
   });
 
-  it('W6: one that tells without end is heard a thousand times a second', async () => {
+  it('W6: reads at most a thousand lists per second from a plugin that sends lists without end', async () => {
     let told = 0;
     const none = async (): Promise<object> => ({});
     const others = { allocate: none, getPreferredAllocation: none, preStartContainer: none };
@@ -202,7 +202,7 @@ describe('hostile plugins', () => {
     expect(Number(newest)).toBeGreaterThan(told - 110);
   });
 
-  it('W6: an answer that would fill the checkpoint is refused by the name of its plugin', async () => {
+  it('W6: refuses a pod if the Allocate response would fill the checkpoint, with an error that names the plugin', async () => {
     await plug(['a'], { allocate: async () => ({ envs: { BIG: 'x'.repeat(300_000) } }) });
     const verdict = await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal);
     expect(verdict).toMatchObject({
@@ -215,8 +215,8 @@ describe('hostile plugins', () => {
   });
 });
 
-describe('containers that are given their devices when they begin', () => {
-  it('W6, K5: what others hold is not gone through for each resource that a pod asks for', async () => {
+describe('device manager: allocation at container start', () => {
+  it('W6, K5: does not scan all held devices for each resource that a pod requests', async () => {
     await plug(['a']);
     expect(await manager.admit(podOf('holder', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({
       admit: true,
@@ -231,7 +231,7 @@ describe('containers that are given their devices when they begin', () => {
     held.mockRestore();
   });
 
-  it('N8: two of one pod that begin at once do not both take over what its init container had', async () => {
+  it('N8: does not give the devices of an init container to two containers of the pod that start concurrently', async () => {
     const pod = podOf(
       'u',
       [containerOf('one', { [GPU]: '1' }), containerOf('two', { [GPU]: '1' })],
@@ -255,8 +255,8 @@ describe('containers that are given their devices when they begin', () => {
   });
 });
 
-describe('pods that are being ended', () => {
-  it('N8: keep their devices until nothing of them may run, and others wait for them rather than be refused', async () => {
+describe('device manager: terminating pods', () => {
+  it('N8: a terminating pod keeps its devices while its containers may run, and a new pod waits for the devices', async () => {
     await plug(['a']);
     ending.add('old');
     expect(await manager.admit(podOf('old', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({
@@ -287,8 +287,8 @@ describe('pods that are being ended', () => {
   });
 });
 
-describe('what is asked of a node', () => {
-  it('whether it is new is known only once the state is loaded, and is over when a plugin has told its devices', async () => {
+describe('device manager: state of the node', () => {
+  it('isNewNode is true until a checkpoint file exists or a plugin has reported its devices', async () => {
     const fs = new MemoryFileSystem({ clock });
     const pods = { active: () => [], sourcesReady: () => true };
     const unloaded = (): DeviceManager => new DeviceManager({ clock, fs, transport, pods }, { directory });
@@ -301,7 +301,7 @@ describe('what is asked of a node', () => {
     expect(await unloaded().isNewNode()).toBe(false);
   });
 
-  it('K1: who holds what is waited for while the disk is out of order, and not given to others', async () => {
+  it('K1: does not allocate held devices to other pods while the checkpoint is unreadable after a restart', async () => {
     const fs = new MemoryFileSystem({ clock });
     const pods = { active: () => [], sourcesReady: () => false };
     const make = (): DeviceManager => new DeviceManager({ clock, fs, transport, pods }, { directory });
@@ -333,7 +333,7 @@ describe('what is asked of a node', () => {
     expect(other.admit).toBe(false);
   });
 
-  it('W6: what a pod waits for is noted with the plugin’s name, and what an older pod may not keep', async () => {
+  it('W6: records that a pod waits for a plugin or for the devices of an older pod', async () => {
     await plug(['a'], { allocate: () => new Promise(() => {}) });
     const ending = new AbortController();
     const older = manager.admit(podOf('older', [containerOf('main', { [GPU]: '1' })]), [], ending.signal);

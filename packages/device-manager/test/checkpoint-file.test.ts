@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 describe('CheckpointFile', () => {
-  it('K1: a text that would be longer than any can be is refused before it is made', async () => {
+  it('K1: rejects a checkpoint above the maximum string length before encoding it', async () => {
     const id = 'x'.repeat(1024 * 1024);
     const devices = new Map(Array.from({ length: 1024 }, (_, node) => [node, [id]]));
     const entry = { podUid: 'u', container: 'main', resource: 'example.com/gpu', devices, response: Buffer.alloc(0) };
@@ -25,7 +25,7 @@ describe('CheckpointFile', () => {
   });
 
   it.each([200, 2_000])(
-    'K1: writes nothing that the next process could not read: an answer of %d bytes',
+    'K1: does not write a checkpoint that the next process could not read: Allocate response of %d bytes',
     async (bytes) => {
       let response = Buffer.from('small');
       const devices = new Map([[-1, ['a']]]);
@@ -38,7 +38,7 @@ describe('CheckpointFile', () => {
         /^failed to write checkpoint file .*: the content would exceed 400 bytes$/,
       );
       expect((await file.read())?.entries[0]?.response).toEqual(Buffer.from('small'));
-      // As small as before again, it is written again.
+      // After the response has shrunk below the limit, the file is written again.
       response = Buffer.from('other');
       await file.write();
       expect((await file.read())?.entries[0]?.response).toEqual(Buffer.from('other'));

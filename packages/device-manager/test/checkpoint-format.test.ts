@@ -2,12 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint, isLargerThan } from '../src/checkpoint-format.ts';
 
-/** Written by Go, with the structures of `pkg/kubelet/cm/devicemanager/checkpoint` and the checksum of `k8s.io/apimachinery` 0.36.3. */
+/**
+ * Checkpoints written by Go with the structures of `pkg/kubelet/cm/devicemanager/checkpoint` and the checksum of
+ * `k8s.io/apimachinery` 0.36.3.
+ */
 const EMPTY = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}';
 const FULL =
   '{"Data":{"PodDeviceEntries":[{"PodUID":"0a1b","ContainerName":"c\\u003c1\\u003e","ResourceName":"example.com/gpu","DeviceIDs":{"-1":["d9"],"0":["a","b\\u0026é"],"10":["y"],"2":["x"]},"AllocResp":"ChT/"},{"PodUID":"0a1b","ContainerName":"c2","ResourceName":"example.com/gpu","DeviceIDs":{"-1":["d10"]},"AllocResp":""}],"RegisteredDevices":{"example.com/10":[],"example.com/9":["é\\u2028"],"example.com/gpu":["a","b\\u0026é","d10"]}},"Checksum":235611181}';
 
-/** The same, with all that Go may have as nil: what is not there is read like it. */
+/** Checkpoints written by Go with every field nil that may be nil. Absent fields are read like nil fields. */
 const NILS: readonly string[] = [
   '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":null},"Checksum":1944006890}',
   '{"Data":{},"Checksum":1944006890}',
@@ -16,8 +19,8 @@ const NILS: readonly string[] = [
   '{"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"","ResourceName":"","DeviceIDs":null,"AllocResp":null},{"PodUID":"v","ContainerName":"c","ResourceName":"r","DeviceIDs":{"-1":[],"0":null},"AllocResp":""}],"RegisteredDevices":{"a":[],"b":null}},"Checksum":2111913293}',
 ];
 
-describe('the checkpoint', () => {
-  it('K1: is read with all that Go writes where it has nil', () => {
+describe('checkpoint format', () => {
+  it('K1: decodeCheckpoint reads every nil or absent field of a Go checkpoint as empty', () => {
     const none = { podUid: '', container: '', resource: '', devices: new Map(), response: Buffer.alloc(0) };
     const contents = NILS.map(decodeCheckpoint);
     expect(contents).toEqual([
@@ -44,11 +47,11 @@ describe('the checkpoint', () => {
     ]);
   });
 
-  it.each([EMPTY, FULL])('K1: is what Go writes, byte for byte: %s', (text) => {
+  it.each([EMPTY, FULL])('K1: encodeCheckpoint writes the same bytes as Go: %s', (text) => {
     expect(encodeCheckpoint(decodeCheckpoint(text))).toBe(text);
   });
 
-  it('is read as it was written', () => {
+  it('decodeCheckpoint returns the content that encodeCheckpoint wrote', () => {
     const text = fc.string({ unit: 'grapheme' });
     const ids = fc.array(text, { maxLength: 3 });
     const entry = fc.record({
@@ -61,7 +64,7 @@ describe('the checkpoint', () => {
       fc.property(fc.record({ entries: fc.array(entry, { maxLength: 3 }), registered }), (content) => {
         const written = encodeCheckpoint(content);
         expect(decodeCheckpoint(written)).toEqual(content);
-        // It may take some more: a comma after each list, and each entry.
+        // The estimate may exceed the exact size: it counts a comma after each list and each entry.
         const bytes = Buffer.byteLength(written);
         expect([isLargerThan(content, bytes - 1), isLargerThan(content, bytes + 50)]).toEqual([true, false]);
       }),
@@ -77,13 +80,13 @@ describe('the checkpoint', () => {
   };
   const names = Array.from({ length: 1000 }, (_, index) => `gpu${index}`);
   it.each<[string, DeviceCheckpoint, number]>([
-    ['nothing', { entries: [], registered: new Map() }, 0],
+    ['an empty checkpoint', { entries: [], registered: new Map() }, 0],
     ['many devices', { entries: [], registered: new Map([['example.com/gpu', names]]) }, 20],
-    ['many that are held', { entries: [{ ...holder, devices: new Map([[-1, names]]) }], registered: new Map() }, 20],
-    ['a long answer', { entries: [{ ...holder, response: Buffer.alloc(3001) }], registered: new Map() }, 20],
+    ['many held devices', { entries: [{ ...holder, devices: new Map([[-1, names]]) }], registered: new Map() }, 20],
+    ['a long Allocate response', { entries: [{ ...holder, response: Buffer.alloc(3001) }], registered: new Map() }, 20],
     ['many resources', { entries: [], registered: new Map(names.map((name) => [name, []])) }, 20],
     ['many containers', { entries: names.map((container) => ({ ...holder, container })), registered: new Map() }, 20],
-  ])('K1: may be as long as is allowed, but for a few bytes: %s', (_, content, spare) => {
+  ])('K1: isLargerThan estimates the size of a checkpoint with a few spare bytes: %s', (_, content, spare) => {
     const written = Buffer.byteLength(encodeCheckpoint(content));
     expect([isLargerThan(content, written - 1), isLargerThan(content, written + spare)]).toEqual([true, false]);
   });
@@ -103,11 +106,11 @@ describe('the checkpoint', () => {
     [FULL.replace('"c2"', '7'), /PodDeviceEntries\[1\].ContainerName must be a string/],
     [FULL.replace('"ResourceName":"example.com/gpu"', '"ResourceName":[]'), /\[0\].ResourceName must be a string/],
     [FULL.replace('"AllocResp":""', '"AllocResp":0'), /\[1\].AllocResp must be a string/],
-  ])('W3: what no kubelet wrote is refused: %s', (text, message) => {
+  ])('W3: decodeCheckpoint rejects content that no kubelet wrote: %s', (text, message) => {
     expect(() => decodeCheckpoint(text)).toThrow(message);
   });
 
-  it('W3: anything is read or refused by an error', () => {
+  it('W3: decodeCheckpoint either reads arbitrary content or throws an error', () => {
     const data = fc.record({ PodDeviceEntries: fc.jsonValue(), RegisteredDevices: fc.jsonValue() });
     fc.assert(
       fc.property(

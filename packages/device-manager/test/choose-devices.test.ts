@@ -11,7 +11,11 @@ const demand = (fields: Partial<DeviceDemand> = {}): DeviceDemand => ({
 
 describe('chooseDevices', () => {
   it.each<[string, Partial<DeviceDemand>, string]>([
-    ['a resource that no plugin told', { healthy: undefined }, 'cannot allocate unregistered device example.com/gpu'],
+    [
+      'a resource that no plugin registered',
+      { healthy: undefined },
+      'cannot allocate unregistered device example.com/gpu',
+    ],
     [
       'a resource without a healthy device',
       { healthy: set() },
@@ -28,48 +32,48 @@ describe('chooseDevices', () => {
       'previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/gpu',
     ],
     [
-      'another number than was granted',
+      'a request for another number than was granted',
       { granted: set('a', 'b') },
       'pod "u" container "c" changed request for resource "example.com/gpu" from 2 to 1',
     ],
     [
-      'more than is free',
+      'a request for more devices than are free',
       { required: 2, inUse: set('a') },
       'requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 1',
     ],
     [
-      'more than is free beside what it takes over',
+      'a request for more devices than are free and reusable',
       { required: 3, inUse: set('a', 'b'), reusable: set('a') },
       'requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 0',
     ],
-  ])("refuses %s, in upstream's words", (_what, fields, message) => {
+  ])("chooseDevices refuses %s with upstream's message", (_what, fields, message) => {
     expect(chooseDevices(demand(fields))).toMatchObject({ kind: 'refused', message });
   });
 
-  it('is short only where others could let devices go', () => {
+  it('reports a shortage only if other containers hold devices that could be released', () => {
     expect(chooseDevices(demand({ required: 2, inUse: set('a') }))).toMatchObject({ short: true });
     expect(chooseDevices(demand({ required: 3 }))).toMatchObject({ short: false });
   });
 
-  it('leaves what was granted as it is', () => {
+  it('keeps devices that were already granted', () => {
     expect(chooseDevices(demand({ granted: set('b'), inUse: set('b') }))).toEqual({ kind: 'granted' });
   });
 
-  it('takes what it can take over first', () => {
+  it('takes reusable devices first', () => {
     const choice = chooseDevices(demand({ required: 2, inUse: set('b'), reusable: set('b') }));
     expect(choice).toEqual({ kind: 'open', taken: ['b'], needed: 1, available: ['a'] });
   });
 
-  it('takes over no more than it needs, those that come first', () => {
+  it('takes only as many reusable devices as required, first by name', () => {
     const choice = chooseDevices(demand({ inUse: set('a', 'b'), reusable: set('b', 'a') }));
     expect(choice).toEqual({ kind: 'open', taken: ['a'], needed: 0, available: [] });
   });
 
-  it('offers what is free in order, in whatever order it was told', () => {
+  it("offers the free devices in sorted order, independent of the order of the plugin's list", () => {
     expect(chooseDevices(demand({ healthy: set('c', 'a', 'b') }))).toMatchObject({ available: ['a', 'b', 'c'] });
   });
 
-  it('N1: gives no device twice, and none that is unhealthy or held, whatever the plugin prefers', () => {
+  it('N1: chooses no device twice and no unhealthy or held device, whatever the plugin prefers', () => {
     const ids = fc.uniqueArray(fc.constantFrom(...'abcdefgh'));
     fc.assert(
       fc.property(ids, ids, ids, fc.nat(6), (well, held, preferred, required) => {
@@ -83,7 +87,7 @@ describe('chooseDevices', () => {
     );
   });
 
-  it('gives what the plugin prefers where it is free', () => {
+  it("fillChoice takes the plugin's preferred devices that are free, then fills up in order", () => {
     expect(fillChoice(2, ['a', 'b', 'c'], ['c', 'zz'])).toEqual(['c', 'a']);
   });
 });

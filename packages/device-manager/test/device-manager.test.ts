@@ -40,7 +40,7 @@ afterEach(async () => {
   stop.abort();
   await running;
   for (const plugin of plugins) plugin.stop();
-  // A checkpoint may be under way that nobody waits for.
+  // A checkpoint write that no test awaits may still be in progress.
   await fs.promises.rm(root, { recursive: true, maxRetries: 10 });
 });
 
@@ -65,7 +65,7 @@ async function start(
   await expect.poll(() => fs.existsSync(path.join(directory, 'kubelet.sock'))).toBe(true);
 }
 
-/** As `kill -9`: nothing is written on the way out, what is on disk stays. */
+/** Restarts the manager as after `kill -9`: the old manager writes nothing at its end, and the files on disk stay. */
 async function restart(
   components: Partial<DeviceManagerComponents> = {},
   options: Partial<DeviceManagerOptions> = {},
@@ -108,8 +108,8 @@ const shown = () => {
   return [formatResourceList(allocatable)[GPU], formatResourceList(capacity)[GPU]];
 };
 
-describe('plugins', () => {
-  it('labels its directory for containers before plugins see the socket, and goes on where that fails', async () => {
+describe('device plugins', () => {
+  it('sets the container label of the plugin directory before plugins see the socket, and continues if labelling fails', async () => {
     const labelled: unknown[] = [];
     const labelForContainers = async (path: string): Promise<void> => {
       labelled.push([path, fs.readdirSync(path)]);
@@ -120,7 +120,7 @@ describe('plugins', () => {
     expect(manager.health()).toBeUndefined();
   });
 
-  it('are followed: what they have is what the node has', async () => {
+  it('updates the capacity and the allocatable devices of the node when a plugin reports new devices', async () => {
     await start();
     const plugin = await plug(['a', 'b']);
     expect(shown()).toEqual(['2', '2']);
@@ -131,7 +131,7 @@ describe('plugins', () => {
     expect(changes).toBe(3);
   });
 
-  it('that are gone have devices for nobody, and none at all after five minutes', async () => {
+  it('reports no allocatable devices after a plugin stopped, and no capacity after five minutes', async () => {
     await start({ clock });
     const plugin = await plug(['a', 'b']);
     plugin.stop();
@@ -141,7 +141,7 @@ describe('plugins', () => {
     expect(manager.resources().removed).toEqual([GPU]);
   });
 
-  it('K4: that are gone are told of until the node’s status says so: then somebody else may have some there', async () => {
+  it('K4: reports a resource as removed until the node status has recorded the removal', async () => {
     await start({ clock });
     const plugin = await plug(['a']);
     plugin.stop();
@@ -153,7 +153,7 @@ describe('plugins', () => {
     expect(manager.resources().removed).toEqual([]);
   });
 
-  it('whose stream ends have devices for nobody until they register anew', async () => {
+  it('reports no allocatable devices after the stream of a plugin ended, until the plugin registers again', async () => {
     await start();
     const plugin = await plug(['a']);
     plugin.endWatches('out of order');
@@ -162,7 +162,7 @@ describe('plugins', () => {
     await expect.poll(shown).toEqual(['1', '1']);
   });
 
-  it('that register anew take the place of what they were, and nothing is lost when the old stream ends', async () => {
+  it('a new registration replaces the old plugin, and the end of the old stream removes no device', async () => {
     await start();
     const old = await plug(['a'], { socketName: 'old.sock' });
     await plug(['x', 'y'], { socketName: 'new.sock' });
@@ -171,7 +171,7 @@ describe('plugins', () => {
     expect(shown()).toEqual(['2', '2']);
   });
 
-  it('that do not tell their options are not taken, and take nobody’s place', async () => {
+  it('rejects a plugin that does not return its options and keeps the previous plugin of the resource', async () => {
     await start();
     await plug(['a']);
     const broken = new FakeDevicePlugin(
@@ -202,15 +202,18 @@ describe('plugins', () => {
     ['v1beta1', 'kubernetes.io/gpu', 'p.sock', 'the ResourceName "kubernetes.io/gpu" is invalid'],
     ['v1beta1', GPU, '../../run/p.sock', 'endpoint "../../run/p.sock" must be the name of a socket in '],
     ['v1beta1', GPU, `${'x'.repeat(120)}.sock`, 'the path of a socket must have at most 107 bytes'],
-  ])('W3: a registration of %s %s at %s is refused', async (version, resourceName, endpoint, message) => {
-    await start();
-    const client = new GrpcClient({}, { socketPath: path.join(directory, 'kubelet.sock') });
-    const call = client.unary(registrationRpcs.register, { version, resourceName, endpoint });
-    await expect(call).rejects.toThrow(message);
-    client.close();
-  });
+  ])(
+    'W3: rejects a registration with version %s, resource %s and endpoint %s',
+    async (version, resourceName, endpoint, message) => {
+      await start();
+      const client = new GrpcClient({}, { socketPath: path.join(directory, 'kubelet.sock') });
+      const call = client.unary(registrationRpcs.register, { version, resourceName, endpoint });
+      await expect(call).rejects.toThrow(message);
+      client.close();
+    },
+  );
 
-  it('W3: a device that is named twice counts once, as it is told last', async () => {
+  it('W3: counts a device that is listed twice once, in the state of its last entry', async () => {
     const warned: object[] = [];
     const warn = (fields: object): void => void warned.push(fields);
     await start({ logger: { ...silentLogger, child: () => silentLogger, warn } });
@@ -221,14 +224,14 @@ describe('plugins', () => {
     expect(warned).toEqual([{ resource: GPU, duplicates: [`${long.slice(0, 317)}...`, 'a'], count: 2 }]);
   });
 
-  it('W3: a list that is larger than gRPC allows ends the plugin, not the kubelet', async () => {
+  it('W3: stops a plugin whose device list exceeds the gRPC limit, and the kubelet continues', async () => {
     await start();
     const plugin = await plug(['a']);
     plugin.setDevices(healthy(...Array.from({ length: 100_000 }, (_, i) => `${i}-${'x'.repeat(50)}`)));
     await expect.poll(shown, { timeout: 10_000 }).toEqual(['0', '1']);
   });
 
-  it('that were found by their sockets are followed too, until the socket is gone', async () => {
+  it('registers a plugin that was discovered by its socket, until the socket is removed', async () => {
     await start();
     expect(manager.validatePlugin(GPU, ['v1beta1', 'v2'])).toBeUndefined();
     expect(manager.validatePlugin(GPU, ['v2', 'v3'])).toBe(
@@ -249,7 +252,7 @@ describe('plugins', () => {
     await expect.poll(shown).toEqual(['0', '1']);
   });
 
-  it('leave nothing but their sockets to be removed at the start', async () => {
+  it('removes only sockets from the plugin directory at the start', async () => {
     fs.mkdirSync(path.join(directory, 'folder'), { recursive: true });
     fs.writeFileSync(path.join(directory, 'kubelet_internal_checkpoint'), 'x');
     fs.writeFileSync(path.join(directory, 'DEPRECATION'), '');
@@ -259,7 +262,7 @@ describe('plugins', () => {
     fs.symlinkSync(`${GPU.replace('/', '-')}.sock`, path.join(directory, 'a-link.sock'));
     const before = fs.readdirSync(directory);
     expect(before).toContain('a-link.sock');
-    // As after a kill: the sockets are still there.
+    // As after a kill, the sockets still exist.
     const survivor = new DeviceManager(
       { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } },
       { directory },
@@ -275,8 +278,8 @@ describe('plugins', () => {
   });
 });
 
-describe('admission', () => {
-  it('gives devices, and says at once that a pod that wants none has none', async () => {
+describe('device admission', () => {
+  it('allocates devices to a pod that requests them, and admits a pod without device requests synchronously', async () => {
     await start();
     await plug(['a', 'b']);
     expect(manager.admit(podOf('plain', [containerOf('main', { cpu: '1' })]), [], signal)).toEqual({ admit: true });
@@ -286,7 +289,7 @@ describe('admission', () => {
     expect(manager.devicesOf('u', 'main')).toEqual(new Map([[GPU, new Map([[-1, ['a', 'b']]])]]));
   });
 
-  it("N8: refuses what is not free, in upstream's words; what a pod had that is gone is free", async () => {
+  it("N8: refuses a pod without a free device with upstream's message, and frees the devices of a deleted pod", async () => {
     await start();
     await plug(['a']);
     expect(await admit(onePod('one'))).toEqual({ admit: true });
@@ -302,7 +305,7 @@ describe('admission', () => {
     expect(await admit(onePod('two'))).toEqual({ admit: true });
   });
 
-  it('N8: two pods that come at once never get the same device', async () => {
+  it('N8: never allocates the same device to two pods that are admitted concurrently', async () => {
     await start();
     await plug(['a', 'b'], {
       allocate: async (ids) => {
@@ -316,7 +319,7 @@ describe('admission', () => {
     expect(await Promise.all(pods.slice(0, 2).map((pod) => devicesOf(pod)))).toEqual(['a', 'b']);
   });
 
-  it('waits rather than refuse a pod for what an older one may not get', async () => {
+  it('a younger pod waits while an older pod without a final decision holds the devices', async () => {
     await start();
     await plug(['a']);
     const older = onePod('older');
@@ -331,7 +334,7 @@ describe('admission', () => {
     expect(await younger).toEqual({ admit: true });
   });
 
-  it('W6: a plugin that hangs holds up its own pod alone, and lets go when that is withdrawn', async () => {
+  it("W6: a plugin that hangs blocks only its own pod, and the wait ends when the pod's admission is aborted", async () => {
     await start();
     await plug(['a'], { allocate: () => new Promise(() => {}) });
     await plug(['x'], { resource: 'example.com/fpga' });
@@ -344,7 +347,7 @@ describe('admission', () => {
     expect(manager.devicesOf('hangs', 'main').size).toBe(0);
   });
 
-  it('W6: a pod is refused at once for what others hold, though a plugin of another resource hangs with an older pod', async () => {
+  it('W6: refuses a pod for held devices immediately even if the plugin of another resource hangs for an older pod', async () => {
     const FPGA = 'example.com/fpga';
     await start();
     await plug(['a'], { allocate: () => new Promise(() => {}) });
@@ -365,7 +368,7 @@ describe('admission', () => {
     }
   });
 
-  it('waits for an older pod whose devices its plugin is being asked for', async () => {
+  it('a pod waits for an older pod whose Allocate call is in progress', async () => {
     await start();
     let fail: (err: Error) => void = () => {};
     let asked = 0;
@@ -386,7 +389,7 @@ describe('admission', () => {
     expect(await younger).toEqual({ admit: true });
   });
 
-  it('passes on why a plugin fails, and keeps nothing of the pod', async () => {
+  it('refuses a pod with the error of its plugin and keeps no device for the pod', async () => {
     await start();
     const plugin = await plug(['a', 'b'], {
       allocate: async (ids) => {
@@ -402,7 +405,7 @@ describe('admission', () => {
     expect(await admit(onePod('next'))).toEqual({ admit: true });
   });
 
-  it('gives an init container’s devices to those after it, a sidecar’s to nobody', async () => {
+  it('gives the devices of an init container to later containers, and the devices of a sidecar to no other container', async () => {
     await start();
     await plug(['a', 'b']);
     const sidecar = { ...containerOf('side', gpus(1)), restartPolicy: 'Always' as const };
@@ -411,7 +414,7 @@ describe('admission', () => {
     expect([await devicesOf(pod, 'init'), await devicesOf(pod, 'side'), await devicesOf(pod)]).toEqual(['a', 'a', 'b']);
   });
 
-  it('asks a plugin what it prefers, where it wants to be asked', async () => {
+  it('calls GetPreferredAllocation if the plugin offers it, and uses the preferred free devices', async () => {
     await start();
     await plug(['a', 'b', 'c'], {
       options: { getPreferredAllocationAvailable: true },
@@ -422,7 +425,7 @@ describe('admission', () => {
     expect(await devicesOf(pod)).toBe('a,c');
   });
 
-  it('tells a plugin before each start, where it wants to be told', async () => {
+  it('calls PreStartContainer before each container start if the plugin requires it', async () => {
     await start();
     let fails = false;
     const plugin = await plug(['a'], {
@@ -442,7 +445,7 @@ describe('admission', () => {
     );
   });
 
-  it('shows a pod that holds devices as many as are held, though the plugin is away', async () => {
+  it('allocatableFor counts the devices that a pod holds even if the plugin is gone', async () => {
     await start();
     const plugin = await plug(['a', 'b']);
     const pod = onePod('u', 2);
@@ -453,8 +456,8 @@ describe('admission', () => {
   });
 });
 
-describe('a kubelet that is killed', () => {
-  it('K1: knows who holds what, though the plugin has not registered anew', async () => {
+describe('device manager after a kubelet restart', () => {
+  it('K1: remembers the holders of devices after a restart, before the plugin has registered again', async () => {
     await start();
     expect(await manager.isNewNode()).toBe(true);
     const plugin = await plug(['a', 'b']);
@@ -520,7 +523,7 @@ describe('a kubelet that is killed', () => {
     expect(await admit(onePod('next'))).toMatchObject({ admit: false });
   });
 
-  it('K1: a pod that was refused has after a restart what it had before it was asked for', async () => {
+  it('K1: after a restart, a pod that was refused has the devices that it held before the refused request', async () => {
     await start();
     const plugin = await plug(['a']);
     const pod = onePod('u');
@@ -531,7 +534,7 @@ describe('a kubelet that is killed', () => {
     expect(manager.devicesOf('u', 'main').size).toBe(1);
   });
 
-  it('goes on where the checkpoint is corrupt, and gives a running pod’s next container devices anew', async () => {
+  it('starts with a corrupt checkpoint and allocates devices again at the next container start of a running pod', async () => {
     await start();
     await plug(['a']);
     await admit(onePod('u'));
@@ -546,7 +549,7 @@ describe('a kubelet that is killed', () => {
     expect(await devicesOf(pod)).toBe('a');
   });
 
-  it('N8: gives a pod that is leaving none, and does not let it start without', async () => {
+  it('N8: allocates no devices to a pod that is being removed and fails the start of its containers', async () => {
     await start();
     await plug(['a', 'b']);
     const pod = onePod('u');
@@ -557,7 +560,7 @@ describe('a kubelet that is killed', () => {
     expect(await devicesOf(pod)).toBe('a');
   });
 
-  it('K1: keeps what the others hold where the answer of one cannot be read', async () => {
+  it('K1: keeps the devices of other containers if the stored Allocate response of one container is unreadable', async () => {
     fs.mkdirSync(directory, { recursive: true });
     const entry = (podUid: string, response: Uint8Array) => ({
       ...{ podUid, container: 'main', resource: GPU, response },
@@ -570,7 +573,7 @@ describe('a kubelet that is killed', () => {
     expect([manager.devicesOf('broken', 'main').size, manager.devicesOf('whole', 'main').size]).toEqual([0, 1]);
   });
 
-  it('lets nothing start whose devices could not be written', async () => {
+  it('fails the start of a container whose devices could not be written to the checkpoint', async () => {
     await start();
     await plug(['a']);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -585,8 +588,8 @@ describe('a kubelet that is killed', () => {
   });
 });
 
-describe('hostile plugins', () => {
-  it('W6: of lists without end the newest is taken, with time between them for everybody else', async () => {
+describe('device manager: hostile plugins', () => {
+  it('W6: handles only the newest list of a plugin that sends lists without end, with pauses between them', async () => {
     await start({ clock });
     const plugin = await plug(['a']);
     for (let count = 2; count < 12; count++) {
@@ -599,7 +602,7 @@ describe('hostile plugins', () => {
     expect(changes).toBe(2);
   });
 
-  it('that want to register for what is no resource leave no series, and are told of it shortly', async () => {
+  it('rejects registrations with invalid resource names with a short message and without a metric series', async () => {
     const metrics = new MetricsRegistry();
     await start({ metrics });
     const client = new GrpcClient({}, { socketPath: `${directory}/kubelet.sock` });
@@ -623,7 +626,7 @@ describe('hostile plugins', () => {
   });
 
   it.each([[['x'.repeat(1e6)]], [Array.from({ length: 1e6 }, () => 'x')]])(
-    'W6: that are found and speak other versions are told so shortly',
+    'W6: validatePlugin rejects a long list of unsupported versions with a short message',
     async (versions) => {
       await start();
       expect(manager.validatePlugin(GPU, versions)).toMatch(/^manager version, v1beta1, is not among .{0,400}$/);
@@ -631,8 +634,8 @@ describe('hostile plugins', () => {
   );
 });
 
-describe('what is told', () => {
-  it('of a device that falls ill: the pod’s status, and that it is to be looked at', async () => {
+describe('device manager: reports', () => {
+  it('a device that becomes unhealthy changes the resource status of the pod and notifies the listener about the pod', async () => {
     await start();
     const plugin = await plug(['a', 'b']);
     await admit(onePod('u'));
@@ -647,7 +650,7 @@ describe('what is told', () => {
     expect(manager.resourcesStatus('u', 'main')[0]?.resources).toEqual([{ resourceID: 'a', health: 'Healthy' }]);
   });
 
-  it("has upstream's metrics", async () => {
+  it("exports upstream's metrics", async () => {
     const metrics = new MetricsRegistry();
     await start({ metrics });
     await plug(['a']);
@@ -658,7 +661,7 @@ describe('what is told', () => {
     expect(text).toContain('le="10"');
   });
 
-  it('says what is wrong where it cannot listen, and listens once it can', async () => {
+  it('reports the error while the registration socket cannot be created, and listens once it can', async () => {
     fs.writeFileSync(directory, 'in the way');
     stop = new AbortController();
     manager = new DeviceManager(
@@ -674,7 +677,7 @@ describe('what is told', () => {
     await expect.poll(() => manager.health()).toBeUndefined();
   });
 
-  it('W3: a directory that is no absolute path is refused; with a slash at its end plugins register all the same', async () => {
+  it('W3: rejects a relative plugin directory, and accepts plugins with a directory that ends with a slash', async () => {
     const components = { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } };
     expect(() => new DeviceManager(components, { directory: 'plugins' })).toThrow(
       'directory: want an absolute path, got "plugins"',
@@ -693,10 +696,10 @@ describe('what is told', () => {
 
 it.each([
   ['a resource that is not awaited', undefined, 0],
-  ['the first moment', 1000, 500],
-  ['half of the time', 750, 250],
-  ['the end of the time', 500, 0],
-  ['long after it', 0, 0],
-])('pluginWaitRestMs: %s', (_, sinceMs, expected) => {
+  ['a resource at the start of the wait', 1000, 500],
+  ['a resource after half of the wait', 750, 250],
+  ['a resource at the end of the wait', 500, 0],
+  ['a resource long after the wait', 0, 0],
+])('pluginWaitRestMs returns the remaining wait for: %s', (_, sinceMs, expected) => {
   expect(pluginWaitRestMs(sinceMs, 1000, 500)).toBe(expected);
 });

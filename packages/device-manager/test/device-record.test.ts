@@ -8,7 +8,7 @@ import { DeviceInventory } from '../src/inventory.ts';
 import { type HeldGrant, PodDevices } from '../src/pod-devices.ts';
 import { GPU, healthy } from './builders.ts';
 
-/** Counts how often all is made a text. */
+/** Counts the calls that read all grants for encoding. */
 class CountedDevices extends PodDevices {
   asked = 0;
 
@@ -41,7 +41,7 @@ describe('DeviceRecord', () => {
     return held.asked;
   }
 
-  it('W6: what a plugin tells again costs no text of all names', async () => {
+  it('W6: does not encode all device names again if a plugin repeats its list', async () => {
     expect(await told('a', 'b')).toBe(1);
     expect(await told('a', 'b')).toBe(1);
     expect(await told('b', 'a')).toBe(1);
@@ -52,7 +52,7 @@ describe('DeviceRecord', () => {
     expect([held.asked, clock.pendingTimers]).toEqual([2, 0]);
   });
 
-  it('W6: a device that falls ill and gets well without end has all names made a text once a second', async () => {
+  it('W6: encodes all device names at most once per second if a device changes its health without end', async () => {
     expect(await told('a', 'b')).toBe(1);
     for (let times = 0; times < 10; times++) {
       await told('a');
@@ -66,7 +66,7 @@ describe('DeviceRecord', () => {
     );
   });
 
-  it('K1, N8: what could not be written is tried again, after twice as long each time, and when it is told again', async () => {
+  it('K1, N8: retries a failed write with doubled delays, and when a plugin reports again', async () => {
     expect(await record.isMissing()).toBe(true);
     const fault = fs.injectFault({ code: 'ENOSPC', path: '/devices', times: Number.POSITIVE_INFINITY });
     expect(await told('a')).toBe(1);
@@ -88,7 +88,7 @@ describe('DeviceRecord', () => {
     expect([held.asked, clock.pendingTimers]).toEqual([7, 0]);
   });
 
-  it('K1, N8: what could not be written after another write went well is tried again, too', async () => {
+  it('K1, N8: retries a write that failed after an earlier write succeeded', async () => {
     const ofFault = (): void => void fs.injectFault({ code: 'ENOSPC', path: '/devices', times: 1 });
     ofFault();
     await expect(record.write()).rejects.toMatchObject({ code: 'CheckpointNotWritten' });
@@ -100,7 +100,7 @@ describe('DeviceRecord', () => {
     expect([held.asked, clock.pendingTimers]).toEqual([4, 0]);
   });
 
-  it('K1: a disk that stays out of order is tried once a minute, and not once the kubelet ends', async () => {
+  it('K1: retries once a minute while the disk keeps failing, and stops when the kubelet stops', async () => {
     const ending = new AbortController();
     record.begin(ending.signal);
     fs.injectFault({ code: 'ENOSPC', path: '/devices', times: Number.POSITIVE_INFINITY });

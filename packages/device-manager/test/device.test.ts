@@ -18,24 +18,24 @@ const devices = (...list: readonly Sent[]) => readDevices(sent(...list)).devices
 const sets = (of: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, ReadonlySet<string>> =>
   new Map(Object.entries(of).map(([name, ids]) => [name, new Set(ids)]));
 
-describe('what a plugin tells', () => {
+describe('readDevices', () => {
   it.each<[string, Sent, { readonly healthy: boolean; readonly numaNodes: readonly number[] }]>([
     ['a healthy device', ['a', 'Healthy'], { healthy: true, numaNodes: [] }],
-    ['one that is not', ['a', 'Unhealthy'], { healthy: false, numaNodes: [] }],
-    ['one of which it does not say', ['a', ''], { healthy: false, numaNodes: [] }],
-    ['one in words of its own', ['a', 'healthy'], { healthy: false, numaNodes: [] }],
-    ['one that is near to a NUMA node', ['a', 'Healthy', 1], { healthy: true, numaNodes: [1] }],
+    ['an unhealthy device', ['a', 'Unhealthy'], { healthy: false, numaNodes: [] }],
+    ['a device without a health value, as unhealthy', ['a', ''], { healthy: false, numaNodes: [] }],
+    ['a device with an unknown health value, as unhealthy', ['a', 'healthy'], { healthy: false, numaNodes: [] }],
+    ['a device with a NUMA node', ['a', 'Healthy', 1], { healthy: true, numaNodes: [1] }],
     [
-      'one that is near to two, of which it names one twice',
+      'a device with two NUMA nodes, one of which is listed twice',
       ['a', 'Healthy', 1, 0, 1],
       { healthy: true, numaNodes: [1, 0] },
     ],
-    ['one that is near to one, twice', ['a', 'Healthy', 1, 1], { healthy: true, numaNodes: [1] }],
-  ])('is %s', (_what, told, expected) => {
+    ['a device that lists its NUMA node twice', ['a', 'Healthy', 1, 1], { healthy: true, numaNodes: [1] }],
+  ])('readDevices reads %s', (_what, told, expected) => {
     expect(readDevices(sent(told))).toEqual({ devices: new Map([['a', { id: 'a', ...expected }]]), duplicates: [] });
   });
 
-  it('counts as it is told last, where it is told twice, and the name is told once', () => {
+  it('a device that is listed several times has the state of its last entry and is reported as a duplicate once', () => {
     const told = readDevices(sent(['a', 'Healthy'], ['b', 'Healthy'], ['a', 'Unhealthy'], ['a', 'Unhealthy']));
     expect([...told.devices.values()].map(({ id, healthy }) => [id, healthy])).toEqual([
       ['a', false],
@@ -44,7 +44,7 @@ describe('what a plugin tells', () => {
     expect(told.duplicates).toEqual(['a']);
   });
 
-  it('W6: of a device that is near to more NUMA nodes than Linux can have is refused, however often it names each', () => {
+  it('W6: rejects a device with more NUMA nodes than Linux supports, and counts each node once', () => {
     const near = (count: number, times: number): Sent => [
       ...(['a', 'Healthy'] as const),
       ...Array.from({ length: count * times }, (_, index) => index % count),
@@ -53,14 +53,14 @@ describe('what a plugin tells', () => {
     expect(() => devices(near(1025, 1))).toThrow('a device has 1025 NUMA nodes: at most 1024 are accepted');
   });
 
-  it('has a topology without nodes as none', () => {
+  it('reads a topology without nodes as no NUMA nodes', () => {
     const device = messages.Device.create({ ID: 'a', health: 'Healthy', topology: {} });
     expect(readDevices([device]).devices.get('a')?.numaNodes).toEqual([]);
   });
 });
 
-describe('devices by NUMA nodes', () => {
-  it('are at each that they are near to, and at -1 where that is none, or the plugin tells of them no more', () => {
+describe('devices by NUMA node', () => {
+  it('devicesByNuma lists a device under each of its NUMA nodes, or under -1 if it has none or is unknown', () => {
     const known = devices(['a', 'Healthy', 0], ['b', 'Healthy', 0, 1], ['c', 'Healthy']);
     expect([...devicesByNuma(['a', 'b', 'c', 'gone'], known)]).toEqual([
       [0, ['a', 'b']],
@@ -70,7 +70,7 @@ describe('devices by NUMA nodes', () => {
     expect([...devicesByNuma(['a'], undefined)]).toEqual([[-1, ['a']]]);
   });
 
-  it('are each once when they are counted', () => {
+  it('deviceIds returns each device once', () => {
     const byNuma = new Map([
       [0, ['a', 'b']],
       [1, ['b', 'c']],
@@ -79,25 +79,25 @@ describe('devices by NUMA nodes', () => {
   });
 });
 
-describe('what a node has', () => {
-  it('is the numbers of its devices', () => {
+describe('deviceResources and atLeastHeld', () => {
+  it('deviceResources returns the numbers of devices as quantities', () => {
     const counts = { capacity: new Map([['gpu', 3]]), allocatable: new Map([['gpu', 2]]), removed: ['old'] };
     const { capacity, allocatable, removed } = deviceResources(counts);
     expect([capacity.get('gpu'), allocatable.get('gpu'), removed]).toEqual([Quantity.of(3), Quantity.of(2), ['old']]);
   });
 
-  it('is for a pod that is there already at least what is held, though a plugin is away', () => {
+  it('atLeastHeld raises the allocatable quantity of a resource to the number of held devices, even if the plugin is gone', () => {
     const held = sets({ more: ['a', 'b'], same: ['c', 'd'], less: ['e'], away: ['f'] });
     expect(atLeastHeld({ cpu: '2', more: '1', same: '2k', less: '5' }, held)).toEqual({
       ...{ cpu: '2', more: '2', same: '2k', less: '5', away: '1' },
     });
-    // As it is written stays as it is.
+    // A quantity that does not change keeps its spelling.
     expect(atLeastHeld({ same: '2000m' }, sets({ same: ['c', 'd'] }))).toEqual({ same: '2000m' });
   });
 });
 
-describe('the status of a container', () => {
-  it('has its devices in order, and says of each how it is; of one that nobody tells of it is well', () => {
+describe('resourcesStatus', () => {
+  it('resourcesStatus lists the devices of a container in order with their health, and Healthy for an unknown device', () => {
     const of = new Map([['gpu', devices(['b', 'Healthy'], ['a', 'Unhealthy'])]]);
     expect(resourcesStatus(sets({ nic: ['x'], gpu: ['c', 'b', 'a'] }), (resource) => of.get(resource))).toEqual([
       {

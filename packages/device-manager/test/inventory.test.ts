@@ -22,22 +22,22 @@ describe('DeviceInventory', () => {
     inventory.plugged(GPU);
   });
 
-  it('has nothing of a plugin that has told nothing', () => {
+  it('counts nothing for a plugin that has not reported devices', () => {
     expect(counts()).toEqual([undefined, undefined]);
     expect(inventory.registered().size).toBe(0);
   });
 
-  it('counts unhealthy devices to what there is, not to what can be given', () => {
+  it('counts unhealthy devices as capacity but not as allocatable', () => {
     inventory.update(GPU, devices('a', 'b!', 'c'));
     expect(counts()).toEqual([2, 3]);
   });
 
-  it('shows none of a plugin whose first list never came', () => {
+  it('shows a capacity of 0 for a plugin that stopped before its first list', () => {
     inventory.unplugged(GPU, 0);
     expect(counts()).toEqual([undefined, 0]);
   });
 
-  it('shows what a plugin had that is gone for five minutes, to be given to nobody, and then none', () => {
+  it("shows a stopped plugin's devices as capacity but not as allocatable for five minutes, and then removes the resource", () => {
     inventory.update(GPU, devices('a', 'b'));
     inventory.unplugged(GPU, 1_000);
     expect(counts()).toEqual([0, 2]);
@@ -49,7 +49,7 @@ describe('DeviceInventory', () => {
     expect(inventory.counts().removed).toEqual([]);
   });
 
-  it('K1: a resource of an earlier process is there, without a device, until its plugin comes or five minutes are over', () => {
+  it('K1: keeps a restored resource without devices until its plugin registers or five minutes have passed', () => {
     inventory.restored('example.com/fpga', 0);
     expect(inventory.counts().capacity.get('example.com/fpga')).toBe(0);
     inventory.plugged('example.com/fpga');
@@ -60,8 +60,8 @@ describe('DeviceInventory', () => {
 
   it.each([
     ['once for each NUMA node', 'x'.repeat(5_000), 1_000],
-    ['as Go writes it', '<'.repeat(800_000), 1],
-  ])('W6: counts a name %s to the bytes that all may have', (_what, id, nodes) => {
+    ['in the escaped form in which Go writes it', '<'.repeat(800_000), 1],
+  ])('W6: counts a device name %s towards the limit of bytes for all names', (_what, id, nodes) => {
     const numaNodes = Array.from({ length: nodes }, (_, index) => index);
     expect(() => inventory.update(GPU, new Map([[id, { id, healthy: true, numaNodes }]]))).toThrow(
       /its 1 devices have names of \d{7} bytes, and with those of other plugins at most 4194304 are accepted/,
@@ -69,7 +69,7 @@ describe('DeviceInventory', () => {
     expect(counts()).toEqual([undefined, undefined]);
   });
 
-  it('has another revision once the next process is to know something else', () => {
+  it('changes the revision when the state that the next process must know changes', () => {
     const changes = (change: () => void): boolean => {
       const before = inventory.revision;
       change();
@@ -85,14 +85,14 @@ describe('DeviceInventory', () => {
     expect(changes(() => inventory.collect(300_001))).toBe(true);
   });
 
-  it('tells which devices came or changed', () => {
+  it('update returns the devices that were added or changed', () => {
     inventory.update(GPU, devices('a', 'b'));
     expect(inventory.update(GPU, devices('a', 'b!', 'c'))).toEqual(new Set(['b', 'c']));
   });
 });
 
 describe('readDevices', () => {
-  it('takes each NUMA node of a device once, so that none holds it twice', () => {
+  it('readDevices keeps each NUMA node of a device once, so devicesByNuma lists the device once per node', () => {
     const nodes = [1, 0, 1, 1].map((ID) => ({ ID }));
     const { devices } = readDevices([{ ID: 'a', health: 'Healthy', topology: { nodes } }]);
     expect(devices.get('a')?.numaNodes).toEqual([1, 0]);

@@ -8,7 +8,7 @@ import { captureLogger } from '@node-agent/telemetry/testing';
 import { expect, it } from 'vitest';
 import { removeSockets } from '../src/plugin-directory.ts';
 
-it('W6: a link that leads to where nobody answers is followed for a second, others not at all, and all sockets go', async () => {
+it('W6: removes all sockets of the plugin directory and follows no further symbolic link after one hung for a second', async () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'plugin-directory-'));
   const server = net.createServer();
   await new Promise<void>((resolve) => server.listen(path.join(directory, 'z.sock'), resolve));

@@ -30,24 +30,24 @@ describe('reusableDevices', () => {
     ['init2', { init1: ['a'], side: ['a'] }, []],
     ['init1', { init1: ['a'], init2: ['b'] }, []],
     ['side', { init1: ['a', 'b'] }, ['a', 'b']],
-  ])('of %s where %j is held: %j', (container, held, reusable) => {
+  ])('reusableDevices of container %s with held devices %j: %j', (container, held, reusable) => {
     expect([...reusableDevices(pod, container, GPU, holding(held))].sort()).toEqual(reusable);
   });
 
-  it('C4: nobody takes over what a sidecar or another container has', () => {
+  it('C4: never returns devices that a sidecar or another main container holds', () => {
     const held = holding({ init1: ['a'], side: ['a'], one: ['b'] });
     expect([...reusableDevices(pod, 'two', GPU, held)]).toEqual([]);
   });
 });
 
 describe('PodDevices', () => {
-  it('tells a grant of nothing from no grant', () => {
+  it('distinguishes an empty grant from no grant', () => {
     const devices = holding({ one: [] });
     expect(devices.devices('u', 'one', GPU)?.size).toBe(0);
     expect(devices.devices('u', 'two', GPU)).toBeUndefined();
   });
 
-  it('knows the holders of a device of one resource', () => {
+  it('returns the holder of each device for one resource only', () => {
     const devices = holding({ one: ['a'] });
     devices.set({
       podUid: 'v',

@@ -9,7 +9,7 @@ const SECOND = 1000;
 let world: World;
 let stop: () => Promise<void>;
 
-/** Two pods: `writer` takes most of the disk, `hog` most of the memory. */
+/** Creates two pods with heavy use: `writer` takes most of the disk, `hog` most of the memory. */
 beforeEach(() => {
   world = new World();
   world.pods = ['writer', 'hog', 'other'].map((name) => makePod(name));
@@ -31,14 +31,14 @@ function start(manager: EvictionManager): EvictionManager {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-/** Another pod, whose volume may hold 10 MiB. */
+/** Adds a pod whose emptyDir volume has a size limit of 10 MiB. */
 function limited() {
   const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
   world.pods = [...world.pods, over];
   return over;
 }
 
-/** Five seconds after a manager has begun that pod holds 20 MiB, and memory is short. */
+/** Starts a manager. Five seconds later the pod's volume holds 20 MiB and memory is short. */
 async function overAndShort(over: ReturnType<typeof limited>): Promise<void> {
   start(world.manager(BOTH));
   await world.clock.advance(5 * SECOND);
@@ -46,7 +46,7 @@ async function overAndShort(over: ReturnType<typeof limited>): Promise<void> {
   world.memory.available = 50 * MI;
 }
 
-/** The runtime answers no removal of images until {@link answer} is called. */
+/** Creates a reclaim port whose image removal hangs until {@link answer} is called. */
 function slowImages() {
   const { promise, resolve: answer } = Promise.withResolvers<void>();
   const reclaim = {
@@ -59,8 +59,8 @@ function slowImages() {
   return { reclaim, answer };
 }
 
-describe('a removal for the disk that hangs', () => {
-  test('keeps nobody from going for memory, and the disk from nothing but pods of its own', async () => {
+describe('eviction manager: reclaim for a disk that hangs', () => {
+  test('a hanging image removal does not delay evictions for memory and delays evictions for the disk only until its timeout', async () => {
     const { reclaim } = slowImages();
     const manager = start(world.manager(BOTH, { reclaimTimeoutMs: 120 * SECOND }, { reclaim }));
     await world.clock.advance(1 * SECOND);
@@ -73,12 +73,12 @@ describe('a removal for the disk that hangs', () => {
     expect(manager.pressure()).toEqual({ memory: true, disk: true, pid: false });
     await world.clock.advance(80 * SECOND);
     expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
-    // It is given up, and was not enough.
+    // The removal timed out and did not free enough.
     await world.clock.advance(30 * SECOND);
     expect(world.log.slice(3, 5)).toEqual(['kill writer', 'gone writer']);
   });
 
-  test('keeps a lack of memory no tenth of a second from being noticed, where a gauge tells it', async () => {
+  test('with a memory gauge, a hanging image removal does not delay the detection of low memory by a tenth of a second', async () => {
     const { reclaim } = slowImages();
     const gauge = { perSecond: 2 ** 31, available: async () => world.memory.available };
     start(world.manager(BOTH, {}, { reclaim, gauges: [{ ...gauge, signal: 'memory.available' }] }));
@@ -92,7 +92,7 @@ describe('a removal for the disk that hangs', () => {
     expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
   });
 
-  test('N2: is enough where it ends after all: nobody goes, and that is told', async () => {
+  test('N2: evicts no pod and logs the result if a slow image removal finally frees enough', async () => {
     const { reclaim, answer } = slowImages();
     const manager = start(world.manager(BOTH, {}, { reclaim }));
     await world.clock.advance(1 * SECOND);
@@ -106,7 +106,7 @@ describe('a removal for the disk that hangs', () => {
     expect(world.log).toEqual(['images']);
   });
 
-  test('N2: that ends, and was not enough, is followed by a pod, at once, for figures of after it', async () => {
+  test('N2: evicts a pod immediately, by stats newer than the removal, if a slow image removal did not free enough', async () => {
     const { reclaim, answer } = slowImages();
     start(world.manager(BOTH, {}, { reclaim }));
     await world.clock.advance(1 * SECOND);
@@ -118,7 +118,7 @@ describe('a removal for the disk that hangs', () => {
     expect(world.log.slice(0, 3)).toEqual(['images', 'kill writer', 'gone writer']);
   });
 
-  test('is ended with the manager', async () => {
+  test('aborts a hanging image removal when the manager stops', async () => {
     const { reclaim } = slowImages();
     start(world.manager(BOTH, {}, { reclaim }));
     world.disk.available = 50 * MI;
@@ -128,14 +128,14 @@ describe('a removal for the disk that hangs', () => {
   });
 });
 
-test('N2: what was removed once is removed anew when the disk is short again, though no figures told what came of it', async () => {
+test('N2: repeats the reclaim when the disk is short again, even if the stats after the first reclaim were lost', async () => {
   start(world.manager(BOTH));
   await world.clock.advance(1 * SECOND);
   world.disk.available = 50 * MI;
   world.onReclaim = (what) => {
     if (what !== 'images' || world.summary !== undefined) return;
     world.disk.available = 500 * MI;
-    // The first figures after it are lost.
+    // The first stats after the removal are lost.
     world.summary = async () => {
       world.summary = undefined;
       throw new Error('away');
@@ -149,7 +149,7 @@ test('N2: what was removed once is removed anew when the disk is short again, th
   expect(world.log.slice(2, 5)).toEqual(['containers', 'images', 'kill writer']);
 });
 
-test('N2: images that waited for pods to be known go before pods, though dead containers were removed already', async () => {
+test('N2: removes images before pods are evicted once all pods are known, even if dead containers were removed before', async () => {
   world.arePodsKnown = false;
   start(world.manager(BOTH));
   await world.clock.advance(1 * SECOND);
@@ -157,7 +157,7 @@ test('N2: images that waited for pods to be known go before pods, though dead co
   world.onReclaim = () => {
     if (world.arePodsKnown) return;
     world.arePodsKnown = true;
-    // The first figures after it are lost.
+    // The first stats after the removal are lost.
     world.summary = async () => {
       world.summary = undefined;
       throw new Error('away');
@@ -167,12 +167,12 @@ test('N2: images that waited for pods to be known go before pods, though dead co
   expect(world.log.slice(0, 4)).toEqual(['containers', 'containers', 'images', 'kill writer']);
 });
 
-describe('a pod that goes for the disk and does not end', () => {
+describe('eviction manager: a disk victim that does not stop', () => {
   beforeEach(() => {
     world.kill = (pod) => (pod.metadata.name === 'writer' ? never() : Promise.resolve(world.gone(pod)));
   });
 
-  test('N2: keeps others from going for the disk, and nobody from going for memory', async () => {
+  test('N2: a disk victim that does not stop blocks further evictions for the disk but not evictions for memory', async () => {
     const manager = start(world.manager(BOTH));
     await world.clock.advance(1 * SECOND);
     world.disk.available = 50 * MI;
@@ -182,17 +182,17 @@ describe('a pod that goes for the disk and does not end', () => {
     await world.clock.advance(10 * SECOND);
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'kill hog', 'gone hog']);
     expect(manager.pressure().memory).toBe(true);
-    // Its end may take a minute, what it held half a minute more.
+    // The victim has up to a minute to stop, and its disk space has half a minute more to become free.
     await world.clock.advance(60 * SECOND);
     expect(world.log.slice(5)).toEqual([]);
     await world.clock.advance(20 * SECOND);
     expect(world.log.slice(5)).toEqual(['containers', 'images']);
-    // What it held may become free for ten seconds more.
+    // The disk space has ten seconds more to become free.
     await world.clock.advance(8 * SECOND);
     expect(world.log.slice(7)).toEqual(['containers', 'images', 'kill other', 'gone other']);
   });
 
-  test('N2: keeps others from going for memory where it would be the one that goes', async () => {
+  test('N2: a disk victim that does not stop blocks evictions for memory if the victim is also the first candidate for memory', async () => {
     world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(makePod('writer'), 600) : stats));
     start(world.manager(BOTH));
     await world.clock.advance(1 * SECOND);
@@ -206,7 +206,7 @@ describe('a pod that goes for the disk and does not end', () => {
   });
 });
 
-test('N2: who has time to end for a disk has a second once it would go for a lack of memory that gives none', async () => {
+test('N2: a disk victim that is terminating gracefully gets one second if a hard memory threshold would select the same pod', async () => {
   const writer = makePod('writer', { terminationGracePeriodSeconds: 600 });
   world.pods = [writer, ...world.pods.slice(1)];
   world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(writer, 600) : stats));
@@ -233,7 +233,7 @@ test('N2: who has time to end for a disk has a second once it would go for a lac
   expect(world.log).toContain('gone writer');
 });
 
-test('a pod that is over its own limit, and does not end, keeps nobody from going for memory', async () => {
+test('a pod over its local storage limit that does not stop does not block evictions for memory', async () => {
   const over = limited();
   world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
   world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
@@ -245,7 +245,7 @@ test('a pod that is over its own limit, and does not end, keeps nobody from goin
   expect(world.log).toEqual(['kill over', 'kill hog', 'gone hog']);
 });
 
-test('N2: who is short of memory in the same round waits a moment for a pod that is over its own limit, and no longer', async () => {
+test('N2: an eviction for memory in the same round waits only briefly for a pod that is over its local storage limit', async () => {
   const over = limited();
   world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
   await overAndShort(over);
@@ -255,7 +255,7 @@ test('N2: who is short of memory in the same round waits a moment for a pod that
   expect(world.log.slice(0, 2)).toEqual(['kill over', 'kill hog']);
 });
 
-test('N2: a pod that is over its own limit and leaves enough memory in a moment spares the others', async () => {
+test('N2: evicts no other pod for memory if a pod over its local storage limit frees enough memory within that short wait', async () => {
   const over = limited();
   world.kill = async (pod) => {
     await sleep(world.clock, 1500);
@@ -267,8 +267,8 @@ test('N2: a pod that is over its own limit and leaves enough memory in a moment 
   expect(world.log).toEqual(['kill over', 'gone over']);
 });
 
-describe('N2: nobody goes for figures of before a wait', () => {
-  test('for memory, where a pod that is over its own limit does not end', async () => {
+describe('N2: no eviction by stats from before a wait', () => {
+  test('N2: takes new stats before an eviction for memory if a pod over its local storage limit did not stop', async () => {
     const over = limited();
     world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
     await overAndShort(over);
@@ -279,7 +279,7 @@ describe('N2: nobody goes for figures of before a wait', () => {
     expect(world.log).toEqual(['kill over']);
   });
 
-  test('for process ids, where a removal for a disk before them hangs', async () => {
+  test('N2: takes new stats before an eviction for process IDs if a reclaim for a disk hung', async () => {
     const { reclaim } = slowImages();
     let curproc = 100;
     world.summary = async () => {
@@ -303,7 +303,7 @@ describe('N2: nobody goes for figures of before a wait', () => {
   });
 });
 
-test('N2: a pod that is over its own limit, and went for memory while the one before it did not end, is not ended again', async () => {
+test('N2: does not evict a pod over its limit again if the pod was evicted for memory while the manager waited for another pod', async () => {
   const [one, two] = ['one', 'two'].map((name) =>
     makePod(name, { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] }),
   );
@@ -320,14 +320,14 @@ test('N2: a pod that is over its own limit, and went for memory while the one be
   expect(world.log.filter((what) => what === 'kill two')).toHaveLength(1);
 });
 
-describe('a pod that has much time to end', () => {
+describe('eviction manager: a victim with a long grace period', () => {
   const SOFT = {
     evictionSoft: { 'memory.available': '300Mi' },
     evictionSoftGracePeriodMs: { 'memory.available': 5 * SECOND },
   };
   beforeEach(() => {
     world.pods = world.pods.map(({ metadata }) => makePod(metadata.name, { terminationGracePeriodSeconds: 600 }));
-    // It takes all the time that it has.
+    // The pod uses its whole grace period.
     const { promise, resolve } = Promise.withResolvers<void>();
     world.kill = async (pod) => {
       if (world.kills.at(-1)?.how.gracePeriodSeconds !== 1) return promise;
@@ -336,7 +336,10 @@ describe('a pod that has much time to end', () => {
     };
   });
   const graces = () => world.kills.map(({ pod, how }) => `${pod.metadata.name} ${how.gracePeriodSeconds}`);
-  /** A pod goes for memory in its time, and then there is so little of it that it has a second. */
+  /**
+   * Evicts a pod for a soft memory threshold with a long grace period, then lowers memory below a hard threshold, which
+   * shortens the grace period to one second.
+   */
   async function hurried(manager: EvictionManager): Promise<void> {
     start(manager);
     await world.clock.advance(1 * SECOND);
@@ -348,7 +351,7 @@ describe('a pod that has much time to end', () => {
     expect(graces()).toEqual(['hog 600', 'hog 1']);
   }
 
-  test('N2: and does not end though it has little by then is waited for no longer than one that never had more', async () => {
+  test('N2: waits for a victim whose grace period was shortened no longer than for a victim that started with the short period', async () => {
     world.kill = async (pod) => {
       if (pod.metadata.name !== 'hog') return world.gone(pod);
       if (world.kills.at(-1)?.how.gracePeriodSeconds !== 1) return await never();
@@ -356,12 +359,12 @@ describe('a pod that has much time to end', () => {
       throw new Error('timeout waiting to kill pod');
     };
     await hurried(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
-    // It has ten seconds to end, and half a minute to be gone.
+    // The victim has ten seconds to stop, and half a minute to be gone.
     await world.clock.advance(55 * SECOND);
     expect(graces()[2]).toBe('writer 1');
   });
 
-  test('N2: has little when a hard threshold is met, and nobody goes instead of it', async () => {
+  test('N2: shortens the grace period of a victim when a hard threshold is met and evicts no other pod instead', async () => {
     const manager = world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 });
     await hurried(manager);
     expect(world.log).toEqual(['kill hog', 'kill hog', 'gone hog']);
@@ -371,7 +374,7 @@ describe('a pod that has much time to end', () => {
     expect(world.metrics.text()).toContain('kubelet_evictions{eviction_signal="memory.available"} 1');
   });
 
-  test('N2: keeps nobody from going for a disk, and no condition from being told', async () => {
+  test('N2: a victim with a long grace period blocks neither evictions for a disk nor updates of conditions', async () => {
     const manager = start(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
     await world.clock.advance(1 * SECOND);
     world.memory.available = 250 * MI;

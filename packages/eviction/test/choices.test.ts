@@ -30,7 +30,7 @@ const [hard, soft] = parseThresholds({
 const leaving = (left: number, atMs: number | undefined): Observations =>
   new Map([['memory.available', { available: Quantity.of(left), capacity: Quantity.of(1000), atMs }]]);
 
-describe('who goes first', () => {
+describe('rankPods', () => {
   const ranked = (signal: Signal, ...uses: (readonly [Pod, ReturnType<typeof podStats> | undefined])[]): string => {
     const stats = new Map(uses);
     return rankPods(signal, [...stats.keys()], (pod) => stats.get(pod), ONE_DISK)
@@ -40,15 +40,15 @@ describe('who goes first', () => {
   const processes = (pod: Pod, count?: number) =>
     podStats(pod, count === undefined ? {} : { process_stats: { process_count: count } });
 
-  test('for processes priority decides before anything is known of a pod', () => {
+  test('rankPods for process IDs orders by priority even if a pod has no stats', () => {
     const [low, high, other] = [makePod('low'), makePod('high', { priority: 5 }), makePod('other')];
     expect(ranked('pid.available', [high, undefined], [low, processes(low, 0)])).toBe('low high');
     expect(ranked('pid.available', [low, processes(low, 9)], [other, undefined])).toBe('other low');
-    // No number of processes makes up for priority.
+    // A larger number of processes does not outweigh a higher priority.
     expect(ranked('pid.available', [high, processes(high, 9)], [low, processes(low, 0)])).toBe('low high');
   });
 
-  test('a pod that uses exactly what it asked for is within its request', () => {
+  test('rankPods counts a pod that uses exactly its request as within its request', () => {
     const exact = makePod('exact', { ...asking({ memory: '100' }), priority: -1 });
     const over = makePod('over', { ...asking({ memory: '100' }), priority: 1 });
     expect(ranked('memory.available', [exact, usingMemory(exact, 100)], [over, usingMemory(over, 101)])).toBe(
@@ -56,7 +56,7 @@ describe('who goes first', () => {
     );
   });
 
-  test('figures that are missing count for nothing', () => {
+  test('rankPods counts missing stats as a usage of 0', () => {
     const [pod] = [makePod('pod')];
     for (const signal of ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'pid.available'] as const) {
       const [fact] = rankPods(signal, [pod], () => podStats(pod), ONE_DISK) as [RankedPod];
@@ -64,14 +64,14 @@ describe('who goes first', () => {
     }
   });
 
-  test('a pod without a time counts as older than any that has one', () => {
+  test('rankPods treats a pod without a creation time as older than every pod that has one', () => {
     const dated = makePod('dated', {}, { creationTimestamp: '1970-01-01T00:00:00.001Z', uid: 'z' });
     const undated = makePod('undated', {}, { uid: 'a' });
     expect(ranked('memory.available', [undated, undefined], [dated, undefined])).toBe('dated undated');
   });
 });
 
-describe('when a threshold is met', () => {
+describe('eviction thresholds', () => {
   const of = (left: number) => ({ available: Quantity.of(left), capacity: Quantity.of(1000) });
 
   test.each([
@@ -79,18 +79,21 @@ describe('when a threshold is met', () => {
     [100, false, true],
     [149, false, true],
     [150, false, false],
-  ])('with %d left of the 100 it asks for, and 50 more', (left, met, withReclaim) => {
-    expect([isMet(hard, of(left), false), isMet(hard, of(left), true)]).toEqual([met, withReclaim]);
-  });
+  ])(
+    'a threshold of 100 with a minimum reclaim of 50 at %d available: met, and met with minimum reclaim',
+    (left, met, withReclaim) => {
+      expect([isMet(hard, of(left), false), isMet(hard, of(left), true)]).toEqual([met, withReclaim]);
+    },
+  );
 
-  test('a part of the capacity is told in powers of two, and a percentage as it was written', () => {
+  test('prints a share of the capacity with a binary suffix, and a percentage as it was written', () => {
     expect(String(quantityOf({ fraction: 0.5 }, Quantity.of(4 * 2 ** 30)))).toBe('2Gi');
     const [threshold] = parseThresholds({ evictionHard: { 'nodefs.available': '64.006%' } });
     expect(threshold && formatThreshold(threshold)).toBe('nodefs.available<64.006%');
     expect(formatThreshold({ ...soft, gracePeriodMs: 1 })).toBe('memory.available<200 for 0.001s');
   });
 
-  test('hard thresholds stay before soft ones where writable layers get theirs', () => {
+  test('withContainerFs keeps hard thresholds before soft thresholds', () => {
     const thresholds = parseThresholds({
       evictionHard: { 'nodefs.available': '1' },
       evictionSoft: { 'nodefs.available': '2' },
@@ -105,13 +108,13 @@ describe('when a threshold is met', () => {
   });
 });
 
-describe('when something is done about it', () => {
+describe('nextPressure and seenMeanwhile', () => {
   const look = (state: PressureState, observations: Observations, nowMs = 0, staleUntilMs = 0, thresholds = [hard]) =>
     nextPressure(state, { thresholds, observations, nowMs, staleUntilMs, transitionMs: 1000 });
   const lookSoftly = (state: PressureState, observations: Observations, nowMs: number) =>
     look(state, observations, nowMs, 0, [soft]);
 
-  test('at the first figures that are newer than what was done last', () => {
+  test('a threshold is actionable at the first stats that are newer than the last action', () => {
     expect(look(NO_PRESSURE, leaving(10, 5), 0, 4).actionable).toEqual([hard]);
     expect(look(NO_PRESSURE, leaving(10, 5), 0, 5).actionable).toEqual([]);
     const { state } = look(NO_PRESSURE, leaving(10, 5));
@@ -119,12 +122,12 @@ describe('when something is done about it', () => {
     expect(look(state, leaving(10, 10), 1, 9).actionable).toEqual([hard]);
   });
 
-  test('N2: figures of what had no threshold yet are new to one', () => {
+  test('N2: stats count as new for a threshold that did not exist when the stats were first seen', () => {
     const { state } = look(NO_PRESSURE, leaving(10, 5), 0, 0, []);
     expect(look(state, leaving(10, 5), 1).actionable).toEqual([hard]);
   });
 
-  test('N2: figures without a time in between do not make old ones new', () => {
+  test('N2: stats without a time do not make the stats before them count as new again', () => {
     const first = look(NO_PRESSURE, leaving(10, 5));
     const timeless = look(first.state, leaving(10, undefined), 1);
     expect(timeless.actionable).toEqual([]);
@@ -132,13 +135,13 @@ describe('when something is done about it', () => {
     expect(look(timeless.state, leaving(10, 6), 2).actionable).toEqual([hard]);
   });
 
-  test('N3: a condition is over when the whole transition period is', () => {
+  test('N3: a condition ends exactly when the transition period has passed', () => {
     const { state } = look(NO_PRESSURE, leaving(10, 1));
     expect(look(state, leaving(900, 2), 999).conditions).toEqual(['MemoryPressure']);
     expect(look(state, leaving(900, 2), 1000).conditions).toEqual([]);
   });
 
-  test('N3: figures that come meanwhile prolong the condition only where a threshold is met by them', () => {
+  test('N3: stats between two rounds prolong a condition only if they meet a threshold', () => {
     const { state } = look(NO_PRESSURE, leaving(10, 1));
     const seen = (left: number) =>
       seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 });
@@ -146,7 +149,7 @@ describe('when something is done about it', () => {
     expect(look(seen(10), leaving(900, 3), 1100).conditions).toEqual(['MemoryPressure']);
   });
 
-  test('N3: a condition begins with figures that come meanwhile, where a threshold is met by them', () => {
+  test('N3: a condition starts with stats between two rounds if they meet a threshold', () => {
     const { state } = look(NO_PRESSURE, leaving(900, 1));
     const seen = (left: number) =>
       conditionsIn(seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 }));
@@ -154,7 +157,7 @@ describe('when something is done about it', () => {
     expect(seen(10)).toEqual(['MemoryPressure']);
   });
 
-  test('N2: a lack that is over by figures that come meanwhile has to last for its grace period anew', () => {
+  test('N2: the soft grace period starts again if stats between two rounds no longer meet the threshold', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
     const actionable = (left: number) => {
       const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(left, 2), nowMs: 10 });
@@ -164,14 +167,14 @@ describe('when something is done about it', () => {
     expect(actionable(900)).toEqual([]);
   });
 
-  test('N2: the grace period of a lack begins with figures that come meanwhile, where they show it first', () => {
+  test('N2: the soft grace period starts with stats between two rounds if these meet the threshold first', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(900, 1), 0);
     const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(150, 2), nowMs: 10 });
     expect(lookSoftly(seen, leaving(150, 3), 1009).actionable).toEqual([]);
     expect(lookSoftly(seen, leaving(150, 3), 1010).actionable).toEqual([soft]);
   });
 
-  test('N2: figures that come meanwhile and tell nothing of what is short do not say that the lack is over, nor that it lasts', () => {
+  test('N2: stats between two rounds without a value for a signal neither end nor prolong its pressure', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
     const seen = seenMeanwhile(state, { thresholds: [soft], observations: new Map(), nowMs: 10 });
     expect(lookSoftly(seen, leaving(150, 3), 1000).actionable).toEqual([soft]);
@@ -179,7 +182,7 @@ describe('when something is done about it', () => {
     expect(seenMeanwhile(NO_PRESSURE, { thresholds: [soft], observations: new Map(), nowMs: 10 })).toEqual(NO_PRESSURE);
   });
 
-  test('N2: one whose grace period is over, and of which too little was reclaimed, goes on', () => {
+  test('N2: a soft threshold whose grace period has passed stays actionable until the minimum reclaim is reached', () => {
     const { state } = lookSoftly(lookSoftly(NO_PRESSURE, leaving(150, 1), 0).state, leaving(150, 2), 1000);
     const actionable = (left: number) => {
       const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(left, 3), nowMs: 1010 });
@@ -189,7 +192,7 @@ describe('when something is done about it', () => {
     expect(actionable(900)).toEqual([]);
   });
 
-  test('N2: of what was reclaimed to its minimum by figures that come meanwhile the minimum is asked for no longer', () => {
+  test('N2: a threshold no longer requires the minimum reclaim after stats between two rounds showed that it was reached', () => {
     const { state } = look(NO_PRESSURE, leaving(10, 1));
     const actionable = (left: number) => {
       const seen = seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 1 });
@@ -200,28 +203,28 @@ describe('when something is done about it', () => {
   });
 });
 
-describe('how long a pod has to end', () => {
+describe('gracePeriodSeconds', () => {
   test.each([
-    ['a hard threshold leaves a second', hard, 60, 30, 1],
-    ['a soft one its own time', soft, 60, 30, 30],
-    ['a soft one not more than the most', soft, 10, 30, 10],
-    ['a soft one the most where the pod says nothing', soft, 10, undefined, 10],
-    ['a soft one a second where nothing is allowed', soft, 0, 30, 1],
-    ['a soft one its own time where there is no most', soft, -1, 300, 300],
-    ['a soft one a second where nobody says anything', soft, -1, undefined, 1],
-  ])('%s', (_title, threshold, maxPodGracePeriodSeconds, own, expected) => {
+    ['one second for a hard threshold', hard, 60, 30, 1],
+    ['its own grace period for a soft threshold', soft, 60, 30, 30],
+    ['at most the maximum for a soft threshold', soft, 10, 30, 10],
+    ['the maximum if the pod has no grace period', soft, 10, undefined, 10],
+    ['one second if the maximum is 0', soft, 0, 30, 1],
+    ['its own grace period if the maximum is negative', soft, -1, 300, 300],
+    ['one second if the pod has no grace period and the maximum is negative', soft, -1, undefined, 1],
+  ])('gracePeriodSeconds of a victim: %s', (_title, threshold, maxPodGracePeriodSeconds, own, expected) => {
     const spec = { containers: [], ...(own !== undefined && { terminationGracePeriodSeconds: own }) };
     expect(gracePeriodSeconds({ spec }, threshold, { maxPodGracePeriodSeconds })).toBe(expected);
   });
 });
 
-describe('what an eviction makes of the status', () => {
+describe('evictedStatus', () => {
   const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message: 'why' };
   const ready = { type: 'Ready', status: 'False' } as const;
   const conditionsAfter = (...conditions: object[]): unknown =>
     evictedStatus(makePod('pod'), 'why', true)({ conditions } as never).conditions;
 
-  test('is a disruption beside what was known, of the generation that was told to go', () => {
+  test('evictedStatus adds a DisruptionTarget condition of the evicted generation to the existing conditions', () => {
     const pod = makePod('pod', {}, { generation: 3 });
     expect(evictedStatus(pod, 'why', true)({ phase: 'Running', conditions: [ready] })).toStrictEqual({
       phase: 'Failed',
@@ -234,7 +237,7 @@ describe('what an eviction makes of the status', () => {
     expect(evictedStatus(pod, 'why', false)({ conditions: [ready] }).conditions).toEqual([ready]);
   });
 
-  test('stands in the place of a disruption before it, since when it is the same', () => {
+  test('evictedStatus replaces an earlier DisruptionTarget condition and keeps its transition time', () => {
     const before = { ...target, reason: 'PreemptionByScheduler', message: 'other' };
     const lastTransitionTime = '2026-01-01T00:00:00Z';
     const after = (more: object): unknown => conditionsAfter({ ...before, ...more }, ready);
@@ -245,10 +248,10 @@ describe('what an eviction makes of the status', () => {
   });
 });
 
-describe('options', () => {
+describe('eviction options', () => {
   const options = withOptionDefaults({ nodeRef: { kind: 'Node', name: 'n', uid: 'n' }, thresholds: [] });
 
-  test('are by default what a user of upstream expects', () => {
+  test("eviction options default to upstream's defaults", () => {
     expect(options).toMatchObject({
       maxPodGracePeriodSeconds: 0,
       pressureTransitionMs: 5 * 60_000,
@@ -262,7 +265,7 @@ describe('options', () => {
     expect(() => checkValues({ ...options, pressureTransitionMs: 0 })).not.toThrow();
   });
 
-  test('that are no numbers are refused by name', () => {
+  test('rejects an option that is not a number with the name of the option', () => {
     const check = (): void => checkValues({ ...options, maxPodGracePeriodSeconds: Number.NaN });
     expect(check).toThrow('maxPodGracePeriodSeconds must be a number');
   });

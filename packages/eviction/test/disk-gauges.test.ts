@@ -8,27 +8,30 @@ const GI = 1024 * MI;
 const LIMITS = { minMs: 100, maxMs: 10_000 };
 const DISK = { perSecond: 2 * GI, quietMs: 1000 };
 
-describe('when a gauge is read again', () => {
+describe('plannedLookMs', () => {
   test.each([
-    // Far away: not before the next round, whatever is seen.
+    // Far above the threshold: no reading before the next round, whatever the observed speed.
     [500 * GI, 0, 10_000],
     [500 * GI, GI, 10_000],
-    // Near, and nothing happens.
+    // Near the threshold, without a decrease.
     [10 * GI, 0, 5000],
     [1 * GI, 0, 1000],
     [0, 0, 1000],
     [1 * GI, -GI, 1000],
-    // It shrinks: when half of what is left is gone.
+    // The available space decreases: read again when half of the rest is used.
     [1 * GI, GI, 500],
     [100 * MI, 200 * MI, 250],
     [MI, GI, 100],
-    // Slower than it could.
+    // The space decreases slower than the disk could write.
     [1 * GI, 10 * MI, 1000],
-  ])('%d left, %d a second seen: in %d ms', (left, seen, expected) => {
-    expect(plannedLookMs(left, DISK, seen, LIMITS)).toBe(expected);
-  });
+  ])(
+    'plannedLookMs plans the next reading with %d bytes above the threshold and a decrease of %d bytes per second: in %d ms',
+    (left, seen, expected) => {
+      expect(plannedLookMs(left, DISK, seen, LIMITS)).toBe(expected);
+    },
+  );
 
-  test('never sooner than the least, nor later than the most, and the sooner the faster it shrinks', () => {
+  test('plannedLookMs stays within its limits and is shorter for a faster decrease', () => {
     const amount = fc.double({ min: 0, max: 1e13, noNaN: true });
     fc.assert(
       fc.property(amount, amount, amount, (left, seen, more) => {
@@ -41,7 +44,7 @@ describe('when a gauge is read again', () => {
     );
   });
 
-  test('what is written at any speed up to the bound is noticed within a second of its crossing, and steady writing within a tenth', () => {
+  test('plannedLookMs detects a crossing within a second at any speed up to the bound, and within a tenth at a steady speed', () => {
     const speed = fc.double({ min: 10 * MI, max: DISK.perSecond, noNaN: true });
     const headroom = fc.double({ min: 0, max: 100 * GI, noNaN: true });
     fc.assert(
@@ -61,7 +64,7 @@ describe('when a gauge is read again', () => {
   });
 });
 
-describe('gauges of disks', () => {
+describe('disk gauges', () => {
   const PLACES: DiskPlaces = { nodefs: '/var/lib/kubelet', imagefs: '/images', containerfs: '/images' };
   const HARD = { evictionHard: { 'nodefs.available': '10%', 'imagefs.available': '15%' } };
   let world: World;
@@ -87,33 +90,33 @@ describe('gauges of disks', () => {
     };
   });
 
-  test('are asked once a round where there is plenty, each disk once', async () => {
+  test('reads each disk once per round while the disks are far from their thresholds', async () => {
     start();
     await world.clock.advance(60_000);
-    // One more at the start, before it is known which disks there are.
+    // The start takes one more summary, before the disk layout is known.
     const rounds = world.summaries - 1;
     expect(rounds).toBe(7);
-    // The two thresholds are of two disks.
+    // The two thresholds belong to two disks.
     expect(asked).toHaveLength(2 * rounds);
     expect(new Set(asked)).toEqual(new Set([PLACES.nodefs, PLACES.imagefs]));
   });
 
-  test('are asked once a second near a threshold while nothing is written', async () => {
+  test('reads a disk once per second while it is near a threshold and nothing is written', async () => {
     world.disk.available = 150 * GI + MI;
     start();
     await world.clock.advance(10_000);
     asked = [];
     await world.clock.advance(60_000);
-    // The threshold of images is near, that of the node is 50 Gi away.
+    // The threshold of the image disk is near; the threshold of the node disk is 50 GiB away.
     expect(asked.filter((path) => path === PLACES.imagefs).length).toBeLessThanOrEqual(61 + 6);
     expect(asked.filter((path) => path === PLACES.nodefs).length).toBeLessThanOrEqual(7);
   });
 
-  test('have a disk that fills noticed within a tenth of a second of its crossing', async () => {
+  test('detects within a tenth of a second that a disk that fills has crossed its threshold', async () => {
     world.disk.available = 160 * GI;
     start();
     await world.clock.advance(12_340);
-    // 500 Mi a second, for the 20 s until imagefs is short.
+    // Writes 500 MiB per second, for the 20 s until imagefs is short.
     let tenths = 0;
     while (world.disk.available >= 150 * GI) {
       write(50 * MI);
@@ -126,7 +129,7 @@ describe('gauges of disks', () => {
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
   });
 
-  test('that hang keep neither those of memory nor the rounds from anything', async () => {
+  test('disk gauges that hang delay neither memory gauges nor the rounds', async () => {
     world.pods = [makePod('hog')];
     world.stats = world.pods.map((pod) => podStats(pod, { memory: { time: null, workingSetBytes: 500 * MI } }));
     statfs = () => new Promise(() => {});
@@ -139,12 +142,12 @@ describe('gauges of disks', () => {
     await world.clock.advance(15_000);
     expect(world.summaries).toBe(3);
     world.memory.available = 90 * MI;
-    // What is left of its look, and the second in which the disks may answer.
+    // This covers the rest of the interval and the second that the disks have to answer.
     await world.clock.advance(1800);
     expect(world.log).toEqual(['kill hog', 'gone hog']);
   });
 
-  test('are not asked before it is known which disks there are', async () => {
+  test('does not read disk gauges before the disk layout is known', async () => {
     const places = (): DiskPlaces => {
       throw new Error('asked too early');
     };

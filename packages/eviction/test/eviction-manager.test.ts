@@ -23,7 +23,7 @@ function start(manager: EvictionManager): EvictionManager {
   return manager;
 }
 
-/** Three pods that use 300, 200 and 100 Mi more than they asked for. */
+/** Creates three pods that use 300, 200 and 100 MiB more than their requests. */
 function threePods(): void {
   world.pods = ['big', 'middle', 'small'].map((name) => makePod(name));
   world.stats = world.pods.map((pod, index) => usingMemory(pod, (3 - index) * 100 * MI));
@@ -31,7 +31,7 @@ function threePods(): void {
 
 const events = (name: string) => world.events.eventsOf({ kind: 'Pod', namespace: 'default', name, uid: `uid-${name}` });
 
-describe('a node that is short of nothing', () => {
+describe('eviction manager: node without pressure', () => {
   const nodeAlone = () => {
     const asked: string[] = [];
     const stats = {
@@ -47,12 +47,12 @@ describe('a node that is short of nothing', () => {
     return { asked, stats };
   };
 
-  test('is measured without its pods, until a threshold is crossed', async () => {
+  test('takes node stats without pod stats until a threshold is crossed', async () => {
     threePods();
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
     await world.clock.advance(35_000);
-    // At the start it is looked once more, for the disks, when it is known which there are.
+    // The start takes one more summary, for the disks, once the disk layout is known.
     expect(asked).toEqual(['node', 'node', 'node', 'node', 'node']);
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
@@ -60,7 +60,7 @@ describe('a node that is short of nothing', () => {
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
-  test('N2: is measured with its pods until what is to be reclaimed is there, though no threshold is met any more', async () => {
+  test('N2: takes pod stats until the minimum reclaim is reached, even if no threshold is met any more', async () => {
     world.pods = ['a', 'b', 'c'].map((name) => makePod(name));
     world.stats = world.pods.map((pod) => usingMemory(pod, 50 * MI));
     const { stats } = nodeAlone();
@@ -68,11 +68,11 @@ describe('a node that is short of nothing', () => {
     start(world.manager(withMinimum, {}, { stats }));
     world.memory.available = 90 * MI;
     await world.clock.advance(40_000);
-    // 140 Mi are more than the threshold, and less than that with what is to be reclaimed.
+    // 140 MiB are above the threshold, and below the threshold plus the minimum reclaim.
     expect(world.log).toEqual(['kill a', 'gone a', 'kill b', 'gone b']);
   });
 
-  test('N2: of disk is measured with its pods before what nobody needs is removed, and after: what is told of writable layers first may be old', async () => {
+  test('N2: with low disk, takes pod stats before and after the reclaim, so new usage of writable layers counts', async () => {
     const { asked, stats } = nodeAlone();
     world.pods = [makePod('writer')];
     world.stats = world.pods.map((pod) => podStats(pod, { containers: [{ name: 'main', rootfs: files(50 * MI) }] }));
@@ -89,7 +89,7 @@ describe('a node that is short of nothing', () => {
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
   });
 
-  test('of disk where there is nothing to be removed is measured with its pods before one is chosen', async () => {
+  test('with low disk and nothing to reclaim, takes pod stats before it chooses a victim', async () => {
     const { asked, stats } = nodeAlone();
     world.layout = { dedicatedImageFs: true, splitContainerFs: false };
     world.pods = ['quiet', 'writer'].map((name) => makePod(name));
@@ -108,7 +108,7 @@ describe('a node that is short of nothing', () => {
     expect(world.log).toEqual(['kill writer', 'gone writer']);
   });
 
-  test('is measured with its pods where one of them has a limit of local storage', async () => {
+  test('takes pod stats if a pod has a limit of local storage', async () => {
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
     world.pods = [makePod('limited', { volumes: [{ name: 'scratch', emptyDir: { sizeLimit: '10Mi' } }] })];
@@ -120,8 +120,8 @@ describe('a node that is short of nothing', () => {
   });
 });
 
-describe('a node that runs out of memory', () => {
-  test('evicts the pod that is furthest above its request, and tells all about it', async () => {
+describe('eviction manager: low memory', () => {
+  test('evicts the pod furthest above its request and reports the eviction in status, event, metric and log', async () => {
     threePods();
     const manager = start(world.manager(HARD));
     world.memory.available = 90 * MI;
@@ -162,13 +162,13 @@ describe('a node that runs out of memory', () => {
     expect(manager.explain().decisions[0]?.ranked.map(({ name }) => name)).toEqual(['big', 'middle', 'small']);
   });
 
-  test('N2: evicts the next pod only when the one before is gone, and chooses by fresh figures then', async () => {
+  test('N2: evicts the next pod only after the previous victim is gone, and chooses by new stats', async () => {
     threePods();
     const { promise, resolve } = Promise.withResolvers<void>();
     world.kill = async (pod) => {
       await promise;
       world.gone(pod);
-      // Its memory was taken again at once, by another one.
+      // Another pod immediately takes the freed memory.
       world.memory.available = 90 * MI;
       world.stats = world.stats.map((stats) =>
         stats.podRef.name === 'small' ? usingMemory(makePod('small'), 400 * MI) : stats,
@@ -184,7 +184,7 @@ describe('a node that runs out of memory', () => {
     expect(world.log).toEqual(['kill big', 'gone big', 'kill small', 'gone small']);
   });
 
-  test('N2: evicts nobody for figures of before the last eviction', async () => {
+  test('N2: evicts no pod by stats from before the last eviction', async () => {
     threePods();
     let goneAtMs = 0;
     world.kill = async (pod) => {
@@ -195,7 +195,7 @@ describe('a node that runs out of memory', () => {
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
     expect(world.log).toEqual(['kill big', 'gone big']);
-    // What is measured says what was when it went, for a minute.
+    // For a minute, the stats describe the moment at which the victim stopped.
     world.memory.available = 90 * MI;
     const old = world.truth(goneAtMs);
     world.summary = async () => old;
@@ -206,7 +206,7 @@ describe('a node that runs out of memory', () => {
     expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
   });
 
-  test('N2: a restart between choice and kill evicts again by fresh figures only', async () => {
+  test('N2: after a restart between choice and kill, evicts again only by new stats', async () => {
     threePods();
     world.memory.available = 90 * MI;
     await world.clock.advance(60_000);
@@ -220,7 +220,7 @@ describe('a node that runs out of memory', () => {
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
-  test('N2: never evicts critical and static pods, and passes over them', async () => {
+  test('N2: skips critical and static pods and evicts the next candidate', async () => {
     const source = { annotations: { 'kubernetes.io/config.source': 'file' } };
     world.pods = [makePod('static', {}, source), makePod('critical', { priority: 2_000_000_000 }), makePod('plain')];
     world.stats = world.pods.map((pod, index) => usingMemory(pod, (300 - 100 * index) * MI));
@@ -240,7 +240,7 @@ describe('a node that runs out of memory', () => {
     });
   });
 
-  test('a pod that does not end is not evicted twice, and holds nobody up for ever', async () => {
+  test('evicts a pod that fails to stop only once, and evicts another pod after the wait', async () => {
     threePods();
     world.kill = async (pod) => {
       if (pod.metadata.name === 'big') throw new Error('timeout waiting to kill pod');
@@ -254,7 +254,7 @@ describe('a node that runs out of memory', () => {
     expect(world.log).toEqual(['kill big', 'kill middle', 'gone middle']);
   });
 
-  test('a kill that hangs for ever is given up', async () => {
+  test('gives up a kill that hangs', async () => {
     threePods();
     world.kill = (pod) => (pod.metadata.name === 'big' ? new Promise(() => {}) : Promise.resolve(world.gone(pod)));
     start(world.manager(HARD));
@@ -264,13 +264,13 @@ describe('a node that runs out of memory', () => {
   });
 });
 
-describe('soft thresholds', () => {
+describe('eviction manager: soft thresholds', () => {
   const SOFT = {
     evictionSoft: { 'memory.available': '200Mi' },
     evictionSoftGracePeriodMs: { 'memory.available': 90_000 },
   };
 
-  test('evict after their grace period, with the shorter of both grace periods of the pod', async () => {
+  test("evicts for a soft threshold after its grace period, with the shorter one of the pod's and the maximum grace period", async () => {
     threePods();
     start(world.manager(SOFT, { maxPodGracePeriodSeconds: 20 }));
     world.memory.available = 150 * MI;
@@ -281,7 +281,7 @@ describe('soft thresholds', () => {
     expect(world.kills[0]?.how.gracePeriodSeconds).toBe(20);
   });
 
-  test('begin anew once there was enough', async () => {
+  test('restarts the grace period of a soft threshold after the signal recovered', async () => {
     threePods();
     start(world.manager(SOFT));
     world.memory.available = 150 * MI;
@@ -300,26 +300,29 @@ describe('soft thresholds', () => {
     [100, 30, 30],
     [-1, 30, 30],
     [10, 30, 10],
-  ])('with evictionMaxPodGracePeriod %d a pod of %d s gets %d s', async (maxPodGracePeriodSeconds, own, expected) => {
-    world.pods = [makePod('pod', { terminationGracePeriodSeconds: own })];
-    world.memory.available = 150 * MI;
-    start(world.manager(SOFT, { maxPodGracePeriodSeconds }));
-    await world.clock.advance(110_000);
-    expect(world.kills.map(({ how }) => how.gracePeriodSeconds)).toEqual([expected]);
-  });
+  ])(
+    'with evictionMaxPodGracePeriod %d a pod with a grace period of %d s gets %d s',
+    async (maxPodGracePeriodSeconds, own, expected) => {
+      world.pods = [makePod('pod', { terminationGracePeriodSeconds: own })];
+      world.memory.available = 150 * MI;
+      start(world.manager(SOFT, { maxPodGracePeriodSeconds }));
+      await world.clock.advance(110_000);
+      expect(world.kills.map(({ how }) => how.gracePeriodSeconds)).toEqual([expected]);
+    },
+  );
 });
 
-test('what is to be reclaimed is asked for until it is there', async () => {
+test('evicts pods until the minimum reclaim is reached', async () => {
   threePods();
   start(world.manager({ ...HARD, evictionMinimumReclaim: { 'memory.available': '350Mi' } }));
   world.memory.available = 90 * MI;
   await world.clock.advance(20_000);
-  // 390 Mi are more than the threshold, and less than what was to be reclaimed as well.
+  // 390 MiB are above the threshold, and below the threshold plus the minimum reclaim.
   expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
 });
 
-describe('conditions', () => {
-  test('N3: outlast the pressure by the transition period, and are told at once', async () => {
+describe('eviction manager: node conditions', () => {
+  test('N3: a condition starts without a delay and ends one transition period after the pressure', async () => {
     const told: boolean[] = [];
     const manager: EvictionManager = world.manager(
       HARD,
@@ -331,7 +334,7 @@ describe('conditions', () => {
     await world.clock.advance(10_000);
     expect(manager.pressure()).toEqual({ memory: true, disk: false, pid: false });
     world.memory.available = 900 * MI;
-    // The last look that saw it was at 1 s.
+    // The last round that observed the pressure was at 1 s.
     await world.clock.advance(290_000);
     expect(manager.pressure().memory).toBe(true);
     await world.clock.advance(11_000);
@@ -339,7 +342,7 @@ describe('conditions', () => {
     expect(told).toEqual([true, false]);
   });
 
-  test('N3: pressure that comes and goes makes one condition', async () => {
+  test('N3: pressure that comes and goes is reported as one continuous condition', async () => {
     const told: boolean[] = [];
     const manager: EvictionManager = world.manager(
       HARD,
@@ -354,7 +357,7 @@ describe('conditions', () => {
     expect(told).toEqual([true]);
   });
 
-  test('decide which pods may begin', async () => {
+  test('node conditions decide which pods are admitted', async () => {
     const manager = start(world.manager(HARD));
     const bestEffort = makePod('best-effort');
     const burstable = makePod('burstable', asking({ memory: '1Mi' }));
@@ -370,7 +373,7 @@ describe('conditions', () => {
   });
 });
 
-describe('a node that runs out of disk', () => {
+describe('eviction manager: low disk space', () => {
   beforeEach(() => {
     world.pods = ['writer', 'quiet'].map((name) => makePod(name));
     world.stats = world.pods.map((pod, index) =>
@@ -382,7 +385,7 @@ describe('a node that runs out of disk', () => {
     };
   });
 
-  test('N2: removes dead containers and unused images first, and evicts nobody where that is enough', async () => {
+  test('N2: removes dead containers and unused images first and evicts no pod if that frees enough', async () => {
     const manager = start(world.manager(DISK));
     world.onReclaim = (what) => {
       if (what === 'images') world.disk.available = 500 * MI;
@@ -396,19 +399,19 @@ describe('a node that runs out of disk', () => {
     ]);
   });
 
-  test('evicts who takes most of it where that is not enough', async () => {
+  test('evicts the pod that uses most of the disk if the reclaim does not free enough', async () => {
     start(world.manager(DISK));
     world.disk.available = 90 * MI;
     await world.clock.advance(20_000);
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
-    // 10 % in 32 bits are a little more than a tenth.
+    // 10 % as a 32-bit float is slightly more than a tenth.
     expect(world.statusAfter('writer').message).toBe(
       'The node was low on resource: ephemeral-storage. Threshold quantity: 104857601, available: 90Mi. ' +
         'Container main was using 52Mi, request is 0, has larger consumption of ephemeral-storage. ',
     );
   });
 
-  describe('volumes', () => {
+  describe('eviction manager: volumes under disk pressure', () => {
     const filler = makePod('filler', { volumes: [{ name: 'v', emptyDir: {} }] });
     const withVolume = (usedBytes: number) =>
       podStats(filler, { volume: [{ name: 'v', ...files(usedBytes) }], containers: [{ name: 'main' }] });
@@ -421,7 +424,7 @@ describe('a node that runs out of disk', () => {
       world.stats = world.stats.map((one) => (one.podRef.uid === filler.metadata.uid ? withVolume(400 * MI) : one));
     };
 
-    test('N2: are measured before pods are ranked by the disk: who filled it since the last time goes', async () => {
+    test('N2: measures volumes before ranking pods by disk, so the pod that filled the disk since the last measurement is evicted', async () => {
       start(world.manager(DISK, {}, { diskUsage: { measure: async () => measured() } }));
       world.disk.available = 90 * MI;
       await world.clock.advance(20_000);
@@ -429,7 +432,7 @@ describe('a node that runs out of disk', () => {
       expect(world.log.slice(-2)).toEqual(['kill filler', 'gone filler']);
     });
 
-    test('are measured where nothing is removed, too', async () => {
+    test('measures volumes also if there is nothing to reclaim', async () => {
       world.layout = { dedicatedImageFs: true, splitContainerFs: false };
       start(world.manager(DISK, {}, { diskUsage: { measure: async () => measured() } }));
       world.disk.available = 90 * MI;
@@ -437,7 +440,7 @@ describe('a node that runs out of disk', () => {
       expect(world.log.slice(0, 3)).toEqual(['measured', 'kill filler', 'gone filler']);
     });
 
-    test('are left alone while memory is short', async () => {
+    test('does not measure volumes while only memory is short', async () => {
       start(
         world.manager(
           { evictionHard: { 'memory.available': '100Mi' } },
@@ -454,7 +457,7 @@ describe('a node that runs out of disk', () => {
     test.each([
       ['fail', () => Promise.reject(new Error('away'))],
       ['hang', () => new Promise(() => undefined)],
-    ])('that %s to be measured keep nobody from going: what was found last counts', async (_how, measure) => {
+    ])('evicts by the last known volume usage if volume measurements %s', async (_how, measure) => {
       start(world.manager(DISK, { statsTimeoutMs: 5_000 }, { diskUsage: { measure } }));
       world.disk.available = 90 * MI;
       await world.clock.advance(20_000);
@@ -462,7 +465,7 @@ describe('a node that runs out of disk', () => {
     });
   });
 
-  test('a removal that fails or hangs keeps nobody from going', async () => {
+  test('evicts a pod even if the reclaim fails or hangs', async () => {
     const reclaim = {
       deleteUnusedContainers: async () => {
         throw new Error('the runtime is away');
@@ -475,7 +478,7 @@ describe('a node that runs out of disk', () => {
     expect(world.log).toEqual(['kill writer', 'gone writer']);
   });
 
-  test('N2: evicts nobody where it is not known what the removal has freed', async () => {
+  test('N2: evicts no pod while stats that include the reclaim are missing', async () => {
     const manager = start(world.manager(DISK));
     world.disk.available = 90 * MI;
     world.onReclaim = () => {
@@ -488,9 +491,9 @@ describe('a node that runs out of disk', () => {
     expect(manager.explain()).toMatchObject({ problem: 'no stats: away', decisions: [{ outcome: 'unknown' }] });
   });
 
-  test('N2: figures of before the removal are no reason to evict anybody: newer ones are waited for', async () => {
+  test('N2: waits for newer stats instead of evicting by stats from before the reclaim', async () => {
     const manager = start(world.manager(DISK));
-    // Measured each 15 s, whoever asks.
+    // The stats are taken every 15 s, independent of requests.
     let measured = world.truth();
     world.summary = async () => measured;
     await world.clock.advance(15_000);
@@ -509,7 +512,7 @@ describe('a node that runs out of disk', () => {
     expect(manager.pressure().disk).toBe(true);
   });
 
-  test('N2: figures that know of the removal are reason enough, and nothing is removed once more for them', async () => {
+  test('N2: evicts by stats that include the reclaim, without another reclaim', async () => {
     start(world.manager(DISK));
     let measured = world.truth();
     world.summary = async () => measured;
@@ -524,7 +527,7 @@ describe('a node that runs out of disk', () => {
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
   });
 
-  test('N3: what is measured after a removal counts for how long the condition lasts', async () => {
+  test('N3: stats after a reclaim prolong the condition', async () => {
     const manager = start(world.manager(DISK, { pressureTransitionMs: 20_000 }));
     world.pods = [];
     world.reclaimMs = 4_000;
@@ -532,14 +535,14 @@ describe('a node that runs out of disk', () => {
     world.onReclaim = (what: string) => {
       if (what !== 'images' || world.summary !== undefined) return;
       world.reclaimMs = 0;
-      // Short once more when the removal is over, and not any more after that.
+      // The disk is short in the first stats after the reclaim and no longer short after that.
       let left = 1;
       world.summary = async () => {
         if (left-- <= 0) world.disk.available = 500 * MI;
         return world.truth();
       };
     };
-    // Seen at 0 s, once more at 8 s when the removal is over, and not at the next look, 2 s after that.
+    // Pressure was observed at 0 s and at 8 s, after the reclaim, but not in the next round 2 s later.
     await world.clock.advance(25_000);
     expect(world.log).toEqual(['containers', 'images', 'containers', 'images']);
     expect(world.summaries).toBeGreaterThan(3);
@@ -548,7 +551,7 @@ describe('a node that runs out of disk', () => {
     expect(manager.pressure().disk).toBe(false);
   });
 
-  test('N3: a lack that is first seen after a removal is a condition at once', async () => {
+  test('N3: sets a condition without a delay if the stats after a reclaim are the first to show the pressure', async () => {
     const told: object[] = [];
     const manager: EvictionManager = world.manager(
       { evictionHard: { ...DISK.evictionHard, ...HARD.evictionHard } },
@@ -568,7 +571,7 @@ describe('a node that runs out of disk', () => {
     expect(told.slice(1)).toEqual([{ atMs: removedAtMs, memory: true, disk: true, pid: false }]);
   });
 
-  test('N4: images stay until all pods are known, and nobody goes for them meanwhile', async () => {
+  test('N4: removes no images and evicts no pod for the disk until all pods are known', async () => {
     world.arePodsKnown = false;
     const manager = start(world.manager(DISK));
     world.disk.available = 90 * MI;
@@ -583,7 +586,7 @@ describe('a node that runs out of disk', () => {
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
   });
 
-  test('memory is looked after while images wait until all pods are known', async () => {
+  test('evicts for memory while the image removal waits until all pods are known', async () => {
     world.arePodsKnown = false;
     start(world.manager({ evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } }));
     world.disk.available = 90 * MI;
@@ -594,7 +597,7 @@ describe('a node that runs out of disk', () => {
     expect(world.log).not.toContain('images');
   });
 
-  test('with images on a disk of their own, a full nodefs is no reason to remove any', async () => {
+  test('removes no images for a full nodefs if images have their own disk', async () => {
     world.layout = { dedicatedImageFs: true, splitContainerFs: false };
     start(world.manager(DISK));
     world.disk.available = 90 * MI;
@@ -602,7 +605,7 @@ describe('a node that runs out of disk', () => {
     expect(world.log.slice(0, 2)).toEqual(['kill writer', 'gone writer']);
   });
 
-  test('nothing is done about disks until it is known which there are', async () => {
+  test('takes no action for disks until the disk layout is known', async () => {
     let known = false;
     const layout = async () => {
       if (!known) throw new Error('not yet');
@@ -620,7 +623,7 @@ describe('a node that runs out of disk', () => {
   });
 });
 
-test('memory is looked after though nobody knows which disks there are', async () => {
+test('evicts for memory while the disk layout is unknown', async () => {
   threePods();
   const layout = () => Promise.reject(new Error('not yet'));
   start(world.manager({ evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } }, {}, { disks: { layout } }));
@@ -629,7 +632,7 @@ test('memory is looked after though nobody knows which disks there are', async (
   expect(world.log).toEqual(['kill big', 'gone big']);
 });
 
-describe('N2: while nobody says which disks there are', () => {
+describe('N2: disk layout unknown', () => {
   const hang = () => {
     const answer = Promise.withResolvers<typeof ONE_DISK>();
     let asked = 0;
@@ -642,7 +645,7 @@ describe('N2: while nobody says which disks there are', () => {
   };
   const BOTH = { evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } };
 
-  test('memory is looked after at once, and at its own pace', async () => {
+  test('N2: evicts for memory immediately and at the normal pace while the disk layout query hangs', async () => {
     threePods();
     const { disks, asked } = hang();
     start(world.manager(BOTH, { statsTimeoutMs: 30_000 }, { disks }));
@@ -655,7 +658,7 @@ describe('N2: while nobody says which disks there are', () => {
     expect(asked()).toBe(1);
   });
 
-  test('gauges of memory are watched', async () => {
+  test('N2: reads memory gauges while the disk layout query hangs', async () => {
     threePods();
     const gauge: Gauge = {
       ...{ signal: 'memory.available', perSecond: 1000 * MI },
@@ -668,7 +671,7 @@ describe('N2: while nobody says which disks there are', () => {
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
-  test('who does not answer is given up, and asked again', async () => {
+  test('N2: gives up a disk layout query that hangs and repeats it', async () => {
     let asked = 0;
     const layout = () => (++asked === 1 ? new Promise<never>(() => {}) : Promise.resolve(ONE_DISK));
     const manager = start(world.manager(DISK, { statsTimeoutMs: 15_000 }, { disks: { layout } }));
@@ -684,7 +687,7 @@ describe('N2: while nobody says which disks there are', () => {
     expect(manager.explain().problem).toBeUndefined();
   });
 
-  test('what is said between two rounds brings the next one', async () => {
+  test('N2: starts the next round as soon as the disk layout is known', async () => {
     const { disks, answer, asked } = hang();
     world.disk.available = 90 * MI;
     const manager = start(world.manager(DISK, { statsTimeoutMs: 30_000 }, { disks }));
@@ -698,7 +701,7 @@ describe('N2: while nobody says which disks there are', () => {
   });
 });
 
-describe('a working set above the memory of the machine', () => {
+describe("eviction manager: working set above the machine's memory", () => {
   const MACHINE_BYTES = 1000 * MI;
 
   function startOn(node: object): EvictionManager {
@@ -710,7 +713,7 @@ describe('a working set above the memory of the machine', () => {
     return start(world.manager(HARD, {}, { stats: { summary, machineMemoryBytes: () => MACHINE_BYTES } }));
   }
 
-  test('N2: of the node evicts nobody, and the explanation names it', async () => {
+  test('N2: evicts no pod for an implausible working set of the node, and explain names it', async () => {
     const memory = { time: '2026-01-01T00:00:00Z', availableBytes: 0, workingSetBytes: 2 ** 50 };
     const manager = startOn({ memory });
     await world.clock.advance(120_000);
@@ -720,7 +723,7 @@ describe('a working set above the memory of the machine', () => {
     expect(JSON.stringify(manager.explain())).toContain(problem);
   });
 
-  test('N2: of a pod does not make it the first to be evicted', async () => {
+  test('N2: does not evict a pod first for an implausible working set of that pod', async () => {
     startOn({});
     const small = world.pods[2];
     if (small === undefined) throw new Error('there is no third pod');
@@ -732,7 +735,7 @@ describe('a working set above the memory of the machine', () => {
   });
 });
 
-describe('statistics that cannot be relied on', () => {
+describe('eviction manager: unreliable stats', () => {
   const lie = (on: World, summary: World['summary']): void => {
     on.summary = summary;
   };
@@ -746,26 +749,26 @@ describe('statistics that cannot be relied on', () => {
       },
     ],
     [
-      'are broken',
+      'are NaN',
       (on) => {
         on.memory.available = Number.NaN;
       },
     ],
     [
-      'are of no time',
+      'have no time',
       (on) => lie(on, async () => ({ pods: [], node: { memory: { ...on.truth().node.memory, time: null } } })),
     ],
     [
-      'are older than the last ones',
+      'are older than the previous stats',
       (on) => {
         const old = on.truth(on.clock.now() - 3_600_000);
         lie(on, async () => old);
       },
     ],
-    ['say nothing of the signal', (on) => lie(on, async () => ({ pods: [], node: {} }))],
+    ['lack the signal', (on) => lie(on, async () => ({ pods: [], node: {} }))],
   ];
 
-  test.each(lies)('N2: nobody is evicted where they %s', async (_title, begin) => {
+  test.each(lies)('N2: evicts no pod while the stats %s', async (_title, begin) => {
     threePods();
     start(world.manager(HARD));
     await world.clock.advance(20_000);
@@ -781,14 +784,14 @@ describe('statistics that cannot be relied on', () => {
 
   const noTime = 'no pod is evicted: the stats of memory.available have no time';
   test.each([
-    ['of no time', null, noTime],
-    ['of a time that is none', 'garbage', noTime],
+    ['no time', null, noTime],
+    ['an invalid time', 'garbage', noTime],
     [
-      'of always the same time',
+      'a time that never changes',
       '2020-01-01T00:00:00Z',
       'no pod is evicted: the stats of memory.available are not newer than the last action or the previous stats',
     ],
-  ])('N2: where they are %s, the explanation says so, until they are not', async (_title, time, problem) => {
+  ])('N2: explain reports that the stats have %s until the stats are valid again', async (_title, time, problem) => {
     world.memory.available = 1 * MI;
     world.summary = async () => ({ pods: [], node: { memory: { ...world.truth().node.memory, time } } });
     const manager = start(world.manager(HARD));
@@ -800,7 +803,7 @@ describe('statistics that cannot be relied on', () => {
     expect(manager.explain().problem).toBeUndefined();
   });
 
-  test('a clock that was set back an hour keeps nothing from being done', async () => {
+  test('evicts pods after the wall clock was set back an hour', async () => {
     threePods();
     start(world.manager(HARD));
     await world.clock.advance(20_000);
@@ -811,8 +814,8 @@ describe('statistics that cannot be relied on', () => {
   });
 });
 
-describe('limits of local storage', () => {
-  test('are kept whatever the node has, one pod after another, and that is no disruption', async () => {
+describe('eviction manager: local storage limits', () => {
+  test('evicts each pod over its local storage limit on a node without pressure, without a DisruptionTarget condition', async () => {
     const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }];
     world.pods = [makePod('over', { volumes }), makePod('too', { volumes }), makePod('under', { volumes })];
     world.stats = world.pods.map((pod, index) =>
@@ -830,11 +833,11 @@ describe('limits of local storage', () => {
     expect(manager.explainPod('uid-over')).toMatchObject([{ cause: 'emptydirfs.limit', evicted: 'uid-over' }]);
   });
 
-  test('of many pods are kept at once: what a pod holds after its end keeps no other, and no eviction, waiting', async () => {
+  test('evicts several pods over their local storage limits in one round without waiting for their volumes to be removed', async () => {
     const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }];
     world.pods = ['a', 'b', 'c'].map((name) => makePod(name, { volumes }));
     world.stats = world.pods.map((pod) => podStats(pod, { volume: [{ name: 'cache', ...files(11 * MI) }] }));
-    // Their volumes are never let go.
+    // The volumes of the pods are never released.
     world.kill = async () => {};
     start(world.manager(HARD));
     await world.clock.advance(15_000);
@@ -847,7 +850,7 @@ describe('limits of local storage', () => {
     expect(world.log).toEqual(['kill a', 'kill b', 'kill c', 'kill hog']);
   });
 
-  test('N2: are not kept for statistics that are older than the last ones', async () => {
+  test('N2: does not evict for a local storage limit by stats that are older than the previous stats', async () => {
     const volumes = [{ name: 'cache', emptyDir: { sizeLimit: '1Mi' } }];
     world.pods = [makePod('over', { volumes })];
     start(world.manager({}));
@@ -862,7 +865,7 @@ describe('limits of local storage', () => {
     expect(world.log).toEqual(['kill over', 'gone over']);
   });
 
-  test('are not kept where that is switched off', async () => {
+  test('does not enforce local storage limits if local storage capacity isolation is off', async () => {
     world.pods = [makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '1Mi' } }] })];
     world.stats = world.pods.map((pod) => podStats(pod, { volume: [{ name: 'cache', ...files(2 * MI) }] }));
     start(world.manager(HARD, { localStorageCapacityIsolation: false }));
@@ -871,7 +874,7 @@ describe('limits of local storage', () => {
   });
 });
 
-test('the age of statistics is counted for all that is short, not only for what the pod goes for', async () => {
+test('observes the stats age metric for every signal with pressure, not only for the signal of the eviction', async () => {
   threePods();
   world.disk.available = 50 * MI;
   start(
@@ -888,19 +891,19 @@ test('the age of statistics is counted for all that is short, not only for what 
   expect(text).not.toContain('pid.available');
 });
 
-describe('gauges', () => {
+describe('eviction manager: gauges', () => {
   const gauge = (perSecond = 1000 * MI): Gauge => ({
     signal: 'memory.available',
     perSecond,
-    // It counts something else besides, which stays the same.
+    // The gauge also counts another, constant amount.
     available: async () => world.memory.available + 7 * MI,
   });
 
-  test('that notice a crossing while there are no statistics have them asked for once a second, and not all the time', async () => {
+  test('a gauge that detects a crossing while stats are missing requests stats only once per second', async () => {
     let reads = 0;
     const available = async (): Promise<number> => {
       reads += 1;
-      // So that a loop without an end fails, and does not hang.
+      // Makes an endless loop fail instead of hanging the test.
       if (reads > 1000) await new Promise(() => {});
       return world.memory.available;
     };
@@ -919,7 +922,7 @@ describe('gauges', () => {
     expect(asked).toBeLessThan(8);
   });
 
-  test('have a threshold noticed within a tenth of a second of its crossing', async () => {
+  test('a gauge detects within a tenth of a second that a threshold was crossed', async () => {
     threePods();
     start(world.manager(HARD, {}, { gauges: [gauge()] }));
     await world.clock.advance(20_000);
@@ -931,7 +934,7 @@ describe('gauges', () => {
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
-  test('that are right and statistics that see no lack of it cost no round each time', async () => {
+  test('a gauge that disagrees with the stats does not start a round at each reading', async () => {
     start(world.manager(HARD, {}, { gauges: [gauge()] }));
     await world.clock.advance(10_000);
     const truth = world.truth();
@@ -941,7 +944,7 @@ describe('gauges', () => {
     expect(world.summaries - before).toBe(6);
   });
 
-  test('that cannot be read are done without', async () => {
+  test('evicts by stats alone if a gauge cannot be read', async () => {
     threePods();
     const broken: Gauge = { ...gauge(), available: () => Promise.reject(new Error('no such file')) };
     start(world.manager(HARD, {}, { gauges: [broken] }));
@@ -955,18 +958,21 @@ describe('gauges', () => {
     [1000, 1000, 10_000, 1000],
     [10, 1000, 10_000, 100],
     [0, 1000, 10_000, 100],
-  ])('with %d left and %d a second at most are read again in %d ms at most: %d', (left, perSecond, maxMs, expected) => {
-    expect(nextLookMs(left, perSecond, { minMs: 100, maxMs })).toBe(expected);
-  });
+  ])(
+    'nextLookMs with %d left, a decrease of at most %d per second and a maximum of %d ms is %d',
+    (left, perSecond, maxMs, expected) => {
+      expect(nextLookMs(left, perSecond, { minMs: 100, maxMs })).toBe(expected);
+    },
+  );
 });
 
-test('nothing runs where there is nothing to watch', async () => {
+test('start returns without taking stats if there are no thresholds and no local storage limits', async () => {
   const manager = world.manager({}, { localStorageCapacityIsolation: false });
   await manager.start(new AbortController().signal);
   expect(world.summaries).toBe(0);
 });
 
-test('an option that is nonsense is refused by name', () => {
+test('rejects an invalid option with the name of the option', () => {
   expect(() => world.manager({}, { monitoringPeriodMs: Number.NaN })).toThrow(
     'monitoringPeriodMs NaN must not be negative',
   );
@@ -985,12 +991,12 @@ test('an option that is nonsense is refused by name', () => {
   expect(() => world.manager({}, { pressureTransitionMs: -1 })).toThrow('pressureTransitionMs -1 must not be negative');
 });
 
-describe('ports that throw', () => {
+describe('eviction manager: ports that throw', () => {
   const boom = (): never => {
     throw new Error('boom');
   };
 
-  test('a recorder and a listener cost nobody the watch', async () => {
+  test('continues after the event recorder and the pressure listener throw', async () => {
     threePods();
     const recorder = { event: boom };
     const manager = start(world.manager(HARD, {}, { recorder, onPressureChanged: boom }));
@@ -1001,35 +1007,38 @@ describe('ports that throw', () => {
     expect(manager.explain().problem).toBeUndefined();
   });
 
-  test.each(['active', 'isCritical', 'areKnown', 'isGone'])('N2: pods.%s costs a round, and is told', async (port) => {
-    threePods();
-    let isBroken = true;
-    const errors: string[] = [];
-    const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
-    const manager = start(
-      world.manager(
-        HARD,
-        {},
-        {
-          logger,
-          pods: new Proxy(world.podsPort(), {
-            get: (pods, name, self) => (isBroken && name === port ? boom : Reflect.get(pods, name, self)),
-          }),
-        },
-      ),
-    );
-    await world.clock.advance(20_000);
-    world.memory.available = 1 * MI;
-    await world.clock.advance(20_000);
-    expect(manager.explain().problem).toBe('eviction round failed: boom');
-    expect(errors).toEqual(['Eviction manager: round failed, retrying soon']);
-    isBroken = false;
-    await world.clock.advance(40_000);
-    expect(world.killed()).toContain('big');
-    expect(manager.explain().problem).toBeUndefined();
-  });
+  test.each(['active', 'isCritical', 'areKnown', 'isGone'])(
+    'N2: an exception of pods.%s fails the round and is logged',
+    async (port) => {
+      threePods();
+      let isBroken = true;
+      const errors: string[] = [];
+      const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
+      const manager = start(
+        world.manager(
+          HARD,
+          {},
+          {
+            logger,
+            pods: new Proxy(world.podsPort(), {
+              get: (pods, name, self) => (isBroken && name === port ? boom : Reflect.get(pods, name, self)),
+            }),
+          },
+        ),
+      );
+      await world.clock.advance(20_000);
+      world.memory.available = 1 * MI;
+      await world.clock.advance(20_000);
+      expect(manager.explain().problem).toBe('eviction round failed: boom');
+      expect(errors).toEqual(['Eviction manager: round failed, retrying soon']);
+      isBroken = false;
+      await world.clock.advance(40_000);
+      expect(world.killed()).toContain('big');
+      expect(manager.explain().problem).toBeUndefined();
+    },
+  );
 
-  test('a list of disks that is none is asked for again, and memory is looked after meanwhile', async () => {
+  test('repeats the disk layout query after an invalid result, and evicts for memory in the meantime', async () => {
     threePods();
     world.layout = null as never;
     const manager = start(world.manager({ evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } }));

@@ -17,11 +17,11 @@ import { asking, files, makePod, podStats, usingMemory } from './world.ts';
 
 const time = '2026-01-01T00:00:00Z';
 
-describe('what is believed of a node', () => {
+describe('observe', () => {
   const shown = (node: EvictionSummary['node']): string[] =>
     [...observe({ pods: [], node }).observations].map(([signal, of]) => `${signal} ${of.available} of ${of.capacity}`);
 
-  test('bytes are told in powers of two, all that is counted in powers of ten', () => {
+  test('observe reads bytes as binary quantities and counts as decimal quantities', () => {
     const fs = { time, availableBytes: 2048, capacityBytes: 4096, inodesFree: 3000, inodes: 4000 };
     expect(shown({ fs, rlimit: { time, maxpid: 4000, curproc: 1000 } })).toEqual([
       'nodefs.available 2Ki of 4Ki',
@@ -30,11 +30,11 @@ describe('what is believed of a node', () => {
     ]);
   });
 
-  test('a disk may be empty', () => {
+  test('observe accepts an empty disk', () => {
     expect(shown({ fs: { time, availableBytes: 4096, capacityBytes: 4096 } })).toEqual(['nodefs.available 4Ki of 4Ki']);
   });
 
-  test('half of what is to be known of processes is neither a figure nor a fault', () => {
+  test('observe ignores process stats with only one of the two values, without a fault', () => {
     for (const rlimit of [
       { time, maxpid: 5 },
       { time, curproc: 5 },
@@ -43,13 +43,13 @@ describe('what is believed of a node', () => {
     }
   });
 
-  test.each([null, 'yesterday'])('figures of the time %s are of no time', (of) => {
+  test.each([null, 'yesterday'])('observe treats stats with the time %s as stats without a time', (of) => {
     const { observations } = observe({ pods: [], node: { fs: { time: of, availableBytes: 1, capacityBytes: 2 } } });
     expect(observations.get('nodefs.available')).toHaveProperty('atMs', undefined);
   });
 });
 
-describe('what a pod takes of a disk', () => {
+describe('diskUsage and memoryUsage', () => {
   const volumes = [
     { name: 'scratch', emptyDir: {} },
     { name: 'settings', configMap: { name: 'x' } },
@@ -75,33 +75,37 @@ describe('what a pod takes of a disk', () => {
     [['logs'] as const, '8Ki', '8k'],
     [['volumes'] as const, '96Ki', '96k'],
     [['images', 'rootfs', 'logs', 'volumes'] as const, '106Ki', '106k'],
-  ])('of its %s', (parts, inBytes, inInodes) => {
+  ])('diskUsage of the parts %j of a pod', (parts, inBytes, inInodes) => {
     expect(String(diskUsage(pod, stats, parts, 'ephemeral-storage'))).toBe(inBytes);
     expect(String(diskUsage(pod, stats, parts, 'inodes'))).toBe(inInodes);
   });
 
-  test('is nothing where nothing is known', () => {
+  test('diskUsage and memoryUsage are 0 if the stats are missing', () => {
     expect(String(diskUsage(pod, podStats(pod), ['rootfs', 'logs', 'volumes'], 'ephemeral-storage'))).toBe('0');
     expect(String(memoryUsage({}))).toBe('0');
     expect(String(memoryUsage({ memory: { time, workingSetBytes: 2048 } }))).toBe('2Ki');
   });
 });
 
-describe('limits of local storage', () => {
+describe('storageViolation', () => {
   const limited = makePod('pod', asking({}, { 'ephemeral-storage': '100' }));
   const signalOf = (pod: Pod, stats: Partial<EvictionPodStats>): string | undefined =>
     storageViolation(pod, podStats(pod, stats))?.signal;
 
   test.each<[string, Partial<EvictionPodStats>, string | undefined]>([
-    ['a pod at its limit is not over it', { 'ephemeral-storage': files(100) }, undefined],
-    ['a pod above it is', { 'ephemeral-storage': files(101) }, 'ephemeralpodfs.limit'],
-    ['nor is one of which nothing is known', {}, undefined],
-    ['a container above its own', { containers: [{ name: 'main', logs: files(101) }] }, 'ephemeralcontainerfs.limit'],
-  ])('%s', (_title, stats, expected) => {
+    ['a pod exactly at its limit: none', { 'ephemeral-storage': files(100) }, undefined],
+    ['a pod above its limit', { 'ephemeral-storage': files(101) }, 'ephemeralpodfs.limit'],
+    ['a pod without stats: none', {}, undefined],
+    [
+      'a container above its own limit',
+      { containers: [{ name: 'main', logs: files(101) }] },
+      'ephemeralcontainerfs.limit',
+    ],
+  ])('storageViolation for %s', (_title, stats, expected) => {
     expect(signalOf(limited, stats)).toBe(expected);
   });
 
-  test('a container above its own limit is found by its writable layer, though its pod is below the limits together', () => {
+  test('storageViolation detects a container over its limit by its writable layer while the pod is below the sum of the limits', () => {
     const containers = ['writer', 'side'].map((name) => ({
       ...{ name, image: 'x', resources: { limits: { 'ephemeral-storage': '100' } } },
     }));
@@ -115,7 +119,7 @@ describe('limits of local storage', () => {
     expect(signalOf(makePod('pod', { containers }), stats)).toBe('ephemeralcontainerfs.limit');
   });
 
-  test('only pods that have one are looked at', () => {
+  test('storageViolation checks only pods that have a limit', () => {
     const two = (...limits: string[]): Pod =>
       makePod('pod', {
         containers: ['a', 'b'].map((name, at) => {
@@ -136,7 +140,7 @@ describe('limits of local storage', () => {
   });
 });
 
-describe('what an evicted pod is told', () => {
+describe('evictionMessage', () => {
   const words = (signal: Signal, pod: Pod, stats: EvictionPodStats): string => {
     const [threshold] = parseThresholds({ evictionHard: { [signal]: '1' } });
     return threshold === undefined ? '' : evictionMessage(pod, stats, threshold, new Map()).message;
@@ -144,7 +148,7 @@ describe('what an evicted pod is told', () => {
   const pod = makePod('pod');
   const low = (resource: string): string => `The node was low on resource: ${resource}. `;
 
-  test('nothing of figures that are not there', () => {
+  test('evictionMessage omits missing stats', () => {
     expect(words('memory.available', pod, podStats(pod))).toBe(low('memory'));
     expect(words('memory.available', pod, usingMemory(pod, 5))).toContain('Container main was using 5');
   });
@@ -153,14 +157,17 @@ describe('what an evicted pod is told', () => {
     [[{ name: 'main', rootfs: files(2), logs: files(3) }], 'Container main was using 5, '],
     [[{ name: 'main', rootfs: files(2) }], ''],
     [[{ name: 'main', logs: files(3) }], ''],
-  ])('how much of a disk a container takes where both parts are known: %j', (containers = [], expected) => {
-    const message = words('nodefs.available', pod, podStats(pod, { containers }));
-    expect(message.startsWith(low('ephemeral-storage') + expected)).toBe(true);
-    expect(message.includes('Container')).toBe(expected !== '');
-    expect(words('nodefs.inodesFree', pod, podStats(pod, { containers }))).toBe(low('inodes'));
-  });
+  ])(
+    'evictionMessage gives the disk usage of a container only if rootfs and logs are known: %j',
+    (containers = [], expected) => {
+      const message = words('nodefs.available', pod, podStats(pod, { containers }));
+      expect(message.startsWith(low('ephemeral-storage') + expected)).toBe(true);
+      expect(message.includes('Container')).toBe(expected !== '');
+      expect(words('nodefs.inodesFree', pod, podStats(pod, { containers }))).toBe(low('inodes'));
+    },
+  );
 
-  test('of the pod as a whole only where it asked for memory as a whole, and that is what is short', () => {
+  test('evictionMessage names the pod only if the pod has a pod-level request of the resource memory and memory is short', () => {
     const cpu = makePod('pod', { resources: { requests: { cpu: '1' } } });
     expect(words('memory.available', cpu, usingMemory(cpu, 80))).not.toContain('Pod pod');
     const asks = makePod('pod', { resources: { requests: { memory: '1', 'ephemeral-storage': '1' } } });
@@ -169,7 +176,7 @@ describe('what an evicted pod is told', () => {
   });
 });
 
-describe('settings of thresholds', () => {
+describe('parseThresholds', () => {
   const caught = (settings: Parameters<typeof parseThresholds>[0]): Error => {
     try {
       parseThresholds(settings);
@@ -179,7 +186,7 @@ describe('settings of thresholds', () => {
     throw new Error('was not refused');
   };
 
-  test('a wrong one is told with what there is, and with its cause only where it has one', () => {
+  test('parseThresholds rejects an unknown signal with a list of all signals, and sets a cause only if there is one', () => {
     const unknown = caught({ evictionHard: { memory: '1' } });
     expect(unknown.message).toContain(
       'must be an eviction signal: memory.available, allocatableMemory.available, nodefs.available, ',
@@ -188,14 +195,14 @@ describe('settings of thresholds', () => {
     expect(caught({ evictionHard: { 'memory.available': 'lots' } }).cause).toBeInstanceOf(Error);
   });
 
-  test('what is to be reclaimed may be a small part, and is no endless one', () => {
+  test('parseThresholds accepts a small minimum reclaim percentage and rejects an infinite one', () => {
     const reclaim = (text: string) => ({ evictionMinimumReclaim: { 'memory.available': text } });
     expect(() => parseThresholds(reclaim('0.5%'))).not.toThrow();
     expect(caught(reclaim('1e999%')).message).toContain('"1e999%" must be a percentage above 0%');
   });
 });
 
-describe('the taint of memory pressure', () => {
+describe('admitUnderPressure with the memory pressure taint', () => {
   const key = 'node.kubernetes.io/memory-pressure';
   const admits = (operator: string, value?: string): boolean => {
     const tolerations = [{ key, operator, ...(value !== undefined && { value }) }];
@@ -209,7 +216,10 @@ describe('the taint of memory pressure', () => {
     ['Equal', 'x', false],
     ['Exists', undefined, true],
     ['Lt', undefined, false],
-  ])('is tolerated by the operator %j with the value %j: %j', (operator, value, expected) => {
-    expect(admits(operator, value)).toBe(expected);
-  });
+  ])(
+    'a toleration of the memory pressure taint with operator %j and value %j admits the pod: %j',
+    (operator, value, expected) => {
+      expect(admits(operator, value)).toBe(expected);
+    },
+  );
 });

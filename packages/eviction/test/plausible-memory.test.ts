@@ -12,26 +12,29 @@ function summary(node: number, group: number, pod: number, container: number): E
   };
 }
 
-describe('memory above that of a machine of 100 bytes', () => {
+describe('withPlausibleMemory on a machine of 100 bytes', () => {
   const left = ({ node, pods: [pod] }: EvictionSummary) =>
     [node.memory, node.systemContainers?.[0]?.memory, pod?.memory, pod?.containers?.[0]?.memory].map(
       (of) => of !== undefined,
     );
 
   test.each([
-    ['nowhere', summary(100, 100, 100, 100), [true, true, true, true], []],
-    ['of the node', summary(101, 1, 1, 1), [false, true, true, true], ['memory.available']],
-    ['of the group of all pods', summary(1, 101, 1, 1), [true, false, true, true], ['group pods']],
-    ['of a pod', summary(1, 1, 101, 1), [true, true, false, true], ['pod default/p']],
-    ['of a container', summary(1, 1, 1, 101), [true, true, true, false], ['container c of pod p']],
-  ])('is left out and named: %s', (_, given, kept, named) => {
+    ['none', summary(100, 100, 100, 100), [true, true, true, true], []],
+    ['the node', summary(101, 1, 1, 1), [false, true, true, true], ['memory.available']],
+    ['the cgroup of all pods', summary(1, 101, 1, 1), [true, false, true, true], ['group pods']],
+    ['a pod', summary(1, 1, 101, 1), [true, true, false, true], ['pod default/p']],
+    ['a container', summary(1, 1, 1, 101), [true, true, true, false], ['container c of pod p']],
+  ])("withPlausibleMemory drops and names working sets above the machine's memory: %s", (_, given, kept, named) => {
     const { summary: plausible, faults } = withPlausibleMemory(given, 100);
     expect(left(plausible)).toEqual(kept);
     expect(faults.map((fault) => fault.split(':')[0])).toEqual(named);
   });
 
-  test.each([undefined, 0, Number.NaN])('is believed if the memory of the machine is not known (%s)', (bytes) => {
-    const given = summary(2 ** 50, 1, 1, 1);
-    expect(withPlausibleMemory(given, bytes)).toEqual({ summary: given, faults: [] });
-  });
+  test.each([undefined, 0, Number.NaN])(
+    "withPlausibleMemory keeps all working sets if the machine's memory is unknown (%s)",
+    (bytes) => {
+      const given = summary(2 ** 50, 1, 1, 1);
+      expect(withPlausibleMemory(given, bytes)).toEqual({ summary: given, faults: [] });
+    },
+  );
 });

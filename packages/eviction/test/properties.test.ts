@@ -20,10 +20,10 @@ const podFacts = fc.record({
   used: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),
 });
 
-describe('the ranking', () => {
+describe('rankPods properties', () => {
   const signals = fc.constantFrom(...SIGNALS);
 
-  test('is a total order: it does not depend on the order in which pods are listed', () => {
+  test('rankPods is a total order that does not depend on the order of the pod list', () => {
     fc.assert(
       fc.property(fc.array(podFacts, { maxLength: 8 }), signals, fc.integer(), (facts, signal, turn) => {
         const pods = facts.map(({ priority, request }, index) =>
@@ -56,7 +56,7 @@ describe('the ranking', () => {
     );
   });
 
-  test('never has a pod within its request go before one that exceeds it', () => {
+  test('rankPods never places a pod within its request before a pod that exceeds its request', () => {
     fc.assert(
       fc.property(fc.array(podFacts, { maxLength: 8 }), (facts) => {
         const pods = facts.map(({ priority, request }, index) =>
@@ -75,7 +75,7 @@ describe('the ranking', () => {
   });
 });
 
-describe('the rule of pressure', () => {
+describe('nextPressure properties', () => {
   const signals: readonly Signal[] = ['memory.available', 'nodefs.available', 'pid.available'];
   const threshold: fc.Arbitrary<Threshold> = fc.record({
     signal: fc.constantFrom(...signals),
@@ -89,7 +89,7 @@ describe('the rule of pressure', () => {
   const look = fc.record({
     stepMs: fc.integer({ min: 1, max: 2000 }),
     left: fc.array(fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }), { minLength: 3, maxLength: 3 }),
-    /** How old the figures are; the same again where it is as much as the step. */
+    /** The age of the stats. If the age equals the step, the stats are the same as before. */
     ageMs: fc.integer({ min: 0, max: 3000 }),
   });
   const TRANSITION_MS = 4000;
@@ -129,7 +129,7 @@ describe('the rule of pressure', () => {
 
   const inputs = [fc.array(threshold, { maxLength: 4 }), fc.array(look, { maxLength: 25 })] as const;
 
-  test('N2: nothing is done twice for the same figures, and nothing without any', () => {
+  test('N2: nextPressure never acts twice on the same stats and never without stats', () => {
     fc.assert(
       fc.property(...inputs, (thresholds, looks) => {
         for (const { observations, before, step } of run(thresholds, looks)) {
@@ -143,7 +143,7 @@ describe('the rule of pressure', () => {
     );
   });
 
-  test('what is done is for a threshold that is met now, or whose minimum is not reclaimed yet', () => {
+  test('nextPressure acts only on thresholds that are met or whose minimum reclaim is not reached', () => {
     fc.assert(
       fc.property(...inputs, (thresholds, looks) => {
         for (const { observations, before, step } of run(thresholds, looks)) {
@@ -158,7 +158,7 @@ describe('the rule of pressure', () => {
     );
   });
 
-  test('a soft threshold presses only once it was met at every look of its grace period', () => {
+  test('nextPressure acts on a soft threshold only if it was met in every round of its grace period', () => {
     fc.assert(
       fc.property(...inputs, (thresholds, looks) => {
         const all = run(thresholds, looks);
@@ -172,7 +172,7 @@ describe('the rule of pressure', () => {
     );
   });
 
-  test('N3: a condition holds exactly from a threshold that is met to a transition period after the last', () => {
+  test('N3: nextPressure keeps a condition exactly until one transition period after its last met threshold', () => {
     fc.assert(
       fc.property(...inputs, (thresholds, looks) => {
         const conditions = {
@@ -195,7 +195,7 @@ describe('the rule of pressure', () => {
     );
   });
 
-  test('memory comes first', () => {
+  test('nextPressure puts memory first', () => {
     fc.assert(
       fc.property(...inputs, (thresholds, looks) => {
         for (const { step } of run(thresholds, looks)) {

@@ -31,7 +31,7 @@ const SPLIT: DiskLayout = { dedicatedImageFs: true, splitContainerFs: true };
 describe('parseThresholds', () => {
   const shown = (settings: ThresholdSettings): string[] => parseThresholds(settings).map(formatThreshold);
 
-  test('reads quantities, percentages, grace periods and what is to be reclaimed', () => {
+  test('parseThresholds reads quantities, percentages, grace periods and minimum reclaims', () => {
     const thresholds = parseThresholds({
       evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' },
       evictionSoft: { 'memory.available': '1.5Gi' },
@@ -47,28 +47,29 @@ describe('parseThresholds', () => {
     expect(thresholds[2]?.minReclaim).toEqual({ quantity: parseQuantity('0') });
   });
 
-  test.each(['0%', '100%'])('takes %s for none, of soft thresholds without a grace period too', (off) => {
+  test.each(['0%', '100%'])('parseThresholds treats %s as no threshold, and requires no grace period for it', (off) => {
     expect(shown({ evictionHard: { 'nodefs.available': off }, evictionSoft: { 'pid.available': off } })).toEqual([]);
   });
 
-  // Only what is written "0%" or "100%" switches a threshold off: other ways to write them are thresholds, as upstream has it.
+  // As upstream, only the exact texts "0%" and "100%" switch a threshold off. Other spellings of these values are
+  // thresholds.
   test.each([
     ['0.0%', 0],
     ['-0%', 0],
     ['0.5%', 0.005],
     ['99.5%', 0.995],
     ['100.0%', 1],
-  ])('takes %s for a threshold', (text, fraction) => {
+  ])('parseThresholds treats %s as a threshold', (text, fraction) => {
     const values = parseThresholds({ evictionHard: { 'nodefs.available': text } }).map(({ value }) => value);
     expect(values.map((value) => ('fraction' in value ? value.fraction + 0 : value))).toEqual([Math.fround(fraction)]);
   });
 
-  test.each([0, 0.5, 1, Number.MAX_VALUE])('takes %d ms for a grace period', (periodMs) => {
+  test.each([0, 0.5, 1, Number.MAX_VALUE])('parseThresholds accepts a grace period of %d ms', (periodMs) => {
     const soft = { evictionSoft: { 'pid.available': '5' }, evictionSoftGracePeriodMs: { 'pid.available': periodMs } };
     expect(parseThresholds(soft).map(({ gracePeriodMs }) => gracePeriodMs)).toEqual([periodMs]);
   });
 
-  test('has hard thresholds of memory hold for what is allocatable where pods are held to it', () => {
+  test('parseThresholds copies hard memory thresholds to allocatable memory if node allocatable is enforced for pods', () => {
     const settings = {
       evictionHard: { 'memory.available': '100Mi' },
       evictionSoft: { 'memory.available': '200Mi' },
@@ -116,20 +117,20 @@ describe('parseThresholds', () => {
       'evictionSoftGracePeriodMs["pid.available"]: 5 ms',
     ],
   ];
-  test.each(nonsense)('refuses %j and names the field', (settings, words) => {
+  test.each(nonsense)('parseThresholds rejects %j and names the field', (settings, words) => {
     const parse = (): unknown => parseThresholds(settings);
     expect(parse).toThrow(words);
     expect(parse).toThrow(expect.toSatisfy((err) => EvictionError.is(err) && err.code === 'InvalidOptions'));
   });
 
-  test('a percentage is of the capacity, with the roundings of 32 bits that upstream has', () => {
+  test("quantityOf computes a percentage of the capacity with upstream's 32-bit rounding", () => {
     const [threshold] = parseThresholds({ evictionHard: { 'nodefs.available': '10%' } });
     expect(String(quantityOf((threshold as Threshold).value, Quantity.of(1000)))).toBe('100');
     expect(String(quantityOf((threshold as Threshold).value, Quantity.of(1000 * MI)))).toBe('104857601');
   });
 });
 
-// `signalToResource` and `signalToNodeCondition` of upstream.
+// As `signalToResource` and `signalToNodeCondition` of upstream.
 test.each<[Signal, string, string]>([
   ['memory.available', 'memory', 'MemoryPressure'],
   ['allocatableMemory.available', 'memory', 'MemoryPressure'],
@@ -140,7 +141,7 @@ test.each<[Signal, string, string]>([
   ['containerfs.available', 'ephemeral-storage', 'DiskPressure'],
   ['containerfs.inodesFree', 'inodes', 'DiskPressure'],
   ['pid.available', 'pids', 'PIDPressure'],
-])('%s is about %s, and makes the condition %s', (signal, resource, condition) => {
+])('signal %s belongs to resource %s and condition %s', (signal, resource, condition) => {
   expect([resourceOf(signal), conditionOf(signal)]).toEqual([resource, condition]);
 });
 
@@ -159,18 +160,18 @@ describe('withContainerFs', () => {
     [ONE_DISK, ['containerfs.available<10%', 'containerfs.inodesFree<6% for 2s']],
     [SPLIT, ['containerfs.available<10%', 'containerfs.inodesFree<6% for 2s']],
     [IMAGES_APART, ['containerfs.available<15%', 'containerfs.inodesFree<5% for 1s']],
-  ])('gives writable layers what their disk has: %j', (layout, expected) => {
+  ])('withContainerFs copies the thresholds of the disk that holds the writable layers: %j', (layout, expected) => {
     expect(of(layout)).toEqual(expected);
     expect(withContainerFs(thresholds, layout).overridden).toEqual(['containerfs.available']);
   });
 
-  test('adds nothing where the disk has none', () => {
+  test('withContainerFs adds no threshold if the disk has none', () => {
     const memory = parseThresholds({ evictionHard: { 'memory.available': '1' } });
     expect(withContainerFs(memory, ONE_DISK)).toEqual({ thresholds: memory, overridden: [] });
   });
 });
 
-describe('what counts, and what is removed, on which disk', () => {
+describe('diskPartsOf and reclaimsOf', () => {
   test.each<[Signal, DiskLayout, string, string]>([
     ['nodefs.available', ONE_DISK, 'images rootfs logs volumes', 'containers images'],
     ['imagefs.inodesFree', ONE_DISK, 'images rootfs logs volumes', 'containers images'],
@@ -181,13 +182,13 @@ describe('what counts, and what is removed, on which disk', () => {
     ['nodefs.available', SPLIT, 'logs volumes rootfs', 'containers'],
     ['imagefs.available', SPLIT, 'images', 'images'],
     ['containerfs.inodesFree', SPLIT, 'logs volumes rootfs', 'containers'],
-  ])('%s with %j', (signal, layout, parts, reclaims) => {
+  ])('counted disk parts and reclaim steps of %s with layout %j', (signal, layout, parts, reclaims) => {
     expect(diskPartsOf(signal, layout).join(' ')).toBe(parts);
     expect(reclaimsOf(signal, layout).join(' ')).toBe(reclaims);
   });
 
   test.each<Signal>(['memory.available', 'allocatableMemory.available', 'pid.available'])(
-    'nothing helps %s but a pod that goes',
+    'no reclaim step exists for %s',
     (signal) => expect([ONE_DISK, IMAGES_APART, SPLIT].flatMap((layout) => reclaimsOf(signal, layout))).toEqual([]),
   );
 });
@@ -212,7 +213,7 @@ describe('observe', () => {
     },
   };
 
-  test('finds every signal', () => {
+  test('observe reads every signal', () => {
     const { observations, faults } = observe(full);
     const shown = [...observations].map(([signal, { available, capacity, atMs }]) => {
       expect(atMs).toBe(Date.UTC(2026, 0, 1, 0, 0, 5));
@@ -235,28 +236,32 @@ describe('observe', () => {
 
   const lies: readonly (readonly [string, Signal, EvictionSummary['node']])[] = [
     ['a negative number', 'memory.available', { memory: { time, availableBytes: -1, workingSetBytes: 5 } }],
-    ['a broken number', 'memory.available', { memory: { time, availableBytes: Number.NaN, workingSetBytes: 5 } }],
+    ['NaN', 'memory.available', { memory: { time, availableBytes: Number.NaN, workingSetBytes: 5 } }],
     ['a negative working set', 'memory.available', { memory: { time, availableBytes: 9, workingSetBytes: -5 } }],
-    ['half a byte', 'nodefs.available', { fs: { time, availableBytes: 0.5, capacityBytes: 5 } }],
-    ['more than there is', 'nodefs.available', { fs: { time, availableBytes: 6, capacityBytes: 5 } }],
-    ['more inodes than there are', 'nodefs.inodesFree', { fs: { time, inodesFree: 6, inodes: 5 } }],
-    ['fewer than no processes', 'pid.available', { rlimit: { time, maxpid: 5, curproc: -1 } }],
+    ['a fraction of a byte', 'nodefs.available', { fs: { time, availableBytes: 0.5, capacityBytes: 5 } }],
+    [
+      'more available bytes than the capacity',
+      'nodefs.available',
+      { fs: { time, availableBytes: 6, capacityBytes: 5 } },
+    ],
+    ['more free inodes than inodes', 'nodefs.inodesFree', { fs: { time, inodesFree: 6, inodes: 5 } }],
+    ['a negative number of processes', 'pid.available', { rlimit: { time, maxpid: 5, curproc: -1 } }],
   ];
-  test.each(lies)('does not believe %s', (_title, signal, node) => {
+  test.each(lies)('observe rejects %s', (_title, signal, node) => {
     const { observations, faults } = observe({ pods: [], node });
     expect(observations.size).toBe(0);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain(signal);
   });
 
-  test('takes a file system without a count of inodes for one that is not short of them', () => {
+  test('observe reports no inode signal for a file system without an inode count', () => {
     expect(observe({ pods: [], node: { fs: { time, inodes: 0, inodesFree: 0 } } })).toEqual({
       observations: new Map(),
       faults: [],
     });
   });
 
-  test('more processes than there can be leave none', () => {
+  test('observe reports 0 free process IDs if more processes exist than the maximum', () => {
     const { observations } = observe({ pods: [], node: { rlimit: { time, maxpid: 5, curproc: 9 } } });
     expect(String(observations.get('pid.available')?.available)).toBe('0');
   });
@@ -268,7 +273,7 @@ describe('rankPods', () => {
       .map(({ pod }) => pod.metadata.name)
       .join(' ');
 
-  test('for memory: who exceeds its request, then the lowest priority, then by how much', () => {
+  test('rankPods for memory orders by request exceeded, then lower priority, then usage above the request', () => {
     const within = makePod('within', { ...asking({ memory: '900Mi' }), priority: -5 });
     const high = makePod('high', { priority: 10 });
     const little = makePod('little', asking({ memory: '100Mi' }));
@@ -285,14 +290,14 @@ describe('rankPods', () => {
     expect(names('allocatableMemory.available', pods, stats)).toBe('unknown much little high within');
   });
 
-  test('overhead is a part of the request of who asks for anything', () => {
+  test('rankPods adds the pod overhead to the request only if the pod has a request', () => {
     const asks = makePod('asks', { ...asking({ memory: '100Mi' }), overhead: { memory: '100Mi' } });
     const asksNothing = makePod('nothing', { overhead: { memory: '100Mi' } });
     const stats = [usingMemory(asks, 150 * MI), usingMemory(asksNothing, 50 * MI)];
     expect(names('memory.available', [asks, asksNothing], stats)).toBe('nothing asks');
   });
 
-  test('for processes: the lowest priority, then how many', () => {
+  test('rankPods for process IDs orders by lower priority, then more processes', () => {
     const [few, many, high] = [makePod('few'), makePod('many'), makePod('high', { priority: 1 })] as const;
     const stats = [
       podStats(few, { process_stats: { process_count: 3 } }),
@@ -315,7 +320,7 @@ describe('rankPods', () => {
       containers: [{ name: 'main', rootfs: files(2, 1), logs: files(2, 1) }],
       volume: [
         { name: 'scratch', ...files(25 * MI, 5) },
-        // Neither is on the node's disk.
+        // Neither volume is on the node's disk.
         { name: 'shm', ...files(900 * MI, 900) },
         { name: 'claim', ...files(900 * MI, 900) },
       ],
@@ -327,11 +332,11 @@ describe('rankPods', () => {
     ['nodefs.available', IMAGES_APART, 'logs volume layer'],
     ['imagefs.available', IMAGES_APART, 'layer volume logs'],
     ['containerfs.available', SPLIT, 'logs volume layer'],
-  ])('for %s by what is on that disk: %j', (signal, layout, expected) => {
+  ])('rankPods for %s orders by the pod data on that disk: %j', (signal, layout, expected) => {
     expect(names(signal, [layer, logs, volume], stats, layout)).toBe(expected);
   });
 
-  test('bytes that a pod asked for are not taken off its inodes', () => {
+  test('rankPods does not subtract requested bytes from used inodes', () => {
     const asks = makePod('asks', asking({ 'ephemeral-storage': '10Gi' }));
     const plain = makePod('plain');
     const used = [
@@ -341,7 +346,7 @@ describe('rankPods', () => {
     expect(names('nodefs.inodesFree', [plain, asks], used)).toBe('asks plain');
   });
 
-  test('where nothing tells them apart the youngest goes', () => {
+  test('rankPods puts the youngest pod first if nothing else distinguishes the pods', () => {
     const at = (name: string, creationTimestamp: string): Pod => makePod(name, {}, { creationTimestamp });
     const pods = [at('old', '2026-01-01T00:00:00Z'), at('young', '2026-01-02T00:00:00Z'), makePod('b'), makePod('a')];
     expect(names('memory.available', pods, [])).toBe('young old a b');
@@ -357,7 +362,7 @@ describe('evictionMessage', () => {
     ],
   ] as const);
 
-  test('tells what was short, and which containers used more than they asked for', () => {
+  test('evictionMessage names the short resource and the containers above their requests', () => {
     const pod = makePod('pod', {
       containers: ['a', 'b'].map((name) => ({ name, image: 'x', resources: { requests: { memory: '10Mi' } } })),
       initContainers: [{ name: 'side', image: 'x' }],
@@ -379,7 +384,7 @@ describe('evictionMessage', () => {
     });
   });
 
-  test('tells of the pod as a whole where it asked for memory as a whole', () => {
+  test('evictionMessage names the pod if it has a pod-level memory request', () => {
     const pod = makePod('pod', { resources: { requests: { memory: '64Mi' } } });
     const { message, annotations } = evictionMessage(pod, usingMemory(pod, 80 * MI), memory, observations);
     expect(message).toContain(
@@ -388,7 +393,7 @@ describe('evictionMessage', () => {
     expect(annotations).toMatchObject({ offending_pod: 'pod', offending_pod_usage: '80Mi' });
   });
 
-  test('tells only of the node where nothing is known of the pod', () => {
+  test('evictionMessage describes only the node if the pod has no stats', () => {
     expect(evictionMessage(makePod('pod'), undefined, memory, observations)).toEqual({
       message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 95000Ki. ',
       annotations: {},
@@ -405,17 +410,17 @@ describe('storageViolation', () => {
   });
 
   test.each<[string, Pod, Partial<EvictionPodStats>, string | undefined]>([
-    ['an emptyDir at its size', sized, { volume: [{ name: 'v', ...files(MI) }] }, undefined],
+    ['an emptyDir exactly at its size limit', sized, { volume: [{ name: 'v', ...files(MI) }] }, undefined],
     [
-      'an emptyDir above its size',
+      'an emptyDir above its size limit',
       sized,
       { volume: [{ name: 'v', ...files(MI + 1) }] },
       'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
     ],
-    ['an emptyDir with a negative use', sized, { volume: [{ name: 'v', ...files(-5) }] }, undefined],
-    ['an emptyDir without a size', unlimited, { volume: [{ name: 'v', ...files(99 * MI) }] }, undefined],
+    ['an emptyDir with a negative usage', sized, { volume: [{ name: 'v', ...files(-5) }] }, undefined],
+    ['an emptyDir without a size limit', unlimited, { volume: [{ name: 'v', ...files(99 * MI) }] }, undefined],
     [
-      'a pod above what its containers may have',
+      'a pod above the sum of its container limits',
       limited('1Mi'),
       { 'ephemeral-storage': files(MI + 1) },
       'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
@@ -428,11 +433,11 @@ describe('storageViolation', () => {
     ],
     ['a container at its limit', limited('1Mi'), container(MI - 1, 1), undefined],
     ['a pod without limits', makePod('pod'), container(9 * MI, 9 * MI), undefined],
-  ])('%s', (_title, pod, stats, message) => {
+  ])('storageViolation of %s', (_title, pod, stats, message) => {
     expect(storageViolation(pod, podStats(pod, stats))?.message).toBe(message);
   });
 
-  test('W6, K5: is found in as many steps as the pod has volumes and containers', () => {
+  test('W6, K5: storageViolation takes time linear in the number of volumes and containers', () => {
     const names = Array.from({ length: 2000 }, (_none, index) => `n${index}`);
     let looks = 0;
     const counted = <T extends object>(name: string, more: T): T & { readonly name: string } =>
@@ -470,10 +475,10 @@ describe('admitUnderPressure', () => {
   const burstable = makePod('pod', asking({ cpu: '1' }));
 
   test.each<[string, Pod, Parameters<typeof admitUnderPressure>[1], boolean]>([
-    ['anybody without pressure', makePod('pod'), [], true],
-    ['a pod of best effort under memory pressure', makePod('pod'), ['MemoryPressure'], false],
-    ['another pod under memory pressure', burstable, ['MemoryPressure'], true],
-    ['another pod under more than that', burstable, ['MemoryPressure', 'DiskPressure'], false],
+    ['a pod without node pressure', makePod('pod'), [], true],
+    ['a BestEffort pod under memory pressure', makePod('pod'), ['MemoryPressure'], false],
+    ['a Burstable pod under memory pressure', burstable, ['MemoryPressure'], true],
+    ['a Burstable pod under memory and disk pressure', burstable, ['MemoryPressure', 'DiskPressure'], false],
     ['another pod under disk pressure', burstable, ['DiskPressure'], false],
     ['another pod under a lack of process ids', burstable, ['PIDPressure'], false],
     ['a critical pod', makePod('pod', { priority: 2e9 }), ['DiskPressure'], true],
@@ -495,7 +500,7 @@ describe('admitUnderPressure', () => {
     ['who tolerates another taint', tolerating({ key: 'other', operator: 'Exists' }), ['MemoryPressure'], false],
     ['who compares numbers', tolerating({ key, operator: 'Lt', value: '5' }), ['MemoryPressure'], false],
     ['who tolerates it under disk pressure', tolerating({ operator: 'Exists' }), ['DiskPressure'], false],
-  ])('%s', (_title, pod, conditions, admit) => {
+  ])('admitUnderPressure for %s', (_title, pod, conditions, admit) => {
     const verdict = admitUnderPressure(pod, conditions);
     expect(verdict.admit).toBe(admit);
     if (!verdict.admit) {

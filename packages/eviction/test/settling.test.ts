@@ -6,16 +6,16 @@ import { files, MI, makePod, podStats, World } from './world.ts';
 const SECOND = 1000;
 const DISK = { evictionHard: { 'nodefs.available': '10%' } };
 
-describe('whether a disk can be given time', () => {
+describe('maySettle', () => {
   const left = (mebibytes: number, atMs: number | undefined) => ({
     ...{ available: Quantity.of(mebibytes * MI), capacity: Quantity.of(1000 * MI), atMs },
   });
 
   test.each([
-    ['nothing has changed', left(90, 0), left(90, 1000), true],
-    ['more is left', left(90, 0), left(95, 1000), true],
-    ['what is left lasts for more than half a minute', left(93, 0), left(90.5, 1000), true],
-    ['it lasts for half a minute', left(93, 0), left(90, 1000), false],
+    ['the available space is unchanged', left(90, 0), left(90, 1000), true],
+    ['the available space increased', left(90, 0), left(95, 1000), true],
+    ['the available space lasts for more than half a minute', left(93, 0), left(90.5, 1000), true],
+    ['the available space lasts for exactly half a minute', left(93, 0), left(90, 1000), false],
     ['it lasts for a millisecond more', left(30_002, 0), left(30_001, 1), true],
     ['all of it has gone in a millisecond', left(90, 0), left(0, 1), false],
     ['it lasts for a second', left(90, 0), left(45, 1000), false],
@@ -27,12 +27,12 @@ describe('whether a disk can be given time', () => {
     ['it is not told when it was so', left(90, undefined), left(45, undefined), true],
     ['it is not told when it was so before', left(90, undefined), left(45, 1), true],
     ['it is not told when it is so', left(90, 0), left(45, undefined), true],
-  ])('%s', (_what, before, now, may) => {
+  ])('maySettle if %s', (_what, before, now, may) => {
     expect(maySettle(before, now)).toBe(may);
   });
 });
 
-describe('N2: a disk that becomes free some time after something was removed', () => {
+describe('N2: disk space becomes free some time after a reclaim or an eviction', () => {
   let world: World;
   let stop: () => Promise<void>;
 
@@ -48,14 +48,14 @@ describe('N2: a disk that becomes free some time after something was removed', (
 
   afterEach(() => stop());
 
-  /** The disk is short, and in the first second of a round that is seen. */
+  /** The disk is short, and a round detects that in its first second. */
   const short = async (): Promise<void> => {
     await world.clock.advance(9 * SECOND);
     world.disk.available = 90 * MI;
     await world.clock.advance(1 * SECOND);
   };
 
-  test('costs no pod where dead containers had filled it', async () => {
+  test('N2: evicts no pod if the space of removed dead containers becomes free later', async () => {
     world.deadContainers = 1;
     await short();
     expect(world.log).toEqual(['containers', 'images']);
@@ -65,7 +65,7 @@ describe('N2: a disk that becomes free some time after something was removed', (
     expect(world.log).toEqual(['containers', 'images']);
   });
 
-  test('costs no other pod where it was one that went', async () => {
+  test('N2: evicts no second pod if the space of the first victim becomes free later', async () => {
     await short();
     expect(world.killed()).toEqual(['writer']);
     await world.clock.advance(9 * SECOND);
@@ -75,7 +75,7 @@ describe('N2: a disk that becomes free some time after something was removed', (
     expect(world.killed()).toEqual(['writer']);
   });
 
-  test('has ten seconds for that, and then what nobody needs is removed once more before another pod goes', async () => {
+  test('N2: waits ten seconds for disk space, then repeats the reclaim before it evicts another pod', async () => {
     await short();
     world.log.length = 0;
     await world.clock.advance(1 * SECOND);
@@ -86,7 +86,7 @@ describe('N2: a disk that becomes free some time after something was removed', (
     expect(world.log).toEqual(['containers', 'images', 'containers', 'images', 'kill other', 'gone other']);
   });
 
-  test('does not have them where it goes on filling', async () => {
+  test('N2: does not wait for disk space while the disk continues to fill', async () => {
     await short();
     await world.clock.advance(1 * SECOND);
     expect(world.killed()).toEqual(['writer']);
@@ -95,14 +95,14 @@ describe('N2: a disk that becomes free some time after something was removed', (
     expect(world.killed()).toEqual(['writer', 'other']);
   });
 
-  test('has them once: dead containers that come again and again keep nobody from going', async () => {
+  test('N2: waits for disk space once, so dead containers that keep appearing do not prevent evictions', async () => {
     world.deadContainers = 1;
     await short();
     await world.clock.advance(11 * SECOND);
     expect(world.killed()).toEqual(['writer']);
   });
 
-  test('has them anew the next time that it is short', async () => {
+  test('N2: waits for disk space again the next time the disk is short', async () => {
     world.deadContainers = 1;
     await short();
     world.disk.available = 900 * MI;

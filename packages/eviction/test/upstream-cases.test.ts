@@ -12,9 +12,9 @@ import {
 } from '../src/index.ts';
 import { asking, files, MI, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
 
-// The cases of `pkg/kubelet/eviction/helpers_test.go`.
+// The test cases of upstream's `pkg/kubelet/eviction/helpers_test.go`.
 
-/** Its name, what it asks for, its priority, and what it uses, in MiB or thousands of inodes: of its layer, its logs and its volume. */
+/** A pod's name, request, priority and usage of its layer, its logs and its volume, in MiB or thousands of inodes. */
 type Case = readonly [name: string, request: string, priority: number, ...used: readonly number[]];
 
 function ranked(
@@ -47,7 +47,7 @@ const diskOf = (pod: Pod, [rootfs = 0, logs = 0, volume = 0]: readonly number[])
 const processesOf = (pod: Pod, [process_count = 0]: readonly number[]): EvictionPodStats =>
   podStats(pod, { process_stats: { process_count } });
 
-describe('who goes first, by the cases of upstream', () => {
+describe("rankPods: upstream's test cases", () => {
   test.each<[string, Signal, string, typeof memoryOf, readonly Case[]]>([
     [
       'TestOrderedByExceedsRequestMemory',
@@ -152,12 +152,12 @@ describe('who goes first, by the cases of upstream', () => {
         ['high-priority-low-usage', '', 1, 5],
       ],
     ],
-  ])('%s', (_name, signal, resource, stats, cases) => {
+  ])('rankPods orders pods as upstream in %s', (_name, signal, resource, stats, cases) => {
     expect(ranked(signal, resource, cases, stats)).toEqual(cases.map(([name]) => name));
   });
 });
 
-describe('what an evicted pod is told, by the cases of upstream', () => {
+describe("evictionMessage: upstream's test cases", () => {
   const [memory] = parseThresholds({ evictionHard: { 'memory.available': '100Mi' } }) as [Threshold];
   type Container = readonly [name: string, requestMi: number];
   type Use = readonly [name: string, mebibytes: number];
@@ -216,35 +216,41 @@ describe('what an evicted pod is told, by the cases of upstream', () => {
       ],
       ['side1 250Mi 0', 'regular1 200Mi 0'],
     ],
-  ])('%s', (_name, initContainers, containers, used, offending) => {
-    const made = ([name, requestMi]: Container) => ({
-      ...{ name, image: 'x' },
-      ...(requestMi > 0 && { resources: { requests: { memory: `${requestMi}Mi` } } }),
-    });
-    const pod = makePod('pod', {
-      initContainers: initContainers.map(made),
-      containers: containers.map(made),
-      ephemeralContainers: [{ name: 'ephemeral1', image: 'x' }],
-    });
-    const stats = podStats(pod, {
-      containers: used.map(([name, mebibytes]) => ({ name, memory: { time: null, workingSetBytes: mebibytes * MI } })),
-    });
-    const { message, annotations } = evictionMessage(pod, stats, memory, new Map());
-    const said = offending.map((one) => one.split(' ') as [string, string, string]);
-    const words = said.map(
-      ([name, usage, request]) =>
-        `Container ${name} was using ${usage}, request is ${request}, has larger consumption of memory. `,
-    );
-    expect(message).toBe(`The node was low on resource: memory. ${words.join('')}`);
-    expect(annotations).toEqual({
-      offending_containers: said.map(([name]) => name).join(),
-      offending_containers_usage: said.map(([, usage]) => usage).join(),
-      starved_resource: 'memory',
-    });
-  });
+  ])(
+    'evictionMessage names the containers above their requests as upstream: %s',
+    (_name, initContainers, containers, used, offending) => {
+      const made = ([name, requestMi]: Container) => ({
+        ...{ name, image: 'x' },
+        ...(requestMi > 0 && { resources: { requests: { memory: `${requestMi}Mi` } } }),
+      });
+      const pod = makePod('pod', {
+        initContainers: initContainers.map(made),
+        containers: containers.map(made),
+        ephemeralContainers: [{ name: 'ephemeral1', image: 'x' }],
+      });
+      const stats = podStats(pod, {
+        containers: used.map(([name, mebibytes]) => ({
+          name,
+          memory: { time: null, workingSetBytes: mebibytes * MI },
+        })),
+      });
+      const { message, annotations } = evictionMessage(pod, stats, memory, new Map());
+      const said = offending.map((one) => one.split(' ') as [string, string, string]);
+      const words = said.map(
+        ([name, usage, request]) =>
+          `Container ${name} was using ${usage}, request is ${request}, has larger consumption of memory. `,
+      );
+      expect(message).toBe(`The node was low on resource: memory. ${words.join('')}`);
+      expect(annotations).toEqual({
+        offending_containers: said.map(([name]) => name).join(),
+        offending_containers_usage: said.map(([, usage]) => usage).join(),
+        starved_resource: 'memory',
+      });
+    },
+  );
 });
 
-describe('thresholds, by the cases of upstream', () => {
+describe("parseThresholds: upstream's test cases", () => {
   const at30s = (...signals: readonly string[]) => Object.fromEntries(signals.map((signal) => [signal, 30_000]));
 
   test.each([
@@ -273,7 +279,7 @@ describe('thresholds, by the cases of upstream', () => {
     ],
     [{ evictionHard: { 'memory.available': '0%' }, evictionSoft: { 'memory.available': '0%' } }, []],
     [{ evictionHard: { 'memory.available': '100%' }, evictionSoft: { 'memory.available': '100%' } }, []],
-  ])('%j', (settings, expected) => {
+  ])('parseThresholds reads as upstream: %j', (settings, expected) => {
     expect(parseThresholds(settings).map(formatThreshold)).toEqual(expected);
   });
 
@@ -294,7 +300,7 @@ describe('thresholds, by the cases of upstream', () => {
     { evictionMinimumReclaim: { 'memory.available': '' } },
     { evictionMinimumReclaim: { 'memory.available': '-15%' } },
     { evictionMinimumReclaim: { 'memory.available': '10..5%' } },
-  ])('%j is refused', (settings) => {
+  ])('parseThresholds rejects as upstream: %j', (settings) => {
     expect(() => parseThresholds(settings)).toThrow(EvictionError);
   });
 });

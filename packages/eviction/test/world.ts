@@ -18,7 +18,7 @@ import {
 export const MI: number = 2 ** 20;
 export const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
 
-/** A pod of one container, `main`. */
+/** Creates a pod with one container, `main`. */
 export function makePod(name: string, spec: Partial<Pod['spec']> = {}, metadata: Partial<Pod['metadata']> = {}): Pod {
   return defaultPod({
     metadata: { name, namespace: 'default', uid: `uid-${name}`, ...metadata },
@@ -26,7 +26,7 @@ export function makePod(name: string, spec: Partial<Pod['spec']> = {}, metadata:
   });
 }
 
-/** The resources of the one container. */
+/** Returns a spec part with resources for the one container. */
 export function asking(requests: Record<string, string>, limits: Record<string, string> = {}): Partial<Pod['spec']> {
   return { containers: [{ name: 'main', image: 'busybox', resources: { requests, limits } }] };
 }
@@ -38,7 +38,7 @@ export function podStats(pod: Pod, more: Partial<EvictionPodStats> = {}): Evicti
 
 const time = '2020-01-01T00:00:00Z';
 
-/** A pod that uses this much memory in its container. */
+/** Returns stats of a pod whose container uses this much memory. */
 export function usingMemory(pod: Pod, bytes: number): EvictionPodStats {
   const memory = { time, workingSetBytes: bytes };
   return podStats(pod, { memory, containers: [{ name: 'main', memory }] });
@@ -48,34 +48,34 @@ export function files(usedBytes: number, inodesUsed = 0): FsStats {
   return { time, usedBytes, inodesUsed };
 }
 
-/** A node in memory: what is measured of it, and what becomes of its pods. */
+/** A fake node: it holds stats, pods, disks and the log of actions. */
 export class World {
   readonly clock: FakeClock = new FakeClock();
   readonly events: MemoryEventRecorder = new MemoryEventRecorder(() => this.clock.now(), 100);
   readonly metrics: MetricsRegistry = new MetricsRegistry();
   pods: Pod[] = [];
-  /** In bytes. */
+  /** The available memory and the capacity, in bytes. */
   readonly memory: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
   readonly disk: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
   stats: EvictionPodStats[] = [];
   layout: DiskLayout = ONE_DISK;
   arePodsKnown = true;
-  /** What happened, in order. */
+  /** Actions in order. */
   readonly log: string[] = [];
   readonly kills: { readonly pod: Pod; readonly how: EvictionKill }[] = [];
-  /** How a kill goes; it takes no time by default, and frees what the pod had. */
+  /** Performs a kill. By default it completes immediately and frees the pod's memory. */
   kill: (pod: Pod, signal: AbortSignal) => Promise<void> = async (pod) => this.gone(pod);
-  /** What statistics say in place of the truth. */
+  /** Returns the stats. If absent, the stats are the true state. */
   summary: ((signal: AbortSignal) => Promise<EvictionSummary>) | undefined;
   summaries = 0;
   onReclaim: (what: string) => void = () => {};
-  /** How many there are each time. */
+  /** Number of dead containers that each removal finds. */
   deadContainers = 0;
-  /** How long each removal takes. */
+  /** Duration of each removal in milliseconds. */
   reclaimMs = 0;
   readonly #gone = new Set<string>();
 
-  /** A pod has ended, and its memory is free. */
+  /** Removes a pod and frees its memory. */
   gone(pod: Pod): void {
     const { uid } = pod.metadata;
     const used = this.stats.find(({ podRef }) => podRef.uid === uid)?.memory?.workingSetBytes ?? 0;
@@ -86,7 +86,7 @@ export class World {
     this.log.push(`gone ${pod.metadata.name}`);
   }
 
-  /** The node as it is now. @param atMs when that is measured to be */
+  /** Returns the current state of the node as stats. @param atMs time of the stats */
   truth(atMs: number = this.clock.now()): EvictionSummary {
     const at = new Date(atMs).toISOString();
     const { memory, disk } = this;
@@ -157,7 +157,7 @@ export class World {
     );
   }
 
-  /** Starts a manager. @returns what stops it, and waits for its end */
+  /** Starts a manager. @returns a function that stops the manager and waits for its end */
   run(manager: EvictionManager): () => Promise<void> {
     const controller = new AbortController();
     const ended = manager.start(controller.signal);
@@ -168,12 +168,12 @@ export class World {
     };
   }
 
-  /** The names of the pods that had to go, in order. */
+  /** Returns the names of the killed pods, in order. */
   killed(): readonly string[] {
     return this.kills.map(({ pod }) => pod.metadata.name);
   }
 
-  /** What a pod's status is made by its newest kill. */
+  /** Returns the status that the newest kill of the pod sets. */
   statusAfter(name: string, before: PodStatus = { phase: 'Running' }): PodStatus {
     const kill = this.kills.findLast(({ pod }) => pod.metadata.name === name);
     if (kill === undefined) throw new Error(`${name} was not killed`);

@@ -12,7 +12,7 @@ const psi = (some: number, full: number) => ({
   full: { total: full, avg10: 0, avg60: 0, avg300: 0 },
 });
 
-/** No two figures are equal, so that each can be told from the others on the page. */
+/** Stats in which no two values are equal, so that the page shows which value each series has. */
 const whole: GroupFigures = {
   ...{ path: '/kubepods/pod1/c1', atMs: 1_700_000_000_123, monotonicMs: 5, createdAtMs: 1_600_000_000_900 },
   cpu: {
@@ -92,13 +92,13 @@ const shownOf = (figures: Partial<GroupFigures>): readonly string[] =>
     .filter((line) => line.startsWith('container_') && line.includes('id="/other"'))
     .map((line) => line.replace(/\{.*\}/, '').replace(/ 1700000000123$/, ''));
 
-describe('the page of /metrics/cadvisor', () => {
-  it('is, byte for byte, with all that can be told of a container, a disk and the machine', () => {
+describe('/metrics/cadvisor page', () => {
+  it('/metrics/cadvisor page is byte for byte as expected for a container, a disk and the machine with all values', () => {
     const expected = readFileSync(new URL('./cadvisor-page.txt', import.meta.url), 'utf8');
     expect(page([whole], { fileSystems: [disk] })).toBe(expected);
   });
 
-  it('names the pod, the container and the image of each group, and leaves the names of others empty', () => {
+  it('labels each cgroup with its pod, container and image, and leaves the labels of other cgroups empty', () => {
     const paths = ['/', '/kubepods', '/kubepods/pod1', '/kubepods/pod1/s1', '/kubepods/pod1/c1'];
     const text = page(paths.map((path) => ({ path, atMs: 1, monotonicMs: 1 })));
     const ofPod = 'namespace="shop",pod="web"';
@@ -114,7 +114,7 @@ describe('the page of /metrics/cadvisor', () => {
     );
   });
 
-  it('has the time at which the runtime made a pod or container, else that at which the kernel made the group', () => {
+  it("the start time is the runtime's creation time of a pod or container, otherwise the creation time of the cgroup", () => {
     const made = { atMs: 1, monotonicMs: 1, createdAtMs: 1_600_000_000_900 };
     const text = page([
       { path: '/kubepods', ...made },
@@ -132,26 +132,26 @@ describe('the page of /metrics/cadvisor', () => {
     ]);
   });
 
-  it("has the machine's memory and swap as the limits of its root", () => {
+  it("the limits of the root cgroup are the machine's memory and swap", () => {
     const text = page([{ ...whole, path: '/' }]);
     expect(linesOf(text, 'container_spec_memory_limit_bytes{')[0]).toMatch(/id="\/".* 9001$/);
     expect(linesOf(text, 'container_spec_memory_swap_limit_bytes{')[0]).toMatch(/id="\/".* 9002$/);
   });
 
   it.each<[string, Partial<GroupFigures>, readonly string[]]>([
-    ['nothing', {}, ['container_last_seen 1700000000 1700000000999']],
+    ['no values', {}, ['container_last_seen 1700000000 1700000000999']],
     [
-      'no CPU time yet, and none since: there is no series of it, as there is none of cAdvisor',
+      'a CPU time of 0, which has no series, as in cAdvisor',
       { cpu: { usageNs: 0 } },
       ['container_last_seen 1700000000 1700000000999'],
     ],
     [
-      'used one nanosecond',
+      'one nanosecond of CPU time',
       { cpu: { usageNs: 1 } },
       ['container_cpu_usage_seconds_total 1e-9', 'container_last_seen 1700000000 1700000000999'],
     ],
     [
-      'a CPU without a quota: neither periods nor throttling are of interest',
+      'no CPU quota, which omits periods and throttling',
       { cpu: { usageNs: 1e9, quotaUs: Number.POSITIVE_INFINITY, periodUs: 7, periods: 1, throttledNs: 1 } },
       [
         'container_cpu_usage_seconds_total 1',
@@ -160,7 +160,7 @@ describe('the page of /metrics/cadvisor', () => {
       ],
     ],
     [
-      'no limits: of memory and of threads that is 0, of open files -1',
+      'no limits, shown as 0 for memory and threads and -1 for open files',
       {
         processes: { processes: 1, maxThreads: Number.POSITIVE_INFINITY, maxOpenFiles: Number.POSITIVE_INFINITY },
       },
@@ -171,11 +171,11 @@ describe('the page of /metrics/cadvisor', () => {
         'container_ulimits_soft -1',
       ],
     ],
-  ])('of a group that has %s', (_what, figures, expected) => {
+  ])('series of a cgroup with %s', (_what, figures, expected) => {
     expect(shownOf(figures)).toEqual(expected);
   });
 
-  it('shows limits of memory that there are not as 0', () => {
+  it('shows absent memory limits as 0', () => {
     const none = Number.POSITIVE_INFINITY;
     const memory = { ...(whole.memory as NonNullable<GroupFigures['memory']>) };
     const limits = { limitBytes: none, swapLimitBytes: none, reservationBytes: none };
@@ -186,7 +186,7 @@ describe('the page of /metrics/cadvisor', () => {
     ]);
   });
 
-  it('has of a disk that the kernel does not count for how full it is', () => {
+  it('shows only the usage of a file system whose disk has no kernel counters', () => {
     const { disk: _counts, ...uncounted } = disk;
     const names = page([], { fileSystems: [uncounted] })
       .split('\n')
@@ -200,13 +200,13 @@ describe('the page of /metrics/cadvisor', () => {
     ]);
   });
 
-  it('has a device that the kernel has no name for without one', () => {
+  it('leaves the device label empty for a device without a kernel name', () => {
     const text = page([whole], { devices: new Map() });
     expect(linesOf(text, 'container_fs_reads_total{')[0]).toContain('device="",');
     expect(linesOf(text, 'container_blkio_device_usage_total{')[0]).toContain('device="",');
   });
 
-  it('has no series twice: of devices that the kernel has no name for the first is told', () => {
+  it('writes each series once: of several devices without a kernel name only the first is shown', () => {
     const [io] = whole.io?.devices ?? [];
     if (io === undefined) throw new Error('no device');
     const devices = [io, { ...io, minor: 2, reads: 3005, writes: 3006 }];
@@ -220,7 +220,7 @@ describe('the page of /metrics/cadvisor', () => {
     expect(linesOf(text, 'container_blkio_device_usage_total{')).toHaveLength(4);
   });
 
-  it('counts requests of a device once: what its root counts stands, and of other devices their own count', () => {
+  it("counts the requests of a device once, by the root cgroup's count or otherwise by the disk's own count", () => {
     const other = { ...disk, device: '/dev/sdb1' };
     const text = page([{ ...whole, path: '/' }, whole], { fileSystems: [disk, other] });
     expect(linesOf(text, 'container_fs_reads_total{').map((line) => line.replace(/container.*device/, ''))).toEqual([
@@ -228,12 +228,12 @@ describe('the page of /metrics/cadvisor', () => {
       expect.stringMatching(/^="\/dev\/sda1",id="\/kubepods.* 3003 /),
       expect.stringMatching(/^="\/dev\/sdb1",id="\/",.* 8001 /),
     ]);
-    // One that only a container has used is not the root's.
+    // A device that only a container has used is missing in the root cgroup.
     const apart = page([whole], { fileSystems: [disk] });
     expect(linesOf(apart, 'container_fs_reads_total{')).toHaveLength(2);
   });
 
-  it('says that something could not be had: the groups, the pods, the machine', () => {
+  it('sets the scrape errors if the cgroups, the pods or the machine could not be read', () => {
     const errors = (text: string): readonly string[] => [
       ...linesOf(text, 'container_scrape_error'),
       ...linesOf(text, 'machine_scrape_error'),

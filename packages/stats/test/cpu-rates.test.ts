@@ -5,21 +5,21 @@ import { CpuRates, type CpuSample, usageNanoCores } from '../src/cpu-rates.ts';
 
 const S = 1e9;
 
-describe('a rate', () => {
+describe('usageNanoCores', () => {
   it.each<[string, CpuSample, CpuSample, number | undefined]>([
     ['half a CPU', { usageNs: 0, atNs: 0 }, { usageNs: 5 * S, atNs: 10 * S }, S / 2],
-    ['nothing used', { usageNs: 7, atNs: 0 }, { usageNs: 7, atNs: 10 * S }, 0],
-    ['a counter that went back', { usageNs: 7, atNs: 0 }, { usageNs: 6, atNs: 10 * S }, undefined],
-    ['a clock that stood still', { usageNs: 7, atNs: 5 }, { usageNs: 8, atNs: 5 }, undefined],
-    ['a clock that went back', { usageNs: 7, atNs: 5 }, { usageNs: 8, atNs: 4 }, undefined],
-    ['more than the machine has', { usageNs: 0, atNs: 0 }, { usageNs: 50 * S, atNs: 10 * S }, undefined],
+    ['an unchanged counter', { usageNs: 7, atNs: 0 }, { usageNs: 7, atNs: 10 * S }, 0],
+    ['a counter that decreased', { usageNs: 7, atNs: 0 }, { usageNs: 6, atNs: 10 * S }, undefined],
+    ['two samples with the same time', { usageNs: 7, atNs: 5 }, { usageNs: 8, atNs: 5 }, undefined],
+    ['a time that decreased', { usageNs: 7, atNs: 5 }, { usageNs: 8, atNs: 4 }, undefined],
+    ['a usage above all CPUs', { usageNs: 0, atNs: 0 }, { usageNs: 50 * S, atNs: 10 * S }, undefined],
     ['readings too far apart', { usageNs: 0, atNs: 0 }, { usageNs: S, atNs: 601 * S }, undefined],
-    ['no numbers at all', { usageNs: Number.NaN, atNs: 0 }, { usageNs: 1, atNs: 10 }, undefined],
-  ])('of %s', (_what, before, now, expected) => {
+    ['NaN', { usageNs: Number.NaN, atNs: 0 }, { usageNs: 1, atNs: 10 }, undefined],
+  ])('usageNanoCores of %s', (_what, before, now, expected) => {
     expect(usageNanoCores(before, now, 2)).toBe(expected);
   });
 
-  it('is never negative, nor more than the machine has, whatever is read', () => {
+  it("usageNanoCores is never negative and never above the machine's CPUs, for any samples", () => {
     const number = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(Number.POSITIVE_INFINITY, -1, 0, 2 ** 64));
     const sample = fc.record({ usageNs: number, atNs: number });
     fc.assert(
@@ -33,13 +33,13 @@ describe('a rate', () => {
   });
 });
 
-describe('the rates of counters', () => {
+describe('CpuRates', () => {
   const steps = fc.array(
     fc.record({ usedNs: fc.integer({ min: -S, max: 20 * S }), passedMs: fc.integer({ min: 0, max: 60_000 }) }),
     { maxLength: 30 },
   );
 
-  it('are those of real intervals: as long as a counter only grows, between the least and the most of its steps', async () => {
+  it('CPU rates of a growing counter stay between the smallest and the largest rate of its steps', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
         const clock = new FakeClock();
@@ -56,7 +56,7 @@ describe('the rates of counters', () => {
     );
   });
 
-  it('are kept over readings that come too soon after each other', () => {
+  it('keeps the last CPU rate if readings follow each other too quickly', () => {
     const rates = new CpuRates({ clock: new FakeClock() });
     expect(rates.update('a', { usageNs: 0, atNs: 0 })).toBeUndefined();
     expect(rates.update('a', { usageNs: S / 2, atNs: 0.9 * S })).toBeUndefined();
@@ -65,14 +65,14 @@ describe('the rates of counters', () => {
     expect(rates.update('a', { usageNs: S, atNs: 4 * S })).toBe(0);
   });
 
-  it('begin anew when a counter goes back, however soon', () => {
+  it('restarts the CPU rate when the counter decreases, even shortly after the previous reading', () => {
     const rates = new CpuRates({ clock: new FakeClock() });
     rates.update('a', { usageNs: 10 * S, atNs: 0 });
     expect(rates.update('a', { usageNs: S, atNs: 0.5 * S })).toBeUndefined();
     expect(rates.update('a', { usageNs: 2 * S, atNs: 2.5 * S })).toBe(S / 2);
   });
 
-  it('are forgotten with what they were of', async () => {
+  it('forgets the CPU rate of a removed cgroup', async () => {
     const clock = new FakeClock();
     const rates = new CpuRates({ clock });
     rates.update('gone', { usageNs: 0, atNs: 0 });

@@ -21,7 +21,7 @@ async function node() {
   return { world, provider: new StatsProvider(world.components, options) };
 }
 
-describe('one collection', () => {
+describe('shared collection', () => {
   const made = (maxAgeMs = 5000) => {
     const clock = new FakeClock();
     const ends: ((value: number | Error) => void)[] = [];
@@ -37,7 +37,7 @@ describe('one collection', () => {
     return { clock, ends, shared, begun: () => begun };
   };
 
-  it('serves all that ask while it goes on, and within its age', async () => {
+  it('a collection serves all callers during its run and within its maximum age', async () => {
     const { clock, ends, shared, begun } = made();
     const asked = [shared.get({}, signal), shared.get({}, signal)];
     ends[0]?.(1);
@@ -49,7 +49,7 @@ describe('one collection', () => {
     expect(begun()).toBe(2);
   });
 
-  it('N2: one that began before the call is not fresh: those who want that share the next', async () => {
+  it('N2: a collection that started before the call is not fresh, and callers that request fresh stats share the next one', async () => {
     const { ends, shared, begun } = made();
     const old = shared.get({}, signal);
     const fresh = [shared.get({ fresh: true }, signal), shared.get({ fresh: true }, signal)];
@@ -64,7 +64,7 @@ describe('one collection', () => {
     expect(await again).toBe(3);
   });
 
-  it('goes on when the one who asked first goes away', async () => {
+  it('a collection continues after its first caller aborts', async () => {
     const { ends, shared } = made();
     const gone = new AbortController();
     const first = shared.get({}, gone.signal);
@@ -75,7 +75,7 @@ describe('one collection', () => {
     expect(await second).toBe(1);
   });
 
-  it('that hangs ends at its deadline, and the next one begins anew', async () => {
+  it('a collection that hangs ends at its deadline, and the next call starts a new one', async () => {
     const { clock, ends, shared, begun } = made();
     const hung = shared.get({}, signal);
     const outcome = expect(hung).rejects.toMatchObject({ code: 'Timeout' });
@@ -87,7 +87,7 @@ describe('one collection', () => {
     expect(await next).toBe(2);
   });
 
-  it('that lacks a part serves those who wait for it, and nobody later', async () => {
+  it('a collection with a missing part serves its waiting callers and is not reused later', async () => {
     const { ends, shared, begun } = made();
     const asked = [shared.get({}, signal), shared.get({}, signal)];
     ends[0]?.(-1);
@@ -96,7 +96,7 @@ describe('one collection', () => {
     expect(begun()).toBe(2);
   });
 
-  it('that fails is told to all who wait, and tried again by the next', async () => {
+  it('a failed collection rejects for all waiting callers, and the next call retries', async () => {
     const { ends, shared } = made();
     const asked = [shared.get({}, signal), shared.get({}, signal)];
     ends[0]?.(new Error('no'));
@@ -107,8 +107,8 @@ describe('one collection', () => {
   });
 });
 
-describe('a source', () => {
-  it('that fails is named: the runtime, the place of images', async () => {
+describe('faulty sources of stats', () => {
+  it('names the failing source in the error: the runtime or the image file system', async () => {
     const { world, provider } = await node();
     world.trouble = async (rpc) => {
       if (rpc === 'imageFsInfo') throw new Error('no images');
@@ -124,7 +124,7 @@ describe('a source', () => {
     await expect(provider.resourceSummary({ fresh: true }, signal)).rejects.toThrow('failed to list pod stats: gone');
   });
 
-  it('that hangs, as the runtime may, is given up after 10 s', async () => {
+  it('gives up a runtime that hangs after 10 s', async () => {
     const { world, provider } = await node();
     world.trouble = () => new Promise<never>(() => {});
     const asked = provider.cadvisorMetrics(signal);
@@ -132,7 +132,7 @@ describe('a source', () => {
     expect(await asked).toMatch(/^container_scrape_error 1$/m);
   });
 
-  it('that hangs, as a disk may, leaves out its own figures alone', async () => {
+  it('omits only the values of a file system that hangs', async () => {
     const { world, provider } = await node();
     const { statfs } = world;
     world.statfs = async (path) => {
@@ -143,7 +143,7 @@ describe('a source', () => {
     expect(pod?.containers[0]?.rootfs).toEqual({ time: '2026-03-01T12:00:00.000Z', usedBytes: 4096, inodesUsed: 3 });
   });
 
-  it('W6: that hangs, as a disk may, does not keep a scraper from the rest of its page', async () => {
+  it('W6: a file system that hangs does not keep a scraper from the other metrics', async () => {
     const { world, provider } = await node();
     await world.write(
       '/proc/self/mountinfo',
@@ -165,7 +165,7 @@ describe('a source', () => {
     expect(text).toMatch(/^container_cpu_usage_seconds_total\{[^}]*container="main"/m);
   });
 
-  it('that lies, makes no negative number and no wrong time', async () => {
+  it('implausible runtime values produce neither a negative number nor a wrong time', async () => {
     const { world, provider } = await node();
     await world.fs.removeAll('/sys/fs/cgroup/kubepods');
     const [stats] = world.stats;
@@ -173,7 +173,7 @@ describe('a source', () => {
     world.stats = [{ ...stats, cpu: { timestamp: START_MS * 1e6, usageCoreNanoSeconds: { value: 1e12 } } }];
     await provider.summary({}, signal);
     await world.clock.advance(10_000);
-    // Back in time, back in use, and then more than all CPUs.
+    // The time decreases, then the usage decreases, then the usage exceeds all CPUs.
     for (const cpu of [
       { timestamp: (START_MS - 5000) * 1e6, usageCoreNanoSeconds: { value: 2e12 } },
       { timestamp: START_MS * 1e6, usageCoreNanoSeconds: { value: 1 } },
@@ -187,7 +187,7 @@ describe('a source', () => {
     }
   });
 
-  it('that tells what no count can be, costs those figures and not the whole answer', async () => {
+  it('invalid counts from the runtime are omitted, and the other values are kept', async () => {
     const { world, provider } = await node();
     const [stats] = world.stats;
     if (stats === undefined) throw new Error('no stats');
@@ -205,7 +205,7 @@ describe('a source', () => {
     expect(numbers.filter((number) => !(number >= 0 && number < 2 ** 63))).toEqual([]);
   });
 
-  it('whose sandboxes hang, or are too many to ask all of them, has its other figures in time', async () => {
+  it('returns other stats in time if sandbox status calls hang or too many sandboxes exist', async () => {
     const { world } = await node();
     const slow = Array.from({ length: 30 }, (_, n) => `slow${n}`);
     for (const id of ['b', ...slow]) {
@@ -227,13 +227,13 @@ describe('a source', () => {
       expect(await Promise.race([text, Promise.resolve('late')])).toMatch(/^container_scrape_error 0$/m);
       await world.clock.advance(10_000);
     }
-    // Each had its turn, and those that answered were asked once.
+    // Every sandbox was queried, and the sandboxes that answered were queried once.
     expect(new Set(asked).size).toBe(32);
     expect(asked.filter((id) => !id.startsWith('slow'))).toHaveLength(2);
   });
 
-  // By the square of their number it would take longer than a test may.
-  it('of 50,000 containers is told', () => {
+  // With quadratic cost, this would exceed the time limit of a test.
+  it('summarizes a runtime with 50,000 containers', () => {
     const containers = Array.from({ length: 50_000 }, (_, n) => ({
       name: `c${n}`,
       startTime: null,
@@ -246,7 +246,7 @@ describe('a source', () => {
     expect(families.find(({ name }) => name === 'container_memory_working_set_bytes')?.samples).toHaveLength(50_000);
   });
 
-  it('of which nothing is there has no summary, and says so', async () => {
+  it('rejects a summary with the reason if no source is available', async () => {
     const world = new World(2);
     const provider = new StatsProvider(world.components, options);
     await expect(provider.summary({}, signal)).rejects.toThrow('failed to get root cgroup stats');
@@ -262,7 +262,7 @@ describe('a source', () => {
     await expect(broken.summary({}, signal)).rejects.toThrow('failed to find the cgroups: no mounts');
   });
 
-  it('of files that cannot be looked at, leaves out their figures alone', async () => {
+  it('omits only the usage of files that cannot be read', async () => {
     const { world, provider } = await node();
     const logs = `/var/log/pods/default_web_${UID}`;
     await world.write(`${logs}/main/0.log`, 'x'.repeat(5000));
@@ -278,7 +278,7 @@ describe('a source', () => {
     expect(mended?.containers[0]?.logs?.usedBytes).toBe(8192);
   });
 
-  it('a group that goes while it is read is left out', async () => {
+  it('omits a cgroup that disappears while it is read', async () => {
     const { world, provider } = await node();
     world.fs.injectFault({
       operation: 'read',
@@ -292,12 +292,12 @@ describe('a source', () => {
     });
     await world.fs.remove(`/sys/fs/cgroup/kubepods/burstable/pod${UID}/memory.current`);
     const [pod] = (await provider.summary({}, signal)).pods;
-    // The containers together, then.
+    // The pod's memory is now the sum of its containers.
     expect(pod?.memory?.workingSetBytes).toBe(2000);
   });
 });
 
-it('a container with more open files or processes than are worth a look tells neither, and the rest of it is told', async () => {
+it('omits the counts of open files and processes of a container that has too many, and keeps its other values', async () => {
   const { world, provider } = await node();
   await world.write('/proc/11/fd/0', '');
   const files = /^container_file_descriptors\{.*container="main".*\} (\d+) /m;
@@ -316,7 +316,7 @@ it('a container with more open files or processes than are worth a look tells ne
   expect(many).toMatch(/^container_processes\{.*container="main".*\} 30000 /m);
 });
 
-it('options that cannot hold are refused by name', () => {
+it('rejects invalid options with the name of the option', () => {
   const { components } = new World(2);
   expect(() => new StatsProvider(components, { ...options, maxAgeMs: -1 })).toThrow('maxAgeMs');
   expect(() => new StatsProvider(components, { ...options, deadlineMs: 0 })).toThrow('deadlineMs');

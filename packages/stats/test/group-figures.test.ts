@@ -8,8 +8,8 @@ const textsOf = (files: Readonly<Record<string, string>>): ReadonlyMap<string, s
   new Map(Object.entries(files));
 const NO_LIMIT_V1 = '9223372036854771712\n';
 
-describe('of a group of cgroup v1', () => {
-  it('all is told that its files have', () => {
+describe('cgroup v1 stats', () => {
+  it('reads all values from the files of a v1 cgroup', () => {
     const figures = figuresV1(
       textsOf({
         'cpuacct.usage': '5000000000\n',
@@ -19,7 +19,7 @@ describe('of a group of cgroup v1', () => {
         'cpu.cfs_quota_us': '50000\n',
         'cpu.cfs_period_us': '100000\n',
         'memory.usage_in_bytes': '3000\n',
-        // What is of the group alone, and of it with those below it.
+        // Values of the cgroup alone, and totals that include its descendants.
         'memory.stat': [
           ...['cache 901', 'rss 902', 'mapped_file 903', 'swap 904', 'active_file 905', 'inactive_file 906'],
           ...['pgfault 15', 'pgmajfault 12', 'total_cache 31', 'total_rss 700', 'total_mapped_file 17'],
@@ -52,7 +52,7 @@ describe('of a group of cgroup v1', () => {
     });
   });
 
-  it('no more is told than its files have: a controller may be missing, or only the first of its files be there', () => {
+  it('reads only the values whose v1 files exist, also if a controller or a second file is missing', () => {
     expect(figuresV1(textsOf({}))).toEqual({});
     expect(figuresV1(textsOf({ 'cpu.shares': '512\n', 'memory.stat': 'total_rss 1\n' }))).toEqual({});
     expect(figuresV1(textsOf({ 'cpuacct.usage': '7\n', 'memory.usage_in_bytes': '5\n' }))).toEqual({
@@ -64,7 +64,7 @@ describe('of a group of cgroup v1', () => {
     });
   });
 
-  it('what the scheduler of a disk counts comes before what throttling counts, as it does for cAdvisor', () => {
+  it("prefers the disk scheduler's I/O counters over the throttling counters, as cAdvisor does", () => {
     const files = {
       'blkio.bfq.io_service_bytes_recursive': '8:0 Read 1\n8:0 Write 2\n',
       'blkio.bfq.io_serviced_recursive': '8:0 Read 3\n8:0 Write 4\n',
@@ -81,7 +81,7 @@ describe('of a group of cgroup v1', () => {
   });
 });
 
-describe('of a group of cgroup v2', () => {
+describe('cgroup v2 stats', () => {
   const psi = (total: number) => ({
     text: `some avg10=1.50 avg60=0.50 avg300=0.10 total=${total}\nfull avg10=0.50 avg60=0.40 avg300=0.30 total=9\n`,
     value: {
@@ -90,7 +90,7 @@ describe('of a group of cgroup v2', () => {
     },
   });
 
-  it('all is told that its files have', () => {
+  it('reads all values from the files of a v2 cgroup', () => {
     const figures = figuresV2(
       textsOf({
         'cpu.stat': [
@@ -135,7 +135,7 @@ describe('of a group of cgroup v2', () => {
     });
   });
 
-  it('no more is told than its files have', () => {
+  it('reads only the values whose v2 files exist', () => {
     expect(figuresV2(textsOf({}))).toEqual({});
     expect(figuresV2(textsOf({ 'cpu.stat': 'user_usec 1\n', 'memory.events': 'max 1\n' }))).toEqual({});
     expect(figuresV2(textsOf({ 'cpu.stat': 'usage_usec 7\n', 'memory.current': '5\n' }))).toEqual({
@@ -147,12 +147,12 @@ describe('of a group of cgroup v2', () => {
     });
   });
 
-  it('the root has no use of memory of its own: its parts are what is in use', () => {
+  it('computes the memory usage of the v2 root cgroup as the sum of its parts', () => {
     const { memory } = figuresV2(textsOf({ 'memory.stat': 'anon 700\nfile 31\ninactive_file 11\n' }));
     expect(memory).toMatchObject({ usageBytes: 731, workingSetBytes: 720 });
   });
 
-  it('no working set is negative, though use and its parts are read one after another', () => {
+  it('the working set is never negative, although usage and its parts are read at different moments', () => {
     const { memory } = figuresV2(textsOf({ 'memory.current': '50\n', 'memory.stat': 'inactive_file 60\n' }));
     expect(memory?.workingSetBytes).toBe(0);
   });
@@ -164,23 +164,23 @@ describe('of a group of cgroup v2', () => {
     ['100', 2597],
     ['10000', 262_144],
     ['10001', undefined],
-  ])('a weight of %s is shown as %j shares', (weight, shares) => {
+  ])('converts CPU weight %s to %j shares', (weight, shares) => {
     expect(figuresV2(textsOf({ 'cpu.stat': 'usage_usec 7\n', 'cpu.weight': weight })).cpu?.shares).toBe(shares);
   });
 
-  it('a CPU quota of `max` is none', () => {
+  it('reads the CPU quota "max" as no quota', () => {
     const { cpu } = figuresV2(textsOf({ 'cpu.stat': 'usage_usec 7\n', 'cpu.max': 'max 100000\n' }));
     expect(cpu).toMatchObject({ quotaUs: Number.POSITIVE_INFINITY, periodUs: 100_000 });
   });
 
-  it('input and output are told where devices were used, or where the kernel tells pressure', () => {
+  it('has I/O stats if a device was used or the kernel reports I/O pressure', () => {
     const device = { major: 8, minor: 0, readBytes: 1, writeBytes: 0, reads: 0, writes: 0 };
     expect(figuresV2(textsOf({ 'io.stat': '8:0 rbytes=1\n' }))).toEqual({ io: { devices: [device] } });
     expect(figuresV2(textsOf({ 'io.pressure': psi(1).text }))).toEqual({ io: { devices: [], psi: psi(1).value } });
   });
 });
 
-describe('what is read of a group', () => {
+describe('groupFiles', () => {
   const names = (version: 1 | 2, detail: Detail): readonly string[] =>
     groupFiles(version, detail).map(({ name }) => name);
 
@@ -200,28 +200,31 @@ describe('what is read of a group', () => {
     [2, 'summary', [...names(2, 'resource'), 'cgroup.procs', 'cpu.pressure', 'memory.pressure', 'io.pressure']],
     [1, 'node', names(1, 'summary')],
     [2, 'node', names(2, 'summary')],
-  ])('of v%s for the detail %s', (version, detail, expected) => {
+  ])('files of a cgroup v%s for the detail %s', (version, detail, expected) => {
     expect(names(version, detail)).toEqual(expected);
   });
 
   it.each([
     [1, figuresV1, ['cpuacct.usage', 'memory.usage_in_bytes']],
     [2, figuresV2, ['cpu.stat', 'memory.current']],
-  ] as const)('of v%s for all details is what figures are made of, and nothing else', (version, figures, needed) => {
-    const asked = new Set<string>();
-    const texts = new Map<string, string>(
-      needed.map((name) => [name, name === 'cpu.stat' ? 'usage_usec 1\n' : '1\n'] as const),
-    );
-    const get = (name: string): string | undefined => {
-      asked.add(name);
-      return texts.get(name);
-    };
-    figures({ get } as typeof texts);
-    const ofProcesses = ['cgroup.procs', 'pids.current', 'pids.max'];
-    expect([...names(version, 'full')].sort()).toEqual([...asked, ...ofProcesses].sort());
-  });
+  ] as const)(
+    'the files of a cgroup v%s for full detail are exactly the files that the stats are computed from',
+    (version, figures, needed) => {
+      const asked = new Set<string>();
+      const texts = new Map<string, string>(
+        needed.map((name) => [name, name === 'cpu.stat' ? 'usage_usec 1\n' : '1\n'] as const),
+      );
+      const get = (name: string): string | undefined => {
+        asked.add(name);
+        return texts.get(name);
+      };
+      figures({ get } as typeof texts);
+      const ofProcesses = ['cgroup.procs', 'pids.current', 'pids.max'];
+      expect([...names(version, 'full')].sort()).toEqual([...asked, ...ofProcesses].sort());
+    },
+  );
 
-  it('is in the hierarchy of v1 that its name tells, and the processes in that of the CPU', () => {
+  it('places each v1 file in the hierarchy of its controller, and the process list in the CPU hierarchy', () => {
     for (const { controller, name } of groupFiles(1, 'full')) {
       expect(name === 'cgroup.procs' ? 'cpu' : name.split('.')[0], name).toBe(controller);
     }

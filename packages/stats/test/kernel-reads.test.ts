@@ -20,8 +20,8 @@ async function node(version: 1 | 2): Promise<World> {
   return world;
 }
 
-describe.each([1, 2] as const)('what the kernel tells of groups and processes, v%s', (version) => {
-  it('is the same looked at at once and by threads, and no thread is asked for it', async () => {
+describe.each([1, 2] as const)('synchronous kernel reads, cgroup v%s', (version) => {
+  it('synchronous reads return the same metrics as reads through threads and use no thread', async () => {
     const byThreads = await node(version);
     const told = await new StatsProvider(byThreads.components, options).cadvisorMetrics(signal);
     expect(told).toMatch(/^container_sockets\{.* 1 /m);
@@ -51,8 +51,8 @@ describe.each([1, 2] as const)('what the kernel tells of groups and processes, v
   });
 });
 
-describe('looks at once', () => {
-  it('let the others have their turn now and then', async () => {
+describe('KernelReads', () => {
+  it('synchronous reads yield to other tasks from time to time', async () => {
     const world = await node(2);
     let turns = 0;
     const clock: Pick<Clock, 'setTimer'> = {
@@ -69,7 +69,7 @@ describe('looks at once', () => {
     expect(turns).toBe(7);
   });
 
-  it('fail as the kernel does', async () => {
+  it('synchronous reads fail with the error of the kernel', async () => {
     const world = await node(2);
     const reads = new KernelReads({ fs: world.fs, kernelFiles: await Snapshot.of(world), clock: world.clock });
     expect(() => reads.text('/proc/12/status')).toThrow(/no such file/);

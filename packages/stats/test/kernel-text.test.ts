@@ -16,7 +16,7 @@ import {
 import { containerIdOfGroup, podUidOfGroup } from '../src/pod-groups.ts';
 import { netDevText } from './world.ts';
 
-describe('numbers of the kernel', () => {
+describe('kernel numbers', () => {
   it.each([
     ['12\n', 12],
     [' 0 ', 0],
@@ -26,7 +26,7 @@ describe('numbers of the kernel', () => {
     ['max', undefined],
     ['0x10', undefined],
     [undefined, undefined],
-  ])('count %j', (text, expected) => {
+  ])('count reads %j', (text, expected) => {
     expect(count(text)).toBe(expected);
   });
 
@@ -39,18 +39,18 @@ describe('numbers of the kernel', () => {
     ['4611686018427387904', 2 ** 62],
     [undefined, undefined],
     ['none', undefined],
-  ])('limit %j', (text, expected) => {
+  ])('limit reads %j', (text, expected) => {
     expect(limit(text)).toBe(expected);
   });
 
-  it('lines that are none are left out', () => {
+  it('keyedCounts skips invalid lines', () => {
     expect([...keyedCounts('a 1\nb -2\nc\n\nd 3 4\n67\n 8\ne 5\n')]).toEqual([
       ['a', 1],
       ['e', 5],
     ]);
   });
 
-  it('of pressure: both kinds, or `some` alone on older kernels', () => {
+  it('pressure reads both kinds, or only "some" on older kernels', () => {
     const some = 'some avg10=1.00 avg60=2.00 avg300=3.00 total=4';
     expect(pressure(some)?.full).toEqual({ total: 0, avg10: 0, avg60: 0, avg300: 0 });
     expect(pressure(`${some}\nfull avg10=0.10 avg60=0.20 avg300=0.30 total=5\n`)).toEqual({
@@ -60,7 +60,7 @@ describe('numbers of the kernel', () => {
     expect(pressure('')).toBeUndefined();
   });
 
-  it('of input and output, of both versions', () => {
+  it('reads the I/O stats of both cgroup versions', () => {
     const expected = [{ major: 8, minor: 0, readBytes: 1, writeBytes: 2, reads: 3, writes: 4 }];
     expect(ioStat('8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n')).toEqual(expected);
     expect(ioStat('8:16\nnonsense\n')).toMatchObject([{ major: 8, minor: 16, readBytes: 0 }]);
@@ -68,7 +68,7 @@ describe('numbers of the kernel', () => {
     expect(blkioStat(bytes, '8:0 Read 3\n8:0 Write 4\n')).toEqual(expected);
   });
 
-  it('of networks: without what tells nothing, and none where a line is not as it should be', () => {
+  it('netDev skips loopback and virtual interfaces, and returns nothing if a line is malformed', () => {
     const text = netDevText({ eth0: [1, 2], 'eth0.5': [3, 4], lo: [5, 6], veth12: [7, 8], docker0: [9, 9] });
     expect(netDev(text)?.map(({ name }) => name)).toEqual(['eth0', 'eth0.5']);
     expect(netDev(text)?.[0]).toEqual({
@@ -78,12 +78,12 @@ describe('numbers of the kernel', () => {
     expect(netDev(`${text}eth1: 1 2 3\n`)).toBeUndefined();
     expect(netDev(text.replace(' 5 3 6', ' -5 3 6'))).toBeUndefined();
     expect(netDev(undefined)).toBeUndefined();
-    // A long number has nothing before it, and a line without a name is none.
+    // A long number follows the colon without a blank, and a line without a name is malformed.
     expect(netDev(text.replace('eth0: 1', 'eth0:1'))?.[0]?.rxBytes).toBe(1);
     expect(netDev(text.replace('eth0:', ':'))).toBeUndefined();
   });
 
-  it('any text is read, and makes no number that is none', () => {
+  it('the kernel text parsers accept arbitrary text and return no invalid number', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         for (const value of keyedCounts(text).values()) expect(value).toBeGreaterThanOrEqual(0);
@@ -96,7 +96,7 @@ describe('numbers of the kernel', () => {
     );
   });
 
-  it('of the machine', () => {
+  it('reads the task count and the boot time of the machine', () => {
     expect(taskCount('1.36 3.49 4.53 2/3518 3715089\n')).toBe(3518);
     expect(taskCount('1.36')).toBeUndefined();
     expect(taskCount(undefined)).toBeUndefined();
@@ -106,8 +106,8 @@ describe('numbers of the kernel', () => {
   });
 });
 
-describe('groups', () => {
-  it('of a process, where CPU and memory agree on it', () => {
+describe('cgroup names and paths', () => {
+  it('groupOfProcess returns the cgroup of a process if the CPU and memory hierarchies agree', () => {
     expect(groupOfProcess('0::/system.slice/kubelet.service\n', 2)).toBe('/system.slice/kubelet.service');
     expect(groupOfProcess('3:cpu,cpuacct:/k\n2:memory:/k\n', 1)).toBe('/k');
     expect(groupOfProcess('3:cpu,cpuacct:/k\n2:memory:/k\n1:name=systemd:/s\n', 1)).toBe('/s');
@@ -124,7 +124,7 @@ describe('groups', () => {
     ['kubepods-burstable.slice', undefined],
     ['pod', undefined],
     ['dev-hugepages.mount', undefined],
-  ])('the pod of %s', (name, uid) => {
+  ])('podUidOfGroup reads the pod UID from %s', (name, uid) => {
     expect(podUidOfGroup(name)).toBe(uid);
   });
 
@@ -133,13 +133,13 @@ describe('groups', () => {
     ['crio-abc.scope', 'abc'],
     ['abc.scope', 'abc'],
     ['abc', 'abc'],
-  ])('the container of %s', (name, id) => {
+  ])('containerIdOfGroup reads the container ID from %s', (name, id) => {
     expect(containerIdOfGroup(name)).toBe(id);
   });
 });
 
 describe('disks', () => {
-  it('are where they are first mounted, by names of any kind', () => {
+  it('returns each disk at its first mount point and decodes all kinds of names', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
       '30 22 254:1 /sub /a\\040b rw - ext4 /dev/vda1 rw',
@@ -153,7 +153,7 @@ describe('disks', () => {
     ]);
   });
 
-  it('are none where a process answers for what is mounted, be it called so', () => {
+  it('ignores FUSE mounts, even if they are named like a disk', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
       '40 22 0:40 / /mnt/a rw - fuse /dev/fuse rw,user_id=0',
@@ -164,7 +164,7 @@ describe('disks', () => {
     expect(mountedDevices(mountinfo)).toEqual([{ device: '/dev/vda1', key: '254:1', mountPoint: '/' }]);
   });
 
-  it('tell what they have done, and what they are called', () => {
+  it('reads the counters of disks and their device names', () => {
     expect(diskFigures(' 254 1 vda1 10 1 80 1500 20 2 160 2500 3 4000 5000 0 0\n 7 0 loop0 x\n').get('254:1')).toEqual({
       ...{ reads: 10, readsMerged: 1, sectorsRead: 80, readMs: 1500, writes: 20, writesMerged: 2 },
       ...{ sectorsWritten: 160, writeMs: 2500, inProgress: 3, ioMs: 4000, weightedMs: 5000 },

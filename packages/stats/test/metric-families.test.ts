@@ -41,8 +41,8 @@ const linesOf = (families: readonly MetricFamily[]): readonly string[] =>
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
 
-describe('the page of /metrics/resource', () => {
-  it('is, line by line, that of upstream, each figure with the time of its own reading', () => {
+describe('/metrics/resource page', () => {
+  it("/metrics/resource page equals upstream's line by line, with the reading time of each value", () => {
     const container = 'container="main",namespace="shop",pod="web"';
     const pod = 'namespace="shop",pod="web"';
     expect(expositionText(resourceMetrics(whole)).split('\n')).toEqual([
@@ -87,29 +87,29 @@ describe('the page of /metrics/resource', () => {
   });
 
   it.each<[string, PodStats['containers'][number], readonly string[]]>([
-    ['of which nothing is known', { name: 'main', startTime: null }, []],
+    ['without values', { name: 'main', startTime: null }, []],
     [
-      'that was read at no known time',
+      'whose reading time is unknown',
       { name: 'main', startTime: null, memory: { time: null, workingSetBytes: 5 } },
       ['container_memory_working_set_bytes 5'],
     ],
     [
-      'whose use of swap is not known: its limit is what is left',
+      'whose swap usage is unknown: the limit is the available swap',
       { name: 'main', startTime: null, swap: { time: null, swapAvailableBytes: 7 } },
       ['container_swap_limit_bytes 7'],
     ],
     [
-      'without a limit of swap',
+      'without a swap limit',
       { name: 'main', startTime: null, swap: { time: null, swapUsageBytes: 7 } },
       ['container_swap_usage_bytes 7'],
     ],
-  ])('of a container %s', (_what, container, expected) => {
+  ])('/metrics/resource series of a container %s', (_what, container, expected) => {
     const summary = { node: NODE, pods: [{ podRef: WEB, startTime: null, containers: [container] }] };
     const lines = linesOf(resourceMetrics(summary)).map((line) => line.replace(/\{.*\}/, ''));
     expect(lines).toEqual([...expected, 'resource_scrape_error 0']);
   });
 
-  it('has all samples of a family together, whatever pods they are of', () => {
+  it('groups all samples of a metric family, regardless of their pods', () => {
     const pods = ['a', 'b'].map((name) => ({
       ...{ podRef: { ...WEB, name }, startTime: null, containers: [] },
       memory: { time: null, workingSetBytes: 1 },
@@ -121,19 +121,19 @@ describe('the page of /metrics/resource', () => {
     ]);
   });
 
-  it('is of an error alone where there is no summary', () => {
+  it('contains only the scrape error if there is no summary', () => {
     expect(linesOf(resourceMetrics(undefined))).toEqual(['resource_scrape_error 1']);
   });
 });
 
-describe('what /metrics tells of pods', () => {
+describe('pod metrics of /metrics', () => {
   const size = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
   const volume = { time: null, ...size, name: 'data', pvcRef: { namespace: 'ns', name: 'claim' } };
   const pod = (more: Partial<PodStats>): PodStats => ({
     ...{ podRef: WEB, startTime: null, containers: [], ...more },
   });
 
-  it('is, line by line, that of upstream', () => {
+  it("pod metrics equal upstream's line by line", () => {
     const claim = '{namespace="ns",persistentvolumeclaim="claim"}';
     const containers = [{ name: 'main', startTime: null, logs: { time: null, usedBytes: 99 } }];
     const families = podMetrics([pod({ containers, volume: [{ ...volume, volumeHealthStats: { abnormal: true } }] })]);
@@ -166,7 +166,7 @@ describe('what /metrics tells of pods', () => {
     ]);
   });
 
-  it('has 0 for what is not known of a claim, as upstream has it, and nothing of logs that there are not', () => {
+  it('writes 0 for unknown values of a claim, as upstream does, and omits unknown log usage', () => {
     const unknown = { time: null, name: 'data', pvcRef: volume.pvcRef };
     const containers = [
       { name: 'a', startTime: null },
@@ -180,7 +180,7 @@ describe('what /metrics tells of pods', () => {
     );
   });
 
-  it('has each claim once, with what the first pod tells of it, and those of one name apart by namespace', () => {
+  it('writes each claim once with the values of the first pod, and separates equal claim names by namespace', () => {
     const other = { ...volume, capacityBytes: 7, pvcRef: { namespace: 'other', name: 'claim' } };
     const pods = [pod({ volume: [volume] }), pod({ volume: [{ ...volume, capacityBytes: 9 }, other] })];
     expect(linesOf(podMetrics(pods)).filter((line) => line.includes('capacity'))).toEqual([
@@ -189,7 +189,7 @@ describe('what /metrics tells of pods', () => {
     ]);
   });
 
-  it('says of a healthy volume that it is, and of one of which nobody knows nothing', () => {
+  it('writes the volume health metric for a healthy volume and omits it if the health is unknown', () => {
     const health = (of: PodStats['volume']): readonly string[] =>
       linesOf(podMetrics([pod(of === undefined ? {} : { volume: of })])).filter((line) => line.includes('health'));
     expect(health([{ ...volume, volumeHealthStats: { abnormal: false } }])).toEqual([expect.stringMatching(/ 0$/)]);
@@ -198,7 +198,7 @@ describe('what /metrics tells of pods', () => {
   });
 });
 
-describe('the metrics of a runtime', () => {
+describe('runtimeMetrics', () => {
   type Told = Parameters<typeof runtimeMetrics>[1][number];
   const COUNTER = 0;
   const GAUGE = 1;
@@ -216,7 +216,7 @@ describe('the metrics of a runtime', () => {
       ],
     );
 
-  it('have the types and times that it tells; without a time they are of now', () => {
+  it('runtime metrics keep their types and times, and a metric without a time gets none', () => {
     expect(families({}, metric('m', ['a'], 5, COUNTER, 7_000_000), metric('m', ['b'], 6, COUNTER))).toEqual([
       {
         ...{ name: 'm', help: 'Help.', type: 'counter' },
@@ -233,36 +233,36 @@ describe('the metrics of a runtime', () => {
     [1, 1e-6],
     [0, undefined],
     [-1, undefined],
-  ])('with the time %d have %j: what is no time is now', (timestamp, atMs) => {
+  ])('a runtime metric with timestamp %d has the time %j', (timestamp, atMs) => {
     expect(families({}, metric('m', ['a'], 5, GAUGE, timestamp))[0]?.samples[0]?.atMs).toBe(atMs);
   });
 
   it.each([
-    ['a name that no scraper reads', { name: 'a b' }, metric('a b', ['x'], 1)],
+    ['an invalid name', { name: 'a b' }, metric('a b', ['x'], 1)],
     ['a name that begins with a digit', { name: '1m' }, metric('1m', ['x'], 1)],
-    ['a name that ends with what none may have', { name: 'm-' }, metric('m-', ['x'], 1)],
-    ['a label that no scraper reads', { labelKeys: ['id', 'a-b'] }, metric('m', ['x', 'y'], 1)],
+    ['a name with an invalid last character', { name: 'm-' }, metric('m-', ['x'], 1)],
+    ['an invalid label name', { labelKeys: ['id', 'a-b'] }, metric('m', ['x', 'y'], 1)],
     ['a label that begins with a digit', { labelKeys: ['1a'] }, metric('m', ['x'], 1)],
-    ['one label twice', { labelKeys: ['id', 'id'] }, metric('m', ['x', 'y'], 1)],
+    ['a repeated label name', { labelKeys: ['id', 'id'] }, metric('m', ['x', 'y'], 1)],
     ['no descriptor', { name: 'other' }, metric('m', ['x'], 1)],
     ['fewer values than labels', { labelKeys: ['id', 'pod'] }, metric('m', ['x'], 1)],
     ['more values than labels', {}, metric('m', ['x', 'y'], 1)],
     ['no value', {}, metric('m', ['x'], null)],
-  ])('are left out that have %s', (_what, descriptor, told) => {
+  ])('omits a runtime metric with %s', (_what, descriptor, told) => {
     expect(families(descriptor, told)).toEqual([]);
   });
 
-  it('are told once for the same labels, and of one family in one type', () => {
+  it('omits a repeated runtime sample with the same labels and a sample of another type in the same family', () => {
     const told = [metric('m', ['a'], 1), metric('m', ['a'], 2), metric('m', ['b'], 3), metric('m', ['c'], 4, COUNTER)];
     expect(families({}, ...told).map(({ type, samples }) => [type, samples.map(({ value }) => value)])).toEqual([
       ['gauge', [2, 3]],
     ]);
-    // Values that are joined may look like others.
+    // Label values that are equal only after concatenation are different.
     const two = families({ labelKeys: ['a', 'b'] }, metric('m', ['x', 'yz'], 1), metric('m', ['xy', 'z'], 2));
     expect(two[0]?.samples).toHaveLength(2);
   });
 
-  it('come before our own of the same name, where there are any', () => {
+  it("runtime metrics replace the kubelet's metrics of the same name if they have samples", () => {
     const family = (name: string, value?: number): MetricFamily => ({
       ...{ name, help: '', type: 'gauge' },
       samples: value === undefined ? [] : [{ labels: {}, value }],
@@ -275,7 +275,7 @@ describe('the metrics of a runtime', () => {
   });
 });
 
-describe('the text format', () => {
+describe('expositionText', () => {
   const text = (samples: MetricFamily['samples']): readonly string[] =>
     linesOf([{ name: 'm', help: '', type: 'gauge', samples }]);
 
@@ -285,18 +285,18 @@ describe('the text format', () => {
     [Number.NaN, 'm NaN'],
     [Number.POSITIVE_INFINITY, 'm +Inf'],
     [Number.NEGATIVE_INFINITY, 'm -Inf'],
-  ])('has the number %d as %s', (value, line) => {
+  ])('writes the number %d as %s', (value, line) => {
     expect(text([{ labels: {}, value }])).toEqual([line]);
   });
 
-  it('has labels in order, escapes of their values, and whole milliseconds', () => {
+  it('sorts labels, escapes their values and writes times as whole milliseconds', () => {
     const labels = { b: 'back\\slash', a: 'new\nline', c: '"quoted"', d: 'plain' };
     expect(text([{ labels, value: 1, atMs: 1234.5 }])).toEqual([
       'm{a="new\\nline",b="back\\\\slash",c="\\"quoted\\"",d="plain"} 1 1234',
     ]);
   });
 
-  it('has families by their names, none without samples, and nothing at all of none', () => {
+  it('sorts families by name, omits families without samples, and writes nothing for no families', () => {
     const family = (name: string, samples: MetricFamily['samples']): MetricFamily => ({
       ...{ name, help: 'one\nline with a \\', type: 'counter', samples },
     });

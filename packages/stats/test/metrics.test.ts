@@ -26,11 +26,11 @@ const AT = ` ${START_MS}`;
 const lines = (text: string): readonly string[] => text.trimEnd().split('\n');
 
 describe.each([1, 2] as const)('/metrics/resource from cgroup v%s', (version) => {
-  it('has what metrics-server reads, with the times of the readings', async () => {
+  it('/metrics/resource has the series that metrics-server reads, with the reading times', async () => {
     const { provider } = await node(version);
     const text = lines(await provider.resourceMetrics(signal));
     const main = 'container="main",namespace="default",pod="web"';
-    // With v1 the limit of swap is that of memory and swap together.
+    // With cgroup v1 the swap limit is the combined limit of memory and swap.
     expect(text).toEqual(
       expect.arrayContaining([
         '# HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the node in core-seconds',
@@ -78,7 +78,7 @@ describe.each([1, 2] as const)('/metrics/resource from cgroup v%s', (version) =>
 });
 
 describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) => {
-  it('has the series that dashboards read, with the labels of cAdvisor', async () => {
+  it("/metrics/cadvisor has the series that dashboards read, with cAdvisor's labels", async () => {
     const { provider } = await node(version);
     const text = lines(await provider.cadvisorMetrics(signal));
     const path = `/kubepods/burstable/pod${UID}`;
@@ -119,7 +119,7 @@ describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) =>
     const network = text.filter((line) => line.startsWith('container_network_receive_bytes_total{'));
     const sandbox = `{${own('', '', SANDBOX, 'registry.k8s.io/pause:3.10')}interface="eth0",name="${SANDBOX}",namespace="default",pod="web"}`;
     expect(network).toContain(`container_network_receive_bytes_total${sandbox} 10${AT}`);
-    // The root's, and the sandbox's: not each container's again.
+    // One series for the root and one for the sandbox: containers do not repeat the network.
     expect(network).toHaveLength(2);
     expect(text.filter((line) => line.includes('id="/kubepods"')).length).toBeGreaterThan(10);
   });
@@ -133,25 +133,25 @@ describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) =>
   });
 });
 
-describe('metrics', () => {
-  it('of v2 have pressure in seconds', async () => {
+describe('stats provider metrics', () => {
+  it('cgroup v2 metrics include pressure in seconds', async () => {
     const { provider } = await node(2);
     const text = await provider.cadvisorMetrics(signal);
     expect(text).toMatch(/^container_pressure_cpu_waiting_seconds_total\{.*id="\/kubepods".*\} 2 /m);
     expect(text).toMatch(/^container_pressure_io_stalled_seconds_total\{.*id="\/kubepods".*\} 1 /m);
   });
 
-  it('of file systems are those of devices, and of what they have done', async () => {
+  it('file system metrics cover the devices and their I/O counters', async () => {
     const { provider } = await node(2);
     const text = await provider.cadvisorMetrics(signal);
     expect(text).toMatch(/^container_fs_usage_bytes\{container="",device="\/dev\/vda1",id="\/".*\} 400 /m);
     expect(text).toMatch(/^container_fs_io_time_seconds_total\{.*\} 4 /m);
-    // What the root's group counts of a device stands: it counts here, and the device's own count is not another series.
+    // The root cgroup's count of a device is used, so the device's own count does not add another series.
     expect(text.match(/^container_fs_reads_total\{.*id="\/",.*$/gm)).toEqual([expect.stringMatching(/\} 1 \d+$/)]);
     expect(text).not.toContain('tmpfs');
   });
 
-  it('tell that the runtime is away, and have what the kernel tells all the same', async () => {
+  it("sets the scrape error if the runtime is unavailable, and still writes the kernel's values", async () => {
     const { world, provider } = await node(2);
     world.trouble = async () => {
       throw new Error('gone');
@@ -169,7 +169,7 @@ describe('metrics', () => {
     );
   });
 
-  it('of the machine are told again where they could not be read, and where there is more of it by now', async () => {
+  it("reads machine metrics again if they could not be read or if the machine's memory has grown", async () => {
     const { world, provider } = await node(2);
     const told = async (): Promise<readonly (string | undefined)[]> => {
       const text = await provider.cadvisorMetrics(signal);
@@ -186,7 +186,7 @@ describe('metrics', () => {
     expect(await told()).toEqual(['20480', '0']);
   });
 
-  it("are the runtime's where that is wanted, as far as they can be read, and our own of what it does not tell", async () => {
+  it("with the runtime as the source, writes its readable metrics and adds the kubelet's for all others", async () => {
     const { world } = await node(2);
     const provider = new StatsProvider(world.components, { ...options, fromRuntime: true });
     const labelKeys = ['id'];
@@ -226,7 +226,7 @@ describe('metrics', () => {
     expect(text).toMatch(/^container_memory_working_set_bytes\{/m);
   });
 
-  it('of logs and claims are made of the summary, each claim once', () => {
+  it('builds the log and claim metrics from the summary, each claim once', () => {
     const size = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
     const volume = { time: null, ...size, name: 'data', pvcRef: { namespace: 'ns', name: 'claim' } };
     const pod = {
@@ -247,7 +247,7 @@ describe('metrics', () => {
     );
   });
 
-  it('escape what containers are called', () => {
+  it('escapes the values of labels', () => {
     const samples = [{ labels: { a: 'x"y\\z\nw' }, value: Number.POSITIVE_INFINITY }];
     expect(expositionText([{ name: 'm', help: 'h\\n', type: 'gauge', samples }])).toBe(
       '# HELP m h\\\\n\n# TYPE m gauge\nm{a="x\\"y\\\\z\\nw"} +Inf\n',

@@ -28,7 +28,7 @@ const container = (podSandboxId: string, running: boolean, more: Init<Container>
     ...more,
   });
 
-test('a pod that has ended is left out; one whose containers are still to start, or are down for now, is not', () => {
+test('listPods omits a terminated pod and keeps a pod whose containers have not started or have crashed', () => {
   const sandboxes = [
     sandbox('ended', 1, false),
     sandbox('starting', 2, true),
@@ -68,7 +68,7 @@ test.each<[string, readonly (readonly [id: string, createdAt: number, ready: boo
     ['old'],
   ],
   [
-    'both are ready: both are told, the oldest first',
+    'both are ready: returns both, oldest first',
     [
       ['new', 2, true],
       ['old', 1, true],
@@ -76,7 +76,7 @@ test.each<[string, readonly (readonly [id: string, createdAt: number, ready: boo
     ['old', 'new'],
   ],
   [
-    'none is ready: the newest',
+    'none is ready: returns the newest',
     [
       ['old', 1, false],
       ['new', 3, false],
@@ -84,13 +84,13 @@ test.each<[string, readonly (readonly [id: string, createdAt: number, ready: boo
     ],
     ['new'],
   ],
-])('of the sandboxes of one name, where %s', (_what, told, expected) => {
+])('listPods with several sandboxes of one pod name, if %s', (_what, told, expected) => {
   const sandboxes = told.map(([id, createdAt, ready]) => sandbox('web', createdAt, ready, id));
   const containers = told.map(([id]) => container(id, true));
   expect(listPods(sandboxes, containers).map(({ sandboxId }) => sandboxId)).toEqual(expected);
 });
 
-test('pods of one name in two namespaces are two', () => {
+test('listPods keeps pods of one name in two namespaces apart', () => {
   const sandboxes = [sandbox('web', 2, true, 'b', 'other'), sandbox('web', 1, true, 'a')];
   expect(listPods(sandboxes, []).map(({ ref, sandboxId }) => [ref.namespace, sandboxId])).toEqual([
     ['default', 'a'],
@@ -98,7 +98,7 @@ test('pods of one name in two namespaces are two', () => {
   ]);
 });
 
-test('a pod is told with its times in ms, and with its containers', () => {
+test('listPods returns a pod with its containers and its times in milliseconds', () => {
   const label = { 'io.kubernetes.container.name': 'by-label' };
   const image = { image: 'registry/web@sha256:1', userSpecifiedImage: 'web:1' };
   const containers = [
@@ -119,7 +119,7 @@ test('a pod is told with its times in ms, and with its containers', () => {
   ]);
 });
 
-test('a sandbox of which the runtime does not tell what it is for has no name', () => {
+test('listPods returns empty names for a sandbox without metadata', () => {
   const nameless = messages.PodSandbox.create({ id: 's', state: PodSandboxState.SANDBOX_READY });
   expect(listPods([nameless], [])[0]?.ref).toEqual({ name: '', namespace: '', uid: '' });
 });

@@ -20,7 +20,7 @@ const pod: ListedPod = {
   })),
 };
 
-/** A group whose CPU time, memory, swap and processes can all be told from others. */
+/** Creates stats of a cgroup whose CPU, memory, swap and process values all differ. */
 function group(path: string, from: number): GroupFigures {
   const rest = { cacheBytes: 0, mappedFileBytes: 0, activeFileBytes: 0, inactiveFileBytes: 0 };
   return {
@@ -85,8 +85,8 @@ const files = (
   ...{ node: disk(1000, AT_MS + 7000), storage: stored(more), volumes, layers },
 });
 
-describe('a pod of a summary', () => {
-  it('has the figures of its own group, and its containers those of theirs, with their rates', () => {
+describe('podStats', () => {
+  it("takes the pod's values from the pod cgroup and the containers' values from their cgroups, with CPU rates", () => {
     const rates = new Map([
       ['/p', 71],
       ['/p/c1', 72],
@@ -107,18 +107,18 @@ describe('a pod of a summary', () => {
       ],
     });
     expect(stats.containers[1]?.cpu).not.toHaveProperty('usageNanoCores');
-    // CPU and memory alone were asked for.
+    // Only CPU and memory were requested.
     expect(Object.keys(stats)).toEqual(['podRef', 'startTime', 'containers', 'cpu', 'memory', 'swap']);
     expect(Object.keys(stats.containers[0] ?? {})).toEqual(['name', 'startTime', 'cpu', 'memory', 'swap']);
   });
 
-  it('has the processes of its containers together, without its sandbox', () => {
+  it('the process count of a pod is the sum of its containers, without the sandbox', () => {
     const groups = [group('/p', 100), group('/p/s1', 200), group('/p/c1', 300), group('/p/c2', 400)];
     expect(podStats(pod, collection(groups), told(), files()).process_stats).toEqual({ process_count: 307 + 407 });
     expect(podStats(pod, collection([group('/p', 100)]), told(), files())).not.toHaveProperty('process_stats');
   });
 
-  it('has the network that its sandbox sees, and the pressure of its own group', () => {
+  it('takes the network from the sandbox and the pressure from the pod cgroup', () => {
     const seen = {
       ...{ name: 'eth0', rxBytes: 1, rxPackets: 2, rxErrors: 3, rxDropped: 4 },
       ...{ txBytes: 5, txPackets: 6, txErrors: 7, txDropped: 8 },
@@ -133,7 +133,7 @@ describe('a pod of a summary', () => {
     expect(Object.keys(without.containers[0] ?? {})).toEqual(['name', 'startTime']);
   });
 
-  it('of a container that has no group has what the runtime tells, and its group comes before that', () => {
+  it('uses runtime stats for a container without a cgroup, and prefers the cgroup if it exists', () => {
     const containers = new Map([
       ['c1', ofContainer({ cpu: { usageCoreNanoSeconds: { value: 11 } }, io: { timestamp: AT_MS * 1e6 } })],
       ['c2', ofContainer({ cpu: { usageCoreNanoSeconds: { value: 12 } }, io: { timestamp: (AT_MS + 7000) * 1e6 } })],
@@ -143,14 +143,14 @@ describe('a pod of a summary', () => {
     const [first, second] = podStats(pod, some, told({ containers }), files()).containers;
     expect(first).toMatchObject({ cpu: { usageCoreNanoSeconds: 300 }, io: { time: TIME } });
     expect(second).toMatchObject({ cpu: { usageCoreNanoSeconds: 12, usageNanoCores: 73 }, io: { time: LATER } });
-    // The pod has no group either: its containers together.
+    // The pod has no cgroup either, so its value is the sum of its containers.
     expect(podStats(pod, some, told({ containers })).cpu?.usageCoreNanoSeconds).toBe(312);
-    // A pod of which no group was found at all.
+    // A pod without any cgroup.
     const lost = collection([], { podGroups: { parents: [], pods: new Map() } });
     expect(podStats(pod, lost, told({ containers })).cpu?.usageCoreNanoSeconds).toBe(23);
   });
 
-  describe('whose figures are the own ones of the runtime', () => {
+  describe('podStats with runtime stats as the source', () => {
     const container = (id: string, value: number) =>
       [id, ofContainer({ cpu: { usageCoreNanoSeconds: { value } }, swap: { swapUsageBytes: { value } } })] as const;
     const linux = {
@@ -161,7 +161,7 @@ describe('a pod of a summary', () => {
     const groups = [group('/p', 100), group('/p/s1', 200), group('/p/c1', 300), group('/p/c2', 400)];
     const containers = new Map([container('c1', 11), container('c2', 12)]);
 
-    it('has these, and of swap what its containers use together: of that the runtime tells nothing for a pod', () => {
+    it("takes a pod's stats from the runtime, and its swap usage as the sum of the containers, which the runtime omits", () => {
       const sandboxes = new Map([['s1', ofSandbox({ linux })]]);
       const rates = new Map([
         ['s1', 74],
@@ -178,7 +178,7 @@ describe('a pod of a summary', () => {
       expect(stats.containers[0]).not.toHaveProperty('memory');
     });
 
-    it('has no more than it tells', () => {
+    it('omits pod values that the runtime does not report', () => {
       const sandboxes = new Map([['s1', ofSandbox({ linux: {} })]]);
       const stats = podStats(pod, collection(groups), told({ sandboxes }), files());
       expect(Object.keys(stats)).toEqual(['podRef', 'startTime', 'containers', 'ephemeral-storage']);
@@ -188,7 +188,7 @@ describe('a pod of a summary', () => {
       ).not.toHaveProperty('process_stats');
     });
 
-    it('has those of its group where the runtime tells of others only', () => {
+    it("uses the pod's cgroup if the runtime reports stats for other pods only", () => {
       const sandboxes = new Map([
         ['other', ofSandbox({ linux })],
         ['s1', ofSandbox({})],
@@ -198,14 +198,14 @@ describe('a pod of a summary', () => {
   });
 });
 
-describe('what a pod takes of disks', () => {
+describe('disk usage of a pod', () => {
   const layer = (mountpoint: string, usedBytes?: number, inodesUsed?: number) => ({
     ...{ timestamp: AT_MS * 1e6, fsId: { mountpoint } },
     ...(usedBytes !== undefined && { usedBytes: { value: usedBytes } }),
     ...(inodesUsed !== undefined && { inodesUsed: { value: inodesUsed } }),
   });
 
-  it('is of its layers, logs, local volumes and files, and its disk is that of the node', () => {
+  it("ephemeral storage of a pod is the sum of layers, logs, local volumes and files, with the capacity of the node's disk", () => {
     const containers = new Map([
       ['c1', ofContainer({ writableLayer: layer('/layers', 1, 10) })],
       ['c2', ofContainer({ writableLayer: layer('/layers', 2, 20) })],
@@ -247,7 +247,7 @@ describe('what a pod takes of disks', () => {
     ]);
   });
 
-  it('is not known of a container of which the runtime tells no layer, nor the disk that does not answer', () => {
+  it('omits the root file system of a container without layer stats, and the capacity of a disk that does not answer', () => {
     const containers = new Map([
       ['c1', ofContainer({})],
       ['c2', ofContainer({ writableLayer: layer('/silent', 0) })],
@@ -258,25 +258,28 @@ describe('what a pod takes of disks', () => {
   });
 
   it.each([
-    ['older than what the runtime tells', -1, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
-    ['of the same time', 0, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
+    ['older than the runtime value', -1, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
+    ['at the same time', 0, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
     ['newer', 7000, { time: LATER, usedBytes: 77, inodesUsed: 7 }],
-  ])('is what was measured here only where that is not older: %s', (_what, laterMs, rootfs) => {
-    const containers = new Map([['c1', ofContainer({ writableLayer: layer('/layers', 1, 10) })]]);
-    const measured = new Map([['c1', { atMs: AT_MS + laterMs, usedBytes: 77, inodesUsed: 7 }]]);
-    const disks = new Map([['/layers', disk(5000, AT_MS)]]);
-    const stats = podStats(pod, collection([]), told({ containers }), files({ disks }, [], measured));
-    expect(stats.containers[0]?.rootfs).toEqual({ ...sizeOf(5000), ...rootfs });
-  });
+  ])(
+    "uses the measured layer usage only if it is not older than the runtime's; measured: %s",
+    (_what, laterMs, rootfs) => {
+      const containers = new Map([['c1', ofContainer({ writableLayer: layer('/layers', 1, 10) })]]);
+      const measured = new Map([['c1', { atMs: AT_MS + laterMs, usedBytes: 77, inodesUsed: 7 }]]);
+      const disks = new Map([['/layers', disk(5000, AT_MS)]]);
+      const stats = podStats(pod, collection([]), told({ containers }), files({ disks }, [], measured));
+      expect(stats.containers[0]?.rootfs).toEqual({ ...sizeOf(5000), ...rootfs });
+    },
+  );
 
-  it('does not count the logs of a container that the runtime does not know, as upstream has it', () => {
+  it('does not count logs of a container that the runtime does not know, as upstream', () => {
     const storage = { logs: new Map([['c1', { usedBytes: 4, inodesUsed: 40 }]]) };
     const stats = podStats(pod, collection([]), told(), files(storage));
     expect(stats['ephemeral-storage']).toStrictEqual({ time: LATER, ...sizeOf(1000) });
     expect(stats).not.toHaveProperty('volume');
   });
 
-  it('is told of each volume, with 0 for what is not known', () => {
+  it('lists each volume, with 0 for unknown values', () => {
     const all = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
     const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
     const claim = { name: 'claim', namespace: 'shop' };
@@ -291,11 +294,11 @@ describe('what a pod takes of disks', () => {
   });
 });
 
-describe('a node', () => {
+describe('node stats of a summary', () => {
   const context = { nodeName: 'node-1', startedAtMs: AT_MS - 5000, volumeUsage: () => [], layers: new Map() };
   const root = group('/', 500);
 
-  it('has its root, its disks and the places of the runtime', () => {
+  it("node stats include the root cgroup, the node's disks and the runtime's file systems", () => {
     const usage = (usedBytes: number, inodesUsed: number, atMs: number) =>
       messages.FilesystemUsage.create({
         ...{ timestamp: atMs * 1e6, usedBytes: { value: usedBytes }, inodesUsed: { value: inodesUsed } },
@@ -337,7 +340,7 @@ describe('a node', () => {
     });
   });
 
-  it('has no more than is known', () => {
+  it('node stats omit unknown values', () => {
     const bare = { path: '/', atMs: AT_MS, monotonicMs: 0 };
     const { node } = fullSummary(collection([bare], { bootedAtMs: undefined }), stored(), context);
     expect(node).toStrictEqual({
@@ -348,15 +351,15 @@ describe('a node', () => {
   });
 
   it.each<[string, Partial<GroupCollection>, number | undefined, number | undefined]>([
-    ['is that of the machine', {}, 10_000 - 502, 20_000 - 504],
-    ['is that of memory alone where the machine tells nothing of swap', { swapBytes: undefined }, 9498, undefined],
-    ['is not known where the machine does not tell its memory', { memoryBytes: undefined }, undefined, undefined],
-  ])('the limit of its memory %s', (_what, more, availableBytes, swapAvailableBytes) => {
+    ['is the memory of the machine', {}, 10_000 - 502, 20_000 - 504],
+    ['covers memory only if the swap size is unknown', { swapBytes: undefined }, 9498, undefined],
+    ['is unknown if the memory size is unknown', { memoryBytes: undefined }, undefined, undefined],
+  ])('the memory limit of the node %s', (_what, more, availableBytes, swapAvailableBytes) => {
     const { node } = resourceSummary(collection([root], more), context);
     expect([node.memory?.availableBytes, node.swap?.swapAvailableBytes]).toEqual([availableBytes, swapAvailableBytes]);
   });
 
-  it('has the groups of the system that there are, the kubelet since it serves, with pressure where all is told', () => {
+  it("lists the existing system cgroups, the kubelet's with its start time, and pressure in a full summary", () => {
     const system: GroupCollection['system'] = [
       { name: 'kubelet', path: '/kubelet' },
       { name: 'runtime', path: '/gone' },
@@ -388,7 +391,7 @@ describe('a node', () => {
     expect(resourceSummary(collection([root]), context).node).not.toHaveProperty('systemContainers');
   });
 
-  it('asks what the volumes of each pod use', () => {
+  it('queries the volume usage of each pod', () => {
     const volumeUsage = ({ uid }: { readonly uid: string }) => [
       { name: `of-${uid}`, observedAtMs: AT_MS, isLocalEphemeral: false },
     ];
@@ -398,22 +401,22 @@ describe('a node', () => {
 
   const failed = { status: 'rejected', reason: new Error('no') } as const;
   it.each<[string, Partial<GroupCollection> | undefined, Partial<StorageCollection>, string]>([
-    ['its own disk', {}, { node: failed }, 'failed to get rootFs stats: no'],
-    ['the places of the runtime', {}, { runtime: failed }, 'failed to get imageFs stats: no'],
-    ['pods', { pods: failed }, {}, 'failed to list pod stats: no'],
-    ['a root', { groups: new Map() }, {}, 'failed to get root cgroup stats: the root cgroup has none'],
-  ])('has no summary without %s, and says so', (_what, groups, storage, message) => {
+    ['its own disk stats', {}, { node: failed }, 'failed to get rootFs stats: no'],
+    ['the runtime’s file systems', {}, { runtime: failed }, 'failed to get imageFs stats: no'],
+    ['the pod list', { pods: failed }, {}, 'failed to list pod stats: no'],
+    ['a root cgroup', { groups: new Map() }, {}, 'failed to get root cgroup stats: the root cgroup has none'],
+  ])('rejects a summary without %s and names the missing part', (_what, groups, storage, message) => {
     const asked = () => fullSummary(collection([root], groups), stored(storage), context);
     expect(asked).toThrow(message);
     expect(asked).toThrow(StatsError);
   });
 });
 
-describe('a summary on the wire', () => {
+describe('summaryJson', () => {
   const onWire = (node: object, pods: readonly object[] = []): unknown =>
     JSON.parse(summaryJson({ node, pods } as unknown as Parameters<typeof summaryJson>[0]));
 
-  it('has times of whole seconds, and `null` for those that are not known', () => {
+  it('summaryJson writes times as whole seconds and unknown times as null', () => {
     const node = { nodeName: '2026-03-01T12:00:00.500Z', startTime: '2026-03-01T12:00:00.500Z' };
     expect(onWire({ ...node, cpu: { time: null }, memory: { time: '2026-03-01T12:00:09.999Z' } })).toEqual({
       node: {
@@ -431,13 +434,13 @@ describe('a summary on the wire', () => {
     [2 ** 63, undefined],
     [Number.NaN, undefined],
     [Number.POSITIVE_INFINITY, undefined],
-  ])('has the number %d as %s', (value, expected) => {
+  ])('summaryJson writes the number %d as %s', (value, expected) => {
     expect(onWire({ cpu: { usageCoreNanoSeconds: value } })).toEqual({
       ...{ node: { cpu: { ...(expected !== undefined && { usageCoreNanoSeconds: expected }) } }, pods: [] },
     });
   });
 
-  it('has of a volume of which not all could be counted what is known for sure', () => {
+  it('summaryJson omits usage values of a volume that are only lower bounds', () => {
     const volume = { name: 'v', usedBytes: 1, inodesUsed: 2, capacityBytes: 3 };
     expect(onWire({}, [{ volume: [{ ...volume, isLowerBound: true }, volume] }])).toEqual({
       ...{ node: {}, pods: [{ volume: [{ name: 'v', capacityBytes: 3 }, volume] }] },

@@ -1,7 +1,7 @@
 import type { DirectoryEntry, FileStat, KernelFiles } from '@node-agent/host';
 import type { World } from './world.ts';
 
-/** What is in a file system now, to be looked at at once. */
+/** A copy of the current contents of a file system, for synchronous reads. */
 export class Snapshot implements KernelFiles {
   readonly #texts = new Map<string, string>();
   readonly #links = new Map<string, string>();

@@ -29,8 +29,8 @@ const memory: MemoryFigures = {
   ...{ activeFileBytes: 107, inactiveFileBytes: 108, pageFaults: 109, majorPageFaults: 110 },
 };
 
-describe('what a group tells', () => {
-  it('of CPU, memory and swap is all there, with the time of its reading', () => {
+describe('summary parts of a cgroup', () => {
+  it('partsOfGroup returns CPU, memory and swap with the reading time', () => {
     const figures = {
       ...OF_GROUP,
       cpu: { usageNs: 7, psi: psi(20) },
@@ -46,7 +46,7 @@ describe('what a group tells', () => {
     });
   });
 
-  it('is left out where the kernel does not tell it: no key says `undefined`', () => {
+  it('partsOfGroup omits keys whose values the kernel does not report', () => {
     expect(partsOfGroup(OF_GROUP, undefined)).toStrictEqual({});
     expect(partsOfGroup({ ...OF_GROUP, cpu: { usageNs: 7 }, memory }, undefined)).toStrictEqual({
       cpu: { time: TIME, usageCoreNanoSeconds: 7 },
@@ -60,21 +60,21 @@ describe('what a group tells', () => {
   it.each([
     ['no limit', Number.POSITIVE_INFINITY, undefined],
     ['a limit that is reached', 102, 0],
-    ['a limit that was lowered below what is in use', 50, 0],
-    ['a limit of nothing at all', 0, 0],
-    ['something left', 103, 1],
-  ])('of what is available with %s', (_what, limitBytes, available) => {
+    ['a limit below the usage', 50, 0],
+    ['a limit of 0', 0, 0],
+    ['a limit above the usage', 103, 1],
+  ])('available memory of a cgroup with %s', (_what, limitBytes, available) => {
     const parts = partsOfGroup({ ...OF_GROUP, memory: { ...memory, limitBytes } }, undefined);
     expect(parts.memory?.availableBytes).toBe(available);
   });
 
-  it('of input and output is pressure, and that it has the controller at all', () => {
+  it('ioOfGroup returns the I/O pressure, or only the time if the cgroup has no pressure values', () => {
     expect(ioOfGroup(OF_GROUP)).toBeUndefined();
     expect(ioOfGroup({ ...OF_GROUP, io: { devices: [] } })).toStrictEqual({ time: TIME });
     expect(ioOfGroup({ ...OF_GROUP, io: { devices: [], psi: psi(1) } })).toEqual({ time: TIME, psi: psi(1) });
   });
 
-  it('of the network is each interface, and `eth0` besides; without one nothing has a name', () => {
+  it('network parts list each interface and name eth0 as the default; without eth0 there is no default', () => {
     const figures = (...names: readonly string[]): GroupFigures => ({
       ...OF_GROUP,
       network: names.map((name, index) => ({
@@ -91,11 +91,11 @@ describe('what a group tells', () => {
   });
 });
 
-describe('what a runtime tells', () => {
+describe('summary parts of the runtime', () => {
   const timestamp = AT_MS * 1e6;
   const told = (stats: Init<LinuxPodSandboxStats>) => messages.LinuxPodSandboxStats.create(stats);
 
-  it('of CPU, memory and swap is all there, with the times of its readings', () => {
+  it("partsOfRuntime returns CPU, memory and swap with the runtime's reading times", () => {
     const { cpu, memory: ofMemory } = told({
       cpu: { timestamp, usageCoreNanoSeconds: { value: 1 }, psi: toldPsi(20) },
       memory: {
@@ -117,7 +117,7 @@ describe('what a runtime tells', () => {
     });
   });
 
-  it('is left out where it does not tell it; 0 is told', () => {
+  it('partsOfRuntime omits values that the runtime does not report and keeps reported zeros', () => {
     expect(partsOfRuntime(told({}), undefined)).toStrictEqual({});
     const none = told({ cpu: { timestamp: 0 }, memory: { timestamp: 0 } });
     const swap = messages.SwapUsage.create({});
@@ -130,7 +130,7 @@ describe('what a runtime tells', () => {
     });
   });
 
-  it('of pressure of which it tells one kind has the other as 0', () => {
+  it('ioOfRuntime fills a missing kind of pressure with 0', () => {
     const none = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
     const io = messages.IoUsage.create({ timestamp, psi: { Some: toldPsi(1).Some } });
     expect(ioOfRuntime(io)).toEqual({ time: TIME, psi: { some: psi(1).some, full: none } });
@@ -138,7 +138,7 @@ describe('what a runtime tells', () => {
     expect(ioOfRuntime(null)).toBeUndefined();
   });
 
-  it('of the network is its own default interface, whatever that is called', () => {
+  it("the runtime's default interface is the default of the network parts, whatever its name", () => {
     const usage = (name: string, from: number) => ({
       ...{ name, rxBytes: { value: from }, rxErrors: { value: from + 1 } },
       ...{ txBytes: { value: from + 2 }, txErrors: { value: from + 3 } },
@@ -157,7 +157,7 @@ describe('what a runtime tells', () => {
   });
 });
 
-describe('containers together, where their pod has no group', () => {
+describe('sumOfParts for a pod without a cgroup', () => {
   const first: ResourceParts = {
     cpu: { time: 't1', usageNanoCores: 1, usageCoreNanoSeconds: 2 },
     memory: {
@@ -175,7 +175,7 @@ describe('containers together, where their pod has no group', () => {
     swap: { time: 't2', swapAvailableBytes: 900, swapUsageBytes: 1000 },
   };
 
-  it('are the sums of their figures, at the time of the last of them', () => {
+  it('sumOfParts adds the values of the containers, with the time of the last reading', () => {
     expect(sumOfParts([first, second])).toEqual({
       cpu: { time: 't2', usageNanoCores: 101, usageCoreNanoSeconds: 202 },
       memory: {
@@ -186,7 +186,7 @@ describe('containers together, where their pod has no group', () => {
     });
   });
 
-  it('are the sums of those that tell anything, and of figures that all of these tell', () => {
+  it('sumOfParts skips containers without values and values that some containers lack', () => {
     expect(sumOfParts([])).toStrictEqual({});
     expect(sumOfParts([{}, second, {}])).toEqual(second);
     const { availableBytes: _unlimited, ...memoryOfFirst } = first.memory as NonNullable<ResourceParts['memory']>;
@@ -196,7 +196,7 @@ describe('containers together, where their pod has no group', () => {
   });
 });
 
-describe('a time', () => {
+describe('apiTime', () => {
   it.each([
     [undefined, null],
     [Number.NaN, null],
@@ -204,10 +204,10 @@ describe('a time', () => {
     [0, null],
     [1, '1970-01-01T00:00:00.001Z'],
     [253_402_300_799_999, '9999-12-31T23:59:59.999Z'],
-    // Its year has five digits, which no reader takes.
+    // The year of this time has five digits, which readers reject.
     [253_402_300_800_000, null],
     [Number.POSITIVE_INFINITY, null],
-  ])('of %s ms is %j', (ms, expected) => {
+  ])('apiTime of %s ms is %j', (ms, expected) => {
     expect(apiTime(ms)).toBe(expected);
   });
 });

@@ -23,14 +23,14 @@ async function node(version: 1 | 2, more: Partial<StatsOptions> = {}) {
   return { world, provider };
 }
 
-describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
-  it('has CPU, memory and swap of the node, its pods and containers', async () => {
+describe.each([1, 2] as const)('stats summary from cgroup v%s', (version) => {
+  it('summary has CPU, memory and swap of the node, its pods and containers', async () => {
     const { provider } = await node(version);
     const { node: own, pods } = await provider.summary({}, signal);
     expect(own.nodeName).toBe('node-1');
     expect(own.startTime).toBe('2023-11-14T22:13:20.000Z');
     expect(own.cpu).toMatchObject({ time: NOW, usageCoreNanoSeconds: 9_000_000_000 });
-    // Of 10 KiB of the machine's memory.
+    // The machine has 10 KiB of memory.
     expect(own.memory).toMatchObject({
       ...{ usageBytes: 6000, workingSetBytes: 4000, availableBytes: 6240, rssBytes: 900 },
       ...{ pageFaults: 5, majorPageFaults: 2 },
@@ -46,7 +46,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(pod?.process_stats).toEqual({ process_count: 2 });
   });
 
-  it('is of the node alone where that is asked for, and asks the runtime for no pod', async () => {
+  it('nodeSummary returns only the node and makes no pod call to the runtime', async () => {
     const { world, provider } = await node(version);
     const { node: whole } = await provider.summary({}, signal);
     world.calls.length = 0;
@@ -56,7 +56,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect({ ...own, cpu: undefined }).toEqual({ ...whole, cpu: undefined });
   });
 
-  it('reads no file through threads for the node alone, where those of the kernel can be read at once', async () => {
+  it('nodeSummary reads no file through threads if kernel files can be read synchronously', async () => {
     const { world, provider } = await node(version);
     const { node: wanted } = await provider.nodeSummary({}, signal);
     const kernelFiles = await Snapshot.of(world);
@@ -67,7 +67,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(byThreads.mock.calls).toEqual([]);
   });
 
-  it('tells what all pods together use, and have left', async () => {
+  it('summary reports the usage of all pods together and the memory available to them', async () => {
     const { provider } = await node(version);
     const { systemContainers } = (await provider.summary({}, signal)).node;
     const all = systemContainers?.find(({ name }) => name === 'pods');
@@ -75,7 +75,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(all?.startTime).toBe('2026-03-01T12:00:00.000Z');
   });
 
-  it("has the network of the node and of the pod's own namespace, without loopback and ends of others", async () => {
+  it("summary has the network of the node and of the pod's namespace, without loopback and virtual interfaces", async () => {
     const { provider } = await node(version);
     const { node: own, pods } = await provider.summary({}, signal);
     expect(own.network).toMatchObject({ name: 'eth0', rxBytes: 1000, txBytes: 2000, rxErrors: 1, txErrors: 3 });
@@ -86,7 +86,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     });
   });
 
-  it('has rates over the interval between two readings, and none before there are two', async () => {
+  it('summary has CPU rates over the interval between two readings, and none before the second reading', async () => {
     const { world, provider } = await node(version);
     const first = await provider.summary({}, signal);
     expect(first.node.cpu).not.toHaveProperty('usageNanoCores');
@@ -97,7 +97,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(second.pods[0]?.containers[0]?.cpu?.usageNanoCores).toBe(300_000_000);
   });
 
-  it('has file systems, layers, logs, and what a pod takes of the node altogether', async () => {
+  it('summary has file systems, layers, logs and the total ephemeral storage of a pod', async () => {
     const { world, provider } = await node(version);
     await world.write(`/var/log/pods/default_web_${UID}/main/0.log`, 'x'.repeat(5000));
     await world.write(`/var/lib/kubelet/pods/${UID}/etc-hosts`, '127.0.0.1 localhost\n');
@@ -112,7 +112,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(pod?.['ephemeral-storage']).toEqual({ time: NOW, ...size, usedBytes: 4096 + 8192 + 4096, inodesUsed: 5 });
   });
 
-  it('has the disk of writable layers, where that is another one than that of images', async () => {
+  it('summary has the disk of writable layers if it is not the image disk', async () => {
     const { world, provider } = await node(version);
     const { runtime } = (await provider.summary({}, signal)).node;
     expect(runtime?.containerFs).toEqual(runtime?.imageFs);
@@ -129,7 +129,7 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
     expect(unplaced?.containerFs).toEqual(unplaced?.imageFs);
   });
 
-  it('with CPU and memory alone asks for no files', async () => {
+  it('resourceSummary has only CPU, memory and swap and reads no file systems', async () => {
     const { world, provider } = await node(version);
     const summary = await provider.resourceSummary({}, signal);
     expect(Object.keys(summary.node)).toEqual(['nodeName', 'systemContainers', 'startTime', 'cpu', 'memory', 'swap']);
@@ -138,8 +138,8 @@ describe.each([1, 2] as const)('a summary from cgroup v%s', (version) => {
   });
 });
 
-describe('a summary', () => {
-  it('has pressure and the group of the kubelet with cgroup v2, and neither where v1 does not tell', async () => {
+describe('stats summary', () => {
+  it("summary has pressure and the kubelet's cgroup with cgroup v2, and omits what cgroup v1 does not report", async () => {
     const { world, provider } = await node(2);
     await world.writeGroup('/kubelet.service', { cpuNs: 1000, usage: 50, inactiveFile: 60, rss: 1 });
     const { node: own, pods } = await provider.summary({}, signal);
@@ -155,7 +155,7 @@ describe('a summary', () => {
     expect(v1.node.systemContainers?.map(({ name }) => name)).toEqual(['pods']);
   });
 
-  it('tells what the machine swaps, which cgroup v2 does not tell of its root', async () => {
+  it("summary reports the machine's swap, which cgroup v2 does not report for its root", async () => {
     const { world, provider } = await node(2);
     await world.write('/proc/meminfo', 'MemTotal:       10 kB\nSwapTotal:       8 kB\nSwapFree:        5 kB\n');
     const swap = { swapUsageBytes: 3072, swapAvailableBytes: 5120 };
@@ -165,7 +165,7 @@ describe('a summary', () => {
     expect(await provider.cadvisorMetrics(signal)).toMatch(/^container_memory_swap\{[^}]*id="\/"[^}]*\} 3072 /m);
   });
 
-  it('finds the groups of systemd', async () => {
+  it('summary finds cgroups of the systemd driver', async () => {
     const world = new World(2);
     await world.writeMachine();
     await world.writeGroup('/', { cpuNs: 1000, usage: 6000, inactiveFile: 0, rss: 1 });
@@ -175,7 +175,7 @@ describe('a summary', () => {
       await world.writeGroup(path, main);
     }
     await world.writeGroup(`${slice}/cri-containerd-${CONTAINER}.scope`, main);
-    // The runtime says which driver there is, after the provider was made.
+    // The runtime reports the cgroup driver after the provider was created.
     let kubepods = '/kubepods';
     const provider = new StatsProvider(world.components, { ...options, kubepods: () => kubepods });
     kubepods = '/kubepods.slice';
@@ -184,7 +184,7 @@ describe('a summary', () => {
     expect(pod?.containers[0]?.cpu?.usageCoreNanoSeconds).toBe(5_000_000_000);
   });
 
-  it("does not take for a container's what watches over it, in a group that is named after it", async () => {
+  it("summary ignores the cgroup of a container's monitor process that is named after the container", async () => {
     const { world, provider } = await node(2);
     const pod = `/kubepods/burstable/pod${UID}`;
     await world.fs.removeAll(`/sys/fs/cgroup${pod}/${CONTAINER}`);
@@ -195,7 +195,7 @@ describe('a summary', () => {
     expect(container?.memory?.workingSetBytes).toBe(2000);
   });
 
-  it('takes what the runtime tells where there is no group: of machines in machines', async () => {
+  it('summary uses runtime stats if there are no cgroups, as for pods in virtual machines', async () => {
     const { world, provider } = await node(2);
     await world.fs.removeAll('/sys/fs/cgroup/kubepods');
     const [pod] = (await provider.summary({}, signal)).pods;
@@ -207,7 +207,7 @@ describe('a summary', () => {
     expect(pod?.memory).toEqual({ time: NOW, workingSetBytes: 222 });
   });
 
-  it("takes pods' figures of the runtime where that is wanted, and of groups where it has none", async () => {
+  it('with the runtime as the source, the summary uses its stats for pods and falls back to cgroups', async () => {
     const { world, provider } = await node(2, { fromRuntime: true });
     expect((await provider.summary({}, signal)).pods[0]?.cpu?.usageCoreNanoSeconds).toBe(5_000_000_000);
     world.sandboxStats = [
@@ -230,7 +230,7 @@ describe('a summary', () => {
     expect(pod?.process_stats).toEqual({ process_count: 5 });
   });
 
-  it('has volumes as they are told, and counts those that are local', async () => {
+  it('summary lists reported volumes and counts local volumes in the ephemeral storage', async () => {
     const { world } = await node(2);
     const volumeUsage = () => [
       {
@@ -261,7 +261,7 @@ describe('a summary', () => {
     expect(pod?.['ephemeral-storage']?.usedBytes).toBe(4096 + 100);
   });
 
-  it('tells nobody but eviction what a volume uses of which not all could be counted', async () => {
+  it('only eviction sees the usage of a volume that could be counted only partly', async () => {
     const { world } = await node(2);
     const counted = { usedBytes: 100, inodesUsed: 2, capacityBytes: 9, isLowerBound: true };
     const volumeUsage = () => [{ name: 'scratch', observedAtMs: START_MS, isLocalEphemeral: true, ...counted }];
@@ -272,7 +272,7 @@ describe('a summary', () => {
     ]);
   });
 
-  it('has whole seconds on the wire', async () => {
+  it('summary JSON has times in whole seconds', async () => {
     const { provider } = await node(2);
     const text = summaryJson(await provider.summary({}, signal));
     expect(text).toContain('"time":"2026-03-01T12:00:00Z"');

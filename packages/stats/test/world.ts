@@ -21,7 +21,7 @@ export const UID = '1234-5678';
 
 const V1_MOUNTS = ['cpu', 'cpuacct', 'memory', 'pids', 'blkio'];
 
-/** The numbers of one group, to be written as either version of cgroups has them. */
+/** The numbers of one cgroup. They are written as files of either cgroup version. */
 export interface Numbers {
   readonly cpuNs: number;
   readonly usage: number;
@@ -31,11 +31,11 @@ export interface Numbers {
   readonly swap?: number;
   readonly swapLimit?: number;
   readonly pids?: readonly number[];
-  /** CPU time per 100 ms, in us. */
+  /** CPU quota per 100 ms, in microseconds. */
   readonly quotaUs?: number;
 }
 
-/** A node with cgroups over files in memory, and a runtime that says what it is told to. */
+/** A fake node: cgroups in a memory file system, and a fake runtime with configurable answers. */
 export class World {
   readonly clock: FakeClock = new FakeClock(START_MS);
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
@@ -45,15 +45,15 @@ export class World {
   containers: Init<Container>[] = [];
   stats: Init<ContainerStats>[] = [];
   sandboxStats: Init<PodSandboxStats>[] | 'unimplemented' = 'unimplemented';
-  /** The metrics that the runtime makes itself. */
+  /** Metrics that the runtime itself exports. */
   metrics: { descriptors: Init<MetricDescriptor>[]; podMetrics: Init<PodSandboxMetrics>[] } = {
     ...{ descriptors: [], podMetrics: [] },
   };
-  /** Where writable layers are, if not where images are. */
+  /** Directory of the writable layers. Default: the directory of the images. */
   layers: string | undefined;
-  /** What the runtime does instead of answering. */
+  /** Replaces the answer of a runtime call. */
   trouble: ((rpc: string, signal: AbortSignal | undefined) => Promise<never>) | undefined;
-  /** How the file system at a path answers; by default as below. */
+  /** Returns the stats of the file system at a path. Default: the values below. */
   statfs: (path: string) => Promise<Awaited<ReturnType<StatsComponents['disks']['statfs']>>> = async () => ({
     ...{ totalBytes: 1000, freeBytes: 600, availableBytes: 500, inodes: 100, freeInodes: 40 },
   });
@@ -126,7 +126,7 @@ export class World {
     };
   }
 
-  /** A pod `web` with a container `main`, and their groups. */
+  /** Adds a pod `web` with a container `main` and their cgroups. */
   async addPod(numbers: Numbers, group = `/kubepods/burstable/pod${UID}`): Promise<void> {
     const metadata = { name: 'web', namespace: 'default', uid: UID };
     const createdAt = (START_MS - 60_000) * 1e6;

@@ -10,43 +10,55 @@ const signal = new AbortController().signal;
 const overlay = (upper: string, at = '/', type = 'overlay'): string =>
   `600 500 0:55 / ${at} rw,relatime - ${type} overlay rw,lowerdir=${PLACE}/1/fs:${PLACE}/2/fs,upperdir=${upper},workdir=/w`;
 
-describe('where an overlay that is the root of a process keeps what is written', () => {
+describe('upperDirectoryOfRoot', () => {
   it.each([
-    ['its upper directory', [overlay(UPPER)], UPPER],
-    ['beside other mounts', ['1 600 0:5 / /proc rw - proc proc rw', overlay(UPPER), overlay('/x', '/data')], UPPER],
-    ['not what was mounted over it', [overlay(UPPER), overlay(`${PLACE}/snapshots/8/fs`)], UPPER],
-    ['with blanks, commas and backslashes', [overlay(`${PLACE}/a\\040b\\054c\\134d/diff`)], `${PLACE}/a b,c\\d/diff`],
-    ['as CRI-O has it', [overlay(`${PLACE}/4711/diff`)], `${PLACE}/4711/diff`],
+    ['returns the upper directory of the overlay', [overlay(UPPER)], UPPER],
     [
-      'as CRI-O has it, where all of its storage is the place',
+      'finds the root among other mounts',
+      ['1 600 0:5 / /proc rw - proc proc rw', overlay(UPPER), overlay('/x', '/data')],
+      UPPER,
+    ],
+    ['ignores an overlay mounted over the root', [overlay(UPPER), overlay(`${PLACE}/snapshots/8/fs`)], UPPER],
+    [
+      'decodes blanks, commas and backslashes',
+      [overlay(`${PLACE}/a\\040b\\054c\\134d/diff`)],
+      `${PLACE}/a b,c\\d/diff`,
+    ],
+    ['accepts the layout of CRI-O', [overlay(`${PLACE}/4711/diff`)], `${PLACE}/4711/diff`],
+    [
+      'accepts the layout of CRI-O below its storage root',
       [overlay(`${PLACE}/overlay/4711/diff`)],
       `${PLACE}/overlay/4711/diff`,
     ],
-    ['as Docker has it', [overlay(`${PLACE}/overlay2/4711/diff`)], `${PLACE}/overlay2/4711/diff`],
-    ['not something in one, which a container can make a link', [overlay(`${UPPER}/link`)], undefined],
-    ['nor that of CRI-O', [overlay(`${PLACE}/4711/diff/diff`)], undefined],
-    ['nor something in what a link leads to', [overlay(`${UPPER}/link/fs`)], undefined],
-    ['not that of all layers', [overlay(`${PLACE}/snapshots`)], undefined],
-    ['with optional fields', [overlay(UPPER).replace(' - ', ' shared:5 master:7 - ')], UPPER],
-    ['not of another file system', [overlay(UPPER, '/', 'ext4')], undefined],
-    ['though another file system is mounted over it', [overlay(UPPER), overlay(UPPER, '/', 'tmpfs')], UPPER],
-    ['not of what is mounted over another file system', [overlay(UPPER, '/', 'tmpfs'), overlay(UPPER)], undefined],
-    ['not that of a mount elsewhere', [overlay(UPPER, '/data')], undefined],
-    ['not outside of where the runtime has its layers', [overlay('/etc')], undefined],
-    ['nor beside that', [overlay(`${PLACE}-of-others/fs`)], undefined],
-    ['nor out of it', [overlay(`${PLACE}/../../etc`)], undefined],
-    ['nor beside it, with the shape of a layer', [overlay(`${PLACE}/../fs`)], undefined],
-    ['nor of a line that is cut off', ['600 500 0:55 / /'], undefined],
-    ['nor by a name like that of the option', [overlay(UPPER).replace(',upperdir', ',notupperdir')], undefined],
-    ['not one that is read only', ['600 500 0:55 / / ro - overlay overlay ro,lowerdir=/a:/b'], undefined],
-    ['not one relative to who mounted it', [overlay('7/fs')], undefined],
-    ['not of nonsense', ['', 'x', '1 2 3 4 /', ' - '], undefined],
-  ])('is %s', (_what, lines, path) => {
+    ['accepts the layout of Docker', [overlay(`${PLACE}/overlay2/4711/diff`)], `${PLACE}/overlay2/4711/diff`],
+    ['rejects a path inside a layer, which a container can replace by a link', [overlay(`${UPPER}/link`)], undefined],
+    ['rejects a path inside a CRI-O layer', [overlay(`${PLACE}/4711/diff/diff`)], undefined],
+    ['rejects a path below a link inside a layer', [overlay(`${UPPER}/link/fs`)], undefined],
+    ['rejects the directory of all layers', [overlay(`${PLACE}/snapshots`)], undefined],
+    ['accepts optional mount fields', [overlay(UPPER).replace(' - ', ' shared:5 master:7 - ')], UPPER],
+    ['rejects a root that is not an overlay', [overlay(UPPER, '/', 'ext4')], undefined],
+    ['finds the overlay below another mounted file system', [overlay(UPPER), overlay(UPPER, '/', 'tmpfs')], UPPER],
+    ['rejects an overlay mounted over another file system', [overlay(UPPER, '/', 'tmpfs'), overlay(UPPER)], undefined],
+    ['rejects an overlay that is not the root', [overlay(UPPER, '/data')], undefined],
+    ['rejects a directory outside the runtime directory', [overlay('/etc')], undefined],
+    ['rejects a sibling whose name starts like the runtime directory', [overlay(`${PLACE}-of-others/fs`)], undefined],
+    ['rejects a path that leaves the runtime directory', [overlay(`${PLACE}/../../etc`)], undefined],
+    ['rejects a layer-shaped path beside the runtime directory', [overlay(`${PLACE}/../fs`)], undefined],
+    ['rejects a truncated line', ['600 500 0:55 / /'], undefined],
+    [
+      'rejects an option whose name only ends with upperdir',
+      [overlay(UPPER).replace(',upperdir', ',notupperdir')],
+      undefined,
+    ],
+    ['rejects a read-only overlay', ['600 500 0:55 / / ro - overlay overlay ro,lowerdir=/a:/b'], undefined],
+    ['rejects a relative directory', [overlay('7/fs')], undefined],
+    ['rejects malformed lines', ['', 'x', '1 2 3 4 /', ' - '], undefined],
+  ])('upperDirectoryOfRoot: %s', (_what, lines, path) => {
     expect(upperDirectoryOfRoot(`${lines.join('\n')}\n`, PLACE)).toBe(path);
   });
 });
 
-describe.each([1, 2] as const)('writable layers, measured where groups are of version %s', (version) => {
+describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version) => {
   const node = async (pids: readonly number[] = [112, 11, 12]) => {
     const world = new World(version);
     await world.writeMachine();
@@ -66,7 +78,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
   };
   const TOLD = { time: new Date(START_MS).toISOString(), usedBytes: 4096, inodesUsed: 3 };
 
-  it('are told by summaries that are asked for later, with the time of their measuring', async () => {
+  it('later summaries contain measured layer usage with the time of the measurement', async () => {
     const { world, provider, rootfs } = await node();
     expect(await rootfs()).toMatchObject(TOLD);
     await world.clock.advance(4000);
@@ -79,7 +91,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     });
   });
 
-  it('are found by the process that began first, since others may see something else', async () => {
+  it("finds the layer by the container's oldest process, because later processes may have other mounts", async () => {
     const { world, provider, rootfs } = await node();
     await world.write(`${PLACE}/empty/fs/x`, '');
     await world.write('/proc/112/mountinfo', overlay(`${PLACE}/empty/fs`));
@@ -89,15 +101,18 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
   });
 
   it.each<[string, (world: World) => unknown]>([
-    ['its container has ended', (world) => world.fs.removeAll('/proc/11')],
-    ['it is not there', (world) => world.fs.removeAll(UPPER)],
-    ['its container runs in a group below its own', (world) => world.writeGroup(groupOf(CONTAINER), { ...NONE })],
+    ['its container has terminated', (world) => world.fs.removeAll('/proc/11')],
+    ['the layer directory does not exist', (world) => world.fs.removeAll(UPPER)],
     [
-      'the runtime does not tell where it has layers',
+      'the processes are in a child of the container cgroup',
+      (world) => world.writeGroup(groupOf(CONTAINER), { ...NONE }),
+    ],
+    [
+      'the runtime does not report the layer directory',
       (world) => world.stats.splice(0, 1, { attributes: { id: CONTAINER } }),
     ],
-    ['the runtime does not know its container', (world) => world.stats.splice(0)],
-  ])('are as the runtime tells where %s', async (_what, breaks) => {
+    ['the runtime does not know the container', (world) => world.stats.splice(0)],
+  ])("uses the runtime's layer usage if %s", async (_what, breaks) => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
     await breaks(world);
@@ -107,7 +122,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
   });
 
   it.each([false, true])(
-    'take no less than what the runtime tells, as it may be another one that was measured, or not all of it: %s',
+    "reports at least the runtime's layer usage if the measured usage is smaller; measurement complete: %s",
     async (complete) => {
       const { world } = await node();
       const usage = async () => ({ ...(await world.fs.usage(UPPER)), bytes: 5, inodes: 7, complete });
@@ -120,7 +135,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     },
   );
 
-  it('count as far as they were measured when that is given up', async () => {
+  it('uses a partial measurement of a layer if the measurement is aborted', async () => {
     const { world, rootfs } = await node();
     const given = new AbortController();
     const usage = async () => {
@@ -137,7 +152,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     expect(pods[0]?.containers[0]?.rootfs?.usedBytes).toBeGreaterThan(10_000);
   });
 
-  it('are forgotten when they are measured the next time, and cannot be', async () => {
+  it('forgets the measured usage if the next measurement fails', async () => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
     await provider.measureLayers(signal);
@@ -146,7 +161,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     expect(await rootfs()).toMatchObject(TOLD);
   });
 
-  it('are older than what the runtime tells later, though the wall clock was set back', async () => {
+  it('prefers later runtime values over measured layer usage, even if the wall clock was set back', async () => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
     await provider.measureLayers(signal);
@@ -159,7 +174,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     expect(await rootfs()).toMatchObject({ usedBytes: 4096, inodesUsed: 3 });
   });
 
-  it('are not looked for without somebody who measures trees', async () => {
+  it('searches for no layers if there is no tree measuring port', async () => {
     const { world } = await node();
     world.calls.length = 0;
     const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
@@ -167,7 +182,7 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     expect(world.calls).toEqual([]);
   });
 
-  it('reject when they are not wanted any more', async () => {
+  it('measureLayers rejects if its signal is aborted', async () => {
     const { provider } = await node();
     const given = new AbortController();
     given.abort(new Error('no more'));

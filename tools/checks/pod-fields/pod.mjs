@@ -11,7 +11,7 @@ export const pod = {
       t.syncer,
       'fails a pod past its active deadline once, and does not sync it any more',
     ]),
-    works('affinity', [t.affinity, 'one term of two']),
+    works('affinity', [t.affinity, 'two terms, one of which matches']),
     others('automountServiceAccountToken', 'the API server, which adds the token volume'),
     works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the usual events']),
     works('dnsConfig dnsPolicy', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
@@ -58,9 +58,9 @@ export const pod = {
       [t.init, 'C3: the next one follows a success'],
       [t.init, 'C4: main containers start when the last one runs'],
     ),
-    works('nodeName', [t.predicates, 'another node']),
-    works('nodeSelector', [t.predicates, 'a pod is admitted by the labels that the node turns out to have']),
-    works('os', [t.predicates, 'another operating system']),
+    works('nodeName', [t.predicates, 'the name of another node']),
+    works('nodeSelector', [t.predicates, 'admits a pod that matches the labels of the refreshed node']),
+    works('os', [t.predicates, 'another operating system in the spec']),
     works(
       'overhead',
       [t.sandbox, 'tells the resources of the containers together, and the overhead apart'],
@@ -70,7 +70,7 @@ export const pod = {
     works(
       'priority',
       [t.facts, 'critical is %s for %s'],
-      [t.preemption, 'has room made for it: who was in the way has failed, and says why'],
+      [t.preemption, 'preempts pods for a critical pod and sets the phase of the victims to Failed with a message'],
     ),
     others('priorityClassName', 'the API server, which sets `priority` from it'),
     works('readinessGates', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
@@ -99,7 +99,7 @@ export const pod = {
       'uses the FQDN as the host name where the pod asks for it and it fits into 64 characters',
     ]),
     works('terminationGracePeriodSeconds', [t.kill, 'is what the pod says']),
-    works('tolerations', [t.predicates, 'a toleration lets it in']),
+    works('tolerations', [t.predicates, 'admits a pod that tolerates the NoExecute taint of the node']),
     works('volumes', [t.volumes, 'show in containers once they are ready, and not before']),
   ],
   HostAlias: [
@@ -115,7 +115,7 @@ export const pod = {
     works('nameservers options searches', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
   ],
   PodDNSConfigOption: [works('name value', [t.dns, "adds the pod's own settings without duplicates, options by name"])],
-  PodOS: [works('name', [t.predicates, 'another operating system'])],
+  PodOS: [works('name', [t.predicates, 'another operating system in the spec'])],
   PodReadinessGate: [
     works('conditionType', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
   ],
@@ -136,11 +136,14 @@ export const pod = {
     ),
   ],
   Toleration: [
-    works('effect key operator value', [t.tolerations, 'Lt and Gt tolerate nothing while their gate is off']),
+    works('effect key operator value', [
+      t.tolerations,
+      'operators Lt and Gt tolerate no taint if their feature gate is off',
+    ]),
     others('tolerationSeconds', 'the controller that evicts pods from tainted nodes'),
   ],
   Affinity: [
-    works('nodeAffinity', [t.affinity, 'one term of two']),
+    works('nodeAffinity', [t.affinity, 'two terms, one of which matches']),
     others('podAffinity podAntiAffinity', affinityOfPods),
   ],
   NodeAffinity: [
@@ -148,11 +151,15 @@ export const pod = {
       'preferredDuringSchedulingIgnoredDuringExecution',
       'the scheduler: a kubelet rejects no pod because of a preference',
     ),
-    works('requiredDuringSchedulingIgnoredDuringExecution', [t.affinity, 'one term of two']),
+    works('requiredDuringSchedulingIgnoredDuringExecution', [t.affinity, 'two terms, one of which matches']),
   ],
   NodeSelector: [works('nodeSelectorTerms', [t.affinity, 'no terms'])],
-  NodeSelectorTerm: [works('matchExpressions matchFields', [t.affinity, 'both parts of a term'])],
-  NodeSelectorRequirement: [works('key operator values', [t.affinity, 'NotIn of what no label can be is malformed'])],
+  NodeSelectorTerm: [
+    works('matchExpressions matchFields', [t.affinity, 'a term with expressions and fields, not all of which match']),
+  ],
+  NodeSelectorRequirement: [
+    works('key operator values', [t.affinity, 'NotIn with an invalid label value, which is malformed']),
+  ],
   PreferredSchedulingTerm: [others('preference weight', scheduler)],
   PodAffinity: [
     others(
@@ -174,7 +181,7 @@ export const pod = {
     works(
       'limits requests',
       [t.resources, "takes the container's limit before the pod's"],
-      [t.predicates, 'too much CPU, in thousandths'],
+      [t.predicates, 'too much CPU, reported in millicores'],
     ),
     refused(
       'claims',

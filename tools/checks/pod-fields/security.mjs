@@ -13,7 +13,7 @@ const noSuchType = [t.claims, 'as it %s, is told, and the others are set up'];
 
 export const security = {
   PodSecurityContext: [
-    works('appArmorProfile', appArmor, [t.appArmor, 'the default profile for the pod']),
+    works('appArmorProfile', appArmor, [t.appArmor, 'RuntimeDefault for the pod']),
     works('fsGroup', [t.volumes, "belong to the pod's group"]),
     works('fsGroupChangePolicy', [
       t.local,
@@ -39,11 +39,14 @@ export const security = {
       t.sandbox,
       "carries the pod's security context, with the runtime's seccomp profile whatever the pod says",
     ]),
-    works('supplementalGroupsPolicy', [t.predicates, 'strict supplemental groups where the runtime has them']),
+    works('supplementalGroupsPolicy', [
+      t.predicates,
+      'admits a pod with a strict supplemental groups policy if the runtime supports the policy',
+    ]),
     works(
       'sysctls',
       [t.security, "sets sysctls in the pod's namespaces"],
-      [t.sysctls, 'an unsafe one'],
+      [t.sysctls, 'an unsafe sysctl'],
       [t.sandbox, "carries the pod's security context, with the runtime's seccomp profile whatever the pod says"],
     ),
     others('windowsOptions', windows),
@@ -72,7 +75,7 @@ export const security = {
     ]),
     others('windowsOptions', windows),
   ],
-  AppArmorProfile: [works('localhostProfile type', appArmor, [t.appArmor, 'a profile without a name'])],
+  AppArmorProfile: [works('localhostProfile type', appArmor, [t.appArmor, 'a Localhost profile with an empty name'])],
   Capabilities: [works('add drop', whose)],
   SELinuxOptions: [works('level role type user', [t.container, 'SELinux labels are taken over whole'])],
   SeccompProfile: [
@@ -81,7 +84,7 @@ export const security = {
   Sysctl: [
     works(
       'name value',
-      [t.sysctls, 'safe ones'],
+      [t.sysctls, 'safe sysctls'],
       [t.sandbox, "carries the pod's security context, with the runtime's seccomp profile whatever the pod says"],
     ),
   ],
