@@ -54,17 +54,17 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
     { containers: [container('a', '300'), container('b')], resources: { limits: { memory: '0' } } },
     ...(['600', 1000, 600] as const),
   ],
-])('a volume in memory is held to %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
+])('the size limit of a memory volume is %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
   const volume = { name: 'v', emptyDir: { medium: 'Memory', ...(sizeLimit !== undefined && { sizeLimit }) } };
   expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
 });
 
-it('what the kubelet fills in memory has no limit of its own', () => {
+it('memory volumes that the kubelet fills have no size limit', () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
 
-// Summed up for each, they would take longer than a test may.
-it('W6: each of a great many volumes of a pod with a great many containers is held to that as quickly as any', () => {
+// // Summing all containers again for each volume would exceed the test's timeout.
+it('W6: computes the size limits of many volumes of a pod with many containers in linear time', () => {
   const containers = Array.from({ length: 5000 }, (_, index) => container(`c${index}`, '2'));
   const pod = podOf([], 'u1', { containers });
   const sizes = Array.from({ length: 5000 }, (_, index) =>
