@@ -192,7 +192,7 @@ describe('a claim that cannot be used', () => {
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
-  it('is not, though it is being deleted, where it is protected for its pods', async () => {
+  it('a claim that is being deleted is still mounted while it has the pvc-protection finalizer', async () => {
     const { claims, manager, signal } = make();
     const finalizers = ['kubernetes.io/pvc-protection'];
     claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } })(claims);
