@@ -69,9 +69,12 @@ describe('an IP address', () => {
     expect(kinds.filter((is) => is(ip))).toEqual([kind]);
   });
 
-  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', 'fd00::1', '2001:db8::1', '::2'])('IP address %s is global', (text) => {
-    expect(isGlobalUnicast(parseIp(text) ?? { text: '', family: 4 })).toBe(true);
-  });
+  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', 'fd00::1', '2001:db8::1', '::2'])(
+    'IP address %s is global',
+    (text) => {
+      expect(isGlobalUnicast(parseIp(text) ?? { text: '', family: 4 })).toBe(true);
+    },
+  );
 });
 
 describe('--node-ip', () => {

@@ -127,9 +127,12 @@ describe('the schedule of status reports', () => {
     [true, false, 0, -150_000],
     [false, true, 0.75, 75_000],
     [false, false, 0.75, 0],
-  ])('status changed %s, first report %s, random value %d: next report after %d ms', (changed, first, chance, delayMs) => {
-    expect(nextReportDelayMs(changed, first, 300_000, { next: () => chance })).toBe(delayMs);
-  });
+  ])(
+    'status changed %s, first report %s, random value %d: next report after %d ms',
+    (changed, first, chance, delayMs) => {
+      expect(nextReportDelayMs(changed, first, 300_000, { next: () => chance })).toBe(delayMs);
+    },
+  );
 });
 
 describe('a complete node status', () => {
