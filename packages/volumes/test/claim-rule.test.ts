@@ -70,7 +70,7 @@ describe('the claim of a generic ephemeral volume', () => {
     ['not by one that does not control it', { namespace: 'default', ownerReferences: [owner('u1')] }, false],
     ['not in another namespace', { namespace: 'other', ownerReferences: [owner('u1', true)] }, false],
     ['not without an owner', { namespace: 'default' }, false],
-  ])("an ephemeral volume's claim is checked for its owner %s", (_what, metadata, isIts) => {
+  ])('the claim of an ephemeral volume is recognised %s', (_what, metadata, isIts) => {
     const message = `PVC ${metadata.namespace}/c was not created for pod default/pod-u1 (pod is not owner)`;
     const claim = { metadata: { name: 'c', ...metadata } };
     expect(ownerProblem(claim, podOf([]))).toBe(isIts ? undefined : message);
