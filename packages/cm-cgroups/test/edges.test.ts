@@ -52,7 +52,7 @@ describe('values written to the kernel', () => {
 });
 
 describe('CPU time', () => {
-  // // As upstream's `getCPUWeight` and `CPUWeightToCPUShares` compute them.
+  // As upstream's `getCPUWeight` and `CPUWeightToCPUShares` compute them.
   test.each([
     [1, 2],
     [39, 998],

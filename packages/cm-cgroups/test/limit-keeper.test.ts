@@ -17,7 +17,7 @@ describe.each(['cgroupfs', 'systemd'] as const)('limits that are checked each mi
   const [system, kubepods] = driver === 'systemd' ? ['/system.slice', '/kubepods.slice'] : ['/system', '/kubepods'];
   const set = (file: string, value: string): Promise<void> =>
     kernel.memory.writeFile(`/sys/fs/cgroup${file}`, `${value}\n`);
-  /** /** @returns the files that were written during the next minute * / */
+  /** @returns the files that were written during the next minute */
   const minute = async (): Promise<readonly string[]> => {
     const before = kernel.writes.length;
     await clock.advance(60_000);

@@ -64,7 +64,7 @@ describe.each([1, 2] as const)('kubelet and system cgroups on cgroup v%i', (vers
     await process(61, { program: false });
     if (version === 1) {
       await kernel.memory.writeFile('/sys/fs/cgroup/devices/cgroup.procs', '1\n60\n61\n');
-      // // A process of a container that this hierarchy does not contain.
+      // A process of a container that this hierarchy does not contain.
       await kernel.memory.writeFile('/sys/fs/cgroup/unified/cgroup.procs', '62\n');
     } else await kernel.memory.writeFile('/sys/fs/cgroup/cgroup.procs', '1\n60\n61\n');
     await run({ system: '/system' });

@@ -24,8 +24,7 @@ const whole = (requests?: Amounts, limits?: Amounts): { readonly resources: Reso
 });
 
 /**
- * /** `pkg/kubelet/cm/helpers_linux_test.go`, TestResourceConfigForPod: shares, quota, period and memory of each case.
- * * /
+ * `pkg/kubelet/cm/helpers_linux_test.go`, TestResourceConfigForPod: shares, quota, period and memory of each case.
  */
 describe("pod limits in upstream's test cases", () => {
   const small: Amounts = ['100m', '100Mi'];
@@ -226,7 +225,7 @@ describe("names and shares in upstream's test cases", () => {
     ['pod123', '123'],
     ['system', undefined],
     ['pod', undefined],
-    // // Upstream does not recognise such a pod, because it searches for the prefix anywhere; the pod's cgroup would
+    // Upstream does not recognise such a pod, because it searches for the prefix anywhere; the pod's cgroup would
     // never be removed.
     ['podthis-uid-contains-reserved-word-pod', 'this-uid-contains-reserved-word-pod'],
   ])('the cgroup %s belongs to pod %s', (part, uid) => {

@@ -19,7 +19,7 @@ describe('logind over D-Bus', () => {
   let peer: FakePeer;
   let log: ReturnType<typeof captureLogger>;
   let paths: string[];
-  /** /** The replies, by method name. * / */
+  /** The replies, by method name. */
   let answers: Map<string, Answer>;
   const { signal } = new AbortController();
 

@@ -44,7 +44,7 @@ describe('before a shutdown', () => {
     world.delayMs = 5_000;
     await world.start(PERIODS);
     expect(await world.text(OVERRIDE)).toBe('# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=21\n');
-    // // The delay is read after 0, 100, 300, 700 and 1500 ms.
+    // The delay is read after 0, 100, 300, 700 and 1500 ms.
     await world.clock.advance(1_499);
     expect(world.locks.size).toBe(0);
     await world.clock.advance(1);

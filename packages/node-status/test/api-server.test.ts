@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const stop of running.splice(0)) await stop();
 });
 
-/** /** A node with its status manager and its lease that use kube-client with an API server. * / */
+/** A node with its status manager and its lease that use kube-client with an API server. */
 async function setUp(seed = 1) {
   const clock = new FakeClock();
   const api = new FakeApiServer({ clock, random: seededRandom(seed) });
@@ -63,7 +63,7 @@ async function setUp(seed = 1) {
   await clock.advance(1_000);
   const only = <T>(objects: readonly unknown[]): T => {
     expect(objects).toHaveLength(1);
-    // // Objects that the server stores under the plural have that resource's type.
+    // Objects that the server stores under the plural have that resource's type.
     return objects[0] as T;
   };
   const node = (): Node => only<Node>(api.objects('nodes'));
@@ -136,7 +136,7 @@ describe('node status with an API server', () => {
       const random = seededRandom(seed + 50);
       for (let step = 0; step < 60; step++) {
         await clock.advance(10_000);
-        // // The node counts as alive for 40 s after a renewal.
+        // The node counts as alive for 40 s after a renewal.
         expect(leaseAgeMs()).toBeLessThan(40_000);
         host.memoryPressure = random.next() < 0.5;
       }

@@ -3,7 +3,7 @@ import type { LeaseClient, NodeClient } from '../src/ports.ts';
 
 type Json = Record<string, unknown>;
 
-/** /** An error with a `code` as kube-client's errors have: the server's reason. * / */
+/** An error with a `code` as kube-client's errors have: the server's reason. */
 export class ApiError extends Error {
   readonly code: string;
   constructor(code: string) {
@@ -13,8 +13,8 @@ export class ApiError extends Error {
 }
 
 /**
- * /** An in-memory API of nodes and leases with strategic merge patches of the status, optimistic concurrency, and a
- * fault per method. * /
+ * An in-memory API of nodes and leases with strategic merge patches of the status, optimistic concurrency, and a
+ * fault per method.
  */
 export class FakeApi implements NodeClient, LeaseClient {
   readonly nodes: Map<string, Node> = new Map();
@@ -22,11 +22,11 @@ export class FakeApi implements NodeClient, LeaseClient {
   readonly calls: string[] = [];
   readonly patches: Json[] = [];
   /**
-   * /** Called before each request. Its result is awaited: a rejection fails the request, a pending promise makes the
-   * request hang. * /
+   * Called before each request. Its result is awaited: a rejection fails the request, a pending promise makes the
+   * request hang.
    */
   fault: (method: string) => Promise<void> | undefined = () => undefined;
-  /** /** The result of `getNode` if a cached node is allowed. * / */
+  /** The result of `getNode` if a cached node is allowed. */
   cached: Node | undefined;
   #version = 0;
 
@@ -70,7 +70,7 @@ export class FakeApi implements NodeClient, LeaseClient {
     return this.putLease(lease);
   }
 
-  /** /** Stores a node with a new resource version, as another client would. * / */
+  /** Stores a node with a new resource version, as another client would. */
   putNode(node: Node): Node {
     const stored: Node = { ...node, metadata: { ...node.metadata, resourceVersion: `${++this.#version}` } };
     this.nodes.set(node.metadata.name ?? '', stored);
@@ -99,7 +99,7 @@ export class FakeApi implements NodeClient, LeaseClient {
 }
 
 /**
- * /** Applies a strategic merge patch for a node's metadata and status: lists of objects with a type merge by type. * /
+ * Applies a strategic merge patch for a node's metadata and status: lists of objects with a type merge by type.
  */
 export function applyPatch(object: Json, patch: Json): Json {
   const result: Json = { ...object };

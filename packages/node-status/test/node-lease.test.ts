@@ -9,7 +9,7 @@ import { NodeStatusManager } from '../src/node-status-manager.ts';
 import { ApiError, FakeApi } from './fake-api.ts';
 
 const HANG = new Promise<never>(() => {});
-// // A quarter of 40 s, plus up to 4 %.
+// A quarter of 40 s, plus up to 4 %.
 const ROUND_MS = 10_400;
 
 const running: (() => Promise<void>)[] = [];
@@ -82,7 +82,7 @@ describe('the lease of a node', () => {
       expect(api.count('updateLease')).toBe(round);
     }
     expect(lease.renewedAtMs).toBeGreaterThan(clock.monotonic() - ROUND_MS);
-    // // The first lease was created, later ones were renewed.
+    // The first lease was created, later ones were renewed.
     expect(renewals()).toBe(6);
     expect(api.count('getLease')).toBe(1);
     expect(api.count('getNode')).toBe(1);
@@ -233,7 +233,7 @@ describe('the lease of a node', () => {
     await start();
     api.fault = (method) => (method === 'updateLease' ? Promise.reject(new ApiError('InternalError')) : undefined);
     await clock.advance(ROUND_MS);
-    // // Five attempts with the cached lease, five with the lease from the server.
+    // Five attempts with the cached lease, five with the lease from the server.
     expect(api.count('updateLease')).toBe(10);
     expect(failures()).toBe(8);
     expect(await metrics.text()).toContain('node_agent_node_lease_renewal_failures_total 10');

@@ -32,9 +32,9 @@ interface Host {
   readiness: ReadinessFacts;
   pressure: PressureFacts;
   volumes: readonly string[] | undefined;
-  /** /** Resources of devices that are gone. * / */
+  /** Resources of devices that are gone. */
   removed: readonly string[];
-  /** /** Sources that never resolve. * / */
+  /** Sources that never resolve. */
   readonly hung: Set<string>;
   checks: number;
   onCheck: () => void;
@@ -305,7 +305,7 @@ describe('two machines with the same node name', () => {
     const left = gone.node();
     await start();
     await clock.advance(3 * ROUND_MS);
-    // // A cache that lags behind shows the old machine: the manager reads from the server before it reports.
+    // A cache that lags behind shows the old machine: the manager reads from the server before it reports.
     api.cached = { ...left, metadata: { ...left.metadata, resourceVersion: 'older' } };
     await clock.advance(3 * ROUND_MS);
     expect(manager.conflict).toBeUndefined();

@@ -144,7 +144,7 @@ describe('the user namespace of a pod', () => {
 describe('conflicting ranges of a previous kubelet process', () => {
   test('an invalid range fails only its own pod, and the IDs that its containers may use are given to no other pod', async () => {
     const { fs, manager } = await world();
-    // // Half of the range is in the second range, half in the third.
+    // Half of the range is in the second range, half in the third.
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
     const namespaces = manager();
     expect(await hostIdOf(namespaces, 'b')).toBe(K64);
@@ -184,7 +184,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
     await namespaces.release('a');
     const others = [await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')];
     expect(others).not.toContain(K64);
-    // // The other pod may use the range now; after that pod is removed, the range is free.
+    // The other pod may use the range now; after that pod is removed, the range is free.
     expect(await hostIdOf(namespaces, 'b')).toBe(K64);
     await namespaces.release('b');
     expect(await hostIdOf(namespaces, 'a')).toBe(K64);
@@ -265,7 +265,7 @@ test('random pods arrive and leave: each has one range, no two share a range, an
       for (const { uid, act } of steps) {
         if (act === 'restart') namespaces = manager();
         else if (act === 'release') {
-          // // Only a caller that knows the pods releases ranges: a new kubelet process has read all mappings by then.
+          // Only a caller that knows the pods releases ranges: a new kubelet process has read all mappings by then.
           await namespaces.releaseOrphans((one) => one !== uid);
           has.delete(uid);
         } else if (act === 'sweep') await namespaces.releaseOrphans((one) => has.has(one));

@@ -16,7 +16,7 @@ const file = (text: string, mode = 0o644): ProjectedFile => ({ data: Buffer.from
 const payload = (files: Readonly<Record<string, string>>): Payload =>
   new Map(Object.entries(files).map(([path, text]) => [path, file(text)]));
 
-/** /** The files that a reader sees through the links, by path. * / */
+/** The files that a reader sees through the links, by path. */
 async function seen(fs: FileSystem, root: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   const visit = async (prefix: string): Promise<void> => {
@@ -183,7 +183,7 @@ describe('AtomicWriter', () => {
   });
 });
 
-/** /** The content that can be read through the old and new file names. * / */
+/** The content that can be read through the old and new file names. */
 async function read(fs: FileSystem): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const path of Object.keys({ ...BEFORE, ...AFTER })) {
@@ -193,7 +193,7 @@ async function read(fs: FileSystem): Promise<Record<string, string>> {
   return found;
 }
 
-/** /** The content behind ..data, which decides until the links to it are created or removed. * / */
+/** The content behind ..data, which decides until the links to it are created or removed. */
 async function seenData(fs: FileSystem): Promise<Record<string, string>> {
   return seen(fs, `${TARGET}/${await fs.readlink(`${TARGET}/..data`)}`);
 }

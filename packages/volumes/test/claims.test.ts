@@ -148,7 +148,7 @@ describe('a claim that cannot be used', () => {
     expect(error.message).toBe(
       `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
     );
-    // // Nothing was reported before: the pod's own event is the first.
+    // Nothing was reported before: the pod's own event is the first.
     expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
     expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
   });

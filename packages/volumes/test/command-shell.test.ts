@@ -11,7 +11,7 @@ import { CommandShell } from '../src/mount/command-shell.ts';
 const { signal } = new AbortController();
 const source = new URL('../src/mount/command-shell.ts', import.meta.url).href;
 
-/** /** The child processes of this process. * / */
+/** The child processes of this process. */
 async function children(): Promise<readonly string[]> {
   const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
   return text.split(' ').filter((pid) => pid !== '');
@@ -79,7 +79,7 @@ describe('commands that run through a helper shell', () => {
     await clock.advance(5_000);
     expect(await hanging).toBe('Error: did not finish within 5 s');
     while (isAlive()) await new Promise((resolve) => setImmediate(resolve));
-    // // The shell reports the exit of the command, and a slot is free again.
+    // The shell reports the exit of the command, and a slot is free again.
     while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -92,7 +92,7 @@ describe('commands that run through a helper shell', () => {
     const late = shell.run('sleep', ['60'], signal).catch(String);
     await clock.advance(5_000);
     expect(await late).toBe('Error: did not finish within 5 s');
-    // // A slot is free again after the command has exited.
+    // A slot is free again after the command has exited.
     while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -116,7 +116,7 @@ describe('commands that run through a helper shell', () => {
     await shell.run('true', [], signal);
     const [own] = (await children()).filter((pid) => !before.includes(pid));
     process.kill(Number(own), 'SIGSTOP');
-    // // More than this process reads: the rest of the data can no longer be written.
+    // More than this process reads: the rest of the data can no longer be written.
     const lost = shell.run('true', ['x'.repeat(4 << 20)], signal);
     process.kill(Number(own), 'SIGKILL');
     await expect(lost).rejects.toThrow('command shell');

@@ -26,7 +26,7 @@ describe("detection of a disk's content", () => {
     expect(diskFormat('/dev/sdb', { exitCode, output })).toBe(format);
   });
 
-  // // A wrong result here would destroy the data on the disk.
+  // A wrong result here would destroy the data on the disk.
   it.each<[number, string, string]>([
     [2, 'blkid: error: /dev/sdb: No medium found', 'blkid: error: /dev/sdb: No medium found'],
     [4, '', 'exit code 4'],
@@ -74,7 +74,7 @@ describe("detection of a disk's content", () => {
   });
 });
 
-/** /** The reason why the test cannot get a disk; `undefined` if it can. * / */
+/** The reason why the test cannot get a disk; `undefined` if it can. */
 function whyNoLoopDevice(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs root on Linux';
   try {
@@ -142,7 +142,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     expect(usage.fileSystem.totalBytes).toBeLessThan(16 << 20);
     expect(await readFile('/proc/self/mounts', 'utf8')).toContain(`${own.hostPath} ext4 rw,noatime`);
 
-    // // The next kubelet process.
+    // The next kubelet process.
     expect(await plugin().node.staged()).toEqual([{ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' }]);
     await plugin().setUp(podOf([], 'u1'), resolved, context, signal);
     expect(await mounts()).toHaveLength(3);
@@ -181,7 +181,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
   });
 
   it('refuses to mount a disk with other content, and leaves the content unchanged', async () => {
-    // // A partition table with one Linux partition.
+    // A partition table with one Linux partition.
     const table = Buffer.alloc(512);
     table.set([0, 0, 2, 0, 0x83, 0, 10, 0, 1, 0, 0, 0, 0, 8], 0x1be);
     table.set([0x55, 0xaa], 0x1fe);

@@ -34,7 +34,7 @@ test('a volume that was never filled is not fresh', () => {
   expect(isFresh(undefined, pod(), 0)).toBe(false);
 });
 
-// // A comparison of all annotations for each volume would exceed the test's timeout.
+// A comparison of all annotations for each volume would exceed the test's timeout.
 test('W6: checks many volumes of a pod with many annotations in linear time', () => {
   const annotations = (): Record<string, string> =>
     Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`a${index}`, '']));

@@ -256,7 +256,7 @@ describe('a local disk', () => {
     await clock.settle();
     const points = async () => [...(await mounter.mountPoints()).keys()];
     expect(await points()).toEqual([STAGED, `${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
-    // // The kubelet learns of the pod, which should terminate.
+    // The kubelet learns of the pod, which should terminate.
     const unmounting = next.waitForUnmount(podWith('u1'), signal);
     await clock.advance(5000);
     await unmounting;
@@ -287,7 +287,7 @@ describe('a local disk', () => {
         });
         await addDisk();
         const life = new AbortController();
-        // // A killed process changes neither files nor mounts.
+        // A killed process changes neither files nor mounts.
         const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
         mounter.isKilled = () => fault.hits > 0;
         const running = manager.start(life.signal);

@@ -63,7 +63,7 @@ it('memory volumes that the kubelet fills have no size limit', () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
 
-// // Summing all containers again for each volume would exceed the test's timeout.
+// Summing all containers again for each volume would exceed the test's timeout.
 it('W6: computes the size limits of many volumes of a pod with many containers in linear time', () => {
   const containers = Array.from({ length: 5000 }, (_, index) => container(`c${index}`, '2'));
   const pod = podOf([], 'u1', { containers });

@@ -20,7 +20,7 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'volumes-'));
 });
 afterEach(async () => {
-  // // In reverse order; some unmounts remove further mounts.
+  // In reverse order; some unmounts remove further mounts.
   const left = () => mountPointsWithin({ fs: nodeFileSystem, mounter }, root);
   for (let points = await left(); points.length > 0; points = await left())
     execFileSync('umount', ['--lazy', points.at(-1) ?? '']);
@@ -49,7 +49,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     shareDirectory({ fs: nodeFileSystem, mounter }, directory, signal);
   let outer: string;
   beforeEach(async () => {
-    // // This mount is private, whatever the propagation of the machine's own mounts is.
+    // This mount is private, whatever the propagation of the machine's own mounts is.
     outer = join(root, 'outer');
     await mkdir(join(outer, 'kubelet/pods/v'), { recursive: true });
     execFileSync('mount', ['-o', 'bind', outer, outer]);
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     expect(after.filter(({ point }) => point !== directory)).toEqual(before);
     expect(await share(directory)).toBe(false);
     expect(await mounts()).toEqual(after);
-    // // A mount inside the directory is visible in the directory's other mounts, for example in a container.
+    // A mount inside the directory is visible in the directory's other mounts, for example in a container.
     await mkdir(join(outer, 'container'));
     execFileSync('mount', ['-o', 'rbind', directory, join(outer, 'container')]);
     execFileSync('mount', ['-t', 'tmpfs', 'x', join(directory, 'pods/v')]);

@@ -6,7 +6,7 @@ let clock: FakeClock;
 let ids: Map<string, string>;
 let points: Map<string, string>;
 let reads: number;
-/** /** The recorded file system calls. * / */
+/** The recorded file system calls. */
 let asked: string[];
 let types: MountedTypes;
 

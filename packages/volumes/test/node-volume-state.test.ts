@@ -51,7 +51,7 @@ describe('nodeVolumeUse', () => {
   });
 });
 
-/** /** The state of a volume on the machine. * / */
+/** The state of a volume on the machine. */
 type There = 'no' | 'part' | 'all';
 interface Level<Operation> {
   there: There;
@@ -63,8 +63,8 @@ interface PodLevel extends Level<'setUp' | 'tearDown'> {
 }
 
 /**
- * /** One disk and three pods, driven by both state tables. Operations end when the test ends them, at the latest at a
- * crash. * /
+ * One disk and three pods, driven by both state tables. Operations end when the test ends them, at the latest at a
+ * crash.
  */
 class Model {
   readonly pods: PodLevel[] = [0, 1, 2].map(() => ({
@@ -78,10 +78,10 @@ class Model {
     running: undefined,
     presence: 'absent',
   };
-  /** /** The pods that should exist, whether or not the process knows them. * / */
+  /** The pods that should exist, whether or not the process knows them. */
   readonly desired = new Set<number>();
 
-  /** /** Starts all due operations on both levels. * / */
+  /** Starts all due operations on both levels. */
   step(): void {
     const { node } = this;
     const nodeState = (): NodeVolumeState => ({
@@ -106,7 +106,7 @@ class Model {
     const { node, pods } = this;
     expect(node.running).toBeUndefined();
     if (step === 'unstage') {
-      // // The volume is reported in use before its first mount and until its last mount is removed.
+      // The volume is reported in use before its first mount and until its last mount is removed.
       expect(pods.map(({ there, running, wanted }) => [there, running, wanted === true])).toEqual(
         pods.map(() => ['no', undefined, false]),
       );
@@ -141,7 +141,7 @@ class Model {
     pod.running = undefined;
   }
 
-  /** /** Kills the process; the next process finds the state of the machine. * / */
+  /** Kills the process; the next process finds the state of the machine. */
   crash(): void {
     for (const pod of this.pods) {
       pod.running = undefined;
@@ -152,7 +152,7 @@ class Model {
     this.node.presence = this.node.there === 'no' ? 'absent' : 'uncertain';
   }
 
-  /** /** Notifies the process whether a pod should exist. * / */
+  /** Notifies the process whether a pod should exist. */
   hear(index: number): void {
     const pod = this.pods[index];
     if (pod !== undefined) pod.wanted = this.desired.has(index);

@@ -17,21 +17,21 @@ import {
 } from '../src/index.ts';
 import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
 
-/** /** The duration of each operation in milliseconds. * / */
+/** The duration of each operation in milliseconds. */
 const STEP_MS = 10;
 
-/** /** The state of the machine, which survives the process, and the broken rules. * / */
+/** The state of the machine, which survives the process, and the broken rules. */
 class Machine {
   readonly clock = new FakeClock();
   readonly fs = new MemoryFileSystem({ clock: this.clock });
   readonly running = new Set<string>();
   readonly log: string[] = [];
   readonly faults: string[] = [];
-  /** /** The operations that fail, by name, for example `stage` or `setUp u1`. * / */
+  /** The operations that fail, by name, for example `stage` or `setUp u1`. */
   readonly failing = new Set<string>();
-  /** /** Operations that stay pending until their promise resolves. * / */
+  /** Operations that stay pending until their promise resolves. */
   readonly blocks = new Map<string, Promise<void>>();
-  /** /** Fully or partly staged. * / */
+  /** Fully or partly staged. */
   staged = false;
   exclusive = false;
 
@@ -44,7 +44,7 @@ class Machine {
   }
 }
 
-/** /** One disk that all pods use. Operations of a killed process stop. * / */
+/** One disk that all pods use. Operations of a killed process stop. */
 class DiskPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/disk';
   readonly node: NodeVolumePlugin;
@@ -122,7 +122,7 @@ class DiskPlugin implements VolumePlugin {
     return false;
   }
 
-  /** /** @param begin applies the partial effect of the operation, and returns the rule it breaks, if any * / */
+  /** @param begin applies the partial effect of the operation, and returns the rule it breaks, if any */
   async #do(what: string, begin: () => Promise<string | undefined> | string | undefined): Promise<void> {
     const { running, log, faults, failing, clock, blocks } = this.#machine;
     if (this.#isKilled) return await new Promise(() => {});
@@ -215,7 +215,7 @@ describe('a volume that several pods share', () => {
     expect(second).toMatchObject({ message, retryAtMs: clock.monotonic() + 500 });
     const told = 'FailedMount: MountVolume.MountDevice failed for volume "disk" : stage fails';
     expect(events).toEqual([`pod-u1 ${told}`, `pod-u2 ${told}`]);
-    // // No pod syncs during this time.
+    // No pod syncs during this time.
     await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
     expect(machine.log).toEqual(['stage']);
     await clock.advance(500 + STEP_MS);
@@ -291,7 +291,7 @@ describe('a volume that several pods share', () => {
     const mounting = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
     await mounting;
-    // // The state of a ready volume is known.
+    // The state of a ready volume is known.
     machine.failing.add('resolve');
     await manager.waitForAttachAndMount(podNamed('u1'), signal);
     expect([machine.log, events]).toEqual([['stage', 'setUp u1'], []]);
@@ -353,7 +353,7 @@ it('K1: random pods, failures and kills break no staging rule and reach the want
       let now: Pick<ReturnType<typeof newManager>, 'plugin' | 'manager'> = first;
       const wanted = new Set<string>();
       let sync = new AbortController();
-      /** /** Runs one operation at a time for each pod, as the pod worker does. * / */
+      /** Runs one operation at a time for each pod, as the pod worker does. */
       const apply = (of: string): void => {
         const { manager } = now;
         const work = wanted.has(of)

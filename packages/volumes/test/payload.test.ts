@@ -194,7 +194,7 @@ describe('nestedMountPoints', () => {
     expect(() => pointsOf({ '/dir': 'v', '/dir/a\0': 'w' })).toThrow('invalid container mount point a\0');
   });
 
-  // // Comparing each pair would exceed the test's timeout.
+  // Comparing each pair would exceed the test's timeout.
   it('W6: nested mount points are found among 80,000 mounts without comparing each pair', () => {
     const names = Array.from({ length: 80_000 }, (_, index) => `${index}`);
     const mounts = Object.fromEntries([['/dir', 'v'], ...names.map((name) => [`/dir/${name}`, 'w'])]);

@@ -5,14 +5,14 @@ import { errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** /** Objects of a fake API server, which tests change. * / */
+/** Objects of a fake API server, which tests change. */
 class Objects implements ProjectionSources {
   readonly secrets = new Map<string, SecretData>([['default/s', { data: { password: base64('hunter2') } }]]);
   readonly configMaps = new Map<string, ConfigMapData>([['default/cm', { data: { a: '1', b: '2' } }]]);
   readonly requests: TokenRequest[] = [];
   token = 'token-1';
   failure: Error | undefined;
-  /** /** Resolves when token requests are answered. * / */
+  /** Resolves when token requests are answered. */
   answering: Promise<void> = Promise.resolve();
 
   readonly nodeAllocatable = () => ({ cpu: '4' });
@@ -77,7 +77,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(await read(fixture, 'info', 'labels')).toBe('');
     expect(await read(fixture, 'access', 'token')).toBe('token-1');
     expect(await read(fixture, 'access', 'ca.crt')).toBe('1');
-    // // If two files have one path, then the later source's file is kept.
+    // If two files have one path, then the later source's file is kept.
     expect(await read(fixture, 'access', 'namespace')).toBe('hunter2');
     expect(await fixture.fs.stat(`${directoryOf('access')}/token`)).toMatchObject({ mode: 0o444 });
     expect(await fixture.fs.stat(`${directoryOf('access')}/namespace`)).toMatchObject({ mode: 0o400 });
@@ -272,7 +272,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect((await fixture.fs.stat(`${directoryOf('conf')}/keys`)).kind).toBe('directory');
   });
 
-  // // Scanning all mounts for each volume would exceed the test's timeout.
+  // Scanning all mounts for each volume would exceed the test's timeout.
   it('W6: a pod with many written volumes is ready in linear time', async () => {
     const { manager, fs, signal } = setUp({}, new Objects());
     const names = Array.from({ length: 8000 }, (_, index) => `conf-${index}`);

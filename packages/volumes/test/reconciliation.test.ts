@@ -13,14 +13,14 @@ import {
 } from '../src/index.ts';
 import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
 
-/** /** A volume plugin that the test controls; it handles all volumes. * / */
+/** A volume plugin that the test controls; it handles all volumes. */
 class ScriptedPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/scripted';
   readonly refreshes = true;
   readonly log: string[] = [];
-  /** /** The failures of operations, by name, for example `setUp a`. * / */
+  /** The failures of operations, by name, for example `setUp a`. */
   readonly failures = new Map<string, string>();
-  /** /** Operations that stay pending until their promise resolves. * / */
+  /** Operations that stay pending until their promise resolves. */
   readonly blocks = new Map<string, Promise<void>>();
   readonly #clock: FakeClock;
   readonly #fs: MemoryFileSystem;
@@ -185,7 +185,7 @@ describe('C7: a volume whose operation hangs', () => {
     block.resolve();
     await clock.settle();
     expect(ready).toEqual(['u1']);
-    // // One more operation, because the second sync requested the content of its own time.
+    // One more operation, because the second sync requested the content of its own time.
     expect(plugin.log.filter((line) => line.endsWith('setUp slow'))).toEqual(['0 setUp slow', '246000 setUp slow']);
   });
 

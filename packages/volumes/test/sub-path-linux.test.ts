@@ -69,7 +69,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
   it('W3: nothing outside of the volume is ever mounted, even if path components are swapped during preparation', async () => {
     await writeFile(at('volume/dir/f'), 'own');
     await symlink('../outside', at('volume/link'));
-    // // Some attempts fail because an entry exists that was created while the name was absent. It is removed with the
+    // Some attempts fail because an entry exists that was created while the name was absent. It is removed with the
     // last mount.
     const script =
       'cd "$1"; while [ ! -e ../stop ]; do mv -T dir real; mv -T link dir; mv -T dir link; mv -T real dir; done; exit 0';
@@ -84,7 +84,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     }
     await writeFile(at('stop'), '');
     await ended;
-    // // An entry that was created while the name was absent is empty and lies inside the volume.
+    // An entry that was created while the name was absent is empty and lies inside the volume.
     for (const outcome of seen) expect(['own', 'empty', 'SubPathFailed']).toContain(outcome);
     expect(seen).toContain('own');
   }, 60_000);
@@ -95,7 +95,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     const target = await subPaths.prepare(part('dir'), signal);
     await mkdir(at('volume/dir/disk'));
     mount('-t', 'tmpfs', 'disk', at('volume/dir/disk'));
-    // // The mount propagated, because both mounts are in one peer group.
+    // The mount propagated, because both mounts are in one peer group.
     expect(await mounts()).toContain(join(target, 'disk'));
     mount('--bind', at('volume/dir'), target);
     await subPaths.clean('u1', 'data', signal);

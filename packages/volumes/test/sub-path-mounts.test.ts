@@ -21,7 +21,7 @@ async function show({ manager, signal }: Fixture, pod: Pod, environment = [{ nam
   return (await manager.containerMounts(pod, container, environment, signal))[0]?.hostPath;
 }
 
-/** /** The subPath state of a new kubelet process. * / */
+/** The subPath state of a new kubelet process. */
 const restarted = (fixture: Fixture): Fixture => ({ ...fixture, manager: fixture.newManager() });
 const left = ({ under }: Fixture): string[] => under('u1').filter((path) => path.startsWith('volume-subpaths'));
 
@@ -151,8 +151,8 @@ describe('subPaths after a crash', () => {
     const PART = { podUid: 'u1', container: 'main', volumeName: 'data', directoryName: 'data', index: 0, path: 'a/b' };
 
     /**
-     * /** Mounts and unmounts a subPath in a process that is killed at its n-th call. @returns whether the process
-     * finished * /
+     * Mounts and unmounts a subPath in a process that is killed at its n-th call. @returns whether the process
+     * finished
      */
     async function liveFor(fixture: Fixture, calls: number): Promise<boolean> {
       let left = calls;

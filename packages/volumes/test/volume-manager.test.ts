@@ -4,7 +4,7 @@ import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers
 const scratch = { name: 'scratch', emptyDir: {} };
 
 describe('volumes of a pod', () => {
-  // // Counting all volumes for each volume would exceed the test's timeout.
+  // Counting all volumes for each volume would exceed the test's timeout.
   it('W6: a pod with many volumes is ready in linear time', async () => {
     const { manager, signal } = setUp();
     const names = Array.from({ length: 30_000 }, (_, index) => `etc-${index}`);
@@ -49,12 +49,12 @@ describe('volumes of a pod', () => {
       await clock.advance(60_000);
     }
     expect(made).toEqual([`${ROOT}/pods/u1/volumes`, `${ROOT}/pods/u1/plugins`]);
-    // // Another program has removed the directory.
+    // Another program has removed the directory.
     await fs.removeAll(`${ROOT}/pods/u1`);
     await manager.cleanupOrphanedPodDirs(() => true);
     await manager.makePodDataDirs('u1');
     expect(under('u1')).toEqual(['plugins', 'volumes']);
-    // // No sweep reads a pod's directory.
+    // No sweep reads a pod's directory.
     await fs.removeAll(`${ROOT}/pods/u1/volumes`);
     await clock.advance(600_000);
     await manager.makePodDataDirs('u1');
@@ -92,7 +92,7 @@ describe('volumes of a pod', () => {
     expect(await next.podVolumesExist('u1')).toBe(true);
     await next.waitForAttachAndMount(podOf([scratch]), signal);
     expect(new TextDecoder().decode(await fs.readFile(file))).toBe('kept');
-    // // The container may change the mode; the kubelet leaves it.
+    // The container may change the mode; the kubelet leaves it.
     expect((await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).mode).toBe(0o700);
   });
 
@@ -327,7 +327,7 @@ describe('orphaned pods', () => {
     for (const uid of ['a', 'b']) await manager.makePodDataDirs(uid);
     const asked: Promise<void>[] = [];
     const sweep = manager.cleanupOrphanedPodDirs((uid) => {
-      // // The second pod returns while the first is checked; the first pod returns after its removal has started.
+      // The second pod returns while the first is checked; the first pod returns after its removal has started.
       if (uid === 'a') {
         asked.push(manager.makePodDataDirs('b'));
         queueMicrotask(() => asked.push(manager.makePodDataDirs('a')));
@@ -363,7 +363,7 @@ describe('orphaned pods', () => {
     const { manager, fs } = setUp();
     for (let n = 0; n < 100; n++) await manager.makePodDataDirs(`p${n}`);
     let asked = 0;
-    // // All pods but the first have returned by then.
+    // All pods but the first have returned by then.
     await manager.cleanupOrphanedPodDirs(() => ++asked > 1);
     expect([asked, (await fs.readdir(`${ROOT}/pods`)).length]).toEqual([100, 99]);
   });

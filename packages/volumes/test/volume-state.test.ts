@@ -33,7 +33,7 @@ describe('nextVolumeStep', () => {
     [{ presence: 'absent', node: 'notStaged' }, 'stage'],
     [{ presence: 'uncertain', node: 'notStaged' }, 'stage'],
     [{ presence: 'absent', node: 'notStaged', busy: true }, 'none'],
-    // // The node level decides how often the operation is retried.
+    // The node level decides how often the operation is retried.
     [{ presence: 'absent', node: 'notStaged', retryAtMs: 11 }, 'stage'],
     [{ node: 'notStaged' }, 'none'],
     [{ node: 'notStaged', stale: true }, 'setUp'],

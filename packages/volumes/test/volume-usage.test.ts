@@ -46,7 +46,7 @@ describe('volumeUsage', () => {
     expect(await manager.volumeUsage(POD, signal)).toEqual([]);
   });
 
-  // // Looking all volumes up for each volume would exceed the test's timeout.
+  // Looking all volumes up for each volume would exceed the test's timeout.
   it('W6: reports the usage of a pod with many volumes in linear time', async () => {
     const { manager, signal } = setUp();
     const hostPaths = Array.from({ length: 16_000 }, (_, index) => ({

@@ -19,7 +19,7 @@ describe('systemd over D-Bus', () => {
     { path: '/missing', isBus: true },
     { path: '/bus', isBus: true },
   ];
-  /** /** Advances the time while a promise is pending. * / */
+  /** Advances the time while a promise is pending. */
   const during = async <T>(work: Promise<T>, ms = 60_000): Promise<T | unknown> => {
     const settled = work.catch((err: unknown) => err);
     for (let passed = 0; passed < ms; passed += 1000) {

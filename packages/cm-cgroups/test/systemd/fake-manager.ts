@@ -4,17 +4,17 @@ import { type Answer, type AnsweringPeer, FakePeer } from '@node-agent/dbus/test
 const NAME = 'org.freedesktop.systemd1';
 const PATH = '/org/freedesktop/systemd1';
 
-/** /** A fake systemd on D-Bus: units, jobs that finish after a delay, and configurable faults. * / */
+/** A fake systemd on D-Bus: units, jobs that finish after a delay, and configurable faults. */
 export class FakeManager {
   readonly units: Map<string, { state: string; properties: Map<string, DbusValue> }> = new Map();
   readonly connections: FakePeer[] = [];
-  /** /** The result of each job; `undefined`: jobs do not finish. * / */
+  /** The result of each job; `undefined`: jobs do not finish. */
   jobResult: string | undefined = 'done';
-  /** /** Whether the JobRemoved signal is sent. * / */
+  /** Whether the JobRemoved signal is sent. */
   tells = true;
-  /** /** Whether calls are answered. * / */
+  /** Whether calls are answered. */
   answers = true;
-  /** /** Additional replies to calls. * / */
+  /** Additional replies to calls. */
   override: (member: string) => Answer | undefined = () => undefined;
   readonly members: string[] = [];
   readonly #jobs = new Set<number>();
@@ -31,7 +31,7 @@ export class FakeManager {
     return peer;
   }
 
-  /** /** Closes all connections, as `systemctl daemon-reexec` does. * / */
+  /** Closes all connections, as `systemctl daemon-reexec` does. */
   restart(): void {
     for (const peer of this.connections) peer.end();
   }

@@ -81,7 +81,7 @@ describe("systemd properties of a cgroup's limits", () => {
         (quota, period) => {
           const { cpuQuotaUs = 0 } = withWholePercents({ cpuQuotaUs: quota, cpuPeriodUs: period });
           const [, , perSecond] = resourceProperties({ cpuQuotaUs: quota, cpuPeriodUs: period }, 2, 257)[1] ?? [];
-          // // The difference is below one percent of a second, apart from the rounding to the kernel's microseconds.
+          // The difference is below one percent of a second, apart from the rounding to the kernel's microseconds.
           expect(cpuQuotaUs).toBeGreaterThanOrEqual(quota - 1);
           expect(cpuQuotaUs).toBeLessThanOrEqual(quota + period / 100);
           expect(Number(perSecond) % 10_000).toBe(0);
@@ -106,7 +106,7 @@ describe("systemd properties of a cgroup's limits", () => {
 });
 
 describe('CPU lists as bit masks', () => {
-  // // The values of opencontainers' own test table.
+  // The values of opencontainers' own test table.
   test.each<[string, number[]]>([
     ['0', [0x01]],
     ['4-7', [0xf0]],
