@@ -253,13 +253,16 @@ describe('SecuredServer: requests', () => {
     ['a header has what none may have', { status: 200, headers: { 'Content-Disposition': 'é→' }, body: 'x' }],
     ['a header has no name', { status: 200, headers: { 'a b': 'x' }, body: 'x' }],
     ['a header has no value', { status: 200, headers: { a: undefined }, body: 'x' }],
-    ['the status is none', { status: 9999, headers: {}, body: 'x' }],
-    ['the status is no final one', { status: 101, headers: {}, body: 'x' }],
+    ['the status code is invalid', { status: 9999, headers: {}, body: 'x' }],
+    ['the status code is not a final one', { status: 101, headers: {}, body: 'x' }],
     ['there is no body', { status: 200, headers: {}, body: undefined }],
-    ['there are no bytes', { status: 200, headers: {}, bytes: 'text' }],
-    ['a header of a stream has two lines', { status: 200, headers: { a: 'b\nc' }, stream: [Buffer.from('x')] }],
-    ['a stream is none', { status: 200, headers: {}, stream: 5 }],
-    ['there is nothing in it', {}],
+    ['the bytes are not a buffer', { status: 200, headers: {}, bytes: 'text' }],
+    [
+      'a header of a streamed response contains a line break',
+      { status: 200, headers: { a: 'b\nc' }, stream: [Buffer.from('x')] },
+    ],
+    ['the stream is not a stream', { status: 200, headers: {}, stream: 5 }],
+    ['the response is empty', {}],
   ])('K4: answers 500, and logs it, if %s', async (_name, answer) => {
     const { logger, lines } = captureLogger();
     const port = await start({ ...open, logger, endpoints: { pods: () => answer as Answer } });

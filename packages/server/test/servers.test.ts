@@ -213,10 +213,10 @@ describe('ReadOnlyServer', () => {
   });
 
   it.each<readonly [string, unknown]>([
-    ['a content type of two lines', { contentType: 'a\nb', text: 'up 1\n' }],
+    ['a content type with a line break', { contentType: 'a\nb', text: 'up 1\n' }],
     ['no content type', { text: 'up 1\n' }],
     ['no text', { contentType: 'text/plain' }],
-    ['a text that is none', { contentType: 'text/plain', text: 5 }],
+    ['a text that is not a string', { contentType: 'text/plain', text: 5 }],
   ])('K4: answers 500 if metrics have %s, and continues to serve', async (_name, metrics) => {
     const port = await startReadOnly({ renderMetrics: () => metrics as MetricsText });
     expect((await ask(port, '/metrics')).status).toBe(500);

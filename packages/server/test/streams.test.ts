@@ -367,7 +367,7 @@ describe('streams', () => {
 
   it.each([
     ['between frames', Buffer.of(0, 0, 0, 5, 0, 0, 0, 2, 1, 2), 'word'],
-    ['in the midst of one', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
+    ['only between frames, and none inside a frame', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
   ])('streams get a final frame at server shutdown %s', async (_where, sent, expected) => {
     const runtime = await streamingServer((socket) => {
       socket.write(Buffer.concat([Buffer.from(SWITCHING), sent]));
@@ -455,11 +455,16 @@ describe('refused streams', () => {
       500,
       'invalid upgrade response: status code 302\n',
     ],
-    ['a page', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi', 500, 'invalid upgrade response: status code 200\n'],
+    [
+      'an HTML page',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi',
+      500,
+      'invalid upgrade response: status code 200\n',
+    ],
     ['a refusal', 'HTTP/1.1 404 Not Found\r\nSet-Cookie: a=b\r\nContent-Length: 5\r\n\r\nnever', 404, 'never'],
     ['nonsense', 'hello there\r\n\r\n', 500, expect.stringMatching(/^error dialing backend: Parse Error/)],
-    ['an end', '', 500, expect.stringMatching(/^error dialing backend: socket hang up/)],
-    ['a head without end', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(200_000)}`, 500, expect.stringMatching(/^error dialing/)],
+    ['a disconnect', '', 500, expect.stringMatching(/^error dialing backend: socket hang up/)],
+    ['an endless head', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(200_000)}`, 500, expect.stringMatching(/^error dialing/)],
   ])('%s of the runtime is not passed to the client', async (_name, bytes, status, body) => {
     const server = createTcpServer((socket) => {
       socket.on('error', () => {});

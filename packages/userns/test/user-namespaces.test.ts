@@ -158,7 +158,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
     ['{"uid', 'user namespace: invalid user namespace mappings file'],
     [formatMappings({ firstId: 40 * K64, length: K64 }), `user namespace: id ${40 * K64} is out of range`],
     [formatMappings({ firstId: K64, length: 2 * K64 }), `user namespace: wrong user namespace length ${2 * K64}`],
-  ])('reports %s to the pod of the range', async (text, message) => {
+  ])('reports the invalid mappings file %s to its pod', async (text, message) => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/a/userns`, text);
     await expect(manager().mappings('a')).rejects.toThrow(message);

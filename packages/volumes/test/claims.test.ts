@@ -131,12 +131,12 @@ describe('a claim that cannot be used', () => {
       'cannot get volumeMode for volume: pv-1',
     ],
     [
-      'is of a block device, and mounted',
+      'is a block device but used in volumeMounts',
       volume({ volumeMode: 'Block' }),
       'volume data has volumeMode Block, but is specified in volumeMounts',
     ],
     [
-      'is of a type that there is not',
+      'has a volume of an unsupported type',
       (claims) => claims.bind('c', 'pv-1', { csi: { driver: 'd', volumeHandle: 'h' }, capacity: { storage: '1Gi' } }),
       'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet',
     ],
@@ -155,12 +155,12 @@ describe('a claim that cannot be used', () => {
 
   it.each<[string, (claims: MemoryClaims) => void, string]>([
     [
-      'is to be had on another node',
+      'is available only on another node',
       volume({ nodeAffinity: required('kubernetes.io/hostname') }),
       'MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms',
     ],
     [
-      'has options of its mount, of a type without a mount',
+      'has mount options although its volume type is not mounted',
       volume({ mountOptions: ['noexec'] }),
       'MountVolume.MountOptionSupport check failed for volume "pv-1" : mount options are not supported for this volume type',
     ],

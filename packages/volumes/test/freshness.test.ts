@@ -10,15 +10,15 @@ const pod = (metadata: Partial<Pod['metadata']> = {}, itsSpec: Pod['spec'] = spe
 
 test.each<[string, Pod, number, boolean]>([
   ['a sync soon after', pod(), 29_999, true],
-  ['the next sync that comes of itself', pod(), 30_000, false],
+  ['the next periodic sync', pod(), 30_000, false],
   ['another status', { ...pod({ resourceVersion: '2' }, { containers: [] }), status: { phase: 'Running' } }, 1, true],
   ['another label', pod({ labels: { app: 'db' } }), 1, false],
-  ['one label more', pod({ labels: { app: 'web', tier: 'a' } }), 1, false],
+  ['an additional label', pod({ labels: { app: 'web', tier: 'a' } }), 1, false],
   ['no labels', pod({ labels: {} }), 1, false],
   ['an annotation', pod({ annotations: { a: 'b' } }), 1, false],
   ['another spec', pod({ generation: 2 }, { containers: [] }), 1, false],
-  ['another spec, of a source that does not count', pod({ generation: 0 }, { containers: [] }), 1, false],
-])("a volume's content is compared after %s", (_name, next, atMs, fresh) => {
+  ['another spec of a source without generations', pod({ generation: 0 }, { containers: [] }), 1, false],
+])('whether the content of a volume is fresh after %s', (_name, next, atMs, fresh) => {
   expect(isFresh({ pod: pod(), atMs: 0 }, next, atMs)).toBe(fresh);
   expect(isFresh({ pod: pod(), atMs: 100_000 }, next, 100_000 + atMs)).toBe(fresh);
 });

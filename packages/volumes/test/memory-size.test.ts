@@ -45,12 +45,12 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
     ...(['600', 1000, 500] as const),
   ],
   [
-    "the pod's limit as a whole",
+    'the pod-level memory limit',
     { containers: [container('a')], resources: { limits: { memory: '500' } } },
     ...(['600', 1000, 500] as const),
   ],
   [
-    'its own limit, as 0 is none for the pod as a whole',
+    'its own limit, because a pod-level limit of 0 means none',
     { containers: [container('a', '300'), container('b')], resources: { limits: { memory: '0' } } },
     ...(['600', 1000, 600] as const),
   ],

@@ -8,10 +8,22 @@ const unsupported = (fields, type, why) =>
 /** A volume type that is not implemented: all of its fields have the same verdict. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
-const claims = [t.claims, 'a claim mounts its bound host path, read-only if the pod requests that, and leaves the path unchanged'];
-const local = [t.local, "a local directory is bind-mounted at upstream's path for each pod, and is unchanged after the pods are removed"];
-const disk = [t.local, 'a local disk is mounted once for the node, bind-mounted for each pod, and unmounted after the last pod'];
-const ownClaim = [t.claims, 'the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod'];
+const claims = [
+  t.claims,
+  'a claim mounts its bound host path, read-only if the pod requests that, and leaves the path unchanged',
+];
+const local = [
+  t.local,
+  "a local directory is bind-mounted at upstream's path for each pod, and is unchanged after the pods are removed",
+];
+const disk = [
+  t.local,
+  'a local disk is mounted once for the node, bind-mounted for each pod, and unmounted after the last pod',
+];
+const ownClaim = [
+  t.claims,
+  'the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod',
+];
 const otherTypes =
   'persistent volumes of types other than hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
 const csi = 'CSI drivers are not implemented yet';
@@ -55,7 +67,10 @@ export const volumes = {
     ].map((fields) => unsupported(fields, '…', removed)),
   ],
   VolumeMount: [
-    works('mountPath mountPropagation name readOnly recursiveReadOnly', [t.mounts, 'mount paths and flags are copied from the volumeMounts']),
+    works('mountPath mountPropagation name readOnly recursiveReadOnly', [
+      t.mounts,
+      'mount paths and flags are copied from the volumeMounts',
+    ]),
     works('subPath', [
       t.subPaths,
       "a subPath is created with the volume's permissions, mounted, mounted again for the next container, and removed with the volume",
@@ -82,7 +97,10 @@ export const volumes = {
     ]),
   ],
   HostPathVolumeSource: [
-    works('path type', [t.hostPath, 'returns the host path unchanged, follows links to check its type, and requests no relabelling']),
+    works('path type', [
+      t.hostPath,
+      'returns the host path unchanged, follows links to check its type, and requests no relabelling',
+    ]),
   ],
   ConfigMapVolumeSource: [
     works('defaultMode items name optional', [
