@@ -87,9 +87,9 @@ describe('limits that may only grow', () => {
       cpuTo(10_000, 50_000),
       {},
     ],
-    ['keeps its quota where the period is not told', { cpuQuotaUs: 19_999 }, {}, cpuHeld],
+    ['keeps its quota if the period is unknown', { cpuQuotaUs: 19_999 }, {}, cpuHeld],
     ['keeps its quota where the period is 0, which sets none', cpuTo(19_999, 0), {}, cpuHeld],
-    ['grows where the period is not told', { cpuQuotaUs: 20_001 }, { cpuQuotaUs: 20_001 }, {}],
+    ['grows if the period is unknown', { cpuQuotaUs: 20_001 }, { cpuQuotaUs: 20_001 }, {}],
     ['keeps its memory before the least there is', { memoryBytes: 1 }, {}, { memoryBytes: 100 }],
   ])('%s', (_title, config, set, kept) => {
     expect(growing(config, held)).toEqual({ set, kept });

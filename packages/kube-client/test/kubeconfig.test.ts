@@ -126,7 +126,7 @@ test.each<[string, object, string]>([
   ['a certificate without a key', config({}, { 'client-certificate': 'f' }), 'users[u].user.client-key: is missing'],
   ['two ways', config({}, { token: 't', username: 'u' }), 'has both a token and basic authentication'],
   ['a number for a token', config({}, { token: 12345 }), 'users[u].user.token: expected a string, got a number'],
-  ['groups of nobody', config({}, { 'as-groups': ['a'] }), 'users[u].user.as: is missing'],
+  ['impersonated groups without a user', config({}, { 'as-groups': ['a'] }), 'users[u].user.as: is missing'],
   [
     'a plugin without a version',
     config({}, { exec: { command: 'a' } }),

@@ -97,7 +97,7 @@ describe('after a failure', () => {
       { next: 'list', state, backOff: true, atLeastMs: 0 },
     ],
     [
-      'a list that is not understood, which says nothing of streams',
+      'an invalid list, which does not show whether streaming lists are supported',
       end('list'),
       failure('BadRequest'),
       {},

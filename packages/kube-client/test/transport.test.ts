@@ -33,7 +33,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       undefined,
     ],
     ['no check at all', ({ url }) => ({ server: url, skipTlsVerify: true }), undefined],
-    ['a port where nobody listens', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
+    ['a port without a listener', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
   ])('a server with %s', async (_, cluster, problem) => {
     const server = await f.tlsServer(http2);
     const { client } = f.clientOf({ cluster: cluster(server), user: {} });

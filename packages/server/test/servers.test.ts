@@ -257,18 +257,18 @@ describe('ReadOnlyServer', () => {
   it.each([
     ['nonsense', 'HELLO\r\n\r\n', /^HTTP\/1\.1 400 /],
     ['a header without end', `GET /pods HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
-    ['a path that is none', 'GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 400 /],
-    [
-      'a body that nobody wants',
-      'POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\nabc',
-      /^HTTP\/1\.1 405 /,
-    ],
+    ['a malformed path', 'GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['an unwanted body', 'POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\nabc', /^HTTP\/1\.1 405 /],
     [
       'a body without end',
       'GET /pods HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
       /^HTTP\/1\.1 200 /,
     ],
-    ['a target that is none', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 404 /],
+    [
+      'a request target without a path',
+      'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      /^HTTP\/1\.1 404 /,
+    ],
   ])('W3: answers %s with the right error status', async (_name, bytes, expected) => {
     const port = await startReadOnly();
     const answer = await new Promise<string>((resolve, reject) => {

@@ -106,7 +106,7 @@ describe('a claim that cannot be used', () => {
     ['is lost', claim({ status: { phase: 'Lost' } }), `${processing} PVC is not bound`],
     ['names no volume', claim({ spec: {} }), `${processing} PVC has empty pvc.Spec.VolumeName`],
     [
-      'is being deleted, and nobody has it',
+      'is being deleted and has no pvc-protection finalizer',
       claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other'] } }),
       `${processing} PVC is being deleted`,
     ],
@@ -116,7 +116,7 @@ describe('a claim that cannot be used', () => {
       `${processing} failed to fetch PV pv-2 from API server: persistentvolumes "pv-2" not found`,
     ],
     [
-      'names a volume that nobody has claimed',
+      'names a volume that is not bound to a claim',
       volume({ claimRef: undefined } as object),
       `${processing} found PV object pv-1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim`,
     ],
@@ -125,11 +125,7 @@ describe('a claim that cannot be used', () => {
       volume({ claimRef: { uid: 'uid-other' } }),
       `${processing} found PV object pv-1 but its pv.Spec.ClaimRef.UID uid-other does not point to claim.UID uid-c`,
     ],
-    [
-      'is of a mode that nobody tells',
-      volume({ volumeMode: undefined } as object),
-      'cannot get volumeMode for volume: pv-1',
-    ],
+    ['has no volumeMode', volume({ volumeMode: undefined } as object), 'cannot get volumeMode for volume: pv-1'],
     [
       'is a block device but used in volumeMounts',
       volume({ volumeMode: 'Block' }),

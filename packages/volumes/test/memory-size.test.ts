@@ -16,7 +16,7 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
   ['what pods may use, which is less than its own limit', {}, '2k', 1000, 1000],
   ['its own limit of a single byte', {}, '1', 1000, 1],
   ['its own limit where nothing else is known', {}, '400', 0, 400],
-  ['what pods may use, as a limit of 0 is none', {}, '0', 1000, 1000],
+  ['the memory that pods may use, because a limit of 0 means none', {}, '0', 1000, 1000],
   ["the pod's limit", { containers: [container('a', '300'), container('b', '200')] }, '600', 1000, 500],
   ["its own limit, which is less than the pod's", { containers: [container('a', '300')] }, '200', 1000, 200],
   ["what pods may use, which is less than the pod's limit", { containers: [container('a', '3k')] }, '2k', 1000, 1000],

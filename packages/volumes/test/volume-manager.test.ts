@@ -121,11 +121,7 @@ describe('volumes of a pod', () => {
 
 describe('volumes that cannot be set up', () => {
   const refused: [string, object, string][] = [
-    [
-      'a type that there is not',
-      { configMap: { name: 'c' } },
-      'volume v: type configMap is not supported by this kubelet',
-    ],
+    ['an unknown type', { configMap: { name: 'c' } }, 'volume v: type configMap is not supported by this kubelet'],
     [
       'huge pages',
       { emptyDir: { medium: 'HugePages-2Mi' } },
