@@ -15,7 +15,7 @@ const refusal = new DbusError('Remote', 'Cannot set property', {
 });
 const away = new DbusError('Closed', 'the D-Bus connection was closed');
 
-describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (version) => {
+describe.each([1, 2] as const)('cgroups as systemd slices, on cgroup v%i', (version) => {
   let clock: FakeClock;
   let kernel: FakeKernel;
   let systemd: FakeSystemd;
@@ -33,7 +33,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     cgroups = await open();
   });
 
-  test('a group is a slice in its parent, whole in every hierarchy, with its limits at both places', async () => {
+  test('a cgroup is a slice in its parent, exists in every hierarchy, and has its limits in systemd and in its files', async () => {
     await cgroups.create(POD, { pidsLimit: 7, memoryBytes: 4096, cpuQuotaUs: 12_345, cpuPeriodUs: 100_000 });
     expect(cgroups.version).toBe(version);
     expect(cgroups.path(POD)).toBe(PATH);
@@ -49,27 +49,27 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await kernel.text(`${at('cpu', PATH)}/${quota}`)).toBe(version === 1 ? '13000' : '13000 100000');
   });
 
-  test('the group of all pods is told as the driver names it, once that is known', async () => {
+  test("the cgroup of all pods is reported in the driver's notation after the driver is known", async () => {
     const groups = new PodCgroups({ open }, { cgroupRoot: '/' });
     expect(groups.kubepodsPath()).toBe('/kubepods');
     await groups.ensure(bestEffort('e'), signal);
     expect(groups.kubepodsPath()).toBe('/kubepods.slice');
   });
 
-  test('what systemd has no word for is in the files', async () => {
+  test('limits without a systemd property are written to the files', async () => {
     await cgroups.create(POD, { hugePageLimits: new Map([['2MB', 4096n]]), oomGroup: true });
     const file = version === 1 ? 'hugetlb.2MB.limit_in_bytes' : 'hugetlb.2MB.max';
     expect(await kernel.text(`${at('hugetlb', PATH)}/${file}`)).toBe('4096');
     if (version === 2) expect(await kernel.text(`${PATH}/memory.oom.group`)).toBe('1');
   });
 
-  test('a slice of the first level is wanted by nobody but the root', async () => {
+  test('a first-level slice is wanted only by the root slice', async () => {
     await cgroups.create(['kubepods'], {});
     expect(systemd.units.get('kubepods.slice')?.get('Wants')).toEqual(['-.slice']);
     expect(await cgroups.missing([])).toEqual([]);
   });
 
-  test('other groups beside those of pods are none of its children', async () => {
+  test("other cgroups beside the pods' cgroups do not count as children", async () => {
     await cgroups.create(POD, {});
     const parent = '/kubepods.slice/kubepods-burstable.slice';
     for (const other of ['cri-containerd-1.scope', 'other-pod9.slice', 'kubepods-burstable-a-b.slice']) {
@@ -78,7 +78,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await cgroups.children(['kubepods', 'burstable'])).toEqual(['pod1-2']);
   });
 
-  test('a group that goes is killed first, then stopped, then removed where systemd did not', async () => {
+  test('a removed cgroup is killed, then stopped by systemd, then removed if systemd left it', async () => {
     await cgroups.create(POD, {});
     await kernel.fs.mkdir(`/sys/fs/cgroup${at('memory', PATH)}/cri-containerd-1.scope`);
     await kernel.enter(`${at('memory', PATH)}/cri-containerd-1.scope`, 41, 42);
@@ -92,7 +92,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(kernel.groups('').filter((path) => path.includes('pod1_2'))).toEqual([]);
   });
 
-  test('a process that hangs keeps its group, is named after a second, and systemd is not asked to wait for it', async () => {
+  test('a hanging process keeps its cgroup, is named after a second, and systemd does not wait for it', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -102,7 +102,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(systemd.stopped).toEqual([]);
   });
 
-  test('a systemd that is away when a group is to go: it stays, and goes when systemd is back', async () => {
+  test('a cgroup whose removal fails because systemd is down is removed when systemd is back', async () => {
     await cgroups.create(POD, {});
     systemd.fails = () => away;
     await expect(cgroups.destroy(POD, signal)).rejects.toMatchObject({ code: 'Systemd' });
@@ -112,7 +112,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await cgroups.children(['kubepods', 'burstable'])).toEqual([]);
   });
 
-  test('a systemd that is away when a group is made: an error that says so, and nothing half done that counts', async () => {
+  test('creating a cgroup while systemd is down is an error and leaves no cgroup that counts as complete', async () => {
     systemd.fails = () => away;
     await expect(cgroups.create(POD, { pidsLimit: 7 })).rejects.toMatchObject({
       code: 'Systemd',
@@ -121,13 +121,13 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await cgroups.exists(POD)).toBe(false);
   });
 
-  test('what systemd refuses is an error, and held by the kernel all the same', async () => {
+  test('a limit that systemd refuses is an error, but is still written to the kernel', async () => {
     systemd.fails = (member) => (member === 'set' ? refusal : undefined);
     await expect(cgroups.create(POD, { pidsLimit: 7 })).rejects.toMatchObject({ code: 'Refused' });
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
   });
 
-  test('controllers that systemd takes away when it starts anew are given back, and the group was there all the time', async () => {
+  test('controllers that a systemd restart removed are restored without recreating the cgroup', async () => {
     if (version === 1) return;
     await cgroups.create(POD, { pidsLimit: 7 });
     for (const path of ['/kubepods.slice', '/kubepods.slice/kubepods-burstable.slice']) {
@@ -138,7 +138,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await kernel.text(`${PATH}/cgroup.controllers`)).toContain('cpuset');
   });
 
-  test('a slice that somebody else stopped is made again', async () => {
+  test('a slice that another program stopped is created again', async () => {
     await cgroups.create(POD, { pidsLimit: 7 });
     await systemd.stopUnit(SLICE);
     expect(await cgroups.exists(POD)).toBe(false);
@@ -146,7 +146,7 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('8');
   });
 
-  test('N5: pods of each class have their slices, named to runtimes, and lose them with the pod', async () => {
+  test('N5: pods of each QoS class have slices, whose names runtimes get, and lose them on removal', async () => {
     const pods = new PodCgroups({ open, clock }, { podPidsLimit: 9 });
     const all = [guaranteed('g-1'), burstable('b-1'), bestEffort('e-1')];
     for (const pod of all) expect(await pods.ensure(pod, signal)).toBe(true);
@@ -163,14 +163,14 @@ describe.each([1, 2] as const)('groups as slices of systemd, on cgroup v%i', (ve
     ]);
   });
 
-  test('K1: slices that a kubelet left behind are known to the next one', async () => {
+  test('K1: slices of a previous kubelet process are found by the next one', async () => {
     await cgroups.create(POD, {});
     expect(await new PodCgroups({ open, clock }).pods(signal)).toEqual(new Set(['1-2']));
   });
 });
 
 describe('a machine', () => {
-  test('without systemd has no such driver', async () => {
+  test('a machine without systemd offers no systemd driver', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();
     const systemd = new FakeSystemd(kernel);

@@ -6,7 +6,7 @@ import { FakeKernel } from './kernel.ts';
 const POD = ['kubepods', 'burstable', 'pod1'];
 const { signal } = new AbortController();
 
-describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
+describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
   let clock: FakeClock;
   let kernel: FakeKernel;
   let cgroups: CgroupManager;
@@ -20,7 +20,7 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     cgroups = await openCgroups(kernel);
   });
 
-  test('a group is made with its parents, and exists then', async () => {
+  test('a cgroup is created with its parents, and exists then', async () => {
     expect(cgroups.version).toBe(version);
     expect(await cgroups.exists(POD)).toBe(false);
     await cgroups.create(POD, { pidsLimit: 7, memoryBytes: 4096 });
@@ -33,13 +33,13 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(await cgroups.children(['other'])).toEqual([]);
   });
 
-  test('a group that is made again keeps what is not named', async () => {
+  test('recreating a cgroup keeps the limits that are not named', async () => {
     await cgroups.create(POD, { pidsLimit: 7 });
     await cgroups.create(POD, { cpuShares: 1024 });
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
   });
 
-  test('one value that is refused costs no other, and is named', async () => {
+  test('one refused value is named and does not prevent the others', async () => {
     kernel.refuse = (path) => (path.includes('cpu.shares') || path.includes('cpu.weight') ? 'EINVAL' : undefined);
     const making = cgroups.create(POD, { cpuShares: 1024, pidsLimit: 7 });
     await expect(making).rejects.toMatchObject({
@@ -49,18 +49,18 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
   });
 
-  test('a file that this kernel has not got is a missing controller', async () => {
+  test('a control file that the kernel lacks is reported as a missing controller', async () => {
     await cgroups.create(POD, {});
     await kernel.memory.remove(`/sys/fs/cgroup${at('pids', PATH)}/pids.max`);
     await expect(cgroups.update(POD, { pidsLimit: 3 })).rejects.toMatchObject({ code: 'MissingController' });
   });
 
-  test('a group that is not there is no missing controller', async () => {
+  test('a missing cgroup is not reported as a missing controller', async () => {
     const told = { code: 'Io', message: expect.stringMatching(/cgroup .*\/none does not exist/) };
     await expect(cgroups.update(['none'], { memoryBytes: 1 })).rejects.toMatchObject(told);
   });
 
-  test('W3: a name that would lead out of the groups makes and removes nothing', async () => {
+  test('W3: a name that leads out of the cgroup tree creates and removes nothing', async () => {
     const before = kernel.memory.paths();
     for (const bad of [['..', 'x'], ['kubepods', '../../x'], ['']]) {
       await expect(cgroups.create(bad, {})).rejects.toMatchObject({ code: 'InvalidName' });
@@ -69,7 +69,7 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(kernel.memory.paths()).toEqual(before);
   });
 
-  test('W3: the root is neither emptied nor removed', async () => {
+  test('W3: the root cgroup is neither emptied nor removed', async () => {
     await cgroups.create(['other'], {});
     await kernel.enter(at('memory', '/other'), 41);
     const groups = await openGroups(kernel);
@@ -79,7 +79,7 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(await cgroups.exists(['other'])).toBe(true);
   });
 
-  test('a group with groups and processes in it is killed and removed, whole', async () => {
+  test('a cgroup with children and processes is killed and removed completely', async () => {
     await cgroups.create([...POD, 'container'], {});
     await kernel.enter(at('memory', `${PATH}/container`), 41, 42);
     await kernel.enter(at('pids', PATH), 43);
@@ -89,12 +89,12 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(await cgroups.exists(['kubepods', 'burstable'])).toBe(true);
   });
 
-  test('a group that is not there is destroyed at once', async () => {
+  test('destroying a missing cgroup succeeds immediately', async () => {
     await cgroups.destroy(POD, signal);
     expect(kernel.killed).toEqual([]);
   });
 
-  test('a process that hangs in the kernel keeps its group, for a second, and is named', async () => {
+  test('a process that hangs in the kernel keeps its cgroup, and is named after a second', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -106,7 +106,7 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(await cgroups.children(['kubepods', 'burstable'])).toEqual([]);
   });
 
-  test('whoever shows as process 0 or 1 is not killed', async () => {
+  test('process ids 0 and 1 are never killed', async () => {
     await cgroups.create(POD, {});
     await kernel.memory.remove(`/sys/fs/cgroup${at('memory', PATH)}/cgroup.procs`);
     await kernel.memory.writeFile(`/sys/fs/cgroup${at('memory', PATH)}/cgroup.procs`, '0\n1\n');
@@ -118,7 +118,7 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
     expect(kernel.killed).toEqual([]);
   });
 
-  test('an abort ends the waiting', async () => {
+  test('an abort ends the wait for processes', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -131,7 +131,7 @@ describe.each([1, 2] as const)('groups of cgroup v%i', (version) => {
 });
 
 describe('cgroup v1 alone', () => {
-  test('a new group in the cpuset hierarchy has the CPUs and memory of its parent', async () => {
+  test("a new cpuset cgroup gets its parent's CPUs and memory nodes", async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     await (await openCgroups(kernel)).create(POD, {});
@@ -141,7 +141,7 @@ describe('cgroup v1 alone', () => {
     }
   });
 
-  test('a period that does not fit to the old quota is set after the new quota', async () => {
+  test('a CPU period that is invalid with the old quota is set after the new quota', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -157,7 +157,7 @@ describe('cgroup v1 alone', () => {
     ]);
   });
 
-  test('processes are killed while they are frozen, and thawed after', async () => {
+  test('processes are frozen, killed and thawed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -168,7 +168,7 @@ describe('cgroup v1 alone', () => {
     expect(states.map((write) => write.split('=')[1])).toEqual(['FROZEN', 'THAWED']);
   });
 
-  test('a group that is missing in one hierarchy does not exist, and is found and removed all the same', async () => {
+  test('a cgroup that is missing in one hierarchy does not exist, but is still found and removed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -182,7 +182,7 @@ describe('cgroup v1 alone', () => {
 });
 
 describe('a hybrid machine', () => {
-  test('what a runtime made of a pod in the v2 hierarchy beside v1 is found and removed, too', async () => {
+  test('a pod cgroup that a runtime created in the v2 hierarchy of a hybrid machine is found and removed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -194,7 +194,7 @@ describe('a hybrid machine', () => {
 });
 
 describe('cgroup v2 alone', () => {
-  test('every parent passes all controllers on, even where one of them cannot be had', async () => {
+  test('every parent enables all controllers, even if one is unavailable', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();
     kernel.refuse = (path, value) =>
@@ -205,7 +205,7 @@ describe('cgroup v2 alone', () => {
     expect(await cgroups.exists(POD)).toBe(true);
   });
 
-  test('a group in which a controller is missing does not exist', async () => {
+  test('a v2 cgroup without a required controller does not exist', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -213,7 +213,7 @@ describe('cgroup v2 alone', () => {
     expect(await cgroups.missing(POD)).toHaveLength(5);
   });
 
-  test('a group that cannot have all controllers is refused', async () => {
+  test('refuses a v2 cgroup that cannot get all controllers', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();
     await kernel.fs.mkdir('/sys/fs/cgroup/kubepods');
@@ -225,7 +225,7 @@ describe('cgroup v2 alone', () => {
     });
   });
 
-  test('without cgroup.kill processes are frozen, killed one by one, and thawed', async () => {
+  test('without cgroup.kill, processes are frozen, killed one by one, and thawed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2, { killFile: false });
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -239,8 +239,8 @@ describe('cgroup v2 alone', () => {
   });
 });
 
-describe('the hierarchy of a machine', () => {
-  test('controllers that share a mount, and spaces in its path', async () => {
+describe('detection of the cgroup hierarchy', () => {
+  test('detects controllers that share a mount, and mount paths with spaces', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.memory.mkdir('/proc/self');
     await kernel.memory.writeFile(
@@ -267,14 +267,14 @@ describe('the hierarchy of a machine', () => {
     });
   });
 
-  test('a machine without cgroups is told so', async () => {
+  test('a machine without cgroups is reported as such', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.memory.mkdir('/proc/self');
     await kernel.memory.writeFile('/proc/self/mountinfo', '31 1 0:2 / / rw - ext4 /dev/sda rw\n');
     await expect(readHierarchy(kernel.fs)).rejects.toMatchObject({ code: 'NoHierarchy' });
   });
 
-  test('a machine that tells of no mounts is told that it has no cgroups', async () => {
+  test('a machine without a mount table is reported as having no cgroups', async () => {
     const { fs } = new FakeKernel(new FakeClock(), 1);
     const told = { name: 'CgroupError', code: 'NoHierarchy', cause: { code: 'ENOENT' } };
     await expect(openCgroups({ fs, kill: () => undefined })).rejects.toMatchObject(told);

@@ -19,34 +19,37 @@ describe.each([1, 2] as const)('limits that would silently mean "no limit" on cg
     [{ swapBytes: Number.NaN }, 'swapBytes must be a whole number of at least 0, or below 0 for no limit, not NaN'],
     [{ memory: 4096 }, 'unknown option memory; the options are '],
     [{ memoryLimitBytes: 4096 }, 'unknown option memoryLimitBytes; the options are '],
-  ])('refuses %o with a RangeError that names the limit, before anything is written', async (limits, message) => {
-    const kernel = new FakeKernel(new FakeClock(), version);
-    await kernel.boot();
-    const cgroups = await openCgroups(kernel);
-    await cgroups.create(['kubepods'], { pidsLimit: 7 });
-    for (const refused of [
-      cgroups.update(['kubepods'], limits as ResourceConfig),
-      cgroups.create(['other'], limits as ResourceConfig),
-    ]) {
-      const error: unknown = await refused.catch((err: unknown) => err);
-      expect(error).toBeInstanceOf(RangeError);
-      expect(error).toMatchObject({ code: 'InvalidOptions', message: expect.stringContaining(message) });
-    }
-    expect(await cgroups.exists(['other'])).toBe(false);
-  });
+  ])(
+    'refuses the limits %o with a RangeError that names the limit, before anything is written',
+    async (limits, message) => {
+      const kernel = new FakeKernel(new FakeClock(), version);
+      await kernel.boot();
+      const cgroups = await openCgroups(kernel);
+      await cgroups.create(['kubepods'], { pidsLimit: 7 });
+      for (const refused of [
+        cgroups.update(['kubepods'], limits as ResourceConfig),
+        cgroups.create(['other'], limits as ResourceConfig),
+      ]) {
+        const error: unknown = await refused.catch((err: unknown) => err);
+        expect(error).toBeInstanceOf(RangeError);
+        expect(error).toMatchObject({ code: 'InvalidOptions', message: expect.stringContaining(message) });
+      }
+      expect(await cgroups.exists(['other'])).toBe(false);
+    },
+  );
 
   test.each<ResourceConfig>([
     { memoryBytes: -1, cpuQuotaUs: -1, pidsLimit: -1, swapBytes: -1 },
     { pidsLimit: 0, swapBytes: 0 },
     { memoryBytes: 2 ** 60 },
     {},
-  ])('takes %o', async (limits) => {
+  ])('accepts the limits %o', async (limits) => {
     const kernel = new FakeKernel(new FakeClock(), version);
     await kernel.boot();
     await expect((await openCgroups(kernel)).create(['kubepods'], limits)).resolves.toBeUndefined();
   });
 
-  test('names a driver that does not exist', async () => {
+  test('an unknown cgroup driver is named in the error', async () => {
     const kernel = new FakeKernel(new FakeClock(), version);
     await kernel.boot();
     const refusal = {

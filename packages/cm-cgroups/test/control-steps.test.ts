@@ -54,13 +54,13 @@ const TABLE: readonly { readonly config: ResourceConfig; readonly v1: string[]; 
   },
 ];
 
-describe('what the kernel is told', () => {
+describe('control file writes', () => {
   test.each(TABLE)('$config', ({ config, v1, v2 }) => {
     expect(text(v1Steps(config, ['2MB', '1GB']))).toEqual(v1);
     expect(text(v2Steps(config, ['2MB', '1GB']))).toEqual(v2);
   });
 
-  test('unlimited huge pages are more than any machine has, to the byte', () => {
+  test("the value for unlimited huge pages is page-aligned and above any machine's memory", () => {
     expect(text(v2Steps({ hugePageLimits: 'unlimited' }, ['2MB']))[0]).toBe('hugetlb.2MB.max=4611686018427387904');
   });
 });

@@ -13,11 +13,11 @@ describe('CPU time', () => {
     [262_143, 9999],
     [262_144, 10_000],
     [999_999, 10_000],
-  ])('%i shares are a weight of %i', (shares, weight) => {
+  ])('%i shares are CPU weight %i', (shares, weight) => {
     expect(sharesToWeight(shares)).toBe(weight);
   });
 
-  test('weights grow with shares, stay in their range, and every weight is told back', () => {
+  test('CPU weights grow with shares, stay in range, and can be converted back', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 262_144 }), fc.integer({ min: 0, max: 1000 }), (shares, more) => {
         const weight = sharesToWeight(shares);

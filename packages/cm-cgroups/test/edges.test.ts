@@ -15,7 +15,7 @@ import { qosShares } from '../src/qos-resources.ts';
 import type { ResourceConfig } from '../src/resource-config.ts';
 import { burstable, container, guaranteed, makePod } from './pods.ts';
 
-describe('what the kernel is told', () => {
+describe('values written to the kernel', () => {
   const text = (config: ResourceConfig, steps: typeof v1Steps): string =>
     steps(config, [])
       .flat()
@@ -37,7 +37,7 @@ describe('what the kernel is told', () => {
     expect([text(config, v1Steps), text(config, v2Steps)]).toEqual([v1, v2]);
   });
 
-  test('each file is of the controller that its name begins with', () => {
+  test('each control file belongs to the controller that its name starts with', () => {
     const config: ResourceConfig = {
       ...{ cpuShares: 2, cpuQuotaUs: 1000, cpuPeriodUs: 1000, cpus: '0', memoryBytes: 1, swapBytes: 1, pidsLimit: 1 },
       ...{ oomGroup: true, hugePageLimits: new Map([['2MB', 1n]]), unified: { 'memory.high': '5', 'io.weight': '7' } },
@@ -52,21 +52,21 @@ describe('what the kernel is told', () => {
 });
 
 describe('CPU time', () => {
-  // As `getCPUWeight` and `CPUWeightToCPUShares` of upstream have them.
+  // As upstream's `getCPUWeight` and `CPUWeightToCPUShares` compute them.
   test.each([
     [1, 2],
     [39, 998],
     [5000, 131_059],
     [10_000, 262_144],
-  ])('a weight of %i is %i shares', (weight, shares) => {
+  ])('CPU weight %i is %i shares', (weight, shares) => {
     expect(weightToShares(weight)).toBe(shares);
   });
 
-  test('weights are rounded down, exactly', () => {
+  test('CPU weights are rounded down exactly', () => {
     expect([2177, 2178].map(sharesToWeight)).toEqual([83, 84]);
   });
 
-  test('shares give each request back', () => {
+  test('shares are converted back to the original CPU request', () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 255_000 }), (milli) => {
         expect(sharesToMilliCpu(milliCpuToShares(milli))).toBe(milli);
@@ -75,7 +75,7 @@ describe('CPU time', () => {
   });
 });
 
-describe('a group that may only grow', () => {
+describe('limits that may only grow', () => {
   const held = { cpuShares: 100, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000, memoryBytes: 100, memoryUsageBytes: 60 };
   const cpuHeld = { cpuQuotaUs: 20_000, cpuPeriodUs: 100_000 };
 
@@ -87,9 +87,9 @@ describe('a group that may only grow', () => {
       cpuTo(10_000, 50_000),
       {},
     ],
-    ['keeps its quota where the period is not told', { cpuQuotaUs: 19_999 }, {}, cpuHeld],
+    ['keeps its quota if the period is unknown', { cpuQuotaUs: 19_999 }, {}, cpuHeld],
     ['keeps its quota where the period is 0, which sets none', cpuTo(19_999, 0), {}, cpuHeld],
-    ['grows where the period is not told', { cpuQuotaUs: 20_001 }, { cpuQuotaUs: 20_001 }, {}],
+    ['grows if the period is unknown', { cpuQuotaUs: 20_001 }, { cpuQuotaUs: 20_001 }, {}],
     ['keeps its memory before the least there is', { memoryBytes: 1 }, {}, { memoryBytes: 100 }],
   ])('%s', (_title, config, set, kept) => {
     expect(growing(config, held)).toEqual({ set, kept });
@@ -113,11 +113,11 @@ describe('huge pages', () => {
     [2n ** 50n, '1PB'],
     [2n ** 60n, '1024PB'],
     [2n ** 61n, undefined],
-  ])('pages of %d bytes are named %s', (bytes, name) => {
+  ])('huge page size %d bytes is named %s', (bytes, name) => {
     expect(pageSizeName(bytes)).toBe(name);
   });
 
-  test('names of one size count together; a size that has no name, and one that nobody can read, are left out', () => {
+  test('limits of one huge page size are summed; sizes without a name and unparsable sizes are ignored', () => {
     const list = parseResourceList({
       ...{ 'hugepages-2Mi': '4Mi', 'hugepages-2048Ki': '2Mi', 'hugepages-2MB': '2Mi' },
       ...{ 'hugepages-3000': '3000', memory: '1Gi' },
@@ -126,35 +126,35 @@ describe('huge pages', () => {
   });
 });
 
-describe('killing', () => {
+describe('killing the processes of a cgroup', () => {
   const failing = (code: string) => (): never => {
     throw Object.assign(new Error(code), { code });
   };
 
-  test('every process gets SIGKILL', () => {
+  test('every process of the cgroup gets SIGKILL', () => {
     const killed: string[] = [];
     killProcesses([4, 5], (pid, signal) => killed.push(`${pid} ${signal}`));
     expect(killed).toEqual(['4 SIGKILL', '5 SIGKILL']);
   });
 
-  test('goes on where one has ended, or may not be killed, and tells of anything else', () => {
+  test('killing continues if a process has exited or may not be killed, and reports other errors', () => {
     for (const code of ['ESRCH', 'EPERM']) expect(() => killProcesses([1, 2], failing(code))).not.toThrow();
     expect(() => killProcesses([1], failing('EINVAL'))).toThrow('EINVAL');
   });
 });
 
-describe('names of groups', () => {
+describe('systemd slice names', () => {
   test.each([
     ['kubepods', ['kubepods']],
     ['/kubepods.slice/kubepods-burstable.slice', ['kubepods', 'burstable']],
     ['-.slice', []],
     ['', []],
-  ])('the slice %j is %j', (path, name) => {
+  ])('the cgroup for the slice %j is %j', (path, name) => {
     expect(parseSystemdPath(path)).toEqual(name);
     expect(parseDriverPath(path, 'systemd')).toEqual(name);
   });
 
-  test('a directory is read as it is, with its dashes', () => {
+  test('a cgroupfs directory name is read unchanged, including dashes', () => {
     expect(parseDriverPath('/kubepods/pod12-34', 'cgroupfs')).toEqual(['kubepods', 'pod12-34']);
   });
 
@@ -169,16 +169,16 @@ describe('names of groups', () => {
   });
 });
 
-describe('what pods and the node are held to', () => {
+describe('limits of pods and of the node', () => {
   const onlyMemory = makePod('m', [container('c', { memory: '10Mi' })]);
 
-  test('a pod that asks for no CPU has the least shares, and nobody else loses any', () => {
+  test('a pod without a CPU request gets the minimum shares, and other pods lose none', () => {
     expect(podResourceConfig(onlyMemory).cpuShares).toBe(2);
     expect(qosShares([onlyMemory, burstable('b', '1')])).toEqual({ burstable: 1024, bestEffort: 2 });
     expect(qosShares([onlyMemory])).toEqual({ burstable: 2, bestEffort: 2 });
   });
 
-  test('a pod that asks for no memory keeps none from others', () => {
+  test('a pod without a memory request protects no memory', () => {
     const reserve = { memoryPercent: 100, allocatableBytes: 100n * 2n ** 20n };
     expect(qosMemoryLimits([burstable('b'), guaranteed('g')], reserve)).toEqual({
       burstableBytes: 90n * 2n ** 20n,
@@ -186,12 +186,12 @@ describe('what pods and the node are held to', () => {
     });
   });
 
-  test('one process is a limit, 0 is none', () => {
+  test('a limit of 1 process is applied, 0 means no limit', () => {
     expect(podResourceConfig(burstable('b'), { podPidsLimit: 1 }).pidsLimit).toBe(1);
     expect(podResourceConfig(burstable('b'), { podPidsLimit: 0 })).not.toHaveProperty('pidsLimit');
   });
 
-  test('a limit of the whole pod holds where a container has none, and only for what it is of', () => {
+  test('a pod-level limit applies if a container has none, for the resources that it names', () => {
     const whole = (limits: Record<string, string>): Pod =>
       makePod('p', [container('c', { cpu: '1' })], { resources: { limits } });
     expect(podResourceConfig(whole({ cpu: '2' }))).toMatchObject({ cpuQuotaUs: 200_000, cpuPeriodUs: 100_000 });
@@ -200,7 +200,7 @@ describe('what pods and the node are held to', () => {
     expect(podResourceConfig(whole({ memory: '1Mi' }))).not.toHaveProperty('cpuQuotaUs');
   });
 
-  test('of a list of resources only CPU time can be had less of without harm', () => {
+  test('of a resource list only CPU can be reduced safely', () => {
     const list = new Map([
       ['cpu', Quantity.of(1)],
       ['memory', Quantity.of(4096)],

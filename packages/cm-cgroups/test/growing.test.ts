@@ -40,7 +40,7 @@ test.each([
   expect(growing(config, has)).toEqual({ set, kept });
 });
 
-test('nothing is lost: what is not set is kept', () => {
+test('merging limits keeps the values that are not set', () => {
   const number = fc.option(fc.integer({ min: -1, max: 200 }), { nil: undefined });
   fc.assert(
     fc.property(number, number, (memoryBytes, cpuQuotaUs) => {

@@ -35,8 +35,8 @@ const V2_FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const ROOT = '/sys/fs/cgroup';
 
 /**
- * Cgroups as the kernel has them, over files in memory: a new directory has its files, one with processes or groups cannot
- * be removed, no other file can be made, and what is killed goes.
+ * The kernel's cgroups as in-memory files: a new directory gets its files, a cgroup with processes or children
+ * cannot be removed, no other file can be created, and killed processes exit.
  */
 export class FakeKernel implements CgroupComponents {
   readonly memory: MemoryFileSystem;
@@ -44,9 +44,9 @@ export class FakeKernel implements CgroupComponents {
   readonly version: 1 | 2;
   readonly writes: string[] = [];
   readonly killed: number[] = [];
-  /** Processes that hang in the kernel: a kill does nothing to them. */
+  /** Processes that hang in the kernel and survive a kill. */
   readonly stuck: Set<number> = new Set();
-  /** Refuses a value. */
+  /** Makes the kernel refuse a value. */
   refuse: (path: string, value: string) => string | undefined = () => undefined;
   readonly #killFile: boolean;
 
@@ -83,12 +83,12 @@ export class FakeKernel implements CgroupComponents {
     return new TextDecoder().decode(await this.memory.readFile(`${ROOT}${path}`)).trim();
   }
 
-  /** Puts processes into a group. */
+  /** Adds processes to a cgroup. */
   async enter(path: string, ...pids: readonly number[]): Promise<void> {
     await this.memory.writeFile(`${ROOT}${path}/cgroup.procs`, pids.map((pid) => `${pid}\n`).join(''));
   }
 
-  /** The groups below one, without their files. */
+  /** The descendants of a cgroup, without their files. */
   groups(path: string): string[] {
     return this.memory
       .paths()
@@ -102,7 +102,7 @@ export class FakeKernel implements CgroupComponents {
     this.killed.push(pid);
   };
 
-  /** What was killed and does not hang goes. */
+  /** Removes killed processes that do not hang. */
   async reap(): Promise<void> {
     for (const path of this.memory.paths().filter((found) => found.endsWith('/cgroup.procs'))) {
       const pids = new TextDecoder()
@@ -152,7 +152,7 @@ export class FakeKernel implements CgroupComponents {
     },
   };
 
-  /** Groups that are there already get the files of a controller when their parent passes it on. */
+  /** Existing cgroups get the files of a controller when their parent enables it. */
   async #passOn(parent: string): Promise<void> {
     for (const { name, kind } of await this.memory.readdir(parent)) {
       if (kind !== 'directory') continue;

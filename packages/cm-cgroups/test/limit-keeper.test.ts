@@ -10,68 +10,65 @@ import { FakeSystemd } from './systemd/fake-systemd.ts';
 const { signal } = new AbortController();
 const limits = listResourceConfig(parseResourceList({ cpu: '500m', memory: '1Gi', pid: '1000' }));
 
-describe.each(['cgroupfs', 'systemd'] as const)(
-  'limits that were written once, looked at each minute, driver %s',
-  (driver) => {
-    let clock: FakeClock;
-    let kernel: FakeKernel;
-    let running: Promise<void>;
-    const [system, kubepods] = driver === 'systemd' ? ['/system.slice', '/kubepods.slice'] : ['/system', '/kubepods'];
-    const set = (file: string, value: string): Promise<void> =>
-      kernel.memory.writeFile(`/sys/fs/cgroup${file}`, `${value}\n`);
-    /** @returns the files that were written in the minute that passes */
-    const minute = async (): Promise<readonly string[]> => {
-      const before = kernel.writes.length;
-      await clock.advance(60_000);
-      return kernel.writes.slice(before);
+describe.each(['cgroupfs', 'systemd'] as const)('limits that are checked each minute, driver %s', (driver) => {
+  let clock: FakeClock;
+  let kernel: FakeKernel;
+  let running: Promise<void>;
+  const [system, kubepods] = driver === 'systemd' ? ['/system.slice', '/kubepods.slice'] : ['/system', '/kubepods'];
+  const set = (file: string, value: string): Promise<void> =>
+    kernel.memory.writeFile(`/sys/fs/cgroup${file}`, `${value}\n`);
+  /** @returns the files that were written during the next minute */
+  const minute = async (): Promise<readonly string[]> => {
+    const before = kernel.writes.length;
+    await clock.advance(60_000);
+    return kernel.writes.slice(before);
+  };
+
+  beforeEach(async () => {
+    const ending = new AbortController();
+    clock = new FakeClock();
+    kernel = new FakeKernel(clock, 2);
+    await kernel.boot();
+    await kernel.memory.mkdir('/run/systemd/system');
+    await kernel.fs.writeFile('/sys/fs/cgroup/cgroup.subtree_control', '+cpuset +cpu +io +memory +hugetlb +pids');
+    await kernel.fs.mkdir(`/sys/fs/cgroup${system}`);
+    const components = { fs: kernel.fs, clock, kill: kernel.kill, systemd: new FakeSystemd(kernel) };
+    const cgroups = new PodCgroups(
+      { open: () => openCgroups(components, driver), clock },
+      { limits, reserved: [{ level: 'system-reserved', cgroup: system, limits }] },
+    );
+    running = cgroups.start(ending.signal);
+    await cgroups.ensure(burstable('b'), signal);
+    await clock.settle();
+    return async () => {
+      ending.abort();
+      await running;
     };
+  });
 
-    beforeEach(async () => {
-      const ending = new AbortController();
-      clock = new FakeClock();
-      kernel = new FakeKernel(clock, 2);
-      await kernel.boot();
-      await kernel.memory.mkdir('/run/systemd/system');
-      await kernel.fs.writeFile('/sys/fs/cgroup/cgroup.subtree_control', '+cpuset +cpu +io +memory +hugetlb +pids');
-      await kernel.fs.mkdir(`/sys/fs/cgroup${system}`);
-      const components = { fs: kernel.fs, clock, kill: kernel.kill, systemd: new FakeSystemd(kernel) };
-      const cgroups = new PodCgroups(
-        { open: () => openCgroups(components, driver), clock },
-        { limits, reserved: [{ level: 'system-reserved', cgroup: system, limits }] },
-      );
-      running = cgroups.start(ending.signal);
-      await cgroups.ensure(burstable('b'), signal);
-      await clock.settle();
-      return async () => {
-        ending.abort();
-        await running;
-      };
-    });
+  test.each([
+    ['of all pods', kubepods],
+    ['of a reserved group', system],
+  ])('limits that another agent changed are kept: %s', async (_, group) => {
+    await set(`${group}/memory.max`, String(2 ** 31));
+    await set(`${group}/cpu.weight`, '77');
+    expect(await minute()).toEqual([]);
+    expect(await kernel.text(`${group}/memory.max`)).toBe(String(2 ** 31));
+  });
 
-    test.each([
-      ['of all pods', kubepods],
-      ['of a reserved group', system],
-    ])('stay as another agent has set them: %s', async (_, group) => {
-      await set(`${group}/memory.max`, String(2 ** 31));
-      await set(`${group}/cpu.weight`, '77');
-      expect(await minute()).toEqual([]);
-      expect(await kernel.text(`${group}/memory.max`)).toBe(String(2 ** 31));
-    });
+  test.each([
+    ['of all pods', kubepods],
+    ['of a reserved group', system],
+  ])('only limits that a systemd reload has reset are written again: %s', async (_, group) => {
+    await set(`${group}/memory.max`, 'max');
+    await set(`${group}/cpu.weight`, '100');
+    await set(`${group}/pids.max`, '500');
+    expect((await minute()).toSorted()).toEqual([`${group}/cpu.weight=20`, `${group}/memory.max=${2 ** 30}`]);
+    expect(await minute()).toEqual([]);
+  });
+});
 
-    test.each([
-      ['of all pods', kubepods],
-      ['of a reserved group', system],
-    ])('are written again if a reload of systemd has reset them, and no others: %s', async (_, group) => {
-      await set(`${group}/memory.max`, 'max');
-      await set(`${group}/cpu.weight`, '100');
-      await set(`${group}/pids.max`, '500');
-      expect((await minute()).toSorted()).toEqual([`${group}/cpu.weight=20`, `${group}/memory.max=${2 ** 30}`]);
-      expect(await minute()).toEqual([]);
-    });
-  },
-);
-
-test('all limits are written again until that has succeeded once', async () => {
+test('after a failure all limits are written again until one attempt succeeds', async () => {
   const clock = new FakeClock();
   const kernel = new FakeKernel(clock, 2);
   await kernel.boot();
@@ -111,11 +108,11 @@ test.each([
   ['hugetlb.2MB.limit_in_bytes', '9223372036854771712', true],
   ['pids.max', 'max', true],
   ['memory.oom.group', '0', false],
-])('%s with the content %j is that of a new group: %s', (file, text, expected) => {
+])('%s with the content %j has the value of a new cgroup: %s', (file, text, expected) => {
   expect(isDefault(file, text)).toBe(expected);
 });
 
-test('limits that go into one file, or are refused without each other, are one', () => {
+test('limits that share one file, or are refused without each other, are handled as one', () => {
   const config = {
     cpuShares: 2,
     cpuQuotaUs: 1,

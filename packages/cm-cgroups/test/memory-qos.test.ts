@@ -21,7 +21,7 @@ describe('MemoryQoS', () => {
     expect(podResourceConfig(pod).unified).toBeUndefined();
   });
 
-  test("the groups above protect what their pods' groups do", () => {
+  test("parent cgroups protect as much memory as their pods' cgroups", () => {
     const pods = [guaranteed('g'), asking, bestEffort('e')];
     expect(qosMemoryProtection(pods, 'TieredReservation')).toEqual({
       allBytes: BigInt(30 * MI),
@@ -35,7 +35,7 @@ describe('MemoryQoS', () => {
     ['TieredReservation', String(30 * MI), String(20 * MI)],
     ['None', '0', '0'],
     [undefined, '7', '7'],
-  ] as const)('in the files of the tree, policy %s', async (memoryQos, min, low) => {
+  ] as const)('memory protection in the files of the cgroup tree, policy %s', async (memoryQos, min, low) => {
     const clock = new FakeClock();
     const kernel = new FakeKernel(clock, 2);
     await kernel.boot();

@@ -17,7 +17,7 @@ test.each([
     { qosReserved: { memoryPercent: 50, allocatableBytes: 1 as never } },
     'qosReserved.allocatableBytes must be a bigint of at least 0, not 1',
   ],
-])('the groups of pods refuses %o: it says which option makes no sense', (options, message) => {
+])('pod cgroups refuse the options %o and name the invalid one', (options, message) => {
   expect(() => new PodCgroups({ open: () => undefined as never }, options)).toThrow(message);
 });
 
@@ -25,6 +25,6 @@ test.each([
   [{ userId: 0, timeoutMs: -1 }, 'timeoutMs must be above 0, not -1'],
   [{ userId: 0, timeoutMs: Number.NaN }, 'timeoutMs must be above 0, not NaN'],
   [{ userId: Number.NaN }, 'userId must be a whole number of at least 0, not NaN'],
-])('systemd over D-Bus refuses %o: it says which option makes no sense', (options, message) => {
+])('systemd over D-Bus refuses the options %o and names the invalid one', (options, message) => {
   expect(() => new DbusSystemd({ connect: () => undefined as never }, options)).toThrow(message);
 });

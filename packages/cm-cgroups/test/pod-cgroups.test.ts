@@ -7,14 +7,14 @@ import { bestEffort, burstable, container, guaranteed, makePod } from './pods.ts
 
 const { signal } = new AbortController();
 
-/** Its methods as values, which can be left out. */
+/** The manager's methods as values, so that a test can omit them. */
 function bound(manager: CgroupManager): CgroupManager {
   const names = ['path', 'parse', 'exists', 'missing', 'identity', 'create', 'update', 'read', 'destroy', 'children'];
   const methods = names.map((name) => [name, Reflect.get(manager, name).bind(manager)]);
   return { version: manager.version, ...Object.fromEntries(methods) };
 }
 
-describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
+describe.each([1, 2] as const)('pod cgroups on cgroup v%i', (version) => {
   let clock: FakeClock;
   let kernel: FakeKernel;
   let events: string[];
@@ -32,7 +32,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     await kernel.boot();
   });
 
-  test('one pod of each class: the tree that upstream makes', async () => {
+  test("one pod per QoS class yields upstream's cgroup tree", async () => {
     const cgroups = make({ limits: { memoryBytes: 1024 ** 3, cpuShares: 2048 } });
     const pods = [guaranteed('g'), burstable('b'), bestEffort('e')];
     for (const pod of pods) await cgroups.ensure(pod, signal);
@@ -54,7 +54,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await Promise.all(pods.map((pod) => cgroups.exists(pod, signal)))).toEqual([true, true, true]);
   });
 
-  test('huge pages: none for a pod that asks for none, all for the groups of all pods and of the QoS classes', async () => {
+  test('huge pages are limited to 0 for a pod that requests none, and unlimited for the QoS cgroups', async () => {
     const cgroups = make({ limits: { memoryBytes: 1024 ** 3, hugePageLimits: new Map([['2MB', 4096n]]) } });
     await cgroups.ensure(burstable('b'), signal);
     const file = version === 1 ? 'hugetlb.2MB.limit_in_bytes' : 'hugetlb.2MB.max';
@@ -63,7 +63,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
       expect(await kernel.text(`${at('hugetlb', group)}/${file}`)).toBe('4611686018427387904');
   });
 
-  test('a group that is there and was limited is not written again', async () => {
+  test('an existing cgroup with limits is not written again', async () => {
     const cgroups = make();
     expect(await cgroups.ensure(burstable('b'), signal)).toBe(true);
     const before = kernel.writes.length;
@@ -71,7 +71,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(kernel.writes.length).toBe(before);
   });
 
-  test('K1: a kubelet that was killed between making a group and its limits sets them when it is back', async () => {
+  test('K1: a kubelet killed between creating a cgroup and setting its limits sets them after its restart', async () => {
     await (await openCgroups(kernel)).create(['kubepods', 'burstable', 'podb'], {});
     const cgroups = make({ podPidsLimit: 9 });
     expect(await cgroups.exists(burstable('b'), signal)).toBe(true);
@@ -79,7 +79,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
   });
 
-  test('a group that somebody else removed is made again', async () => {
+  test('a cgroup that another program removed is created again', async () => {
     const cgroups = make({ podPidsLimit: 9 });
     await cgroups.ensure(burstable('b'), signal);
     await (await openCgroups(kernel)).destroy(['kubepods', 'burstable', 'podb'], signal);
@@ -87,7 +87,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
   });
 
-  test('a group that somebody else removed and made again gets its limits, and is not written to after that', async () => {
+  test('a cgroup that another program recreated gets its limits once', async () => {
     const cgroups = make({ podPidsLimit: 9 });
     await cgroups.ensure(guaranteed('g'), signal);
     const others = await openCgroups(kernel);
@@ -103,7 +103,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(kernel.writes.length).toBe(before);
   });
 
-  test('a group is as it was left until somebody else removes it, and is not when another one is at its place', async () => {
+  test('a cgroup counts as unchanged until another program removes or replaces it', async () => {
     const cgroups = make();
     const pod = burstable('b');
     const others = await openCgroups(kernel);
@@ -120,12 +120,12 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await cgroups.isEnsured(pod, signal)).toBe(false);
   });
 
-  test('a group whose limits another process has set is not as it was left', async () => {
+  test('a cgroup whose limits another process has set does not count as unchanged', async () => {
     await make().ensure(burstable('b'), signal);
     expect(await make().isEnsured(burstable('b'), signal)).toBe(false);
   });
 
-  test('a manager that tells no groups apart is asked whether they are there', async () => {
+  test('a manager that cannot identify cgroups is queried for their existence', async () => {
     const cgroups = new PodCgroups({
       async open() {
         const { identity: _, ...rest } = bound(await openCgroups(kernel));
@@ -138,7 +138,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await cgroups.ensure(burstable('b'), signal)).toBe(true);
   });
 
-  test('a limit that cannot be set keeps the pod from running, until it can', async () => {
+  test('a limit that cannot be set keeps the pod from starting until it can be set', async () => {
     const cgroups = make({ podPidsLimit: 9 });
     kernel.refuse = (path) => (path.endsWith('pids.max') ? 'EINVAL' : undefined);
     await expect(cgroups.ensure(burstable('b'), signal)).rejects.toMatchObject({ code: 'Refused' });
@@ -147,7 +147,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('pids', '/kubepods/burstable/podb')}/pids.max`)).toBe('9');
   });
 
-  test('a pod that was resized gets its new limits', async () => {
+  test('a resized pod gets its new limits', async () => {
     const cgroups = make();
     await cgroups.ensure(guaranteed('g'), signal);
     const more = { cpu: '100m', memory: '20Mi' };
@@ -156,7 +156,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('memory', '/kubepods/podg')}/${memory}`)).toBe(String(20 * 1024 ** 2));
   });
 
-  test('what a pod is held to is read once after it was set', async () => {
+  test("a pod's limits are read back once after they were set", async () => {
     const cgroups = make();
     const pod = guaranteed('g');
     await cgroups.ensure(pod, signal);
@@ -182,7 +182,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(cgroups.knownLimits('g')).toBeUndefined();
   });
 
-  test('K1: a group of an earlier process grows at once, and shrinks when its containers have', async () => {
+  test("K1: limits of a previous process's cgroup are raised immediately, and lowered after its containers' limits", async () => {
     await make().ensure(guaranteed('g'), signal);
     const limit = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
     const memory = (): Promise<string> => kernel.text(`${at('memory', '/kubepods/podg')}/${limit}`);
@@ -191,7 +191,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
       { cpu: '300m', memory: '20Mi' },
     ];
     const smaller = makePod('g', [container('c', less, less)]);
-    // Another process: it knows nothing of the group.
+    // Another process, which has no record of the cgroup.
     const cgroups = make({ podPidsLimit: 9 });
     expect(await cgroups.ensure(smaller, signal)).toBe(true);
     expect(await memory()).toBe(String(10 * 1024 ** 2));
@@ -206,7 +206,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect([await memory(), third.differs(larger)]).toEqual([String(20 * 1024 ** 2), false]);
   });
 
-  test('a pod that is destroyed is gone from whichever class it is in, and the others stay', async () => {
+  test('a destroyed pod is removed from whichever QoS class it is in, and other pods stay', async () => {
     const cgroups = make();
     for (const pod of [guaranteed('g'), burstable('b'), bestEffort('e')]) await cgroups.ensure(pod, signal);
     await kernel.enter(at('memory', '/kubepods/burstable/podb'), 77);
@@ -217,7 +217,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     await cgroups.destroy('no_such/pod', signal);
   });
 
-  test('a pod that comes again under its UID waits until what was is removed', async () => {
+  test('a pod recreated with the same UID waits until the old cgroup is removed', async () => {
     const cgroups = make();
     await cgroups.ensure(burstable('b'), signal);
     await kernel.enter(at('memory', '/kubepods/burstable/podb'), 77);
@@ -232,13 +232,13 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await cgroups.exists(burstable('b'), signal)).toBe(true);
   });
 
-  test('a UID that no group can be named by is an error of its pod alone (W3)', async () => {
+  test('a UID that is invalid in a cgroup name fails only its own pod (W3)', async () => {
     const cgroups = make();
     await expect(cgroups.ensure(burstable('../../b'), signal)).rejects.toMatchObject({ code: 'InvalidName' });
     expect(await cgroups.pods(signal)).toEqual(new Set());
   });
 
-  test('the QoS groups get the shares of their pods', async () => {
+  test("QoS cgroups get the sum of their pods' shares", async () => {
     const cgroups = make();
     await cgroups.updateQos([burstable('b', '1'), guaranteed('g')], signal);
     const [file, whole, least] = version === 1 ? ['cpu.shares', '1024', '2'] : ['cpu.weight', '39', '1'];
@@ -246,7 +246,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('cpu', '/kubepods/besteffort')}/${file}`)).toBe(least);
   });
 
-  test('the QoS groups are written when what they are to have changes, and after a minute if their limits were reset', async () => {
+  test('QoS cgroups are written if their limits change, and within a minute if their limits were reset', async () => {
     const cgroups = make();
     const file = version === 1 ? 'cpu.shares' : 'cpu.weight';
     const written = async (pods: Parameters<PodCgroups['updateQos']>[0]): Promise<readonly string[]> => {
@@ -271,7 +271,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await written([burstable('b', '2')])).toEqual(both.slice(0, 1));
   });
 
-  test('the QoS groups are written again after a write that failed', async () => {
+  test('QoS cgroups are written again after a failed write', async () => {
     const cgroups = make();
     await cgroups.updateQos([], signal);
     kernel.refuse = (path) => (path.includes('/burstable/') ? 'EIO' : undefined);
@@ -283,7 +283,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('cpu', '/kubepods/burstable')}/${name}`)).toBe(whole);
   });
 
-  describe('memory that higher classes keep (QOSReserved)', () => {
+  describe('memory reserved for higher QoS classes (QOSReserved)', () => {
     const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
     const MI = 1024 ** 2;
     const limits = async (): Promise<readonly number[]> =>
@@ -299,7 +299,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
       );
     const pods = [guaranteed('g'), makePod('b', [container('c', { memory: '20Mi' })]), bestEffort('e')];
 
-    test('is taken from the limits of the lower ones', async () => {
+    test('memory reserved for higher classes is subtracted from the limits of lower classes', async () => {
       const cgroups = make({ qosReserved: { memoryPercent: 50, allocatableBytes: BigInt(100 * MI) } });
       await cgroups.updateQos(pods, signal);
       expect(await limits()).toEqual([95 * MI, 85 * MI]);
@@ -307,11 +307,11 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
       expect(await limits()).toEqual([100 * MI, 100 * MI]);
     });
 
-    test('ends nothing that runs: what is used already is the limit then', async () => {
+    test('a QOSReserved limit below the current usage is raised to the usage and kills nothing', async () => {
       const cgroups = make({ qosReserved: { memoryPercent: 100, allocatableBytes: BigInt(100 * MI) } });
       await cgroups.updateQos([], signal);
       await setUsage('besteffort', 90 * MI);
-      // What v1 does with a limit below what is used.
+      // The v1 kernel's reaction to a limit below the usage.
       kernel.refuse = (path, value) =>
         path.endsWith(`/besteffort/${file}`) && Number(value) < 90 * MI ? 'EBUSY' : undefined;
       await cgroups.updateQos(pods, signal);
@@ -319,13 +319,13 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
       expect(kernel.writes.filter((write) => write.includes(`besteffort/${file}=`)).at(-1)).toMatch(/=94371840$/);
     });
 
-    test('leaves the least there is where more is requested than there is', async () => {
+    test('QOSReserved sets the minimum limit if requests exceed the capacity', async () => {
       const cgroups = make({ qosReserved: { memoryPercent: 100, allocatableBytes: BigInt(10 * MI) } });
       await cgroups.updateQos(pods, signal);
       expect(await limits()).toEqual([MI, MI]);
     });
 
-    test('is nothing where it is not known what there is, or the gate is off', async () => {
+    test('QOSReserved sets no limit if the capacity is unknown or the gate is off', async () => {
       const before = version === 1 ? Number('9223372036854771712') : Number.NaN;
       await make({ qosReserved: { memoryPercent: 50, allocatableBytes: 0n } }).updateQos(pods, signal);
       expect(await limits()).toEqual([before, before]);
@@ -334,7 +334,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     });
   });
 
-  test('a pod that waits for its volumes to go keeps the least CPU time', async () => {
+  test('a pod that waits for its volumes to be removed keeps the minimum CPU shares', async () => {
     const cgroups = make();
     await cgroups.ensure(guaranteed('g'), signal);
     await cgroups.reduceCpu('g', signal);
@@ -342,7 +342,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('cpu', '/kubepods/podg')}/${file}`)).toBe(least);
   });
 
-  test('all groups are below the configured root, which has to be there', async () => {
+  test('all cgroups are below the configured root, which must exist', async () => {
     const cgroups = make({ cgroupRoot: '/mine/deep' });
     await expect(cgroups.ensure(burstable('b'), signal)).rejects.toMatchObject({
       code: 'MissingRoot',
@@ -357,7 +357,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     ]);
   });
 
-  test('a node limit that pods are above is told once, and taken when they are below', async () => {
+  test("a node limit below the pods' usage is reported once, and applied when usage has fallen", async () => {
     const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
     kernel.refuse = (path) => (path.endsWith(`/kubepods/${file}`) ? 'EBUSY' : undefined);
     const cgroups = make({ limits: { memoryBytes: 4096 } });
@@ -372,7 +372,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('memory', '/kubepods')}/${file}`)).toBe('4096');
   });
 
-  test('K2: a runtime that does not tell its driver yet is asked again, and ends nothing', async () => {
+  test('K2: the kubelet retries a runtime that does not report its cgroup driver yet', async () => {
     let there = false;
     const cgroups = new PodCgroups({
       clock,
@@ -394,11 +394,11 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     await running;
   });
 
-  test('what nobody can wait for ends the start at once', async () => {
+  test('an error that waiting cannot resolve fails the start immediately', async () => {
     await expect(make({ cgroupRoot: '/nowhere' }).start(signal)).rejects.toMatchObject({ code: 'MissingRoot' });
   });
 
-  test('a pod that runs and uses more than its limit is not held up; the limit is tried again', async () => {
+  test('a running pod above its new limit continues, and the limit is retried', async () => {
     const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
     const cgroups = make({ podPidsLimit: 9 });
     kernel.refuse = (path) => (path.endsWith(`/podg/${file}`) ? 'EBUSY' : undefined);

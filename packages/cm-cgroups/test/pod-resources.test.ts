@@ -8,7 +8,7 @@ const CPU = { cpu: '100m' };
 const MEMORY = { memory: '10Mi' };
 const MIB = 1024 ** 2;
 
-describe('what a pod is held to', () => {
+describe('limits of a pod', () => {
   test.each([
     {
       what: 'a BestEffort pod: the least shares',
@@ -62,11 +62,11 @@ describe('what a pod is held to', () => {
     expect(podResourceConfig(pod)).toEqual({ ...config, ...NO_PAGES });
   });
 
-  test('no CPU time limit where CFS quotas are off', () => {
+  test('a pod has no CPU limit if CFS quotas are off', () => {
     expect(podResourceConfig(guaranteed('u'), { cpuCfsQuota: false })).toMatchObject({ cpuQuotaUs: -1 });
   });
 
-  test('the quota follows the period', () => {
+  test('the CPU quota is proportional to the period', () => {
     expect(podResourceConfig(guaranteed('u'), { cpuCfsQuotaPeriodUs: 20_000 })).toMatchObject({
       cpuQuotaUs: 2000,
       cpuPeriodUs: 20_000,
@@ -78,12 +78,12 @@ describe('what a pod is held to', () => {
     [0, undefined],
     [-1, undefined],
     [undefined, undefined],
-  ])('a podPidsLimit of %s is a limit of %s', (podPidsLimit, expected) => {
+  ])('podPidsLimit %s sets a limit of %s', (podPidsLimit, expected) => {
     const options = podPidsLimit === undefined ? {} : { podPidsLimit };
     expect(podResourceConfig(bestEffort('u'), options).pidsLimit).toBe(expected);
   });
 
-  test('huge pages that are requested are allowed, by size', () => {
+  test('requested huge pages are limited by page size', () => {
     const pages = { 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '1Gi' };
     const pod = makePod('u', [container('a', { ...CPU, ...pages }, pages)]);
     expect(podResourceConfig(pod).hugePageLimits).toEqual(
@@ -95,7 +95,7 @@ describe('what a pod is held to', () => {
   });
 });
 
-describe('what the QoS groups get', () => {
+describe('limits of the QoS cgroups', () => {
   test.each([
     { what: 'no pods', pods: [], shares: 2 },
     { what: 'pods of the other classes', pods: [guaranteed('a'), bestEffort('b')], shares: 2 },
@@ -106,8 +106,8 @@ describe('what the QoS groups get', () => {
   });
 });
 
-describe('what all pods together get', () => {
-  test('the capacity less what is reserved; no memory limit where nothing is left of it, as libcontainer reads 0', () => {
+describe('limits of all pods together', () => {
+  test('all pods get the capacity minus the reservations, and no memory limit if nothing is left, because libcontainer reads 0 as none', () => {
     const left = allocatableAbsolute(
       parseResourceList({ cpu: '2', memory: '1Gi', pid: '1000', 'hugepages-2Mi': '4Mi' }),
       parseResourceList({ cpu: '500m', memory: '1Gi' }),

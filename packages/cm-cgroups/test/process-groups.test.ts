@@ -5,7 +5,7 @@ import { FakeKernel } from './kernel.ts';
 
 const PID = 50;
 
-describe.each([1, 2] as const)('groups of the kubelet and of the system on cgroup v%i', (version) => {
+describe.each([1, 2] as const)('kubelet and system cgroups on cgroup v%i', (version) => {
   let clock: FakeClock;
   let kernel: FakeKernel;
   const at = (controller: string): string => (version === 1 ? `/${controller}` : '');
@@ -40,38 +40,38 @@ describe.each([1, 2] as const)('groups of the kubelet and of the system on cgrou
     await process(PID);
   });
 
-  test('the kubelet moves itself to its group, in every hierarchy, each minute as long as it is not there', async () => {
+  test('the kubelet moves itself to its cgroup in every hierarchy, and retries each minute', async () => {
     await run({ kubelet: '/own/kubelet' });
     expect(entered(`${at('memory')}/own/kubelet`)).toEqual(['50', '50']);
     expect(entered(`${at('cpu')}/own/kubelet`)).toEqual(['50', '50']);
   });
 
-  test('a kubelet that is there already is left alone', async () => {
+  test('a kubelet that is already in its cgroup is not moved', async () => {
     await kernel.memory.writeFile(`/proc/${PID}/cgroup`, version === 1 ? '4:memory:/own\n3:cpu:/own\n' : '0::/own\n');
     await run({ kubelet: '/own' });
     expect(entered(`${at('memory')}/own`)).toEqual([]);
   });
 
-  test('in a container it stays where it is', async () => {
+  test('a kubelet in a container stays in its cgroup', async () => {
     await kernel.memory.remove(`/proc/${PID}/ns/pid`);
     await kernel.memory.symlink('pid:[2]', `/proc/${PID}/ns/pid`);
     await run({ kubelet: '/own' });
     expect(kernel.groups(at('memory'))).toEqual([]);
   });
 
-  test('processes of the root group are moved; the first one, threads of the kernel and those of other groups are not', async () => {
+  test('processes of the root cgroup are moved, except process 1, kernel threads and processes of other cgroups', async () => {
     await process(60);
     await process(61, { program: false });
     if (version === 1) {
       await kernel.memory.writeFile('/sys/fs/cgroup/devices/cgroup.procs', '1\n60\n61\n');
-      // Of a container of which this hierarchy knows nothing.
+      // A process of a container that this hierarchy does not contain.
       await kernel.memory.writeFile('/sys/fs/cgroup/unified/cgroup.procs', '62\n');
     } else await kernel.memory.writeFile('/sys/fs/cgroup/cgroup.procs', '1\n60\n61\n');
     await run({ system: '/system' });
     expect(new Set(entered(`${at('memory')}/system`))).toEqual(new Set(['60']));
   });
 
-  test('the root is no group to move them to', () => {
+  test('refuses the root cgroup as the system cgroup', () => {
     expect(
       () =>
         new ProcessGroups(

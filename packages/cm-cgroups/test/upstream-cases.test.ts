@@ -23,8 +23,10 @@ const whole = (requests?: Amounts, limits?: Amounts): { readonly resources: Reso
   resources: { ...(requests && { requests: list(requests) }), ...(limits && { limits: list(limits) }) },
 });
 
-/** `pkg/kubelet/cm/helpers_linux_test.go`, TestResourceConfigForPod: what each case says of shares, quota, period and memory. */
-describe('what a pod is held to, by the cases of upstream', () => {
+/**
+ * `pkg/kubelet/cm/helpers_linux_test.go`, TestResourceConfigForPod: shares, quota, period and memory of each case.
+ */
+describe("pod limits in upstream's test cases", () => {
   const small: Amounts = ['100m', '100Mi'];
   const large: Amounts = ['200m', '200Mi'];
   const none: Amounts = ['', ''];
@@ -129,7 +131,7 @@ describe('what a pod is held to, by the cases of upstream', () => {
     ['burstable-with-limits', burstable, { 'memory.low': '104857600' }],
     ['burstable-partial-limits', partial, { 'memory.low': '209715200' }],
     ['guaranteed', guaranteed, { 'memory.min': '104857600' }],
-  ])('with its memory protected: %s', (_name, pod, unified) => {
+  ])('with memory protection: %s', (_name, pod, unified) => {
     expect(podResourceConfig(pod, { memoryQos: 'TieredReservation' }).unified).toEqual(unified);
   });
 
@@ -144,12 +146,12 @@ describe('what a pod is held to, by the cases of upstream', () => {
         ['4MB', 512n],
       ],
     ],
-  ])('huge pages of %j', (resources, expected) => {
+  ])('huge page limits of %j', (resources, expected) => {
     expect([...(listResourceConfig(parseResourceList(resources)).hugePageLimits ?? [])]).toEqual(expected);
   });
 
   // `node_container_manager_linux_test.go`, TestGetCgroupConfig.
-  test('a group that something is reserved for is held to what that names, and no more', () => {
+  test('a reserved cgroup gets exactly the limits that its reservation names', () => {
     const both = parseResourceList({ cpu: '100m', memory: '200Mi' });
     expect(listResourceConfig(both, 'compressible')).toEqual({ cpuShares: 102 });
     const rest = { hugePageLimits: new Map() };
@@ -172,14 +174,14 @@ describe('what a pod is held to, by the cases of upstream', () => {
     ['of a pod that asks for nothing', [makePod('a', [c()])], 0, 0],
     ['of one that asks for no memory', [makePod('a', [c(['1', ''])])], 0, 0],
     ['of no pod', [], 0, 0],
-  ])('the protection of memory %s', (_name, pods, all, burstableMi) => {
+  ])('memory protection %s', (_name, pods, all, burstableMi) => {
     const protection = qosMemoryProtection(pods, 'TieredReservation');
     expect(protection).toMatchObject({ allBytes: BigInt(all * MI), burstableBytes: BigInt(burstableMi * MI) });
   });
 });
 
 /** `cgroup_manager_linux_test.go`, `pod_container_manager_linux_test.go`. */
-describe('names and shares, by the cases of upstream', () => {
+describe("names and shares in upstream's test cases", () => {
   test.each([
     [[], '/', '/'],
     [['Burstable'], '/Burstable', '/Burstable.slice'],
@@ -190,13 +192,13 @@ describe('names and shares, by the cases of upstream', () => {
       '/BestEffort/pod-6c1a4e95-6bb6-11e6-bc26-28d2444e470d',
       '/BestEffort.slice/BestEffort-pod_6c1a4e95_6bb6_11e6_bc26_28d2444e470d.slice',
     ],
-  ])('%j is %s, and %s to systemd', (parts, cgroupfs, systemd) => {
+  ])('cgroup %j is %s, and %s for systemd', (parts, cgroupfs, systemd) => {
     const name = childName([], ...parts);
     expect([cgroupfsPath(name), systemdPath(name)]).toEqual([cgroupfs, systemd]);
     expect(parseSystemdPath(systemd)).toEqual(name);
   });
 
-  test('a path without the ending of a slice is a name, too', () => {
+  test('a path without the .slice suffix is also a cgroup name', () => {
     expect([parseSystemdPath('/test'), parseSystemdPath('/test.slice')]).toEqual([['test'], ['test']]);
   });
 
@@ -207,7 +209,7 @@ describe('names and shares, by the cases of upstream', () => {
     [4, 80],
     [245, 6398],
     [10_000, 262_144],
-  ])('a weight of %i is %i shares', (weight, shares) => {
+  ])('CPU weight %i is %i shares', (weight, shares) => {
     expect(weightToShares(weight)).toBe(shares);
   });
 
@@ -215,7 +217,7 @@ describe('names and shares, by the cases of upstream', () => {
     [2, 1],
     [262_144, 10_000],
     [1_000_000_000, 10_000],
-  ])('%i shares are a weight of %i', (shares, weight) => {
+  ])('%i shares are CPU weight %i', (shares, weight) => {
     expect(sharesToWeight(shares)).toBe(weight);
   });
 
@@ -223,9 +225,10 @@ describe('names and shares, by the cases of upstream', () => {
     ['pod123', '123'],
     ['system', undefined],
     ['pod', undefined],
-    // Upstream takes it for none, as it looks for the word anywhere; such a pod's group would never be removed.
+    // Upstream does not recognise such a pod, because it searches for the prefix anywhere; the pod's cgroup would
+    // never be removed.
     ['podthis-uid-contains-reserved-word-pod', 'this-uid-contains-reserved-word-pod'],
-  ])('the group %s is that of pod %s', (part, uid) => {
+  ])('the cgroup %s belongs to pod %s', (part, uid) => {
     expect(podUidOf(part)).toBe(uid);
   });
 });

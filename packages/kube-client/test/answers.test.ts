@@ -9,7 +9,7 @@ import { errorOfResponse, errorOfStatus } from '../src/status.ts';
 import { systemErrorOf, toError } from '../src/system-errors.ts';
 import { parseWatchEvent } from '../src/watch-events.ts';
 
-describe('an answer without a Status', () => {
+describe('a response without a Status', () => {
   const nothingMore = (status: number): string =>
     `the server responded with the status code ${status} but did not return more information`;
 
@@ -36,7 +36,7 @@ describe('an answer without a Status', () => {
       'Timeout',
       'the server was unable to return a response in the time allotted, but may still be processing the request',
     ],
-  ])('of %d is %s', (status, code, message) => {
+  ])('a response with status code %d becomes %s', (status, code, message) => {
     const error = errorOfResponse({ status, text: '' }, 'get /x');
     expect(error).toMatchObject({ code, httpStatus: status, message: `${message} (get /x)` });
   });
@@ -49,13 +49,13 @@ describe('an answer without a Status', () => {
     ['{"kind":"Other","status":"Failure","message":"m"}', '{"kind":"Other","status":"Failure","message":"m"}'],
     ['{"kind":"Status","status":"Success","message":"m"}', '{"kind":"Status","status":"Success","message":"m"}'],
     ['[{"kind":"Status"}]', '[{"kind":"Status"}]'],
-  ])('says what it has (%#)', (text, said) => {
+  ])('the error of a response contains its text (%#)', (text, said) => {
     expect(errorOfResponse({ status: 403, text }, 'x').message).toBe(`${said} (x)`);
   });
 });
 
 describe('a Status', () => {
-  test('tells of what it is about as far as that is of its types', () => {
+  test("a Status's details are read if they have the right types", () => {
     const causes = [{ reason: 'R', message: 'M', field: 'f', more: 1 }, { reason: 7 }, 'none'];
     const details = { name: 'a', group: 'g', kind: 'k', uid: 'u', causes, retryAfterSeconds: 2, more: 1 };
     expect(errorOfStatus({ details }).details).toEqual({
@@ -72,30 +72,33 @@ describe('a Status', () => {
     [{ retryAfterSeconds: 1 }, undefined, 1000],
     [{ retryAfterSeconds: 0 }, undefined, undefined],
     [{}, undefined, undefined],
-  ])('with %j and a header of %j ms is to be waited for %j ms', (details, retryAfterMs, expected) => {
-    expect(errorOfStatus({ details }, { retryAfterMs }).retryAfterMs).toBe(expected);
-  });
+  ])(
+    'a Status with %j and a Retry-After header of %j ms requests a wait of %j ms',
+    (details, retryAfterMs, expected) => {
+      expect(errorOfStatus({ details }, { retryAfterMs }).retryAfterMs).toBe(expected);
+    },
+  );
 
-  test('that is none says nothing', () => {
+  test('a body that is not a Status adds nothing to the error', () => {
     expect(errorOfStatus(null)).toMatchObject({ code: 'Unknown', httpStatus: undefined });
   });
 
-  test('may have blanks in front', () => {
+  test('a Status may be preceded by whitespace', () => {
     const text = ' {"kind":"Status","status":"Failure","reason":"Gone","message":"m"}';
     expect(errorOfResponse({ status: 500, text }, 'x')).toMatchObject({ code: 'Gone', message: 'm' });
   });
 
-  test('without a code has that of the answer, and without a message says so', () => {
+  test("a Status without a code gets the response's code, and one without a message says so", () => {
     expect(errorOfStatus({ code: '409', message: 7 }, { httpStatus: 404 })).toMatchObject({
       ...{ code: 'NotFound', httpStatus: 404, message: 'the server answered 404 and no message' },
     });
   });
 });
 
-describe('an event of a watch', () => {
+describe('a watch event', () => {
   const event = (type: string, metadata: unknown): string => JSON.stringify({ type, object: { metadata } });
 
-  test.each(['ADDED', 'MODIFIED', 'DELETED'])('of type %s has the object and its version', (type) => {
+  test.each(['ADDED', 'MODIFIED', 'DELETED'])('a watch event of type %s has its object and version', (type) => {
     const metadata = { name: 'a', resourceVersion: '7' };
     expect(parseWatchEvent(event(type, metadata))).toEqual({ type, object: { metadata }, resourceVersion: '7' });
     expect(parseWatchEvent(event(type, { name: 'a', resourceVersion: 7 }))).toMatchObject({ resourceVersion: '' });
@@ -108,13 +111,13 @@ describe('an event of a watch', () => {
     [{ 'k8s.io/initial-events-end': 'true' }, true],
     [{ 'k8s.io/initial-events-end': 'false' }, false],
     ['none', false],
-  ])('that is a bookmark with %j ends the initial events: %j', (annotations, initialEventsEnd) => {
+  ])('a bookmark with %j ends the initial events: %j', (annotations, initialEventsEnd) => {
     expect(parseWatchEvent(event('BOOKMARK', { annotations }))).toEqual({
       ...{ type: 'BOOKMARK', resourceVersion: '', initialEventsEnd },
     });
   });
 
-  test('that is an error is thrown', () => {
+  test('an error event of a watch is thrown', () => {
     const status = { reason: 'Expired', code: 410, message: 'too old' };
     expect(() => parseWatchEvent(JSON.stringify({ type: 'ERROR', object: status }))).toThrow(
       expect.objectContaining({ code: 'Expired', message: 'too old', httpStatus: 410 }),
@@ -122,7 +125,7 @@ describe('an event of a watch', () => {
   });
 
   test.each(['{"object":{}}', '{"type":"ADDED"}', '{"type":7,"object":{}}', '{"type":"ADDED","object":[]}'])(
-    '%s is none',
+    '%s is not a watch event',
     (line) => {
       const message = `not a watch event: ${line.length} characters`;
       expect(() => parseWatchEvent(line)).toThrow(expect.objectContaining({ code: 'InvalidResponse', message }));
@@ -130,7 +133,7 @@ describe('an event of a watch', () => {
   );
 });
 
-describe('a request is sent again', () => {
+describe('retries of a request', () => {
   const failed = (code: 'ConnectionFailed' | 'Unknown', cause: unknown): KubeError =>
     new KubeError({ code, message: 'm', cause });
   const broken = (code: unknown): Error => Object.assign(new Error('m'), { code });
@@ -146,13 +149,13 @@ describe('a request is sent again', () => {
     ['no cause', failed('ConnectionFailed', undefined), undefined],
     ['499', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 499, retryAfterMs: 5 }), undefined],
     ['500', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 500, retryAfterMs: 5 }), 5],
-  ])('after %s: %j', (_what, error, delayMs) => {
+  ])('a request is retried after %s: %j', (_what, error, delayMs) => {
     expect(retryDelayMs({ method: 'GET', error, attempt: 1, maxRetries: 1 })).toBe(delayMs);
   });
 });
 
 describe('JSON', () => {
-  test('keeps what only looks like a long integer as JavaScript has it', () => {
+  test('text that only looks like a long integer is parsed as JavaScript parses it', () => {
     expect(parseJson('{"a":1234567890123456.5,"b":1234567890123456,"c":"1234567890123456"}')).toEqual({
       ...{ a: 1234567890123456.5, b: 1234567890123456, c: '1234567890123456' },
     });
@@ -161,13 +164,13 @@ describe('JSON', () => {
   test.each([
     [` <html>${'x'.repeat(73)}`, ` <html>${'x'.repeat(73)}`],
     [`<html>${'x'.repeat(75)}`, `<html>${'x'.repeat(74)}...`],
-  ])('that is a page is quoted up to 80 characters (%#)', (text, quoted) => {
+  ])('an HTML page in place of JSON is quoted up to 80 characters (%#)', (text, quoted) => {
     const message = `not JSON: ${JSON.stringify(quoted)}`;
     expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: 'InvalidResponse', message }));
   });
 });
 
-test('objects have the keys of the Go client', () => {
+test("objects have the Go client's keys", () => {
   const key = (metadata: object): string => objectKey({ metadata } as Parameters<typeof objectKey>[0]);
   expect([key({ namespace: 'ns', name: 'a' }), key({ namespace: '', name: 'a' }), key({ name: 'a' }), key({})]).toEqual(
     ['ns/a', 'a', 'a', ''],
@@ -183,7 +186,7 @@ test('each kind of patch has its media type', () => {
   ]);
 });
 
-test('an error of the system is known by its code', () => {
+test('a system error is recognised by its code', () => {
   const error = systemErrorOf('EPIPE', 'broken');
   expect([error.message, errorCode(error)]).toEqual(['broken', 'EPIPE']);
   expect([toError(error), toError('ended').message]).toEqual([error, 'ended']);

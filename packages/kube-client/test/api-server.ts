@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer as createTcp, type Server, type
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair, Pki } from './pki.ts';
 
-/** What a request came with. */
+/** The data of a received request. */
 export interface Seen {
   readonly method: string;
   readonly url: string;
@@ -17,19 +17,19 @@ export interface Seen {
   readonly httpVersion: string;
 }
 
-/** What a server with TLS has, and whether it speaks HTTP/2. */
+/** The TLS certificate of a server, and whether the server speaks HTTP/2. */
 export interface ServerTls {
   readonly pki: Pki;
   readonly pair: KeyPair;
   readonly http2?: boolean;
   readonly maxConcurrentStreams?: number;
-  /** Whether a server of HTTP/2 speaks HTTP/1.1 too. */
+  /** Whether an HTTP/2 server also speaks HTTP/1.1. */
   readonly allowHTTP1?: boolean;
 }
 
 type Handler = (request: Seen, response: ServerResponse) => void;
 
-/** A small HTTP(S) server that answers as a test says. */
+/** A small HTTP(S) server with responses from the test. */
 export class ApiServer implements AsyncDisposable {
   readonly seen: Seen[] = [];
   connections = 0;
@@ -39,7 +39,7 @@ export class ApiServer implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
 
   private constructor(tls: ServerTls | undefined) {
-    // The compatibility API of HTTP/2 has the same requests and answers, as far as is needed here.
+    // The HTTP/2 compatibility API has the same requests and responses, as far as needed here.
     const listener: RequestListener = (request, response) => void this.#handle(request, response);
     this.#scheme = tls === undefined ? 'http' : 'https';
     const options =
@@ -58,12 +58,12 @@ export class ApiServer implements AsyncDisposable {
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', () => this.connections++);
   }
 
-  /** Cuts all connections. */
+  /** Destroys all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** How many connections are open. */
+  /** The number of open connections. */
   get open(): number {
     return this.#sockets.size;
   }
@@ -105,7 +105,7 @@ export class ApiServer implements AsyncDisposable {
   }
 }
 
-/** Waits, while real I/O goes on, until something holds. */
+/** Polls with real I/O until a condition holds. */
 export async function until(holds: () => boolean): Promise<void> {
   for (let i = 0; i < 100_000 && !holds(); i++) await new Promise<void>((resolve) => setImmediate(resolve));
   if (!holds()) throw new Error('it does not come true');
@@ -117,7 +117,7 @@ function settingsOf({ maxConcurrentStreams }: ServerTls): {
   return maxConcurrentStreams === undefined ? {} : { settings: { maxConcurrentStreams } };
 }
 
-/** Passes bytes on to a server, until the connections that there are freeze: their peers are there, and nothing comes. */
+/** A proxy to a server whose existing connections can be frozen: the peers stay connected, and no data arrives. */
 export class Relay implements AsyncDisposable {
   readonly #server: Server;
   readonly #scheme: string;

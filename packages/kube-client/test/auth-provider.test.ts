@@ -9,7 +9,7 @@ function notFound(name: string): () => Promise<never> {
   return () => Promise.reject(Object.assign(new Error(message), { code: 'ERR_MODULE_NOT_FOUND' }));
 }
 
-test('an auth provider without the client library: the error says what to install', async () => {
+test('an auth provider without @kubernetes/client-node fails with the package to install', async () => {
   const error = await failureOf(new AuthProvider(provider, notFound('@kubernetes/client-node')).authorization());
   expect(error).toMatchObject({ code: 'CredentialsUnavailable', cause: { code: 'ERR_MODULE_NOT_FOUND' } });
   expect(error.message).toBe(
@@ -17,7 +17,7 @@ test('an auth provider without the client library: the error says what to instal
   );
 });
 
-test('a part of the client library that is missing is told by its own name', async () => {
+test('a missing dependency of the client library is reported by its own name', async () => {
   const error = await failureOf(new AuthProvider(provider, notFound('openid-client')).authorization());
   expect(error.message).toBe("auth provider oidc: Cannot find package 'openid-client' imported from /app/index.js");
 });

@@ -1,4 +1,4 @@
-// Asks the server that its argument names for a node, with no authority of its own, and prints what came of it.
+// Requests a node from the server in its argument, without a configured CA, and prints the result.
 import { KubeClients, resources } from '@node-agent/kube-client';
 
 const [server = ''] = process.argv.slice(2);

@@ -15,24 +15,24 @@ const SERVER = ['extendedKeyUsage=serverAuth', 'subjectAltName=IP:127.0.0.1'];
 const PAST = { from: '20200101000000Z', to: '20210101000000Z' };
 
 interface Wanted {
-  /** In openssl's form: `/CN=kubernetes`. */
+  /** The subject in openssl's form: `/CN=kubernetes`. */
   readonly subject?: string;
-  /** Itself if unset. */
+  /** Default: self-signed. */
   readonly issuer?: KeyPair;
   readonly extensions: readonly string[];
-  /** Another certificate's key; a new one if unset. */
+  /** The key of another certificate. Default: a new key. */
   readonly keyOf?: KeyPair;
   readonly from?: string;
   readonly to?: string;
   readonly digest?: string;
 }
 
-/** A server, the authorities that its client trusts, and whether Go accepts the server at 127.0.0.1. */
+/** A server, its client's trusted CAs, and whether Go accepts the server at 127.0.0.1. */
 export interface RotationCase {
   readonly name: string;
   readonly bundle: readonly KeyPair[];
   readonly server: KeyPair;
-  /** Certificates that the server sends beside its own. */
+  /** Additional certificates that the server sends. */
   readonly sent?: readonly KeyPair[];
   readonly accepted: boolean;
 }
@@ -60,7 +60,7 @@ export class Authorities implements AsyncDisposable {
       await writeFile(`${base}.key`, keyOf.key);
       await run('openssl', ['req', '-new', '-key', `${base}.key`, '-subj', subject, '-out', `${base}.csr`]);
     }
-    // Without these lines openssl adds both identifiers.
+    // Without these lines openssl adds both key identifiers.
     const ids = extensions.includes(KEY_ID) ? [] : ['subjectKeyIdentifier=none', 'authorityKeyIdentifier=none'];
     const settings = ['rand_serial=yes', `database=${base}.txt`, `new_certs_dir=${this.#directory}`, 'policy=any'];
     const own = ['default_md=sha256', 'default_days=2', 'x509_extensions=ext', 'unique_subject=no', ...settings];
@@ -91,7 +91,7 @@ export class Authorities implements AsyncDisposable {
     return ['-cert', `${base}.ca.crt`, '-keyfile', `${base}.ca.key`];
   }
 
-  /** Makes a self-signed certificate of version 1, which has no extensions. */
+  /** Makes a self-signed version 1 certificate, which has no extensions. */
   async makeVersion1(): Promise<string> {
     const base = join(this.#directory, String(++this.#serial));
     const files = ['-keyout', `${base}.key`, '-out', `${base}.csr`];
@@ -104,7 +104,7 @@ export class Authorities implements AsyncDisposable {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  /** Makes an authority of version 1, which has no extensions, and a server of it. */
+  /** Makes a version 1 CA, which has no extensions, and a server certificate that it signs. */
   async version1(): Promise<{ readonly authority: string; readonly server: KeyPair }> {
     const base = join(this.#directory, String(++this.#serial));
     const files = ['-keyout', `${base}.key`, '-out', `${base}.csr`];
@@ -177,9 +177,9 @@ export class Authorities implements AsyncDisposable {
       ['a certificate of another address', both, await server(next, { extensions: elsewhere }), false],
       ['a new authority that has expired', [old, expired], await server(expired), false],
       ['a new authority that may not sign', [old, notSigning], await server(notSigning), false],
-      ['a new authority that is none', [old, noCa], await server(noCa), false],
-      ['a new authority that does not say that it is one', [old, unsaid], await server(unsaid), false],
-      ['an authority alone that does not say that it is one', [unsaid], await server(unsaid), false],
+      ['a new certificate that is not a CA', [old, noCa], await server(noCa), false],
+      ['a new CA certificate without basic constraints', [old, unsaid], await server(unsaid), false],
+      ['a single CA certificate without basic constraints', [unsaid], await server(unsaid), false],
       ['a new authority with room for no intermediate', [old, short], await server(belowShort), false, [belowShort]],
       ['a new authority for clients alone', [old, forClients], await server(forClients), false],
       ['a certificate signed by another server', both, await server(byNext), false, [byNext]],

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const textOf = (pairs: readonly KeyPair[]): string => pairs.map(({ cert }) => cert).join('');
 
-/** A TLS server on 127.0.0.1; counts its connections. */
+/** A TLS server on 127.0.0.1 that counts its connections. */
 async function serverOf({ key }: KeyPair, cert: string) {
   const server = createServer({ key, cert }, (_request, response) => response.end('{}'));
   const seen = { port: 0, connections: 0 };
@@ -59,13 +59,13 @@ test.each(cases.map((rotation) => [rotation.name, rotation.accepted, rotation] a
   },
 );
 
-test('an authority of version 1 is one, though it has no basic constraints', async () => {
+test('a version 1 CA certificate is accepted although it has no basic constraints', async () => {
   const { authority, server } = await made.version1();
   const { port } = await serverOf(server, server.cert);
   expect(await verdictOf(dialer(port, authority))).toBe(true);
 });
 
-test('the authority that has verified the server is tried first by the next connection', async () => {
+test('the CA that verified the server is tried first by the next connection', async () => {
   const rotation = cases[0];
   if (rotation === undefined) throw new Error('there is no case');
   const seen = await serverOf(rotation.server, rotation.server.cert);
@@ -77,7 +77,7 @@ test('the authority that has verified the server is tried first by the next conn
   }
 });
 
-test('of several failures the one that is not a bad signature is told', async () => {
+test('of several verification failures, one other than a bad signature is reported', async () => {
   const expired = cases.find(({ name }) => name === 'a server certificate that has expired');
   if (expired === undefined) throw new Error('there is no case');
   const { port } = await serverOf(expired.server, expired.server.cert);
@@ -85,7 +85,7 @@ test('of several failures the one that is not a bad signature is told', async ()
     expect(await verdictOf(dialer(port, textOf(bundle)))).toBe('CERT_HAS_EXPIRED');
 });
 
-test('a server that is away, or has another name, is asked once', async () => {
+test('a server that is down or has another name is tried only once', async () => {
   const other = cases.find(({ name }) => name === 'a certificate of another address');
   if (other === undefined) throw new Error('there is no case');
   const { port } = await serverOf(other.server, other.server.cert);
@@ -95,7 +95,7 @@ test('a server that is away, or has another name, is asked once', async () => {
   expect(await verdictOf(dialer(1, textOf(other.bundle)))).toBe('ECONNREFUSED');
 });
 
-test('a bundle in which each subject occurs once is one set; others have a set for each authority of a subject', () => {
+test('a CA bundle with unique subjects is one set; otherwise there is a set per CA of a repeated subject', () => {
   const [a, b] = cases[0]?.bundle ?? [];
   const other = cases.find(({ name }) => name === 'an intermediate authority alone')?.bundle[0];
   if (a === undefined || b === undefined || other === undefined) throw new Error('there is no case');

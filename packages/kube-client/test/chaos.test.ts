@@ -10,7 +10,9 @@ const NAMES = ['a', 'b', 'c', 'd', 'e'];
 
 type Seen = readonly [name: string, resourceVersion: string | undefined];
 
-/** Some minutes of writes, faults and a consumer that looks now and then; returns what differs at the end, or broke a rule. */
+/**
+ * Runs minutes of writes, faults and a consumer that reads at times; returns the final differences and broken rules.
+ */
 async function run(seed: number, streamingLists: boolean): Promise<readonly string[]> {
   const clock = new FakeClock();
   const random = seededRandom(seed);
@@ -77,7 +79,7 @@ async function run(seed: number, streamingLists: boolean): Promise<readonly stri
 }
 
 test.each([true, false])(
-  'K3: whatever goes wrong, it has in the end what the server has (streaming lists: %s)',
+  "K3: after random faults the reflector has the server's objects (streaming lists: %s)",
   async (streaming) => {
     const failed: string[] = [];
     for (let seed = 1; seed <= SEEDS; seed++) {

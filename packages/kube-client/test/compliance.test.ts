@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ComplianceOptions, kubeClientCompliance } from '../src/compliance/index.ts';
 import { KubeClients, loadKubeconfig, RestClient } from '../src/index.ts';
 
-describe('in one process, under the fake clock', () => {
+describe('API compliance in one process, with the fake clock', () => {
   const clock = new FakeClock();
   const random = seededRandom(7);
   const api = new FakeApiServer({ clock, random });
@@ -29,7 +29,7 @@ describe('in one process, under the fake clock', () => {
   }
 });
 
-describe('over HTTP, in real time', () => {
+describe('API compliance over HTTP, in real time', () => {
   const api = new FakeApiServer({ clock: systemClock, random: systemRandom });
   const server = new FakeApiServerHttp({ api });
   let clients: KubeClients;
@@ -49,7 +49,7 @@ describe('over HTTP, in real time', () => {
     client: clients.requests,
     clock: systemClock,
     random: systemRandom,
-    // What must come true within half a minute must within three seconds here.
+    // Conditions that must hold within 30 s under the fake clock must hold within 3 s here.
     pause: (ms) => sleep(systemClock, ms / 10),
     backOffMs: 10,
     cutConnections: () => clients.closeConnections(),

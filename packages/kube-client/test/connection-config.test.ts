@@ -20,7 +20,7 @@ function connection(user: Partial<ClientNodeUser> | null, cluster: Partial<Clien
 }
 
 describe('a KubeConfig of @kubernetes/client-node', () => {
-  test('has to have a cluster, and need not have a user', () => {
+  test('a KubeConfig needs a cluster, but no user', () => {
     expect(() => connection(null, null)).toThrow(
       expect.objectContaining({
         ...{ code: 'InvalidConfig', message: 'kubeconfig: current-context: names no cluster' },
@@ -29,7 +29,7 @@ describe('a KubeConfig of @kubernetes/client-node', () => {
     expect(connection(null)).toStrictEqual({ cluster: { server, skipTlsVerify: false }, user: {} });
   });
 
-  test('says how its server is reached and known', () => {
+  test("a KubeConfig yields the server's address and CA", () => {
     const cluster = { caData: 'Y2E=', caFile: '/ca', tlsServerName: 'name', proxyUrl: 'http://p', skipTLSVerify: true };
     expect(connection(null, cluster).cluster).toStrictEqual({
       ...{ server, ca: { data: 'ca' }, tlsServerName: 'name', proxyUrl: 'http://p', skipTlsVerify: true },
@@ -67,19 +67,19 @@ describe('a KubeConfig of @kubernetes/client-node', () => {
       { exec },
     ],
     ['somebody else', { impersonateUser: 'x' }, { impersonate: { user: 'x' } }],
-  ])('says who its user is, by %s', (_what, user, expected) => {
+  ])("a KubeConfig yields the user's credentials by %s", (_what, user, expected) => {
     expect(connection(user).user).toStrictEqual(expected);
   });
 
-  test('names the user whose program cannot be used', () => {
+  test("an unusable credential program is reported with its user's name", () => {
     expect(() => connection({ exec: {} })).toThrow(/^kubeconfig: users\[u\]\.user\.exec\.apiVersion: expected /);
   });
 });
 
-describe('a program that gives credentials', () => {
+describe('an exec credential program', () => {
   const parse = (fields: object) => parseExec({ apiVersion, command: 'c', ...fields }, 'file', 'path');
 
-  test('has its arguments and variables as texts', () => {
+  test('arguments and variables of an exec credential program are strings', () => {
     const env = [{ name: 'A', value: 'a' }, { name: 'B' }, { name: 'C', value: 5 }];
     expect(parse({ args: [1, 'b'], env, installHint: 'hint', provideClusterInfo: true })).toStrictEqual({
       ...{ apiVersion, command: 'c', args: ['1', 'b'], provideClusterInfo: true, installHint: 'hint' },
@@ -98,18 +98,18 @@ describe('a program that gives credentials', () => {
     [{ interactiveMode: 'Sometimes' }, 'file: path.interactiveMode: expected Never or IfAvailable, got "Sometimes"'],
     [{ env: [{ name: 'A' }, { name: '' }] }, 'file: path.env[1].name: is missing'],
     [{ env: [{ name: 5 }] }, 'file: path.env[0].name: is missing'],
-  ])('with %j cannot be used', (fields, message) => {
+  ])('refuses the exec credential program %j', (fields, message) => {
     expect(() => parse(fields)).toThrow(expect.objectContaining({ code: 'InvalidConfig', message }));
   });
 });
 
-test('what is empty is no PEM, and what is no object has no fields', () => {
+test('empty text is not PEM, and a value that is not an object has no fields', () => {
   expect([pem('', ''), pem('', '/f'), pem('YQ==', '/f'), pem(5, 5)]).toEqual([
     ...[undefined, { file: '/f' }, { data: 'a' }, undefined],
   ]);
   expect([record('ab'), record(['a']), record(null), record({ a: 1 })]).toEqual([{}, {}, {}, { a: 1 }]);
 });
 
-test.each([{ KUBERNETES_SERVICE_HOST: 'h' }, { KUBERNETES_SERVICE_PORT: '1' }])('%j is no pod', (environment) => {
+test.each([{ KUBERNETES_SERVICE_HOST: 'h' }, { KUBERNETES_SERVICE_PORT: '1' }])('%j is not a Pod', (environment) => {
   expect(() => inClusterConfig(environment)).toThrow(expect.objectContaining({ code: 'InvalidConfig' }));
 });

@@ -61,7 +61,7 @@ test.each<[string, ConnectionConfig['user']]>([
   },
 );
 
-test('W4: a kubeconfig whose server has no scheme gets no credentials, though it names a certificate authority', async () => {
+test('W4: a kubeconfig server URL without a scheme gets no credentials, even if a CA is configured', async () => {
   const server = await ApiServer.start();
   f.ends.push(() => server[Symbol.asyncDispose]());
   const ca = Buffer.from(f.pki.ca).toString('base64');
@@ -89,7 +89,7 @@ test('a user without credentials at a server without TLS logs no warning', async
 });
 
 describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
-  test('a certificate that is rotated in the middle of a watch: the watch goes on with the new one, and nothing is lost', async () => {
+  test('a watch continues with the new client certificate after a rotation, and loses no event', async () => {
     const server = await f.tlsServer(http2);
     const file = join(f.directory, 'kubelet-client-current.pem');
     await writeFile(file, f.nodeA.cert + f.nodeA.key);
@@ -129,7 +129,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(lines.map(({ message }) => message)).toEqual(['Credentials changed; opening new connections']);
   });
 
-  test('a pair of which one half is new is not used, nor one that is unreadable; the last good one is', async () => {
+  test('a certificate pair that is half replaced or unreadable is not used; the last good pair is kept', async () => {
     const server = await f.tlsServer(http2);
     const [cert, key] = [join(f.directory, 'tls.crt'), join(f.directory, 'tls.key')];
     await writeFile(cert, f.nodeA.cert);
@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(lines.filter(({ level }) => level === 'warn').length).toBe(1);
   });
 
-  test('a token file is read again after a while, or at once after a 401; a watch under way is left alone', async () => {
+  test('a token file is read again periodically and immediately after a 401; a running watch is not interrupted', async () => {
     const server = await f.tlsServer(http2);
     const file = join(f.directory, 'token');
     await writeFile(file, 'one\n');
@@ -192,7 +192,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await until(() => closed);
   });
 
-  test('an exec plugin is run once until its credentials expire or are refused', async () => {
+  test('an exec plugin runs once until its credentials expire or are refused', async () => {
     const server = await f.tlsServer(http2);
     const runs = join(f.directory, `runs-${http2}`);
     const script = [
@@ -228,7 +228,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(tokens).toEqual(wanted);
   });
 
-  test('a plugin that never ends is given up after a minute, and the next request runs it anew', async () => {
+  test('an exec plugin that never exits is killed after a minute, and the next request runs it again', async () => {
     const server = await f.tlsServer(http2);
     const runs: AbortSignal[] = [];
     const given = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"late"}}';
@@ -243,7 +243,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       { cluster, user: { exec: { ...plugin, provideClusterInfo: false } } },
       { exec },
     );
-    // As the look at the credentials of a stream is: nobody else would ever end it.
+    // Such a call refreshes a stream's credentials; no other caller would end it.
     const request = { method: 'GET', path: '/', headers: {} } as const;
     const failed = failureOf(transport.request(request));
     await until(() => runs.length === 1);
@@ -254,7 +254,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(server.seen[0]?.authorization).toBe('Bearer late');
   });
 
-  test('a plugin that prints without an end is killed', async () => {
+  test('an exec plugin that prints endless output is killed', async () => {
     const error = await nodeExec('yes', ['hunter2'], { PATH: process.env.PATH }).catch((cause: unknown) => cause);
     expect(String(error)).toBe('Error: the program printed more than 1048576 characters');
   });
@@ -318,7 +318,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(runs).toBe(2);
   });
 
-  test('an exec plugin is told of the cluster where it asks for it, and its certificate is used', async () => {
+  test('an exec plugin gets the cluster info if it requests that, and its certificate is used', async () => {
     const server = await f.tlsServer(http2);
     const environments: (string | undefined)[] = [];
     const exec: ExecRunner = async (_command, _args, environment) => {
@@ -352,7 +352,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   });
   const V1BETA1 = 'client.authentication.k8s.io/v1beta1';
 
-  test('an auth provider is left to the client library', async () => {
+  test('auth providers are handled by the client library', async () => {
     const server = await f.tlsServer(http2);
     const cluster = { server: server.url, ca: { data: f.pki.ca } };
     const config = { 'access-token': 'from-the-provider', expiry: '2999-01-01T00:00:00Z' };

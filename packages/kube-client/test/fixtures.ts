@@ -16,13 +16,13 @@ import {
 import { ApiServer, type ServerTls } from './api-server.ts';
 import { type KeyPair, Pki } from './pki.ts';
 
-/** Both protocols that a server may speak. */
+/** Both HTTP versions that a server may speak. */
 export const PROTOCOLS: readonly [name: string, http2: boolean][] = [
   ['HTTP/1.1', false],
   ['HTTP/2', true],
 ];
 
-/** A CA with certificates of a server and of two nodes, a CA that nobody trusts, a directory, and what is to be ended. */
+/** A CA with certificates of a server and two nodes, an untrusted CA, a directory, and the resources to close. */
 export interface Fixtures extends AsyncDisposable {
   readonly pki: Pki;
   readonly other: Pki;
@@ -30,7 +30,7 @@ export interface Fixtures extends AsyncDisposable {
   readonly nodeB: KeyPair;
   readonly directory: string;
   readonly ends: (() => Promise<unknown>)[];
-  /** Ends what a test has begun. */
+  /** Closes the resources of a test. */
   endTest(): Promise<void>;
   tlsServer(http2?: boolean, settings?: Pick<ServerTls, 'maxConcurrentStreams' | 'allowHTTP1'>): Promise<ApiServer>;
   clientOf(connection: ConnectionConfig, options?: { readonly exec?: ExecRunner; readonly proxy?: URL }): Client;
@@ -84,12 +84,12 @@ export async function fixtures(): Promise<Fixtures> {
   };
 }
 
-/** A user who shows a certificate. */
+/** A user with a client certificate. */
 export function certificate({ cert, key }: KeyPair): ConnectionConfig['user'] {
   return { clientCertificate: { cert: { data: cert }, key: { data: key } } };
 }
 
-/** What a promise fails with. */
+/** The error that a promise rejects with. */
 export async function failureOf(promise: Promise<unknown>): Promise<KubeError> {
   return await promise.then(
     () => {

@@ -28,7 +28,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
   const nodeOf = ({ client }: { readonly client: RestClient }): Promise<KubeError> =>
     failureOf(client.get(resources.nodes, { name: 'a' }));
 
-  test('W3: an answer without an end is left where it becomes too long, and its connection or stream with it', async () => {
+  test('W3: an endless response is abandoned at the size limit, with its connection or stream', async () => {
     let sentBytes = 0;
     let left = false;
     const { transport } = await setUp((_request, response) => {
@@ -49,7 +49,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(sentBytes).toBeLessThan(64 << 20);
   });
 
-  test('W3: so is a refusal without an end, of which the beginning tells', async () => {
+  test('W3: an endless error response is abandoned, and its beginning is reported', async () => {
     let left = false;
     const { client } = await setUp((_request, response) => {
       response.writeHead(500, { 'content-type': 'text/html' });
@@ -69,7 +69,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     await until(() => left);
   });
 
-  test('W3: what is compressed is not unpacked', async () => {
+  test('W3: a compressed response is not decompressed', async () => {
     const bomb = gzipSync(Buffer.alloc(64 << 20, 0x20));
     const { client, server } = await setUp((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' });
@@ -83,7 +83,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(server.seen.length).toBe(1);
   });
 
-  test('W4: a redirection is not followed: the token stays here', async () => {
+  test('W4: a redirect is not followed, so that the token is not sent elsewhere', async () => {
     const elsewhere = await f.tlsServer(http2);
     const { client } = await setUp((_request, response) => {
       response.writeHead(307, { location: `${elsewhere.url}/api/v1/nodes/a` });
@@ -95,17 +95,17 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
   });
 
-  test('W3: headers without an end are a failure of the connection', async () => {
+  test('W3: endless headers fail the connection', async () => {
     const { client } = await setUp((_request, response) => {
       for (let i = 0; i < 200; i++) response.setHeader(`x-${i}`, 'y'.repeat(100));
       response.end('{}');
     });
-    // Not a read: that would be sent again a second later.
+    // Not a read, because a read would be retried a second later.
     const error = await failureOf(client.create(resources.namespaces, { metadata: { name: 'a' } }));
     expect(error).toMatchObject({ code: 'ConnectionFailed', httpStatus: undefined });
   });
 
-  test('W3: whatever is sent in place of a watch, the reflector goes on, and not without a pause', async () => {
+  test('W3: after any invalid watch response the reflector continues, with a pause', async () => {
     const bodies = [
       '<html>captive portal</html>\n',
       '\0\0\0\n',
@@ -138,7 +138,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
         () => (watches === round && clock.pendingTimers > 0 && reflector.lastError !== undefined) || watches > round,
       );
       const requests = server.seen.length;
-      // Nothing is asked for until some time has passed.
+      // No request is sent until some time has passed.
       for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
       expect(server.seen.length - requests).toBeLessThanOrEqual(1);
       await clock.advance(1600);
@@ -150,7 +150,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
   });
 });
 
-/** A server of bare connections, each of which is told of. */
+/** A raw TCP server that reports each connection. */
 async function bareServer(
   onConnection: (socket: Socket) => void,
 ): Promise<{ readonly port: number; readonly sockets: ReadonlySet<Socket> }> {
@@ -168,7 +168,7 @@ async function bareServer(
   return { port: (server.address() as AddressInfo).port, sockets };
 }
 
-test('a switch to another protocol that nobody has asked for is a failure of the connection', async () => {
+test('an unrequested protocol switch fails the connection', async () => {
   const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nonsense\r\n\r\n';
   const { port } = await bareServer((socket) => socket.once('data', () => socket.write(head)));
   const { client } = f.clientOf({ cluster: { server: `http://127.0.0.1:${port}` }, user: {} });
@@ -183,7 +183,7 @@ test('a switch to another protocol that nobody has asked for is a failure of the
   }
 });
 
-test('a watch that is not wanted any more ends at once, though its connection is still being made', async () => {
+test('a watch that is aborted while it connects ends immediately', async () => {
   const server = await f.tlsServer();
   server.handler = (_, response) => void response.write('{"type":"BOOKMARK","object":{"metadata":{}}}\n');
   let isSilent = false;
@@ -201,7 +201,7 @@ test('a watch that is not wanted any more ends at once, though its connection is
   expect(await failure).toMatchObject({ code: 'Aborted', cause: { message: 'enough' } });
 });
 
-test('a connection that breaks before anybody has asked for anything over it ends no program', async () => {
+test('a connection that breaks before its first request does not crash the program', async () => {
   const server = await f.tlsServer();
   const held: (() => void)[] = [];
   const { port, sockets } = await bareServer((near) => {
@@ -232,7 +232,7 @@ test('a connection that breaks before anybody has asked for anything over it end
   expect((await again).metadata.name).toBe('a');
 });
 
-test('a server that accepts and never begins TLS, or ends in the middle of it, fails the request and no more', async () => {
+test('a server that never starts TLS, or closes during the handshake, fails only the request', async () => {
   let greet: ((socket: Socket) => void) | undefined;
   const { port, sockets } = await bareServer((socket) => socket.once('data', () => greet?.(socket)));
   const { client, clock } = f.clientOf({ cluster: { server: `https://127.0.0.1:${port}` }, user: {} });

@@ -35,7 +35,7 @@ async function load(text: string, context?: string) {
   return await loadKubeconfig({ fs }, '/etc/kubernetes/kubelet.conf', context);
 }
 
-test('a kubeconfig: paths are relative to the file', async () => {
+test('paths in a kubeconfig are relative to the file', async () => {
   expect(await load(FULL)).toEqual({
     namespace: 'ns',
     cluster: {
@@ -54,7 +54,7 @@ test('a kubeconfig: paths are relative to the file', async () => {
   });
 });
 
-test('another context; a token file goes before a token', async () => {
+test('another context can be selected; a token file takes precedence over a token', async () => {
   expect((await load(FULL, 'admin')).user).toEqual({
     token: { file: '/etc/kubernetes/token' },
     impersonate: { user: 'somebody', groups: ['a', 'b'], extra: {} },
@@ -70,7 +70,7 @@ function config(cluster: object, user: object): object {
   };
 }
 
-test('data goes before files; a server without a scheme is http', () => {
+test('inline data takes precedence over files; a server without a scheme is http', () => {
   const kubeconfig = config(
     { server: 'localhost:8080', 'certificate-authority-data': base64('CA'), 'certificate-authority': 'f' },
     { 'client-certificate-data': base64('C'), 'client-key-data': base64('K'), username: 'u', password: 'p' },
@@ -81,7 +81,7 @@ test('data goes before files; a server without a scheme is http', () => {
   });
 });
 
-test('an exec plugin: its path is relative to the file, its name is not', () => {
+test("an exec plugin's path is relative to the kubeconfig, its bare name is not", () => {
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1beta1',
     command: './plugin',
@@ -97,7 +97,7 @@ test('an exec plugin: its path is relative to the file, its name is not', () => 
   expect(named.user.exec?.command).toBe('plugin');
 });
 
-test('paths of a file that is named by a relative path are whole: one is written elsewhere, and a command is no bare name', () => {
+test('paths of a kubeconfig with a relative name become absolute, and a relative command does not become a bare name', () => {
   const exec = { apiVersion: v1, command: './plugin', interactiveMode: 'Never' };
   const { cluster, user } = connectionOf(
     config({ 'certificate-authority': 'ca.crt' }, { exec, tokenFile: 't' }),
@@ -126,7 +126,7 @@ test.each<[string, object, string]>([
   ['a certificate without a key', config({}, { 'client-certificate': 'f' }), 'users[u].user.client-key: is missing'],
   ['two ways', config({}, { token: 't', username: 'u' }), 'has both a token and basic authentication'],
   ['a number for a token', config({}, { token: 12345 }), 'users[u].user.token: expected a string, got a number'],
-  ['groups of nobody', config({}, { 'as-groups': ['a'] }), 'users[u].user.as: is missing'],
+  ['impersonated groups without a user', config({}, { 'as-groups': ['a'] }), 'users[u].user.as: is missing'],
   [
     'a plugin without a version',
     config({}, { exec: { command: 'a' } }),
@@ -147,13 +147,13 @@ test.each<[string, object, string]>([
     config({}, { exec: { apiVersion: v1, command: 'a', interactiveMode: 'Always' } }),
     'there is no terminal',
   ],
-])('a kubeconfig with %s is refused with file and field', (_, kubeconfig, message) => {
+])('refuses a kubeconfig with %s, naming file and field', (_, kubeconfig, message) => {
   expect(() => connectionOf(kubeconfig, '/k')).toThrow(message);
   expect(() => connectionOf(kubeconfig, '/k')).toThrow('/k: ');
 });
 
 test.each(['a: 1\n@hunter2', 'token: |hunter2', 'a: }hunter2', 'users:\n- token: hunter2\n   - hunter2: ['])(
-  'W4: a fault in a kubeconfig quotes nothing of it: %j',
+  'W4: the error of a kubeconfig quotes none of its content: %j',
   async (text) => {
     const error = await load(text).catch((cause: unknown) => cause);
     expect(inspect(error, { depth: 9, showHidden: true })).toMatch(/InvalidConfig/);
@@ -161,7 +161,7 @@ test.each(['a: 1\n@hunter2', 'token: |hunter2', 'a: }hunter2', 'users:\n- token:
   },
 );
 
-test('a kubeconfig that is no YAML, or is not there, is refused with its name; what it says is not told', async () => {
+test('a kubeconfig that is invalid YAML or missing is refused with its file name, without its content', async () => {
   const syntax = await load('users:\n- token: [secret').catch((error: unknown) => error);
   expect(syntax).toMatchObject({
     code: 'InvalidConfig',
@@ -172,7 +172,7 @@ test('a kubeconfig that is no YAML, or is not there, is refused with its name; w
   await expect(error).rejects.toThrow('/no/such/file: cannot be read: ENOENT');
 });
 
-test("the client library's KubeConfig stands for the same connection", async () => {
+test("the client library's KubeConfig yields the same connection", async () => {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromString(JSON.stringify(config({ 'certificate-authority-data': base64('CA') }, { token: 't' })));
@@ -189,7 +189,7 @@ test("the client library's KubeConfig stands for the same connection", async () 
   );
 });
 
-test('in a cluster: the service and the account; elsewhere a clear error', () => {
+test('in a cluster the service address and service account are used; elsewhere loading fails with a clear error', () => {
   expect(inClusterConfig({ KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }).cluster.server).toBe(
     'https://10.0.0.1:443',
   );

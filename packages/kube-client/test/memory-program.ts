@@ -1,4 +1,4 @@
-// Watches the pods of the server that its arguments name, and prints what that costs. Run with --expose-gc.
+// Watches the pods of the server given in its arguments, and prints the memory use. Run with --expose-gc.
 import { setImmediate } from 'node:timers/promises';
 import { systemClock, systemRandom } from '@node-agent/async';
 import { KubeClients, Reflector, resources } from '@node-agent/kube-client';
@@ -9,7 +9,7 @@ const components = { clock: systemClock, logger: silentLogger, metrics: noMetric
 const connection = { cluster: { server, ca: { file: ca } }, user: {} };
 await using clients = new KubeClients(components, { connection });
 
-/** What the heap holds on to: one collection leaves what is in flight, or is freed a turn later. */
+/** The live heap size. One collection is not enough: objects in flight are freed a turn later. */
 async function heldBytes(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 10; round++) {

@@ -58,7 +58,7 @@ test(`K4: a watch of ${PODS} pods costs under 10 MB above the objects, and chang
   expect(pods).toBe(PODS);
   const objectBytes = PODS * JSON.stringify(pod(0, 0)).length;
   expect((costBytes[0] ?? 0) - objectBytes).toBeLessThan(10 * MB);
-  // The process' own size says nothing here: a flood makes the heap's young part larger, once.
+  // The process's resident size is not usable: many events enlarge the heap's young generation once.
   const [, early = 0, late = 0] = heapBytes;
   expect(late - early).toBeLessThan(2 * MB);
 });

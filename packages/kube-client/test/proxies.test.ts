@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   }
 
-  test('an HTTP proxy: a tunnel for https, forwarding for http, and a refusal that says why', async () => {
+  test('an HTTP proxy tunnels https, forwards http, and its refusal is reported with the reason', async () => {
     const server = await f.tlsServer(http2);
     const { url, targets } = await connectProxy();
     const proxy = new URL(`http://user:pass%40word@${url.host}`);
@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(error.message).toContain('407 Proxy Authentication Required');
   });
 
-  test('a SOCKS 5 proxy, with a user and without', async () => {
+  test('connects through a SOCKS 5 proxy, with and without a user', async () => {
     const server = await f.tlsServer(http2);
     const asked: string[] = [];
     const proxy = createServer((socket) => {
@@ -112,7 +112,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
 
   const tunnels = ['http', 'socks5'];
 
-  /** A proxy that accepts, says `words` one after the other for each thing it is told, and then nothing any more. */
+  /** A proxy that accepts connections, sends one of `words` per message received, and then stays silent. */
   async function silentProxy(
     ...words: readonly Uint8Array[]
   ): Promise<{ readonly host: string; readonly sockets: Set<Socket> }> {
@@ -130,7 +130,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   }
 
   test.each(tunnels)(
-    'a %s proxy that accepts and stays silent is given up after 30 s, and the next dial may succeed',
+    'a connection through a %s proxy that accepts and stays silent fails after 30 s, and the next connection may succeed',
     async (scheme) => {
       const server = await f.tlsServer(http2);
       const { host, sockets } = await silentProxy();
@@ -143,7 +143,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
         const error = await failed;
         expect(error.code).toBe('ConnectionFailed');
         expect(error.message).toContain('no answer within 30000 ms');
-        // Nothing is left of it, and the next one dials anew.
+        // Nothing is left of the failed connection; the next request connects again.
         await until(() => sockets.size === 0);
       }
       expect(clock.pendingTimers).toBe(0);
@@ -155,7 +155,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     ['http', [Buffer.from('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2')]],
     ['socks5', [Uint8Array.of(5, 0)]],
     ['socks5', [Uint8Array.of(5, 0), Uint8Array.of(5, 0, 0, 1, 127, 0, 0, 1, 0, 80)]],
-  ])('a %s proxy that stays silent in the middle is given up too', async (scheme, words) => {
+  ])('a connection through a %s proxy that becomes silent during its handshake fails too', async (scheme, words) => {
     const { host, sockets } = await silentProxy(...words);
     const cluster = { server: 'https://api.example:6443' };
     const { client, clock } = f.clientOf({ cluster, user: {} }, { proxy: new URL(`${scheme}://${host}`) });
@@ -166,18 +166,24 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await until(() => sockets.size === 0);
   });
 
-  test.each(tunnels)('connections that are closed end a dial through a silent %s proxy at once', async (scheme) => {
-    const { host, sockets } = await silentProxy();
-    const proxy = new URL(`${scheme}://${host}`);
-    const { client, transport } = f.clientOf({ cluster: { server: 'https://api.example:6443' }, user: {} }, { proxy });
-    const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
-    await until(() => sockets.size === 1);
-    transport.closeConnections();
-    expect((await failed).code).toBe('ConnectionReplaced');
-    await until(() => sockets.size === 0);
-  });
+  test.each(tunnels)(
+    'closing all connections aborts a pending connection through a silent %s proxy immediately',
+    async (scheme) => {
+      const { host, sockets } = await silentProxy();
+      const proxy = new URL(`${scheme}://${host}`);
+      const { client, transport } = f.clientOf(
+        { cluster: { server: 'https://api.example:6443' }, user: {} },
+        { proxy },
+      );
+      const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
+      await until(() => sockets.size === 1);
+      transport.closeConnections();
+      expect((await failed).code).toBe('ConnectionReplaced');
+      await until(() => sockets.size === 0);
+    },
+  );
 
-  test('so it is with a server that is reached without TLS through a silent SOCKS proxy', async () => {
+  test('a plain HTTP connection through a silent SOCKS proxy fails after the timeout, too', async () => {
     const { host, sockets } = await silentProxy();
     const proxy = new URL(`socks5://${host}`);
     const { client, transport, clock } = f.clientOf({ cluster: { server: 'http://api.example' }, user: {} }, { proxy });
@@ -193,7 +199,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await until(() => sockets.size === 0);
   });
 
-  test('a SOCKS proxy that talks nonsense, refuses, or hangs up is told of, without the password', async () => {
+  test('a SOCKS proxy that sends invalid data, refuses, or disconnects is reported without the password', async () => {
     const answers: readonly (readonly [Uint8Array[], RegExp])[] = [
       [[Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')], /SOCKS/],
       [[Uint8Array.of(5, 255)], /SOCKS/],

@@ -18,7 +18,7 @@ const end = (phase: rules.ReflectorPhase, more: Partial<rules.PhaseEnd> = {}): r
   ...more,
 });
 
-test('a reflector begins with nothing seen', () => {
+test('a new reflector has seen no version', () => {
   const beginning = { ...state, resourceVersion: '' };
   expect(rules.initialState(true)).toEqual(beginning);
   expect(rules.initialState(false)).toEqual({ ...beginning, streaming: 'off' });
@@ -97,7 +97,7 @@ describe('after a failure', () => {
       { next: 'list', state, backOff: true, atLeastMs: 0 },
     ],
     [
-      'a list that is not understood, which says nothing of streams',
+      'an invalid list, which does not show whether streaming lists are supported',
       end('list'),
       failure('BadRequest'),
       {},
@@ -117,7 +117,7 @@ describe('after a failure', () => {
   });
 });
 
-test('a watch that lasted a second was not short', () => {
+test('a watch that lasted a second does not count as short', () => {
   expect(rules.afterCleanEnd(end('watch', { lastedMs: 999 }), { ...state, unheard: true })).toEqual({
     ...{ next: 'watch', state: { ...state, unheard: true }, backOff: true, atLeastMs: 0 },
   });
@@ -137,7 +137,7 @@ test.each<[string, boolean, Partial<rules.ReflectorState> | undefined]>([
   expect(next).toEqual(changes && { ...state, ...changes });
 });
 
-test('what was seen of a server stays known', () => {
+test('the known capabilities of a server are kept', () => {
   expect(rules.afterEvent('6', false, { ...state, bookmarkSeen: true })).toMatchObject({ bookmarkSeen: true });
   expect(rules.afterListed('6', false, { ...state, paginated: true, unheard: true })).toEqual({
     ...{ ...state, resourceVersion: '6', paginated: true },
@@ -145,7 +145,7 @@ test('what was seen of a server stays known', () => {
   expect(rules.afterListed('6', false, state)).toEqual({ ...state, resourceVersion: '6' });
 });
 
-test('a list asks for what is no older than what was seen, and is paged where the server has to read it anyway', () => {
+test('a list requests data no older than the last version seen, and is paged if the server reads its store anyway', () => {
   expect(rules.listQuery({ ...state, resourceVersion: '' })).toEqual({ resourceVersion: '0' });
   expect(rules.listQuery(state)).toEqual({ resourceVersion: '5' });
   expect(rules.listQuery({ ...state, versionUnavailable: true })).toEqual({ resourceVersion: '' });
@@ -156,7 +156,7 @@ test('a list asks for what is no older than what was seen, and is paged where th
   ]);
 });
 
-test('a watch asks for bookmarks, and a streaming list for what there is too', () => {
+test('a watch requests bookmarks, and a streaming list also requests the initial events', () => {
   const watched = { resourceVersion: '5', allowWatchBookmarks: true, timeoutSeconds: 300 };
   expect(rules.watchQuery(state, 300)).toEqual(watched);
   const streamed = { ...watched, resourceVersionMatch: 'NotOlderThan', sendInitialEvents: true };

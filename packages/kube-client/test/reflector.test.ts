@@ -38,7 +38,7 @@ function setUp(options: Partial<ReflectorOptions<Pod>> = {}) {
   return { clock, transport, lines, reflector, start, controller };
 }
 
-/** What a watch is told of a version that the server does not have any longer. */
+/** The watch response for a version that the server no longer has. */
 const expired = {
   kind: 'Status',
   status: 'Failure',
@@ -50,7 +50,7 @@ const expired = {
 const plain = { streamingLists: false };
 const names = (reflector: Reflector<Pod>): readonly string[] => [...reflector.objects.keys()].sort();
 
-test('it begins with a streaming list and follows the same stream', async () => {
+test('the reflector starts with a streaming list and continues on the same stream', async () => {
   const { clock, transport, reflector, start } = setUp({ fieldSelector: 'spec.nodeName=a' });
   const stream = new Stream();
   transport.script({ stream });
@@ -79,7 +79,7 @@ test('it begins with a streaming list and follows the same stream', async () => 
   expect(path).toMatch(/timeoutSeconds=[345]\d\d&watch=true/);
 });
 
-test('a server that refuses streaming lists is asked for a plain list at once', async () => {
+test('if the server refuses streaming lists, then the reflector sends a plain list immediately', async () => {
   const { clock, transport, reflector, start } = setUp();
   transport.script(failure(422, 'Invalid'), podList('5', pod('a', '3')), { stream: new Stream() });
   start();
@@ -89,7 +89,7 @@ test('a server that refuses streaming lists is asked for a plain list at once', 
   expect(transport.paths[2]).toMatch(/^\/api\/v1\/pods\?resourceVersion=5&allowWatchBookmarks=true/);
 });
 
-test('a server that does not answer a streaming list is asked for a plain one after 30 s', async () => {
+test('if a streaming list is unanswered for 30 s, then the reflector sends a plain list', async () => {
   const { clock, transport, reflector, start } = setUp();
   transport.script({ stream: new Stream() }, podList('5', pod('a', '3')), { stream: new Stream() });
   start();
@@ -100,7 +100,7 @@ test('a server that does not answer a streaming list is asked for a plain one af
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('N6: what may be of another store is listed anew at once, whatever version was followed, in a watch and in a wait', async () => {
+test('N6: data that may come from another store is listed again immediately, both during a watch and a wait', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script(podList('500', pod('a', '3')), { stream: new Stream() }, podList('7', pod('b', '6')), {
     stream: new Stream(),
@@ -116,7 +116,7 @@ test('N6: what may be of another store is listed anew at once, whatever version 
   expect(reflector.lastError).toBeUndefined();
 });
 
-test('a watch that the server ends is taken up where it ended, with no list', async () => {
+test('a watch that the server ends is resumed from its last version, without a list', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, { stream: new Stream() });
@@ -130,7 +130,7 @@ test('a watch that the server ends is taken up where it ended, with no list', as
   expect(reflector.lastSyncResourceVersion).toBe('42');
 });
 
-test('a watch that ends at once with no event is dialled anew only after a back-off', async () => {
+test('a watch that ends immediately without an event is retried only after a back-off', async () => {
   const { clock, transport, start } = setUp(plain);
   const short = new Stream();
   short.end();
@@ -142,22 +142,25 @@ test('a watch that ends at once with no event is dialled anew only after a back-
   expect(transport.requests.length).toBe(3);
 });
 
-test.each(['Expired', 'Gone'])('a version that is %s is listed anew, no older than what was seen', async (reason) => {
-  const { clock, transport, reflector, start } = setUp(plain);
-  const first = new Stream();
-  transport.script(podList('5', pod('a', '3'), pod('b', '4')), { stream: first });
-  transport.script(podList('90', pod('b', '80')), { stream: new Stream() });
-  start();
-  await clock.advance(5000);
-  const status = { kind: 'Status', status: 'Failure', code: 410, reason, message: 'too old resource version' };
-  first.event('ERROR', status);
-  await clock.settle();
-  expect(transport.paths[2]).toBe('/api/v1/pods?resourceVersion=5');
-  expect(names(reflector)).toEqual(['ns/b']);
-  expect(transport.paths[3]).toContain('resourceVersion=90');
-});
+test.each(['Expired', 'Gone'])(
+  'after a version that is %s the reflector lists again, no older than the last version seen',
+  async (reason) => {
+    const { clock, transport, reflector, start } = setUp(plain);
+    const first = new Stream();
+    transport.script(podList('5', pod('a', '3'), pod('b', '4')), { stream: first });
+    transport.script(podList('90', pod('b', '80')), { stream: new Stream() });
+    start();
+    await clock.advance(5000);
+    const status = { kind: 'Status', status: 'Failure', code: 410, reason, message: 'too old resource version' };
+    first.event('ERROR', status);
+    await clock.settle();
+    expect(transport.paths[2]).toBe('/api/v1/pods?resourceVersion=5');
+    expect(names(reflector)).toEqual(['ns/b']);
+    expect(transport.paths[3]).toContain('resourceVersion=90');
+  },
+);
 
-test('a list of an expired version is made once more for the newest', async () => {
+test('a list of an expired version is repeated for the newest version', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, failure(410, 'Expired'));
@@ -171,7 +174,7 @@ test('a list of an expired version is made once more for the newest', async () =
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('a server that has lost its past (the version is too large for it) is listed from its newest', async () => {
+test('if the server lost its history (the version is too large), then the reflector lists its newest state', async () => {
   const { clock, transport, reflector, start } = setUp();
   const first = new Stream();
   const second = new Stream();
@@ -183,7 +186,7 @@ test('a server that has lost its past (the version is too large for it) is liste
   first.initialEventsEnd('1000');
   await clock.settle();
   first.break();
-  // Such a server says nothing to a watch from its future.
+  // Such a server sends nothing to a watch of a future version.
   await clock.advance(95_000);
   expect(transport.paths[1]).toMatch(/resourceVersion=1000&allowWatchBookmarks=true&timeoutSeconds/);
   expect(transport.paths[2]).toContain('resourceVersion=1000&resourceVersionMatch');
@@ -195,7 +198,7 @@ test('a server that has lost its past (the version is too large for it) is liste
   expect(reflector.lastSyncResourceVersion).toBe('9');
 });
 
-test('a bookmark that goes back tells that the server has lost its past', async () => {
+test('a bookmark with an older version shows that the server lost its history', async () => {
   const { clock, transport, reflector, start, lines } = setUp(plain);
   const first = new Stream();
   transport.script(podList('1000', pod('old', '900')), { stream: first });
@@ -209,7 +212,7 @@ test('a bookmark that goes back tells that the server has lost its past', async 
   expect(lines.map(({ message }) => message)).toContain('Resource version went back; listing the collection again');
 });
 
-test('K3: while nobody listens the objects stay, and the waits double up to their maximum', async () => {
+test('K3: while the server is down the objects are kept, and the retry delays double up to their maximum', async () => {
   const { clock, transport, reflector, start, lines } = setUp({ ...plain, maxBackOffMs: 4000 });
   const first = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: first });
@@ -240,7 +243,7 @@ test('K3: while nobody listens the objects stay, and the waits double up to thei
   expect(lines.at(-1)?.message).toBe('Watching the collection again');
 });
 
-test('whoever hears of the server can end the wait', async () => {
+test('a caller that learns that the server is up can end the back-off', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script({ fail: systemError('ECONNREFUSED') }, podList('5'), { stream: new Stream() });
   start();
@@ -252,7 +255,7 @@ test('whoever hears of the server can end the wait', async () => {
   expect(clock.monotonic()).toBe(0);
 });
 
-test('a 429 is waited out as long as the server says, and the watch goes on from the same version', async () => {
+test('after a 429 the reflector waits as the server says, and resumes the watch from the same version', async () => {
   const { clock, transport, start } = setUp(plain);
   transport.script(podList('5'));
   transport.script({ ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }, { stream: new Stream() });
@@ -263,7 +266,7 @@ test('a 429 is waited out as long as the server says, and the watch goes on from
   expect(transport.paths[2]).toContain('resourceVersion=5&');
 });
 
-test('a hung watch is dialled anew once the server is known to send bookmarks', async () => {
+test('a hanging watch is restarted if the server is known to send bookmarks', async () => {
   const { clock, transport, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, { stream: new Stream() });
@@ -279,7 +282,7 @@ test('a hung watch is dialled anew once the server is known to send bookmarks', 
   expect(transport.paths[2]).toContain('resourceVersion=7&');
 });
 
-test('a quiet watch of which no bookmark has come is dialled anew after twice as long, from where it was', async () => {
+test('a quiet watch without a bookmark so far is restarted after twice the time, from its last version', async () => {
   const { clock, transport, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, { stream: new Stream() });
@@ -294,7 +297,7 @@ test('a quiet watch of which no bookmark has come is dialled anew after twice as
   expect(transport.paths[2]).toContain('resourceVersion=6&');
 });
 
-test('a quiet watch without bookmarks is not left for longer than until the server should have ended it', async () => {
+test('a quiet watch without bookmarks is restarted at the latest when the server should have ended it', async () => {
   const { clock, transport, start } = setUp({ ...plain, idleTimeoutMs: 3_600_000 });
   transport.script(podList('5'), { stream: new Stream() }, { stream: new Stream() });
   start();
@@ -306,7 +309,7 @@ test('a quiet watch without bookmarks is not left for longer than until the serv
   expect(transport.requests.length).toBe(3);
 });
 
-test('a watch that breaks is taken up from the last version, at once and with no list', async () => {
+test('a broken watch is resumed from the last version immediately, without a list', async () => {
   const { clock, transport, reflector, start } = setUp();
   const first = new Stream();
   const second = new Stream();
@@ -339,7 +342,7 @@ test('a watch that breaks is taken up from the last version, at once and with no
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('a server that is not ready yet is asked for the watch again, when it says so', async () => {
+test('if the server is not ready yet, then the watch is retried when the server says', async () => {
   const { clock, transport, start } = setUp(plain);
   transport.script(podList('5'), { ...failure(503, 'ServiceUnavailable'), headers: { 'retry-after': '9' } });
   transport.script({ stream: new Stream() });
@@ -350,7 +353,7 @@ test('a server that is not ready yet is asked for the watch again, when it says 
   expect(transport.paths[2]).toContain('resourceVersion=5&allowWatchBookmarks');
 });
 
-test('a watch that was taken up and of which nothing comes is listed anew', async () => {
+test('if a resumed watch delivers nothing, then the reflector lists again', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('1000', pod('old', '900')), { stream: first }, { stream: new Stream() });
@@ -368,7 +371,7 @@ test('a watch that was taken up and of which nothing comes is listed anew', asyn
   expect(names(reflector)).toEqual(['ns/new']);
 });
 
-test('what the server asked to wait for is waited for, whoever hears of it meanwhile', async () => {
+test('a Retry-After wait is not shortened by news that the server is up', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script(podList('5'));
   transport.script({ ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }, { stream: new Stream() });
@@ -381,13 +384,13 @@ test('what the server asked to wait for is waited for, whoever hears of it meanw
   expect(transport.requests.length).toBe(3);
 });
 
-test('an answer that comes in bits and pieces, or never ends, is given up', async () => {
+test('a response that trickles in or never ends is abandoned', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const drip = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: drip }, { stream: new Stream() });
   start();
   await clock.settle();
-  // Neither a byte now and then, nor empty lines, nor events that nobody knows are signs of a watch that works.
+  // Single bytes, empty lines and unknown events do not show that a watch works.
   for (let i = 0; i < 180; i++) {
     drip.write(['\n', '{"type":"NEWER","object":{}}\n', ' '][i % 3] ?? '');
     await clock.advance(1000);
@@ -398,7 +401,7 @@ test('an answer that comes in bits and pieces, or never ends, is given up', asyn
   expect(reflector.objects.size).toBe(1);
 });
 
-test('an event that is longer than any can be ends the watch, and what is there stays', async () => {
+test('an event above the size limit ends the watch, and the objects are kept', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const flood = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: flood }, podList('6', pod('a', '3')), {
@@ -416,7 +419,7 @@ test('an event that is longer than any can be ends the watch, and what is there 
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('an event of 10 MB is taken in', async () => {
+test('an event of 10 MB is accepted', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const stream = new Stream();
   transport.script(podList('5'), { stream });
@@ -429,7 +432,7 @@ test('an event of 10 MB is taken in', async () => {
   expect(reflector.objects.get('ns/a')?.metadata.annotations?.long?.length).toBe(10_000_000);
 });
 
-test('a list whose items are no objects is refused, and asked for again', async () => {
+test('a list whose items are not objects is refused and requested again', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script({ json: { metadata: { resourceVersion: '5' }, items: [null, 7] } }, podList('6'), {
     stream: new Stream(),
@@ -441,7 +444,7 @@ test('a list whose items are no objects is refused, and asked for again', async 
   expect(reflector.hasSynced).toBe(true);
 });
 
-test('half a line is a failure of the watch, not of the reflector', async () => {
+test('a truncated line fails the watch, but not the reflector', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: first }, { stream: new Stream() });
@@ -456,7 +459,7 @@ test('half a line is a failure of the watch, not of the reflector', async () => 
   expect(transport.paths[2]).toContain('resourceVersion=5&allowWatchBookmarks');
 });
 
-test('credentials that change end the watch, and it is dialled at once from where it was', async () => {
+test('changed credentials end the watch, which is resumed immediately from its last version', async () => {
   const { clock, transport, start } = setUp(plain);
   const { KubeError } = await import('../src/index.ts');
   const first = new Stream();
@@ -468,7 +471,7 @@ test('credentials that change end the watch, and it is dialled at once from wher
   expect(transport.paths[2]).toContain('resourceVersion=5&');
 });
 
-test('a paged list goes on page by page, and is made whole where its pages expire', async () => {
+test('a paged list continues page by page, and is requested as a whole if its pages expire', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const page = (next: string | undefined, ...items: readonly Pod[]): object => ({
     json: { metadata: { resourceVersion: '5', continue: next }, items },
@@ -486,7 +489,7 @@ test('a paged list goes on page by page, and is made whole where its pages expir
   expect(names(reflector)).toEqual(['ns/a', 'ns/c']);
 });
 
-test('a feed begins with what is there, gives each object once however often it changed, and ends with the reflector', async () => {
+test('a feed starts with the existing objects, merges changes of one object, and ends with the reflector', async () => {
   const { clock, transport, reflector, start, controller } = setUp(plain);
   const stream = new Stream();
   transport.script(podList('5', pod('a', '3'), pod('b', '4')), { stream });
@@ -517,7 +520,7 @@ test('a feed begins with what is there, gives each object once however often it 
   expect(await take()).toBeUndefined();
 });
 
-test('a list that finds nothing new tells nothing', async () => {
+test('a list without changes notifies no listener', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: first }, podList('6', pod('a', '3')), {
@@ -534,7 +537,7 @@ test('a list that finds nothing new tells nothing', async () => {
   expect(feed.size).toBe(0);
 });
 
-test('an abort ends it in every phase and leaves no timer', async () => {
+test('an abort ends the reflector in every phase and leaves no timer', async () => {
   for (const answers of [[{ hang: true }], [podList('5'), { hang: true }], [podList('5'), { stream: new Stream() }]]) {
     const { clock, transport, reflector, controller } = setUp(plain);
     transport.script(...answers);

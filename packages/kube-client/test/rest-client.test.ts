@@ -87,7 +87,7 @@ test('each kind of request has its method, path, media type and body', async () 
   expect(transport.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': 'kubelet/v1' });
 });
 
-/** Calls without types: JavaScript passes undefined for a name that the program does not have. */
+/** Untyped calls: JavaScript passes undefined for a missing name. */
 function nameless(key: object): readonly (readonly [string, (client: RestClient) => Promise<unknown>])[] {
   const place = key as { readonly namespace: string; readonly name: string };
   const patch = { type: 'merge', body: status } as const;
@@ -112,7 +112,7 @@ describe.each([
   { namespace: undefined, name: 'web' },
   { namespace: '', name: 'web' },
   { name: 'web' },
-])('W3: for a pod at %j', (key) => {
+])('W3: a request for a pod at %j', (key) => {
   test.each(nameless(key))('%s is refused as InvalidRequest and nothing is sent', async (_, call) => {
     const { client, transport } = setUp();
     transport.script({ json: {} });
@@ -138,7 +138,7 @@ test('W3: createSubresource without a subresource is refused and nothing is sent
   expect(transport.requests).toEqual([]);
 });
 
-test('items of a list say their kind, as those of a watch do', async () => {
+test('items of a list have kind and apiVersion, as objects of a watch have', async () => {
   const { client, transport } = setUp();
   transport.script({
     json: { metadata: { resourceVersion: '5', continue: 'c' }, items: [{ metadata: { name: 'a' }, 'x-new': 1 }] },
@@ -150,7 +150,7 @@ test('items of a list say their kind, as those of a watch do', async () => {
   });
 });
 
-test('integers of objects that are looked at are numbers, however large; of one that may be written back each comes back as it was', async () => {
+test('integers of read-only objects are numbers, even if inexact; integers of objects that may be written back are exact', async () => {
   const { client, transport } = setUp();
   const pod =
     '{"metadata":{"name":"a","resourceVersion":"5"},"spec":{"terminationGracePeriodSeconds":9223372036854775807}}';
@@ -166,7 +166,7 @@ test('integers of objects that are looked at are numbers, however large; of one 
   await watched.return?.();
 });
 
-test('a busy server is asked again when it says so, up to ten times', async () => {
+test('a request to a busy server is retried as Retry-After says, up to ten times', async () => {
   const { client, transport, clock, metrics } = setUp();
   const busy = { ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '3' } };
   transport.script(busy, busy, { json: {} });
@@ -185,7 +185,7 @@ test('a busy server is asked again when it says so, up to ten times', async () =
   expect(transport.requests.length).toBe(14);
 });
 
-test('the sizes of requests without a body count too, and those of answers that are failures', async () => {
+test('metrics include sizes of requests without a body and of failed responses', async () => {
   const { client, transport, metrics } = setUp();
   transport.script(
     { json: {} },
@@ -199,7 +199,7 @@ test('the sizes of requests without a body count too, and those of answers that 
   expect(metrics.text()).toContain('rest_client_response_size_bytes_count{verb="GET",host="api:6443"} 2');
 });
 
-test('a refused connection is told with the request, not tried again', async () => {
+test('a refused connection is reported with the request, and not retried', async () => {
   const { client, transport } = setUp();
   transport.script({ fail: systemError('ECONNREFUSED') });
   await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({
@@ -209,7 +209,7 @@ test('a refused connection is told with the request, not tried again', async () 
   });
 });
 
-test('half an answer, and an answer that is no object, are invalid', async () => {
+test('a truncated response and a response that is not an object are invalid', async () => {
   const { client, transport } = setUp();
   transport.script({ text: '{"metadata":{"na' }, { text: '[]' }, { json: { kind: 'Pod' } });
   await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({ code: 'InvalidResponse' });
@@ -217,7 +217,7 @@ test('half an answer, and an answer that is no object, are invalid', async () =>
   await expect(client.list(resources.nodes)).rejects.toThrow('list nodes: the response must be a list');
 });
 
-test('a warning of the server is logged once', async () => {
+test('a server warning is logged once', async () => {
   const { client, transport, lines } = setUp();
   const headers = { warning: '299 - "spec.x is deprecated"' };
   transport.script({ json: {}, headers }, { json: {}, headers });
@@ -228,7 +228,7 @@ test('a warning of the server is logged once', async () => {
   ]);
 });
 
-test('the rate limit: a burst, then so many a second, first come first served; watches are not counted', async () => {
+test('the rate limit allows a burst, then a fixed rate in order of arrival; watches do not count', async () => {
   const { client, transport, clock } = setUp({ limited: true });
   for (let i = 0; i < 8; i++) transport.script({ json: {} });
   const done: number[] = [];
@@ -246,7 +246,7 @@ test('the rate limit: a burst, then so many a second, first come first served; w
   await Promise.all(all);
 });
 
-test('who gives up waiting for the rate limit gives back its turn', async () => {
+test('a request that is aborted while it waits for the rate limit returns its slot', async () => {
   const { client, transport, clock } = setUp({ limited: true });
   for (let i = 0; i < 3; i++) transport.script({ json: {} });
   await client.get(resources.nodes, { name: 'a' });
@@ -263,7 +263,7 @@ test('who gives up waiting for the rate limit gives back its turn', async () => 
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('discovery chooses the first version that the server has, and asks once', async () => {
+test('discovery chooses the first version that the server supports, and queries it once', async () => {
   const { client, transport } = setUp();
   transport.script(failure(404, 'NotFound'), { json: { resources: [{ name: 'clustertrustbundles' }] } });
   transport.script({ json: { gitVersion: 'v1.36.3+x', major: '1', minor: '36+' } });
@@ -275,7 +275,7 @@ test('discovery chooses the first version that the server has, and asks once', a
   expect(transport.paths).toEqual(['/apis/certificates.k8s.io/v1', '/apis/certificates.k8s.io/v1beta1', '/version']);
 });
 
-test('an object is made without what the server gives it: its UID, and its name where that is generated', async () => {
+test('objects are created without server-set fields: the UID, and the name if it is generated', async () => {
   const { client, transport } = setUp();
   const made = { metadata: { name: 'web-x1', namespace: 'ns', uid: 'u1' }, spec: { containers: [] } };
   transport.script({ json: made });

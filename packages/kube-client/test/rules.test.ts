@@ -17,7 +17,7 @@ import { parseWatchEvent } from '../src/watch-events.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
-test('JSON comes back as it was: unknown fields, and integers that no JavaScript number can hold', () => {
+test("parsing and writing JSON keeps unknown fields, and integers beyond JavaScript's number precision", () => {
   const text =
     '{"a":9007199254740993,"b":[-123456789012345678901234567890,1],"c":"1234567890123456789","d":{"x-unknown":null},"e":9007199254740991}';
   const value = parseJson(text);
@@ -25,7 +25,7 @@ test('JSON comes back as it was: unknown fields, and integers that no JavaScript
   expect(value).toMatchObject({ c: '1234567890123456789', e: 9007199254740991 });
 });
 
-test('any JSON value goes through unchanged', () => {
+test('any JSON value survives parsing and writing', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value);
@@ -34,11 +34,11 @@ test('any JSON value goes through unchanged', () => {
   );
 });
 
-test('what is no JSON is told, cut short', () => {
+test('the error for invalid JSON quotes a shortened text', () => {
   expect(() => parseJson(`<html>${'x'.repeat(200)}`)).toThrow(/^not JSON: "<html>x+\.\.\."$/);
 });
 
-test('W4: what may be a secret is not quoted where it is no JSON, nor by a cause', () => {
+test('W4: the error for invalid JSON that may contain a secret quotes nothing, nor does its cause', () => {
   for (const text of ['{"data":{"password": hunter2hunter2}}', 'hunter2hunter2']) {
     expect(String(thrownBy(() => parseJson(text)))).toBe(`KubeError: not JSON: ${text.length} characters`);
     expect(JSON.stringify(causesOf(thrownBy(() => parseJson(text))))).not.toContain('hunter2');
@@ -56,12 +56,12 @@ function thrownBy(step: () => unknown): unknown {
   throw new Error('it does not throw');
 }
 
-/** The messages of an error and of all that caused it. */
+/** The messages of an error and of all its causes. */
 function causesOf(error: unknown): readonly string[] {
   return error instanceof Error ? [error.message, ...causesOf(error.cause)] : [];
 }
 
-test('lines come out whole however they were cut, UTF-8 included', async () => {
+test('lines are reassembled from arbitrary chunks, including split UTF-8 characters', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -99,7 +99,7 @@ test.each([
   ['0', '5', undefined],
   ['05', '5', undefined],
   ['abc', '5', undefined],
-])('resource versions %j and %j compare as %j', (a, b, expected) => {
+])('comparing resource versions %j and %j yields %j', (a, b, expected) => {
   const result = compareResourceVersions(a, b);
   expect(result === undefined ? undefined : Math.sign(result)).toBe(expected);
 });
@@ -108,7 +108,7 @@ test.each([
   [resources.pods, undefined, '/api/v1/pods'],
   [resources.pods, 'ns', '/api/v1/namespaces/ns/pods'],
   [resources.nodes, undefined, '/api/v1/nodes'],
-])('the path of the collection of %j in namespace %j is %j', (resource, namespace, expected) => {
+])('the collection path of %j in namespace %j is %j', (resource, namespace, expected) => {
   expect(collectionPath(resource, namespace)).toBe(expected);
 });
 
@@ -120,7 +120,7 @@ test.each([
     { namespace: 'kube-node-lease', name: 'a b' },
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a%20b',
   ],
-])('the path of %j is %j', (resource, place, expected) => {
+])('the object path of %j is %j', (resource, place, expected) => {
   expect(objectPath(resource, place)).toBe(expected);
 });
 
@@ -141,16 +141,16 @@ test.each([
   [resources.pods, { namespace: 'ns', name: 7 } as never, /7 is not a name/],
   [resources.pods, { namespace: 'ns', name: 'a\ud800' }, /"a\\ud800" is not a name: it must be valid Unicode/],
   [resources.pods, { namespace: null, name: 'a' } as never, /null is not a namespace/],
-])('W3: a path of %j %j is refused', (resource, place, message) => {
+])('W3: refuses a path of %j %j', (resource, place, message) => {
   expect(() => objectPath(resource, place)).toThrow(message);
   expect(() => objectPath(resource, place)).toThrow(expect.objectContaining({ code: 'InvalidRequest' }));
 });
 
-test('objects of the core group have a version alone', () => {
+test('the apiVersion of the core group has no group name', () => {
   expect([apiVersionOf(resources.pods), apiVersionOf(resources.leases)]).toEqual(['v1', 'coordination.k8s.io/v1']);
 });
 
-test('queries leave out what is not said, and escape what is', () => {
+test('query strings omit absent values and escape present ones', () => {
   const selector = fieldSelector({ 'spec.nodeName': 'a', 'metadata.name': 'x,y=z\\' });
   expect(selector).toBe('spec.nodeName=a,metadata.name=x\\,y\\=z\\\\');
   expect(withQuery('/p', { a: undefined, b: '', c: 0, d: false, e: 'x&y=z' })).toBe('/p?c=0&d=false&e=x%26y%3Dz');
@@ -180,11 +180,11 @@ test.each([
   [403, 'no way', 'Forbidden', 'no way (get /x)'],
   [418, '', 'Unknown', 'the server responded with the status code 418 but did not return more information (get /x)'],
   [503, '', 'ServiceUnavailable', 'the server is currently unable to handle the request (get /x)'],
-])('an answer %i %j without a Status is %s', (status, text, code, message) => {
+])('a response %i %j without a Status becomes %s', (status, text, code, message) => {
   expect(errorOfResponse({ status, text }, 'get /x')).toMatchObject({ code, message, httpStatus: status });
 });
 
-test('a Status is taken word for word', () => {
+test('a Status is returned with its original message', () => {
   const status = {
     kind: 'Status',
     status: 'Failure',
@@ -230,7 +230,7 @@ test.each([
   ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
   ['soon', undefined],
   [undefined, undefined],
-])('Retry-After %j is %j ms', (header, expected) => {
+])('Retry-After %j is parsed as %j ms', (header, expected) => {
   expect(parseRetryAfter(header, NOW_MS)).toBe(expected);
 });
 
@@ -261,17 +261,17 @@ test.each([
   ['GET', reset, 1, 1000],
   ['PUT', reset, 1, undefined],
   ['GET', refused, 1, undefined],
-])('%s after %s, attempt %i, is sent again after %j ms', (method, error, attempt, expected) => {
+])('%s after %s, attempt %i, is retried after %j ms', (method, error, attempt, expected) => {
   expect(retryDelayMs({ method, error, attempt, maxRetries: 10 })).toBe(expected);
 });
 
-test('warnings are those of the API server, unquoted', () => {
+test('API server warnings are unquoted', () => {
   expect(parseWarnings('299 - "a \\"b\\", c", 110 other "stale" , 299 k8s "d"')).toEqual(['a "b", c', 'd']);
   expect(parseWarnings('nonsense')).toEqual([]);
   expect(parseWarnings(undefined)).toEqual([]);
 });
 
-test('watch events: a type that is not known is passed over, what is no event is an error', () => {
+test('an unknown watch event type is skipped, an invalid watch event is an error', () => {
   expect(parseWatchEvent('{"type":"NEWER","object":{}}')).toBeUndefined();
   expect(() => parseWatchEvent('[1]')).toThrow('not a watch event: 3 characters');
   expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object without a name');
@@ -331,12 +331,12 @@ test.each([
   ['https://[fd00::1]:6443', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '[fd00::1]:6444' }, 'http://p:1'],
   ['https://api', undefined, { HTTPS_PROXY: 'http://' }, undefined],
   ['https://api', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: 'a/8,a]b,,' }, 'http://p:1'],
-])('the proxy for %s (own: %j, environment: %j) is %j', (server, own, environment, expected) => {
+])('the proxy for %s (configured: %j, environment: %j) is %j', (server, own, environment, expected) => {
   const proxy = proxyFor(new URL(server), own, environment);
   expect(proxy?.href).toBe(expected === undefined ? undefined : new URL(expected).href);
 });
 
-test('a proxy of a kind that is not known is refused', () => {
+test('refuses a proxy with an unknown protocol', () => {
   expect(proxyUrlProblem('ftp://p')).toBe('expected http, https or socks5, got ftp://');
   expect(proxyUrlProblem('p p')).toBe('is no URL');
   for (const scheme of ['http', 'https', 'socks5', 'socks5h']) {
@@ -355,7 +355,7 @@ test.each<[Change, Change, Change | undefined]>([
   [changed('b', 'a'), deleted('b'), deleted('b')],
   [deleted('a'), changed('b'), changed('b', 'a')],
   [{ type: 'synced' }, { type: 'synced' }, { type: 'synced' }],
-])('%j and %j come to %j', (waiting, next, expected) => {
+])('resolving %j and %j yields %j', (waiting, next, expected) => {
   expect(mergeChanges(waiting, next)).toEqual(expected);
 });
 
@@ -403,7 +403,7 @@ test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState
   expect(rules.afterFailure(end, failure, { ...state, ...more })).toMatchObject(expected);
 });
 
-test('a watch that nobody answers is dialled again after a back-off, and one that ends is taken up unless nothing ever came of it', () => {
+test('an unanswered watch is retried after a back-off; a watch that ended is resumed if it had delivered anything', () => {
   const end = { phase: 'watch', opened: false, lastedMs: 30_000, events: 0 } as const;
   expect(rules.afterFailure(end, error('ConnectionFailed'), state)).toMatchObject({ next: 'watch', backOff: true });
   const ended = { ...end, opened: true };
@@ -414,13 +414,13 @@ test('a watch that nobody answers is dialled again after a back-off, and one tha
   expect(rules.afterEvent('6', true, { ...state, unheard: true })).toMatchObject({ unheard: false });
 });
 
-test('a wait that a server asks for has an end', () => {
+test('the wait that a server requests with Retry-After is limited', () => {
   expect(parseRetryAfter('999999999', NOW_MS)).toBe(600_000);
   expect(parseRetryAfter('Fri, 01 Jan 2100 00:00:00 GMT', NOW_MS)).toBe(600_000);
   expect(errorOfStatus({ details: { retryAfterSeconds: 1e9 } }).retryAfterMs).toBe(600_000);
 });
 
-test('a plain list that was made in place of a stream is followed by streams again', () => {
+test('after a fallback to a plain list, streaming lists are used again', () => {
   expect(rules.afterListed('9', false, { ...state, streaming: 'skip' }).streaming).toBe('on');
   expect(rules.afterListed('9', false, { ...state, streaming: 'off' }).streaming).toBe('off');
   expect(rules.afterListed('9', true, { ...state, versionUnavailable: true })).toMatchObject({

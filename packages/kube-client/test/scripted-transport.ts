@@ -1,7 +1,7 @@
 import { Channel, linkAbort } from '@node-agent/async';
 import type { HttpRequest, HttpResponse, HttpTransport } from '../src/index.ts';
 
-/** An answer that a test writes bit by bit. */
+/** A response that a test writes in pieces. */
 export class Stream {
   readonly #channel = new Channel<Uint8Array | Error>();
   aborted = false;
@@ -24,12 +24,12 @@ export class Stream {
     this.bookmark(resourceVersion, { 'k8s.io/initial-events-end': 'true' });
   }
 
-  /** Ends in good order. */
+  /** Ends the response regularly. */
   end(): void {
     this.#channel.close();
   }
 
-  /** Breaks, as a reset connection does. */
+  /** Breaks the response, as a connection reset does. */
   break(code = 'ECONNRESET'): void {
     this.fail(Object.assign(new Error(`read ${code}`), { code }));
   }
@@ -63,17 +63,17 @@ type Answer = {
   readonly hang?: boolean;
 };
 
-/** A transport that gives the answers of a script, one per request, and keeps the requests. */
+/** A transport that returns scripted responses, one per request, and records the requests. */
 export class ScriptedTransport implements HttpTransport {
   readonly requests: HttpRequest[] = [];
   readonly #answers: Answer[] = [];
 
-  /** Adds answers, in the order in which the requests will come. */
+  /** Appends responses in the order of the expected requests. */
   script(...answers: readonly Answer[]): void {
     this.#answers.push(...answers);
   }
 
-  /** The paths of the requests so far, without the selectors' noise. */
+  /** The paths of the requests so far, without selectors. */
   get paths(): readonly string[] {
     return this.requests.map(({ path }) => decodeURIComponent(path));
   }
@@ -96,12 +96,12 @@ export class ScriptedTransport implements HttpTransport {
   }
 }
 
-/** An error of the system, as a socket has it. */
+/** A system error, as a socket emits it. */
 export function systemError(code: string): Error {
   return Object.assign(new Error(`connect ${code} 127.0.0.1:6443`), { code });
 }
 
-/** A `Status` as the server sends it. */
+/** A `Status` in the server's format. */
 export function failure(code: number, reason: string, more: object = {}): Answer {
   const json = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code, message: `${reason}!`, ...more };
   return { status: code, json };

@@ -13,7 +13,7 @@ afterEach(() => f.endTest());
 afterAll(() => f[Symbol.asyncDispose]());
 
 describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
-  test('a client certificate is shown, the server is checked, and connections are kept', async () => {
+  test('the client presents its certificate, verifies the server, and keeps connections', async () => {
     const server = await f.tlsServer(http2);
     const { client } = f.clientOf({
       cluster: { server: server.url, ca: { data: f.pki.ca } },
@@ -33,7 +33,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       undefined,
     ],
     ['no check at all', ({ url }) => ({ server: url, skipTlsVerify: true }), undefined],
-    ['a port where nobody listens', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
+    ['a port without a listener', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
   ])('a server with %s', async (_, cluster, problem) => {
     const server = await f.tlsServer(http2);
     const { client } = f.clientOf({ cluster: cluster(server), user: {} });
@@ -47,7 +47,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(error.message).toMatch(new RegExp(`get /api/v1/nodes/a: .*(${problem})`));
   });
 
-  test('a connection that breaks in the middle of an answer: a read is sent again, a write is not', async () => {
+  test('if a connection breaks during a response, then a read is retried and a write is not', async () => {
     const server = await f.tlsServer(http2);
     const { clock, client } = f.clientOf({ cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} });
     let broken = 0;
@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(server.seen.map(({ method }) => method)).toEqual(['GET', 'GET', 'PATCH']);
   });
 
-  test('an abort ends a request, a body and a watch at once; a deadline ends a request', async () => {
+  test('an abort ends a request, a body and a watch immediately; a deadline ends a request', async () => {
     const server = await f.tlsServer(http2);
     const { clock, client, transport } = f.clientOf({
       cluster: { server: server.url, ca: { data: f.pki.ca } },
@@ -106,7 +106,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect((await late).message).toBe('get /api/v1/nodes/a: no answer within 20000 ms');
   });
 
-  test('a request after the clients were disposed of is refused, and makes no connection', async () => {
+  test('a request after the clients were disposed is refused and opens no connection', async () => {
     const server = await f.tlsServer(http2);
     const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
     const clients = new KubeClients({ environment: {} }, { connection });
@@ -121,7 +121,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await expect(clients.requests.watch(resources.nodes, {})).rejects.toMatchObject({ code: 'ConnectionFailed' });
   });
 
-  test('N6: heartbeats have connections of their own and wait for no limit; closing the connections ends watches only for a moment', async () => {
+  test('N6: heartbeats use their own connections without a rate limit; closing connections interrupts watches only briefly', async () => {
     const server = await f.tlsServer(http2);
     const clock = new FakeClock();
     const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   });
 });
 
-test('a server that speaks HTTP/2 is spoken to in it: a hundred watches share one connection', async () => {
+test('with an HTTP/2 server a hundred watches share one connection', async () => {
   const server = await f.tlsServer(true);
   const { client } = f.clientOf({
     cluster: { server: server.url, ca: { data: f.pki.ca } },
@@ -182,7 +182,7 @@ test.each([
   [{ DISABLE_HTTP2: 'false' }, '1.1'],
   [{ DISABLE_HTTP2: '' }, '2.0'],
   [{}, '2.0'],
-])('with the environment %j a server of both protocols is asked over HTTP/%s', async (environment, version) => {
+])('with the environment %j a server of both protocols is reached over HTTP/%s', async (environment, version) => {
   const server = await f.tlsServer(true, { allowHTTP1: true });
   const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} };
   const clients = new KubeClients({ environment }, { connection });
@@ -191,7 +191,7 @@ test.each([
   expect(server.seen.map(({ httpVersion }) => httpVersion)).toEqual([version]);
 });
 
-test('beyond the streams that the server allows, another connection is made', async () => {
+test("another connection is opened when the server's stream limit is reached", async () => {
   const server = await f.tlsServer(true, { maxConcurrentStreams: 10 });
   const { client } = f.clientOf({ cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} });
   await client.get(resources.nodes, { name: 'a' });
@@ -207,7 +207,7 @@ test('beyond the streams that the server allows, another connection is made', as
   controller.abort();
 });
 
-test('a connection whose peer does not answer a ping is given up after 45 s of silence, and the next request dials', async () => {
+test('a connection whose peer answers no ping is closed after 45 s of silence, and the next request connects again', async () => {
   const server = await f.tlsServer(true);
   const relay = await Relay.to(server);
   f.ends.push(() => relay[Symbol.asyncDispose]());
@@ -218,7 +218,7 @@ test('a connection whose peer does not answer a ping is given up after 45 s of s
   };
   const watch = (await client.watch(resources.nodes, {}))[Symbol.asyncIterator]();
   await watch.next();
-  // The peer is there and answers: time that passes changes nothing.
+  // The peer is alive and answers, so the passing time changes nothing.
   await clock.advance(30_000);
   for (let i = 0; i < 20; i++) await clock.settle();
   await clock.advance(30_000);
@@ -234,7 +234,7 @@ test('a connection whose peer does not answer a ping is given up after 45 s of s
   expect(server.connections).toBe(2);
 });
 
-test('a request that a silent connection did not answer in time makes the next one dial', async () => {
+test('after a request timed out on a silent connection, the next request opens a new one', async () => {
   const server = await f.tlsServer(true);
   const relay = await Relay.to(server);
   f.ends.push(() => relay[Symbol.asyncDispose]());
@@ -251,7 +251,7 @@ test('a request that a silent connection did not answer in time makes the next o
   expect(server.connections).toBe(2);
 });
 
-test('K3: connections that are closed while they are being made fail their requests, and nothing else', async () => {
+test('K3: closing connections while they are being opened fails their requests, and nothing else', async () => {
   const server = await f.tlsServer(true);
   const { client, transport } = f.clientOf({ cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} });
   const uncaught: unknown[] = [];

@@ -19,7 +19,7 @@ describe('logind over D-Bus', () => {
   let peer: FakePeer;
   let log: ReturnType<typeof captureLogger>;
   let paths: string[];
-  /** What is answered, by the method's name. */
+  /** The replies, by method name. */
   let answers: Map<string, Answer>;
   const { signal } = new AbortController();
 
@@ -60,7 +60,7 @@ describe('logind over D-Bus', () => {
       body,
     }));
 
-  test('listens to what upstream listens to, on the system bus', async () => {
+  test("subscribes to upstream's signals on the system bus", async () => {
     await connect();
     expect(paths).toEqual(['/run/dbus/system_bus_socket']);
     expect(calls().at(-1)).toMatchObject({
@@ -70,7 +70,7 @@ describe('logind over D-Bus', () => {
     });
   });
 
-  test('tells of shutdowns, and of what was said while nobody listened, what was said last', async () => {
+  test('reports shutdown signals; of the signals before the first listener only the last is delivered', async () => {
     const session = await connect();
     shows([true]);
     shows([false]);
@@ -83,7 +83,7 @@ describe('logind over D-Bus', () => {
     expect((await heard.next()).done).toBe(true);
   });
 
-  test('takes nothing else for one', async () => {
+  test('ignores all other D-Bus messages', async () => {
     const session = await connect();
     shows([true], 'b', 'PrepareForSleep');
     shows([true], 'b', 'PrepareForShutdown', '/org/freedesktop/login1/seat');
@@ -98,14 +98,14 @@ describe('logind over D-Bus', () => {
     ]);
   });
 
-  test('ends when the bus does', async () => {
+  test('the watch ends when the bus connection closes', async () => {
     const session = await connect();
     peer.end();
     expect(await all(session.shutdowns)).toEqual([]);
     await expect(session.inhibitDelayMs(signal)).rejects.toMatchObject({ code: 'Logind' });
   });
 
-  test('reads properties', async () => {
+  test("reads logind's properties", async () => {
     const session = await connect();
     answers.set('Get', { signature: 'v', body: [new Variant('t', 5_000_000n)] });
     expect(await session.inhibitDelayMs(signal)).toBe(5_000);
@@ -121,7 +121,7 @@ describe('logind over D-Bus', () => {
     expect(calls().at(-1)?.body).toEqual([MANAGER, 'PreparingForShutdown']);
   });
 
-  test('has logind read its configuration, as systemd would', async () => {
+  test("requests a reload of logind's configuration in systemd's way", async () => {
     const session = await connect();
     await session.reloadConfiguration(signal);
     expect(calls().at(-1)).toEqual({
@@ -133,7 +133,7 @@ describe('logind over D-Bus', () => {
     });
   });
 
-  test("what is refused, or nonsense, is told in upstream's words", async () => {
+  test("refused and malformed replies are reported in upstream's words", async () => {
     const session = await connect();
     answers.set('Get', { signature: 'v', body: [new Variant('s', 'long')] });
     await expect(session.inhibitDelayMs(signal)).rejects.toThrow(
@@ -150,7 +150,7 @@ describe('logind over D-Bus', () => {
     await expect(session.reloadConfiguration(signal)).rejects.toThrow('unable to reload logind conf: no systemd here');
   });
 
-  test('a bus that is not there, or does not greet, is an error', async () => {
+  test('a bus that is missing or does not complete its handshake is an error', async () => {
     const missing = connect();
     peer.end(new Error('connect ENOENT'));
     await expect(missing).rejects.toMatchObject({

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 describe('before a shutdown', () => {
-  test('a lock is held, pods are admitted, and the node is ready', async () => {
+  test('before a shutdown the inhibitor lock is held, pods are admitted, and the node is ready', async () => {
     const manager = await world.start(PERIODS);
     expect(world.locks.size).toBe(1);
     expect(manager.admit()).toEqual({ admit: true });
@@ -31,7 +31,7 @@ describe('before a shutdown', () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
-  test('without grace periods nothing is watched', async () => {
+  test('without grace periods no shutdown is watched', async () => {
     const manager = await world.start([]);
     expect(world.sessions).toEqual([]);
     expect(world.locks.size).toBe(0);
@@ -40,11 +40,11 @@ describe('before a shutdown', () => {
     await world.stop();
   });
 
-  test('logind is made to allow as long a delay as is needed, and followed until it does', async () => {
+  test("raises logind's maximum delay to the required delay, and polls until logind has applied it", async () => {
     world.delayMs = 5_000;
     await world.start(PERIODS);
     expect(await world.text(OVERRIDE)).toBe('# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=21\n');
-    // It is asked after 0, 100, 300, 700 and 1500 ms.
+    // The delay is read after 0, 100, 300, 700 and 1500 ms.
     await world.clock.advance(1_499);
     expect(world.locks.size).toBe(0);
     await world.clock.advance(1);
@@ -53,7 +53,7 @@ describe('before a shutdown', () => {
     await world.stop();
   });
 
-  test("where logind does not follow, that is said in upstream's words, and the node goes on without", async () => {
+  test("if logind does not apply the delay, then the node logs upstream's message and runs without graceful shutdown", async () => {
     world.delayMs = 5_000;
     world.follows = false;
     const manager = await world.start(PERIODS);
@@ -72,7 +72,7 @@ describe('before a shutdown', () => {
       { lockProblem: 'failed creating systemd inhibitor: Access denied' },
       'failed creating systemd inhibitor: Access denied',
     ],
-  ])('where it cannot begin, the node goes on without: %j', async (problem, message) => {
+  ])('if the watch cannot start, then the node runs without graceful shutdown: %j', async (problem, message) => {
     Object.assign(world, problem);
     await world.start(PERIODS);
     await world.clock.advance(180_000);
@@ -87,7 +87,7 @@ describe('before a shutdown', () => {
     await world.stop();
   });
 
-  test("where logind's configuration cannot be written, that is said", async () => {
+  test("reports that logind's configuration cannot be written", async () => {
     world.delayMs = 5_000;
     await world.fs.mkdir('/etc/systemd');
     await world.fs.writeFile('/etc/systemd/logind.conf.d', 'a file');
@@ -100,7 +100,7 @@ describe('before a shutdown', () => {
 });
 
 describe('a shutdown', () => {
-  test('N9: ends pods by their priorities, each group when the one before it has ended', async () => {
+  test('N9: terminates pods by priority, each group after the previous group has terminated', async () => {
     world.active = [podOf('critical', 2_000_000_000, 30), podOf('late', 1000, 5), podOf('a', 0, 3), podOf('b', 10, 60)];
     world.ends.set('b', 6);
     const manager = await world.start(PERIODS);
@@ -128,7 +128,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('N9: periods that are given in another order end pods by their priorities all the same', async () => {
+  test('N9: terminates pods by priority even if the periods are configured in another order', async () => {
     world.active = [podOf('late', 1000, 5), podOf('a', 0, 3)];
     await world.start(PERIODS.toReversed());
     await world.say(true);
@@ -141,7 +141,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('N9: whatever pods do, no group is told to end before the one below it has ended or used up its time', async () => {
+  test('N9: starts no group before the group below it has terminated or used up its period', async () => {
     const anyPod = fc.record({
       priority: fc.constantFrom(-3, 0, 7, 1000, 5000, 2_000_000_000),
       own: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined }),
@@ -178,7 +178,7 @@ describe('a shutdown', () => {
     );
   });
 
-  test('a group without pods is not waited for', async () => {
+  test('does not wait for a group without pods', async () => {
     world.active = [podOf('critical', 2_000_000_000, 1)];
     await world.start(PERIODS);
     await world.say(true);
@@ -187,7 +187,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('pods that do not end are waited for as long as their group has time', async () => {
+  test("waits for pods that do not terminate until their group's period ends", async () => {
     world.active = [podOf('stuck', 0, 2), podOf('critical', 2_000_000_000, 1)];
     world.ends.set('stuck', 100);
     await world.start(PERIODS);
@@ -204,7 +204,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('volumes are unmounted before the next group is ended, and are not waited for longer than the group has time', async () => {
+  test("unmounts volumes before the next group starts, for at most the group's period", async () => {
     world.active = [podOf('a', 0, 1), podOf('b', 1000, 1)];
     world.mounted.add('a').add('b');
     await world.start(PERIODS);
@@ -222,7 +222,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('a group with no time is told to end at once, and is not waited for', async () => {
+  test('starts a group with a period of 0 immediately and does not wait for it', async () => {
     world.active = [podOf('critical', 2_000_000_000, 30)];
     world.ends.set('critical', 2);
     await world.start([
@@ -235,7 +235,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('its times are stored and shown, and a restart shows them again', async () => {
+  test('stores and reports the shutdown times, and reports them again after a restart', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     await world.say(true);
@@ -265,7 +265,7 @@ describe('a shutdown', () => {
   });
 
   test.each(['{', '[]', '{"startTime": "yesterday"}'])(
-    'a state file that says %j is told, and harms nothing',
+    'reports an invalid state file %j and continues',
     async (text) => {
       await world.fs.mkdir('/var/lib/kubelet');
       await world.fs.writeFile(STATE, text);
@@ -277,7 +277,7 @@ describe('a shutdown', () => {
   );
 
   test.each(['null', '{}', '{"startTime": null, "endTime": "0001-01-01T00:00:00Z"}'])(
-    'a state file that says %j has no times, as Go reads it',
+    'reads no times from the state file %j, as Go does',
     async (text) => {
       await world.fs.mkdir('/var/lib/kubelet');
       await world.fs.writeFile(STATE, text);
@@ -288,7 +288,7 @@ describe('a shutdown', () => {
     },
   );
 
-  test('a disk that does not answer delays neither the pods nor, for long, the machine', async () => {
+  test("a hanging disk delays pod termination not at all, and the machine's shutdown only briefly", async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     world.fs.injectFault({ code: 'ETIMEDOUT', path: '/var/lib/kubelet', hangs: true, times: Number.POSITIVE_INFINITY });
@@ -303,7 +303,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('a disk that does not answer at the start delays the watch by some seconds', async () => {
+  test('a hanging disk at the start delays the shutdown watch by a few seconds', async () => {
     world.fs.injectFault({ code: 'ETIMEDOUT', path: STATE, hangs: true, times: Number.POSITIVE_INFINITY });
     await world.start(PERIODS);
     expect(world.locks.size).toBe(0);
@@ -313,7 +313,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('that is said twice ends pods once', async () => {
+  test('a repeated shutdown signal terminates pods once', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     await world.say(true);
@@ -323,7 +323,7 @@ describe('a shutdown', () => {
     await world.stop();
   });
 
-  test('N9: ends with the kubelet: the machine does not wait for one that is gone', async () => {
+  test('N9: releases the lock when the kubelet stops, so that the machine does not wait', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     await world.start(PERIODS);
     await world.say(true);
@@ -333,8 +333,8 @@ describe('a shutdown', () => {
   });
 });
 
-describe('a shutdown that is cancelled', () => {
-  test('leaves alone the pods whose turn had not come, and the lock stays', async () => {
+describe('a cancelled shutdown', () => {
+  test('a cancelled shutdown keeps the pods of later groups and the lock', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     const manager = await world.start(PERIODS);
     await world.say(true);
@@ -361,7 +361,7 @@ describe('a shutdown that is cancelled', () => {
     await world.stop();
   });
 
-  test('N9: and begins again at once, while logind gives no lock, is delayed by the lock that there was', async () => {
+  test('N9: a shutdown that restarts at once, while logind gives no lock, is delayed by the old lock', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     const manager = await world.start(PERIODS);
     world.lockProblem = 'The operation inhibition has been requested for is already running';
@@ -379,7 +379,7 @@ describe('a shutdown that is cancelled', () => {
     await world.stop();
   });
 
-  test('N9: and begins again while a lock is waited for, is told to pods at once', async () => {
+  test('N9: a shutdown that restarts while a lock is requested terminates pods immediately', async () => {
     await world.start(PERIODS);
     await world.say(true);
     world.lockHangs = true;
@@ -398,7 +398,7 @@ describe('a shutdown that is cancelled', () => {
     await world.stop();
   });
 
-  test('after all pods have ended, makes the node ready again', async () => {
+  test('a shutdown that is cancelled after all pods terminated makes the node ready again', async () => {
     const manager = await world.start(PERIODS);
     await world.say(true);
     expect(world.locks.size).toBe(0);
@@ -408,7 +408,7 @@ describe('a shutdown that is cancelled', () => {
     await world.stop();
   });
 
-  test('while the bus was away, is found out when it is back', async () => {
+  test('a shutdown that is cancelled while the bus is down is detected after reconnection', async () => {
     const manager = await world.start(PERIODS);
     await world.say(true);
     world.sessions.at(-1)?.close();
@@ -419,8 +419,8 @@ describe('a shutdown that is cancelled', () => {
   });
 });
 
-describe('where the bus goes', () => {
-  test('it is connected to again after a second, and its lock is the only one', async () => {
+describe('loss of the D-Bus connection', () => {
+  test('reconnects to the bus after a second, and holds exactly one lock', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     world.sessions.at(-1)?.close();
@@ -440,7 +440,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('N9: a shutdown is told to pods at once though no lock is given anew: the old one delays it', async () => {
+  test('N9: a shutdown terminates pods immediately although no new lock is given; the old lock delays the machine', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     world.lockHangs = true;
@@ -455,7 +455,7 @@ describe('where the bus goes', () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
-  test('in a shutdown, that goes on, and no second lock is asked for', async () => {
+  test('losing the bus during a shutdown does not interrupt it, and no second lock is requested', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     const manager = await world.start(PERIODS);
     world.preparing = true;
@@ -471,7 +471,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('after all pods have ended, no lock is asked for until the shutdown is cancelled', async () => {
+  test('after all pods terminated, requests no lock until the shutdown is cancelled', async () => {
     await world.start(PERIODS);
     world.preparing = true;
     await world.say(true);
@@ -484,7 +484,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('a lock that is lost is taken again', async () => {
+  test('takes a lost lock again', async () => {
     await world.start(PERIODS);
     for (const end of world.locks) end();
     await world.clock.advance(0);
@@ -494,7 +494,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('a lock that is lost as soon as it was taken is taken again', async () => {
+  test('takes a lock again that was lost right after it was taken', async () => {
     world.lostLocks = 1;
     await world.start(PERIODS);
     expect(world.locks.size).toBe(0);
@@ -503,7 +503,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('N9: a shutdown that began meanwhile is found out', async () => {
+  test('N9: detects a shutdown that started while the bus was down', async () => {
     world.active = [podOf('a', 0, 3)];
     const manager = await world.start(PERIODS);
     world.sessions.at(-1)?.close();
@@ -516,7 +516,7 @@ describe('where the bus goes', () => {
   });
 
   test.each([true, false])(
-    'N9: a shutdown that begins while the first lock is waited for is told to pods at once: %s',
+    'N9: a shutdown that starts while the first lock is requested terminates pods immediately: %s',
     async (hangs) => {
       world.active = [podOf('a', 0, 3)];
       if (hangs) world.lockHangs = true;
@@ -540,7 +540,7 @@ describe('where the bus goes', () => {
     },
   );
 
-  test('N9: a first lock that is refused for a shutdown that has just begun ends nothing: pods are told of it', async () => {
+  test('N9: if the first lock is refused because a shutdown has just started, pods are terminated and the watch continues', async () => {
     world.active = [podOf('a', 0, 3)];
     world.lockProblem = 'The operation inhibition has been requested for is already running';
     world.beforeLock = () => {
@@ -555,7 +555,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('and no lock is given anew, that is told once, however often it is tried', async () => {
+  test('if no new lock is given, that is reported once for all attempts', async () => {
     await world.start(PERIODS);
     world.lockProblem = 'failed creating systemd inhibitor: Access denied';
     world.sessions.at(-1)?.close();
@@ -569,7 +569,7 @@ describe('where the bus goes', () => {
     await world.stop();
   });
 
-  test('N9: a shutdown that had begun before the kubelet did is found out, and that it is cancelled', async () => {
+  test('N9: detects a shutdown that started before the kubelet, and its cancellation', async () => {
     world.active = [podOf('a', 0, 3)];
     world.preparing = true;
     world.lockProblem = 'The operation inhibition has been requested for is already running';

@@ -9,8 +9,8 @@ import { DbusLogind } from '../src/index.ts';
 
 const isThere = ['dbus-daemon', 'dbus-send'].every((command) => spawnSync(command, ['--version']).error === undefined);
 
-/** A bus of our own; logind is whoever speaks as upstream's tests do. */
-describe.skipIf(!isThere)('over a bus of the reference implementation', () => {
+/** A private bus; the test process acts as logind, as in upstream's tests. */
+describe.skipIf(!isThere)('node shutdown over the reference D-Bus implementation', () => {
   const { signal } = new AbortController();
   let directory: string;
   let busPath: string;
@@ -36,7 +36,7 @@ describe.skipIf(!isThere)('over a bus of the reference implementation', () => {
     expect(await once(spawn('dbus-send', args, { stdio: 'inherit' }), 'close')).toEqual([0, null]);
   };
 
-  test('shutdowns are heard, and where there is no logind that is said', async () => {
+  test('receives shutdown signals, and reports a missing logind', async () => {
     const logind = new DbusLogind({ connect: (path) => connect(path) }, { userId: process.getuid?.() ?? 0, busPath });
     const session = await logind.connect(signal);
     const heard = session.shutdowns[Symbol.asyncIterator]();

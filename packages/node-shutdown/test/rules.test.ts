@@ -19,7 +19,7 @@ function period(priority: number, shutdownGracePeriodSeconds: number): PriorityG
   return { priority, shutdownGracePeriodSeconds };
 }
 
-describe('one period for all pods, and the end of it for critical ones', () => {
+describe('one grace period for all pods, and its last part for critical pods', () => {
   test.each([
     [300_000, 120_000, [period(0, 180), period(CRITICAL, 120)]],
     [100_000, 0, [period(0, 100), period(CRITICAL, 0)]],
@@ -28,16 +28,16 @@ describe('one period for all pods, and the end of it for critical ones', () => {
     [0, 0, []],
     [1_000, 100_000, []],
     [1_000, -1, []],
-  ])('%d ms, of which %d ms for critical pods', (totalMs, criticalMs, want) => {
+  ])('a grace period of %d ms reserves %d ms for critical pods', (totalMs, criticalMs, want) => {
     expect(migrateSettings(totalMs, criticalMs)).toEqual(want);
   });
 });
 
-describe('the periods that settings mean', () => {
+describe('shutdown periods from the configuration', () => {
   const plain = { shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
   const list = [period(100, 4), period(-5, 6), period(7, 1)];
 
-  test('the list, from the lowest priority up, and nothing of the two others', () => {
+  test('a configured priority list is sorted by priority, and replaces the two single periods', () => {
     const settings = { ...plain, shutdownGracePeriodByPodPriority: list, byPodPriority: true };
     expect(gracePeriodsOf(settings)).toEqual([period(-5, 6), period(7, 1), period(100, 4)]);
     expect(list[0]).toEqual(period(100, 4));
@@ -45,19 +45,19 @@ describe('the periods that settings mean', () => {
     expect(gracePeriodsOf({ ...settings, shutdownGracePeriodByPodPriority: one })).toEqual(one);
   });
 
-  test('the two others, where there is no list, or its gate is off', () => {
+  test('the two single periods are used without a list, or if its feature gate is off', () => {
     const want = [period(0, 20), period(CRITICAL, 10)];
     expect(gracePeriodsOf({ ...plain, shutdownGracePeriodByPodPriority: [], byPodPriority: true })).toEqual(want);
     expect(gracePeriodsOf({ ...plain, shutdownGracePeriodByPodPriority: list, byPodPriority: false })).toEqual(want);
   });
 
-  test('the shutdown is delayed for as long as all groups may take one after another', () => {
+  test("the shutdown delay is the sum of all groups' periods", () => {
     expect(periodRequestedMs(list)).toBe(11_000);
     expect(periodRequestedMs([])).toBe(0);
   });
 });
 
-describe('which pods end together', () => {
+describe('groups of pods that terminate together', () => {
   const names = (periods: readonly PriorityGracePeriod[], pods: Parameters<typeof groupByPriority>[1]) =>
     groupByPriority(periods, pods).map(({ priority, shutdownGracePeriodSeconds, pods: own }) => [
       priority,
@@ -65,7 +65,7 @@ describe('which pods end together', () => {
       own.map(({ metadata }) => metadata.name),
     ]);
 
-  test('critical pods after all others', () => {
+  test('critical pods terminate after all other pods', () => {
     const pods = [podOf('normal', 0), podOf('highest', HIGHEST_USER_DEFINABLE), podOf('critical', CRITICAL)];
     expect(names(migrateSettings(300_000, 120_000), pods)).toEqual([
       [0, 180, ['normal', 'highest']],
@@ -73,7 +73,7 @@ describe('which pods end together', () => {
     ]);
   });
 
-  test('by the highest period that a priority reaches; below the lowest one, by that', () => {
+  test('a pod uses the highest period at or below its priority, and the lowest period if there is none', () => {
     const pods = [0, 1, 2, 3, 4, 5].map((priority) => podOf(`pod-${priority}`, priority));
     expect(names([period(1, 10), period(2, 20), period(3, 30), period(4, 40)], pods)).toEqual([
       [1, 10, ['pod-0', 'pod-1']],
@@ -83,7 +83,7 @@ describe('which pods end together', () => {
     ]);
   });
 
-  test('a pod without a priority has 0; groups without pods are there', () => {
+  test('a pod without a priority has priority 0; groups without pods are kept', () => {
     expect(names([period(-1, 1), period(0, 2), period(1, 3)], [podOf('none')])).toEqual([
       [-1, 1, []],
       [0, 2, ['none']],
@@ -91,7 +91,7 @@ describe('which pods end together', () => {
     ]);
   });
 
-  test('of two periods of one priority the first has its pods, the last those above it', () => {
+  test('if two periods have one priority, then the first gets the pods of that priority and the last the pods above it', () => {
     expect(names([period(1, 10), period(1, 20), period(9, 5)], [podOf('at', 1), podOf('above', 2)])).toEqual([
       [1, 10, ['at']],
       [1, 20, ['above']],
@@ -99,7 +99,7 @@ describe('which pods end together', () => {
     ]);
   });
 
-  test('every pod is in one group, in its order; groups are in the order of priorities', () => {
+  test('every pod is in one group, in its original order; groups are sorted by priority', () => {
     const priorities = fc.integer({ min: -20, max: 20 });
     const distinct = fc.uniqueArray(priorities, { minLength: 1, maxLength: 8 });
     fc.assert(
@@ -120,7 +120,7 @@ describe('which pods end together', () => {
   });
 });
 
-describe('how long a pod gets', () => {
+describe('the grace period of a pod', () => {
   test.each([
     [undefined, 20, 20],
     [5, 20, 5],
@@ -128,31 +128,31 @@ describe('how long a pod gets', () => {
     [120, 20, 20],
     [0, 20, 0],
     [30, 0, 0],
-  ])('it asks for %s s, its group has %d s: %d s', (own, group, want) => {
+  ])('a pod that requests %s s in a group of %d s gets %d s', (own, group, want) => {
     expect(gracePeriodSeconds(podOf('a', 0, own), period(0, group))).toBe(want);
   });
 });
 
-describe('what a pod says of its end', () => {
+describe('the status of a pod that the shutdown terminates', () => {
   const message = 'Pod was terminated in response to imminent node shutdown.';
   const condition = {
     ...{ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message },
     observedGeneration: 3,
   };
 
-  test.each(['Running', 'Pending', 'Failed'] as const)('it has failed, where it was %s', (phase) => {
+  test.each(['Running', 'Pending', 'Failed'] as const)('the pod status is Failed if the pod was %s', (phase) => {
     expect(terminatedStatus(podOf('a'))({ phase } as PodStatus)).toEqual({
       ...{ phase: 'Failed', reason: 'Terminated', message },
       conditions: [condition],
     });
   });
 
-  test('one that had succeeded has not failed', () => {
+  test('a pod that had succeeded does not become Failed', () => {
     const status = terminatedStatus(podOf('a'))({ phase: 'Succeeded' } as PodStatus);
     expect(status).toMatchObject({ phase: 'Succeeded', reason: 'Terminated', message });
   });
 
-  test('what else was said of it stays, and the time of a condition that was there', () => {
+  test('other status fields are kept, and an existing condition keeps its transition time', () => {
     const ready = { type: 'Ready', status: 'False' as const };
     const before = { type: 'DisruptionTarget', status: 'True' as const, lastTransitionTime: '2026-01-01T00:00:00Z' };
     const status = { phase: 'Running', hostIP: '10.0.0.1', conditions: [before, ready] } as PodStatus;

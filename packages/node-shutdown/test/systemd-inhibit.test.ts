@@ -8,8 +8,8 @@ import { FakeClock } from '@node-agent/async/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SystemdInhibit } from '../src/index.ts';
 
-/** A program in place of systemd-inhibit: it says what it was called with, and which process it is. */
-describe('a lock by a child process', () => {
+/** A replacement of systemd-inhibit that prints its arguments and its process id. */
+describe('an inhibitor lock held by a child process', () => {
   const never = new AbortController().signal;
   let directory: string;
   let command: string;
@@ -19,7 +19,7 @@ describe('a lock by a child process', () => {
     await chmod(command, 0o755);
   };
   const pid = async (): Promise<number> => Number(await readFile(join(directory, 'pid'), 'utf8'));
-  /** A process whose parent has not asked for its end yet is no process that runs. */
+  /** A zombie, whose parent has not waited for it, does not count as running. */
   const runs = (id: number): boolean =>
     existsSync(`/proc/${id}`) && !/^State:\s+Z/m.test(spawnSync('cat', [`/proc/${id}/status`]).stdout.toString());
 
@@ -29,7 +29,7 @@ describe('a lock by a child process', () => {
   });
   afterEach(async () => await rm(directory, { recursive: true }));
 
-  test("asks in upstream's words, and is held while the child runs", async () => {
+  test("runs systemd-inhibit with upstream's arguments, and holds the lock while the child runs", async () => {
     await program('while [ "$1" != cat ]; do shift; done', '"$@"');
     const lock = await new SystemdInhibit({}, { command }).acquire(never);
     expect((await readFile(join(directory, 'args'), 'utf8')).trim().split('\n')).toEqual([
@@ -47,7 +47,7 @@ describe('a lock by a child process', () => {
     await lock.release();
   });
 
-  test('has the name and the reason of another agent', async () => {
+  test('uses the name and the reason of a custom agent', async () => {
     await program('exec cat');
     const inhibitor = new SystemdInhibit({}, { command, who: 'batch-agent', why: 'Jobs of this machine end' });
     await (await inhibitor.acquire(never)).release();
@@ -55,14 +55,14 @@ describe('a lock by a child process', () => {
     expect(args.slice(1, 3)).toEqual(['--who=batch-agent', '--why=Jobs of this machine end']);
   });
 
-  test('that its child has ended is told', async () => {
+  test('reports that the child of the lock has exited', async () => {
     await program('exec cat');
     const lock = await new SystemdInhibit({}, { command }).acquire(never);
     process.kill(await pid(), 'SIGKILL');
     await lock.ended;
   });
 
-  test('is not there before the child says so, and not for ever', async () => {
+  test('a lock is held only after the child reports it, and the wait for that has a deadline', async () => {
     await program('exec sleep 60');
     const clock = new FakeClock();
     const acquired = new SystemdInhibit({ clock }, { command }).acquire(never);
@@ -74,7 +74,7 @@ describe('a lock by a child process', () => {
     while (runs(id)) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  test('what it says besides is no lock', async () => {
+  test('other output of the child does not count as a lock', async () => {
     await program('echo "a notice"', 'echo "Failed to inhibit: Access denied" >&2', 'exit 1');
     await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toThrow('Access denied');
     await program('echo "a notice"', 'while [ "$1" != cat ]; do shift; done', '"$@"');
@@ -82,7 +82,7 @@ describe('a lock by a child process', () => {
     await lock.release();
   });
 
-  test('a child that is gone as soon as it holds one, and one that never stops talking, end', async () => {
+  test('ends with an error if the child exits right after taking the lock or prints without end', async () => {
     await program('head -n 1', 'exit 0');
     const gone = await new SystemdInhibit({}, { command }).acquire(never).catch((err: unknown) => err);
     if (!(gone instanceof Error)) await (gone as { ended: Promise<void> }).ended;
@@ -98,7 +98,7 @@ describe('a lock by a child process', () => {
     while (runs(id)) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  test('a refusal is told in the words of whoever refused', async () => {
+  test("a refused lock is reported with the refusing program's own message", async () => {
     await program('echo "Failed to inhibit: Access denied" >&2', 'exit 1');
     await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toMatchObject({
       code: 'Inhibit',
@@ -108,13 +108,13 @@ describe('a lock by a child process', () => {
     await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toThrow('systemd-inhibit exited with 3');
   });
 
-  test('a machine without systemd has no lock', async () => {
+  test('without systemd no lock can be taken', async () => {
     await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toThrow(
       /^failed creating systemd inhibitor: .*ENOENT/,
     );
   });
 
-  test('whoever is aborted meanwhile leaves no child', async () => {
+  test('an abort while the lock is requested leaves no child', async () => {
     await program('exec sleep 60');
     const ending = new AbortController();
     const acquired = new SystemdInhibit({}, { command }).acquire(ending.signal);
@@ -125,7 +125,7 @@ describe('a lock by a child process', () => {
     while (runs(id)) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  test('N9: no lock outlives a process that was killed', async () => {
+  test('N9: no lock outlives a killed kubelet process', async () => {
     await program('while [ "$1" != cat ]; do shift; done', 'exec "$@"');
     const source = new URL('../src/systemd-inhibit.ts', import.meta.url).href;
     const code = `const { SystemdInhibit } = await import('${source}');

@@ -16,7 +16,7 @@ import {
 
 export const NODE = { kind: 'Node', name: 'n1' } as const;
 
-/** logind, the locks that it gave, and the pods of a node, in memory. */
+/** logind with its locks, and the pods of a node, in memory. */
 export class World {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem();
@@ -24,26 +24,26 @@ export class World {
   readonly recorder: MemoryEventRecorder = new MemoryEventRecorder(() => this.clock.now());
   readonly log: ReturnType<typeof captureLogger> = captureLogger();
   readonly ending: AbortController = new AbortController();
-  /** What happened, and after how many seconds. */
+  /** The events, with the seconds at which they happened. */
   readonly story: string[] = [];
   active: Pod[] = [];
-  /** How long pods take to end, in s, by their names; as long as they may where absent. */
+  /** The seconds that pods take to terminate, by pod name. If absent, a pod uses its whole grace period. */
   readonly ends: Map<string, number> = new Map();
-  /** Names of pods whose volumes are not unmounted. */
+  /** Names of pods whose volumes are never unmounted. */
   readonly mounted: Set<string> = new Set();
   changes = 0;
 
   delayMs = 5_000;
-  /** Whether logind reads its configuration when it is told to. */
+  /** Whether logind reloads its configuration on request. */
   follows = true;
   preparing = false;
   logindProblem: string | undefined;
   lockProblem: string | undefined;
-  /** Whether whoever gives locks does not answer. */
+  /** Whether lock requests stay unanswered. */
   lockHangs = false;
-  /** Called when a lock is asked for. */
+  /** Called at each lock request. */
   beforeLock: () => void = () => undefined;
-  /** How many of the next locks are gone as soon as they are given. */
+  /** How many of the next locks are lost as soon as they are given. */
   lostLocks = 0;
   sessions: Channel<boolean>[] = [];
   readonly locks: Set<() => void> = new Set();
@@ -80,7 +80,7 @@ export class World {
     return manager;
   }
 
-  /** As whoever runs it ends it. */
+  /** Stops the kubelet as its caller does. */
   async stop(): Promise<void> {
     this.ending.abort(new Error('stopped'));
     await this.#started;
@@ -119,7 +119,7 @@ export class World {
             if (!this.follows) return;
             const path = '/etc/systemd/logind.conf.d/99-kubelet.conf';
             const text = await this.text(path);
-            // It is told by a signal, and does it later.
+            // logind gets a signal and reloads later.
             void sleep(this.clock, 1_200).then(() => {
               this.delayMs = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(text)?.[1]) * 1000;
             });

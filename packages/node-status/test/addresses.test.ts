@@ -73,44 +73,44 @@ describe('addresses of a node', () => {
       'failed to validate secondaryNodeIP: node IP: "fd00::9" not found in the host\'s network interfaces',
     ],
     ['127.0.0.1', "failed to validate nodeIP: nodeIP can't be loopback address"],
-  ])('--node-ip=%s is refused', (nodeIp, message) => {
+  ])('refuses --node-ip=%s', (nodeIp, message) => {
     expect(() => addresses(nodeIp)).toThrow(expect.objectContaining({ code: 'InvalidNodeIp', message }));
   });
 
-  test('a host without a default route says so', () => {
+  test('a host without a default route reports that as an error', () => {
     expect(() => addresses('', {}, { defaultAddress: undefined })).toThrow(
       "can't get ip address of node n1. error: unable to select an IP from default routes.",
     );
   });
 
-  describe('with an external cloud provider', () => {
+  describe('node addresses with an external cloud provider', () => {
     const cloud = { externalCloudProvider: true };
     const set: Node = {
       metadata: { name: 'n1', annotations: { [ANNOTATION]: '10.0.0.9', other: 'x' } },
       status: { addresses: [{ type: 'ExternalIP', address: '8.8.8.8' }] },
     };
 
-    test('the hostname alone stands until it sets addresses', () => {
+    test('only the hostname is reported until the cloud provider sets addresses', () => {
       expect(addresses('', cloud)).toEqual({ shown: ['Hostname host-1'], annotation: undefined });
     });
 
-    test('--node-ip stands meanwhile, and is told to it', () => {
+    test('--node-ip is reported until the cloud provider sets addresses, and is passed to it in an annotation', () => {
       expect(addresses('10.0.0.2,fd00::1', cloud)).toEqual({
         shown: ['InternalIP 10.0.0.2', 'InternalIP fd00::1', 'Hostname host-1'],
         annotation: '10.0.0.2,fd00::1',
       });
     });
 
-    test('--node-ip=0.0.0.0 takes the default address, and is not told', () => {
+    test('--node-ip=0.0.0.0 uses the default address and sets no annotation', () => {
       const shown = ['InternalIP 10.0.0.1', 'Hostname host-1'];
       expect(addresses('0.0.0.0', cloud)).toEqual({ shown, annotation: undefined });
     });
 
-    test('addresses that it has set stay; the annotation follows --node-ip', () => {
+    test('addresses set by the cloud provider are kept; the annotation follows --node-ip', () => {
       expect(addresses('10.0.0.2', cloud, {}, set)).toEqual({ shown: ['ExternalIP 8.8.8.8'], annotation: '10.0.0.2' });
     });
 
-    test('an annotation that is out of date goes, others stay', () => {
+    test('an outdated node IP annotation is removed, other annotations are kept', () => {
       const after = setAddresses(set, NETWORK, { hostname: 'h', nodeIps: [], externalCloudProvider: false });
       expect(after.metadata.annotations).toStrictEqual({ other: 'x' });
       const without = setAddresses({ metadata: { name: 'n1' } }, NETWORK, {
@@ -150,7 +150,7 @@ describe('the default address', () => {
     expect(defaultIp(interfaces, routes, preferred)?.text).toBe(expected);
   });
 
-  test('is not taken from an interface that no route uses, nor from what is no address', () => {
+  test('the default address is not taken from an interface without a route, nor from an invalid address', () => {
     const only = hostInterfaces({
       eth0: [{ address: '10.0.0.1', internal: false }],
       eth1: [
@@ -162,7 +162,7 @@ describe('the default address', () => {
     expect(defaultIp(only, [route('eth1', 4)], 4)).toBeUndefined();
   });
 
-  test('the tables of /proc are read: IPv4 with any gateway, IPv6 with one', () => {
+  test('reads the route tables of /proc: IPv4 with any gateway, IPv6 with a gateway', () => {
     const ipv4 = [
       'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT',
       'eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0',

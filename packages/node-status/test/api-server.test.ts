@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const stop of running.splice(0)) await stop();
 });
 
-/** A node with its manager and its lease, over kube-client, against an API server. */
+/** A node with its status manager and its lease that use kube-client with an API server. */
 async function setUp(seed = 1) {
   const clock = new FakeClock();
   const api = new FakeApiServer({ clock, random: seededRandom(seed) });
@@ -63,7 +63,7 @@ async function setUp(seed = 1) {
   await clock.advance(1_000);
   const only = <T>(objects: readonly unknown[]): T => {
     expect(objects).toHaveLength(1);
-    // What the server has stored under the plural has that resource's type.
+    // Objects that the server stores under the plural have that resource's type.
     return objects[0] as T;
   };
   const node = (): Node => only<Node>(api.objects('nodes'));
@@ -71,8 +71,8 @@ async function setUp(seed = 1) {
   return { clock, api, rest, host, node, leaseAgeMs, only };
 }
 
-describe('with an API server', () => {
-  test('the node is there and ready, and its lease belongs to it', async () => {
+describe('node status with an API server', () => {
+  test('the node is registered and ready, and owns its lease', async () => {
     const { api, node, only, leaseAgeMs } = await setUp();
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
     const lease = only<Lease>(api.objects('leases'));
@@ -83,7 +83,7 @@ describe('with an API server', () => {
     expect(leaseAgeMs()).toBeLessThan(1_001);
   });
 
-  test('addresses are replaced, and what others wrote stays', async () => {
+  test('node addresses are replaced, and fields of other writers are kept', async () => {
     const { clock, rest, host, node } = await setUp();
     const theirs = { conditions: [{ type: 'GpuHealthy', status: 'True' }] };
     const patch = { metadata: { annotations: { theirs: 'x' } }, status: theirs };
@@ -100,7 +100,7 @@ describe('with an API server', () => {
     expect(node().metadata.annotations?.theirs).toBe('x');
   });
 
-  test('the node is back after it was deleted, and after the store was lost', async () => {
+  test('the node is registered again after it was deleted, and after the server lost its store', async () => {
     const { clock, api, rest, node, leaseAgeMs } = await setUp();
     const { uid } = node().metadata;
     await rest.delete(resources.nodes, { name: 'n1' });
@@ -112,7 +112,7 @@ describe('with an API server', () => {
     expect(leaseAgeMs()).toBeLessThan(11_000);
   });
 
-  test('N6: an hour without it is over within seconds of its return', async () => {
+  test('N6: node and lease recover within seconds after the API server was down for an hour', async () => {
     const { clock, api, host, node, leaseAgeMs } = await setUp();
     api.refuseConnections();
     host.runtimeErrors = ['container runtime is down'];
@@ -124,7 +124,7 @@ describe('with an API server', () => {
   });
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    'N6: faults by chance keep neither lease nor status back for long (seed %i)',
+    'N6: random faults delay neither lease nor status for long (seed %i)',
     async (seed) => {
       const { clock, api, host, node, leaseAgeMs } = await setUp(seed * 100);
       const rates: FaultRates = { request: 0.3, kinds: ['delay', 'status', 'hang', 'reset', 'answerLost', 'truncate'] };

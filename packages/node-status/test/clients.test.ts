@@ -24,11 +24,11 @@ function setUp(answer: { readonly status: number; readonly body: object }) {
   return { rest: new RestClient({ transport, clock: new FakeClock() }), requests };
 }
 
-describe('kube-client', () => {
+describe('clients of nodes and leases', () => {
   const node: Node = { metadata: { name: 'n1' } };
   const lease = { metadata: { name: 'n1', namespace: 'kube-node-lease' } };
 
-  test('is asked for nodes and leases in their places', async () => {
+  test('nodes and leases are requested at their API paths', async () => {
     const { rest, requests } = setUp({ status: 200, body: node });
     const [nodes, leases] = [restNodeClient(rest), restLeaseClient(rest)];
     expect(await nodes.getNode('n1', { fresh: false }, SIGNAL)).toEqual(node);
@@ -48,7 +48,7 @@ describe('kube-client', () => {
     expect(requests[2]?.headers['content-type']).toBe('application/strategic-merge-patch+json');
   });
 
-  test('is not asked for a node that a watch has, but where it must be fresh', async () => {
+  test('a node is read from the watch cache unless a fresh read is required', async () => {
     const { rest, requests } = setUp({ status: 200, body: node });
     const cached: Node = { metadata: { name: 'n1', uid: 'cached' } };
     const nodes = restNodeClient(rest, () => cached);
@@ -61,7 +61,7 @@ describe('kube-client', () => {
     [404, 'NotFound'],
     [403, 'Forbidden'],
     [409, 'AlreadyExists'],
-  ])('says with %i what %s means', async (status, reason) => {
+  ])('maps status code %i to %s', async (status, reason) => {
     const body = { kind: 'Status', status: 'Failure', reason, code: status, message: 'no' };
     const failed = restNodeClient(setUp({ status, body }).rest).createNode(node, SIGNAL);
     expect(await failed.catch(reasonOf)).toBe(reason);
@@ -95,7 +95,7 @@ describe('the network of the host', () => {
     };
   }
 
-  test('is its addresses, those of its name, and the default one', async () => {
+  test('the host network consists of its interface addresses, the addresses of its name, and the default address', async () => {
     const { read } = await facts('', ROUTE);
     expect(await read()).toEqual({
       hostAddresses: ['127.0.0.1', '10.0.0.1'],
@@ -108,18 +108,18 @@ describe('the network of the host', () => {
     ['10.0.0.1', 'host-1', []],
     ['', '10.7.7.7', []],
     ['0.0.0.0', 'host-1', ['n1']],
-  ])('with --node-ip=%s and the hostname %s the names looked up are %j', async (nodeIp, hostname, names) => {
+  ])('with --node-ip=%s and the hostname %s, the looked-up names are %j', async (nodeIp, hostname, names) => {
     const { read, asked } = await facts(nodeIp, ROUTE, hostname);
     await read();
     expect(asked).toEqual(names);
   });
 
-  test('without a default route has no default address; without a table of routes any will do', async () => {
+  test('a host without a default route has no default address; without a route table any address is used', async () => {
     expect((await (await facts('', 'Iface\n')).read()).defaultAddress).toBeUndefined();
     expect((await (await facts('', undefined)).read()).defaultAddress).toBe('10.0.0.1');
   });
 
-  test('has no addresses for a name that nobody knows; a table that cannot be read is an error', async () => {
+  test('an unknown hostname has no addresses; an unreadable route table is an error', async () => {
     const { fs, lookup, settings } = await facts('', ROUTE);
     const host = { fs, networkInterfaces: () => listed, lookup };
     expect((await readNetworkFacts(host, { ...settings, nodeName: 'unknown' })).namedAddresses).toEqual([]);

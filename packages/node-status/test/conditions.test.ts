@@ -13,10 +13,10 @@ const CALM = { memory: false, disk: false, pid: false };
 const WELL: ReadinessFacts = { runtimeErrors: [], networkErrors: [] };
 const ISOLATED = { localStorageCapacityIsolation: true };
 
-describe('a condition', () => {
+describe('a node condition', () => {
   const verdict = { type: 'Ready', status: 'True', reason: 'R', message: 'M' } as const;
 
-  test('that is new comes last, with both times; those of others are untouched', () => {
+  test('a new condition is appended with both times; conditions of other writers are unchanged', () => {
     const foreign = { type: 'GpuHealthy', status: 'True', extra: 'kept' };
     const after = setCondition({ ...NODE, status: { conditions: [foreign] } }, verdict, T0);
     expect(after.status?.conditions).toEqual([
@@ -25,7 +25,7 @@ describe('a condition', () => {
     ]);
   });
 
-  test('that stays moves its heartbeat only; one that changes its transition too', () => {
+  test('an unchanged condition updates only its heartbeat; a changed one also its transition time', () => {
     const first = setCondition(NODE, verdict, T0);
     const stayed = setCondition(first, { ...verdict, message: 'other' }, T1);
     expect(conditionOf(stayed, 'Ready')).toEqual({
@@ -38,7 +38,7 @@ describe('a condition', () => {
     expect(conditionOf(changed, 'Ready')?.lastTransitionTime).toBe('2026-01-01T12:00:10Z');
   });
 
-  test('whose clock went back says what the clock says', () => {
+  test('condition times follow the clock even if it went back', () => {
     const after = setCondition(setCondition(NODE, verdict, T0), { ...verdict, status: 'False' }, T0 - 3_600_000);
     expect(conditionOf(after, 'Ready')?.lastTransitionTime).toBe('2026-01-01T11:00:00Z');
   });
@@ -72,7 +72,7 @@ describe('pressure', () => {
     expect(others.map(({ status }) => status)).toEqual(['False', 'False']);
   });
 
-  test('without pressure, a new node gets each condition as False and one event for each', () => {
+  test('without pressure, a new node gets each pressure condition as False and one event for each', () => {
     const after = setPressure(NODE, CALM, T0);
     expect((after.status?.conditions ?? []).map(({ type, reason, message }) => [type, reason, message])).toEqual([
       ['MemoryPressure', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
@@ -86,7 +86,7 @@ describe('pressure', () => {
     ]);
   });
 
-  test('that stays keeps the words that somebody else put there', () => {
+  test('an unchanged pressure condition keeps the message that another writer set', () => {
     const theirs = { type: 'DiskPressure', status: 'False', reason: 'Custom', message: 'all is well' };
     const before: Node = { ...NODE, status: { conditions: [theirs, { type: 'PIDPressure', status: 'False' }] } };
     const after = setPressure(before, CALM, T1);
@@ -96,7 +96,7 @@ describe('pressure', () => {
     expect(conditionOf(short, 'DiskPressure')?.reason).toBe('KubeletHasDiskPressure');
   });
 
-  test('that was Unknown for want of a kubelet is known again; an event tells', () => {
+  test('a pressure condition that was Unknown because the kubelet was down is updated, with an event', () => {
     const unknown = { type: 'MemoryPressure', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'gone' };
     const before: Node = { ...NODE, status: { conditions: [unknown] } };
     const after = setPressure(before, CALM, T1);
@@ -144,7 +144,7 @@ describe('readiness', () => {
     expect(conditionOf(after, 'Ready')).toMatchObject({ status, reason, message });
   });
 
-  test('wants the capacity that a scheduler counts with', () => {
+  test('a node is ready only if the capacity that a scheduler needs is known', () => {
     const bare: Node = { metadata: { name: 'n1' }, status: { capacity: { cpu: '1', pods: '1' } } };
     const message = (node: Node) => conditionOf(node, 'Ready')?.message;
     expect(message(setReady(bare, WELL, ISOLATED, T0))).toBe(
@@ -159,7 +159,7 @@ describe('readiness', () => {
     [WELL, { ...WELL, runtimeErrors: [down] }, ['NodeNotReady']],
     [{ ...WELL, runtimeErrors: [down] }, WELL, ['NodeReady']],
     [WELL, WELL, []],
-  ])('that changes is told by an event', (before, after, reasons) => {
+  ])('a change of readiness emits an event', (before, after, reasons) => {
     const first = setReady(NODE, before, ISOLATED, T0);
     const events = nodeEvents('n1', first, setReady(first, after, ISOLATED, T1));
     expect(events.map(({ reason }) => reason)).toEqual(reasons);
@@ -167,7 +167,7 @@ describe('readiness', () => {
   });
 });
 
-test('a machine that was booted again is told by a warning', () => {
+test('a reboot of the machine emits a warning event', () => {
   const boot = (bootID: string): Node => ({
     metadata: { name: 'n1' },
     status: {

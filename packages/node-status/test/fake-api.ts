@@ -3,7 +3,7 @@ import type { LeaseClient, NodeClient } from '../src/ports.ts';
 
 type Json = Record<string, unknown>;
 
-/** An error as kube-client's: `code` is the server's reason. */
+/** An error with a `code` as kube-client's errors have: the server's reason. */
 export class ApiError extends Error {
   readonly code: string;
   constructor(code: string) {
@@ -12,15 +12,21 @@ export class ApiError extends Error {
   }
 }
 
-/** Nodes and leases in memory, with strategic merge patches of status, optimistic concurrency, and a fault per method. */
+/**
+ * An in-memory API of nodes and leases with strategic merge patches of the status, optimistic concurrency, and a
+ * fault per method.
+ */
 export class FakeApi implements NodeClient, LeaseClient {
   readonly nodes: Map<string, Node> = new Map();
   readonly leases: Map<string, Lease> = new Map();
   readonly calls: string[] = [];
   readonly patches: Json[] = [];
-  /** Asked before each call; what it returns is awaited: a rejection is the answer, a promise that stays pending a hang. */
+  /**
+   * Called before each request. Its result is awaited: a rejection fails the request, a pending promise makes the
+   * request hang.
+   */
   fault: (method: string) => Promise<void> | undefined = () => undefined;
-  /** What `getNode` answers with where a cache is allowed. */
+  /** The result of `getNode` if a cached node is allowed. */
   cached: Node | undefined;
   #version = 0;
 
@@ -64,7 +70,7 @@ export class FakeApi implements NodeClient, LeaseClient {
     return this.putLease(lease);
   }
 
-  /** Stores a node under a new resource version, as another client would. */
+  /** Stores a node with a new resource version, as another client would. */
   putNode(node: Node): Node {
     const stored: Node = { ...node, metadata: { ...node.metadata, resourceVersion: `${++this.#version}` } };
     this.nodes.set(node.metadata.name ?? '', stored);
@@ -92,7 +98,9 @@ export class FakeApi implements NodeClient, LeaseClient {
   }
 }
 
-/** A strategic merge patch, as far as a node's metadata and status need one: lists of objects with a type merge by it. */
+/**
+ * Applies a strategic merge patch for a node's metadata and status: lists of objects with a type merge by type.
+ */
 export function applyPatch(object: Json, patch: Json): Json {
   const result: Json = { ...object };
   for (const [key, value] of Object.entries(patch)) {

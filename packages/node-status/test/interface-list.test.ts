@@ -18,7 +18,7 @@ function host(tables: Record<string, string>) {
   return { list, tables };
 }
 
-test('interfaces are listed again only where the kernel has other addresses', async () => {
+test("network interfaces are listed again only if the kernel's address tables have changed", async () => {
   const { list, tables } = host({ '/proc/net/fib_trie': 'a' });
   const first = await list.read();
   expect(await list.read()).toBe(first);
@@ -29,12 +29,12 @@ test('interfaces are listed again only where the kernel has other addresses', as
   expect(await list.read()).not.toBe(second);
 });
 
-test('a machine without such tables is asked each time', async () => {
+test("without the kernel's address tables, interfaces are listed at each call", async () => {
   const { list } = host({});
   expect(await list.read()).not.toEqual(await list.read());
 });
 
-test("addresses of interfaces without a link, which Node does not list, are the host's all the same", async () => {
+test("addresses of interfaces without a link, which Node.js does not list, count as the host's addresses", async () => {
   const fibTrie = `Main:
   +-- 0.0.0.0/0 3 0 5
      |-- 0.0.0.0

@@ -16,7 +16,7 @@ describe('an IP address', () => {
     ['::ffff:a00:1', '10.0.0.1'],
     ['64:ff9b::10.0.0.1', '64:ff9b::a00:1'],
     ['1:2:3:4:5:6:7::', '1:2:3:4:5:6:7:0'],
-  ])('%s is %s', (text, canonical) => {
+  ])('IP address %s is normalised to %s', (text, canonical) => {
     expect(parseIp(text)?.text).toBe(canonical);
   });
 
@@ -34,11 +34,11 @@ describe('an IP address', () => {
     ':1',
     '1:2:3:4:5:6:7:8:9',
     '::1.2.3',
-  ])('%s is none', (text) => {
+  ])('%s is not an IP address', (text) => {
     expect(parseIp(text)).toBeUndefined();
   });
 
-  test('of any text is what Node takes for one, but for leading zeros; its canonical form is a fixed point', () => {
+  test('a text is an IP address if Node.js accepts it, except with leading zeros; its canonical form is a fixed point', () => {
     const texts = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string({ unit: fc.constantFrom('0', '1', 'f', ':', '.') }));
     fc.assert(
       fc.property(texts, (text) => {
@@ -62,16 +62,19 @@ describe('an IP address', () => {
     ['169.254.1.1', isLinkLocal],
     ['fe80::1', isLinkLocal],
     ['febf::1', isLinkLocal],
-  ] as const)('%s is of its kind alone', (text, kind) => {
+  ] as const)('IP address %s belongs to exactly one kind', (text, kind) => {
     const ip = parseIp(text);
     if (ip === undefined) throw new Error(text);
     const kinds = [isUnspecified, isLoopback, isMulticast, isLinkLocal, isGlobalUnicast];
     expect(kinds.filter((is) => is(ip))).toEqual([kind]);
   });
 
-  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', 'fd00::1', '2001:db8::1', '::2'])('%s is global', (text) => {
-    expect(isGlobalUnicast(parseIp(text) ?? { text: '', family: 4 })).toBe(true);
-  });
+  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', 'fd00::1', '2001:db8::1', '::2'])(
+    'IP address %s is global',
+    (text) => {
+      expect(isGlobalUnicast(parseIp(text) ?? { text: '', family: 4 })).toBe(true);
+    },
+  );
 });
 
 describe('--node-ip', () => {
@@ -82,7 +85,7 @@ describe('--node-ip', () => {
     ['fd00::1,10.0.0.1', ['fd00::1', '10.0.0.1'], []],
     ['::', ['::'], []],
     ['nonsense,10.0.0.1', ['10.0.0.1'], ['nonsense']],
-  ])('%j asks for %j and leaves out %j', (argument, ips, invalid) => {
+  ])('--node-ip %j requests %j and excludes %j', (argument, ips, invalid) => {
     const parsed = parseNodeIps(argument);
     expect(parsed.ips.map(({ text }) => text)).toEqual(ips);
     expect(parsed.invalid).toEqual(invalid);
@@ -92,7 +95,7 @@ describe('--node-ip', () => {
     ['10.0.0.1,10.0.0.2', 'must contain either a single IP or a dual-stack pair of IPs'],
     ['10.0.0.1,fd00::1,fd00::2', 'must contain either a single IP or a dual-stack pair of IPs'],
     ['0.0.0.0,fd00::1', "dual-stack node IP cannot include '0.0.0.0' or '::'"],
-  ])('%j is refused: %s', (argument, why) => {
+  ])('refuses --node-ip %j: %s', (argument, why) => {
     expect(() => parseNodeIps(argument)).toThrow(
       expect.objectContaining({ code: 'InvalidNodeIp', message: `bad --node-ip ${JSON.stringify(argument)}: ${why}` }),
     );
@@ -106,13 +109,13 @@ describe('--node-ip', () => {
     ['10.9.9.9', 'node IP: "10.9.9.9" not found in the host\'s network interfaces'],
     ['10.0.0.1', undefined],
     ['fd00::1', undefined],
-  ])('%s on a host with 10.0.0.1 and fd00::1: %s', (text, problem) => {
+  ])('--node-ip %s on a host with 10.0.0.1 and fd00::1: %s', (text, problem) => {
     const ip = parseIp(text);
     expect(ip && nodeIpProblem(ip, ['10.0.0.1', 'FD00:0::1'])).toBe(problem);
   });
 });
 
-test('the broadcast address is no host’s', () => {
+test('the broadcast address is not accepted as a host address', () => {
   const of = (text: string) => isGlobalUnicast({ text, family: 4 });
   expect(['255.255.255.255', '255.255.255.254', '10.0.0.1'].map(of)).toEqual([false, true, true]);
 });

@@ -5,7 +5,7 @@ import { newLease, renewedLease } from '../src/lease.ts';
 const content = { nodeName: 'n1', durationSeconds: 40, nodeUid: 'u1' };
 const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u1' };
 
-test('a lease is of its node, and goes with it', () => {
+test('a lease has its node as owner, so that it is deleted with the node', () => {
   expect(newLease(content, 0)).toEqual({
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
@@ -15,7 +15,7 @@ test('a lease is of its node, and goes with it', () => {
   expect(newLease({ ...content, nodeUid: undefined }, 0).metadata).not.toHaveProperty('ownerReferences');
 });
 
-test('a lease that is renewed gets an owner where it has none, and keeps the one that it has', () => {
+test('renewing a lease adds a missing owner and keeps an existing one', () => {
   const lease = newLease({ ...content, nodeUid: undefined }, 0);
   expect(renewedLease(lease, content, 1000)).toEqual({
     ...newLease(content, 1000),
@@ -30,6 +30,6 @@ test.each([
   [1999.5, '1970-01-01T00:00:01Z', '1970-01-01T00:00:01.999500Z'],
   [1023 / 1024, '1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000999Z'],
   [7, '1970-01-01T00:00:00Z', '1970-01-01T00:00:00.007000Z'],
-])('%d ms are %s, and in a lease %s', (ms, time, micro) => {
+])('%d ms are formatted as %s, and in a lease as %s', (ms, time, micro) => {
   expect([apiTime(ms), apiMicroTime(ms)]).toEqual([time, micro]);
 });

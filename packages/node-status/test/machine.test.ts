@@ -28,8 +28,8 @@ async function machineWith(changes: Readonly<Record<string, string | undefined>>
   return readMachineInfo(fs);
 }
 
-describe('the machine', () => {
-  test('is read from the files of the kernel', async () => {
+describe('machine info', () => {
+  test("machine info is read from the kernel's files", async () => {
     expect(await machineWith()).toEqual({
       machineId: 'abc',
       systemUuid: 'UUID-1',
@@ -46,7 +46,7 @@ describe('the machine', () => {
     });
   });
 
-  test('has other places for what it has not in the first one', async () => {
+  test('machine info is read from fallback paths if the first path is missing', async () => {
     const elsewhere = {
       '/etc/machine-id': undefined,
       '/var/lib/dbus/machine-id': 'from-dbus',
@@ -65,7 +65,7 @@ describe('the machine', () => {
     });
   });
 
-  test('without files about itself is unknown, but a node still', async () => {
+  test('a machine without identity files has empty identities and is still a node', async () => {
     const gone = {
       '/etc/machine-id': undefined,
       '/etc/os-release': undefined,
@@ -85,7 +85,7 @@ describe('the machine', () => {
     ['/proc/meminfo', 'nothing', '/proc/meminfo has no MemTotal'],
     ['/sys/devices/system/cpu/online', 'many', '/sys/devices/system/cpu/online is no list of CPUs: many'],
     ['/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages', 'x', 'nr_hugepages is no number: "x"'],
-  ])('with %s being %j fails, and names the file', async (path, text, message) => {
+  ])('reading machine info fails if %s is %j, and names the file', async (path, text, message) => {
     const failed = machineWith({ [path]: text });
     await expect(failed).rejects.toMatchObject({
       code: 'MachineUnreadable',
@@ -102,11 +102,11 @@ test.each([
   ['', undefined],
   ['3-1', undefined],
   ['0-', undefined],
-])('the list of CPUs %j has %s', (text, count) => {
+])('the CPU list %j contains %s', (text, count) => {
   expect(cpuListLength(text)).toBe(count);
 });
 
-test('a list of CPUs of any ranges names each CPU that is in one of them, once', () => {
+test('a CPU list of any ranges yields each CPU once', () => {
   const ranges = fc.array(fc.tuple(fc.nat(99), fc.nat(20)), { minLength: 1, maxLength: 8 });
   const textOf = (all: readonly (readonly [number, number])[]): string =>
     all.map(([from, more]) => (more === 0 ? `${from}` : `${from}-${from + more}`)).join(',');
@@ -126,7 +126,7 @@ test.each([
   ['0-5', '0-1,2-3,4-5', true],
   ['0-1', '1,0', true],
   ['0-2', '0,2', false],
-])('the CPUs of %j are all among those of %j, however they are written: %j', (list, of, isSubset) => {
+])('CPU list %j is a subset of %j, in any notation: %j', (list, of, isSubset) => {
   expect(isCpuSubset(list, of)).toBe(isSubset);
 });
 
@@ -135,7 +135,7 @@ test.each([
   ['0-', '0-3'],
   ['0', ''],
   ['0', 'all'],
-])('the CPUs of %j are not among those of %j: one is no list', (list, of) => {
+])('CPU list %j is not a subset of %j if either is invalid', (list, of) => {
   expect(isCpuSubset(list, of)).toBe(false);
 });
 
@@ -143,11 +143,11 @@ test.each([
   ['hugepages-2048kB', 2 ** 21],
   ['hugepages-64kB', 2 ** 16],
   ['other', undefined],
-])('%s is for pages of %s bytes', (name, bytes) => {
+])('huge page directory %s has pages of %s bytes', (name, bytes) => {
   expect(hugePageSizeBytes(name)).toBe(bytes);
 });
 
-test('a field of meminfo is found by its whole name', () => {
+test('a meminfo field is matched by its whole name', () => {
   expect(meminfoBytes('HugeMemTotal: 1 kB\nMemTotal:  7 kB\n', 'MemTotal')).toBe(7168);
   expect(meminfoBytes('SwapTotal: 7 kB\n', 'MemTotal')).toBeUndefined();
 });
@@ -157,14 +157,14 @@ test.each([
   ["PRETTY_NAME='Quoted'", 'Quoted'],
   ['PRETTY_NAME=Plain\r\n', 'Plain'],
   ['NAME=x', 'Linux'],
-])('the image of %j is %s', (text, image) => {
+])('the OS image of os-release %j is %s', (text, image) => {
   expect(osImageOf(text)).toBe(image);
 });
 
 describe('nodeInfo', () => {
   const settings = { kubeletVersion: 'v1.36.3+node-agent.0.1.0', operatingSystem: 'linux', architecture: 'amd64' };
 
-  test('has versions and identities, and no version of kube-proxy', async () => {
+  test('nodeInfo has versions and identities, and no kube-proxy version', async () => {
     const info = systemInfo(undefined, await machineWith(), { name: 'containerd', version: '2.1.9' }, settings);
     expect(info).toEqual({
       machineID: 'abc',
@@ -187,26 +187,26 @@ describe('nodeInfo', () => {
     ['1.6.20~ds1', 'containerd://1.6.20'],
     ['devel', 'containerd://Unknown'],
     [undefined, 'containerd://Unknown'],
-  ])('a runtime of version %s is %s', (version, shown) => {
+  ])('nodeInfo shows runtime version %s as %s', (version, shown) => {
     expect(systemInfo(undefined, undefined, { name: 'containerd', version }, settings).containerRuntimeVersion).toBe(
       shown,
     );
   });
 
-  test('of a machine and a runtime that nobody knows is empty, but for what the kubelet is', () => {
+  test("nodeInfo of an unknown machine and runtime is empty except for the kubelet's own fields", () => {
     expect(systemInfo(undefined, undefined, undefined, settings)).toEqual({
       ...{ machineID: '', systemUUID: '', bootID: '', kernelVersion: '', osImage: '', containerRuntimeVersion: '' },
       ...{ ...settings, kubeProxyVersion: '' },
     });
   });
 
-  test('has swap where there is any', async () => {
+  test('nodeInfo reports swap if the machine has any', async () => {
     const machine = await machineWith();
     const swapOf = (swapBytes: number) => systemInfo(undefined, { ...machine, swapBytes }, undefined, settings).swap;
     expect([swapOf(0), swapOf(1)]).toEqual([undefined, { capacity: 1 }]);
   });
 
-  test('keeps what is not known now; swap goes when it is switched off', async () => {
+  test('nodeInfo keeps values that are currently unknown, but removes swap after it is switched off', async () => {
     const before = systemInfo(undefined, await machineWith(), { name: 'containerd', version: '2.1.9' }, settings);
     expect(systemInfo({ ...before, kubeProxyVersion: 'v1.30.0' }, undefined, undefined, settings)).toEqual(before);
     const without = await machineWith({ '/proc/meminfo': 'MemTotal: 1 kB\nSwapTotal: 0 kB\n' });
@@ -214,7 +214,7 @@ describe('nodeInfo', () => {
   });
 });
 
-test('architectures have the names that Go gives them', () => {
+test("nodeInfo uses Go's architecture names", () => {
   const names = ['x64', 'ia32', 'ppc64', 'arm64', 'loong64', 's390x'].map(goArchitecture);
   expect(names).toEqual(['amd64', '386', 'ppc64le', 'arm64', 'loong64', 's390x']);
 });

@@ -9,7 +9,7 @@ import { NodeStatusManager } from '../src/node-status-manager.ts';
 import { ApiError, FakeApi } from './fake-api.ts';
 
 const HANG = new Promise<never>(() => {});
-// A quarter of 40 s, and up to 4% more.
+// A quarter of 40 s, plus up to 4 %.
 const ROUND_MS = 10_400;
 
 const running: (() => Promise<void>)[] = [];
@@ -82,7 +82,7 @@ describe('the lease of a node', () => {
       expect(api.count('updateLease')).toBe(round);
     }
     expect(lease.renewedAtMs).toBeGreaterThan(clock.monotonic() - ROUND_MS);
-    // The first was made, the others were renewed.
+    // The first lease was created, later ones were renewed.
     expect(renewals()).toBe(6);
     expect(api.count('getLease')).toBe(1);
     expect(api.count('getNode')).toBe(1);
@@ -103,7 +103,7 @@ describe('the lease of a node', () => {
     expect(api.count('createLease')).toBe(0);
   });
 
-  test('creates the lease soon after the node exists, without counting failures before', async () => {
+  test('creates the lease soon after the node exists, and ignores the failures before that', async () => {
     const { api, start, clock, lines } = setUp({ node: false });
     await start();
     await clock.advance(500);
@@ -135,7 +135,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata).not.toHaveProperty('ownerReferences');
   });
 
-  test('N6: of a node that is not there is not made, and who can register it is told with each look', async () => {
+  test('N6: creates no lease for a missing node, and notifies the registration at each attempt', async () => {
     const { api, start, clock, missing } = setUp({ node: false });
     await start();
     expect([missing(), api.leases.size]).toEqual([1, 0]);
@@ -144,7 +144,7 @@ describe('the lease of a node', () => {
     expect([missing(), api.leases.size]).toEqual([1, 1]);
   });
 
-  test('N6: without an owner tells with each renewal that the node is not there', async () => {
+  test('N6: notifies the registration at each renewal of a lease without an owner that the node is missing', async () => {
     const { api, start, clock, missing } = setUp({ node: false });
     api.putLease({ metadata: { name: 'n1' }, spec: {} });
     await start();
@@ -168,7 +168,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
   });
 
-  test('N6: that was lost with its node never gets the lost one as its owner, and tells that there is none', async () => {
+  test('N6: a lease lost with its node never gets the deleted node as owner, and the missing node is reported', async () => {
     const { api, start, clock, missing } = setUp();
     await start();
     api.leases.clear();
@@ -228,12 +228,12 @@ describe('the lease of a node', () => {
     expect(warned()).toBeGreaterThan(0);
   });
 
-  test('is tried five times at once, and the connections are called bad from the second time on', async () => {
+  test('tries a renewal five times without delay, and reports bad connections from the second failure on', async () => {
     const { api, start, clock, failures, metrics } = setUp();
     await start();
     api.fault = (method) => (method === 'updateLease' ? Promise.reject(new ApiError('InternalError')) : undefined);
     await clock.advance(ROUND_MS);
-    // Five with what is known, five with what there is.
+    // Five attempts with the cached lease, five with the lease from the server.
     expect(api.count('updateLease')).toBe(10);
     expect(failures()).toBe(8);
     expect(await metrics.text()).toContain('node_agent_node_lease_renewal_failures_total 10');
@@ -242,7 +242,7 @@ describe('the lease of a node', () => {
     expect(api.count('updateLease')).toBe(11);
   });
 
-  test('is looked for with a delay that doubles from 200 ms to 7 s while the API server is away', async () => {
+  test('retries reading the lease with a delay that doubles from 200 ms to 7 s while the API server is down', async () => {
     const { api, start, clock } = setUp();
     const times: number[] = [];
     api.fault = (method) => {
@@ -269,7 +269,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.spec?.renewTime).not.toBe('2026-01-01T00:00:00.000000Z');
   });
 
-  test('keeps its beat when the wall clock jumps, and says what that clock says', async () => {
+  test("keeps its renewal interval when the wall clock jumps, and writes the wall clock's time", async () => {
     const { api, start, clock } = setUp();
     await start();
     clock.jumpWallClock(-3_600_000);
@@ -281,7 +281,7 @@ describe('the lease of a node', () => {
     expect(api.count('updateLease')).toBe(2);
   });
 
-  test('leaves no timers behind', async () => {
+  test('a stopped lease leaves no timers', async () => {
     const { start, clock } = setUp();
     await start();
     await clock.advance(25_000);
@@ -290,7 +290,7 @@ describe('the lease of a node', () => {
   });
 });
 
-test('N6: the lease is renewed every 10 s while status updates, facts and image listing hang', async () => {
+test('N6: renews the lease every 10 s while status updates, facts and image listing hang', async () => {
   const { api, start, clock, lines } = setUp();
   const hung = new Set(['getNode', 'getCachedNode', 'createNode', 'patchNodeStatus']);
   const random = seededRandom(2);
@@ -332,7 +332,7 @@ test('N6: the lease is renewed every 10 s while status updates, facts and image 
   expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
-test('times have microseconds', () => {
+test('lease times have microseconds', () => {
   expect(apiMicroTime(Date.UTC(2026, 0, 1) + 1.25)).toBe('2026-01-01T00:00:00.001250Z');
   expect(apiMicroTime(Date.UTC(2026, 0, 1))).toBe('2026-01-01T00:00:00.000000Z');
 });

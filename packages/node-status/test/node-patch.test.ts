@@ -19,7 +19,7 @@ function node(status: NodeStatus, metadata: Node['metadata'] = {}): Node {
 }
 
 describe('the patch of a node', () => {
-  test('has nothing in it but the UID and what changed', () => {
+  test('a node patch contains only the UID and the changed fields', () => {
     const before = node({ capacity: { cpu: '1', memory: '1Gi' }, phase: 'x', conditions: [DISK, READY] });
     const after = node({
       capacity: { cpu: '2', memory: '1Gi' },
@@ -36,12 +36,12 @@ describe('the patch of a node', () => {
     });
   });
 
-  test('of a node that did not change is none, whatever is absent on one side and empty on the other', () => {
+  test('there is no patch for an unchanged node, even if a field is absent on one side and empty on the other', () => {
     expect(nodePatch(node({ images: [], phase: '' }), node({}))).toBeUndefined();
     expect(nodePatch(node({}), node({ volumesInUse: [], features: {} }))).toBeUndefined();
   });
 
-  test('says null where something is gone', () => {
+  test('a node patch sets removed fields to null', () => {
     const before = node({ capacity: { cpu: '1', 'example.com/x': '1' } }, { annotations: { a: '1', b: '2' } });
     const after = node({ capacity: { cpu: '1' } }, { annotations: { b: '2' } });
     expect(nodePatch(before, after)).toEqual({
@@ -50,13 +50,13 @@ describe('the patch of a node', () => {
     });
   });
 
-  test('has a label with an empty value', () => {
+  test('a node patch keeps a label with an empty value', () => {
     expect(nodePatch(node({}), node({}, { labels: { 'node-role.kubernetes.io/worker': '' } }))).toEqual({
       metadata: { uid: 'u1', labels: { 'node-role.kubernetes.io/worker': '' } },
     });
   });
 
-  test('replaces addresses as a whole', () => {
+  test('a node patch replaces the address list as a whole', () => {
     const one = [{ type: 'InternalIP', address: '10.0.0.1' }];
     const two = [...one, { type: 'InternalIP', address: 'fd00::1' }];
     expect(nodePatch(node({ addresses: two }), node({ addresses: one }))).toMatchObject({
@@ -65,7 +65,7 @@ describe('the patch of a node', () => {
     expect(nodePatch(node({}), node({ addresses: two }))).toMatchObject({ status: { addresses: two } });
   });
 
-  test('leaves the conditions of others to them, even those that come meanwhile', () => {
+  test('a node patch leaves conditions of other writers unchanged, including concurrently added ones', () => {
     const foreign = { type: 'GpuHealthy', status: 'True', lastHeartbeatTime: '9' };
     const before = node({ conditions: [READY] });
     const patch = nodePatch(before, node({ conditions: [{ ...READY, lastHeartbeatTime: '2' }] }));
@@ -75,7 +75,7 @@ describe('the patch of a node', () => {
     });
   });
 
-  test('makes of any status any other one, but for conditions that are gone', () => {
+  test('a patch turns any status into any other, except that it removes no conditions', () => {
     const text = fc.constantFrom('', '1', '2', '1Gi', '1024Mi');
     const amount = fc.constantFrom('1', '2', '1Gi', '1024Mi');
     const status = fc.record(
@@ -103,7 +103,7 @@ describe('the patch of a node', () => {
   });
 });
 
-test('a patch names the node only as far as it is known, and what differs', () => {
+test('a patch contains the known metadata of the node and the differences only', () => {
   const named = { metadata: { name: 'n1' } };
   expect(nodePatch(named, named)).toBeUndefined();
   const labelled = { metadata: { name: 'n1', labels: { a: 'b' } } };
@@ -111,7 +111,7 @@ test('a patch names the node only as far as it is known, and what differs', () =
   expect(nodePatch(named, { ...named, status: { phase: 'x' } })).toStrictEqual({ status: { phase: 'x' } });
 });
 
-test('a patch of conditions orders them where there were some, so that one that is new is put in its place', () => {
+test('a patch of conditions contains an order if conditions existed, so that a new condition gets its position', () => {
   const conditions = [READY, DISK];
   expect(nodePatch(node({ conditions: [READY] }), node({ conditions }))).toMatchObject({
     status: { conditions: [DISK], '$setElementOrder/conditions': [{ type: READY.type }, { type: DISK.type }] },
@@ -119,7 +119,7 @@ test('a patch of conditions orders them where there were some, so that one that 
   expect(nodePatch(node({}), node({ conditions }))).not.toHaveProperty(['status', '$setElementOrder/conditions']);
 });
 
-test('a text that becomes empty is sent so: not every field may be left out', () => {
+test('a patch sends a text that became empty, because some fields may not be omitted', () => {
   const info = {
     machineID: '',
     systemUUID: '',
@@ -133,7 +133,7 @@ test('a text that becomes empty is sent so: not every field may be left out', ()
   expect(patch).toMatchObject({ status: { nodeInfo: { kubeProxyVersion: '' } } });
 });
 
-describe('a node has changed', () => {
+describe('detection of node changes', () => {
   test.each([
     ['not by a heartbeat', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],
     ['not by another way to write an amount', { conditions: [READY], capacity: { memory: '1024Mi' } }, false],
@@ -147,7 +147,7 @@ describe('a node has changed', () => {
     expect(hasNodeChanged(before, after)).toBe(changed);
   });
 
-  test('by a label', () => {
+  test('a node with a changed label counts as changed', () => {
     expect(hasNodeChanged(node({}), node({}, { labels: { a: '' } }))).toBe(true);
   });
 });

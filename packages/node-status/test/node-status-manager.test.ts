@@ -34,7 +34,7 @@ interface Host {
   volumes: readonly string[] | undefined;
   /** Resources of devices that are gone. */
   removed: readonly string[];
-  /** Sources that do not answer. */
+  /** Sources that never resolve. */
   readonly hung: Set<string>;
   checks: number;
   onCheck: () => void;
@@ -168,7 +168,7 @@ describe('registration', () => {
     expect(made).toBe(1);
   });
 
-  test('waits for whether the machine is new, and then has no devices of the one before it', async () => {
+  test('waits until it is known whether the machine is new, and then drops devices of the previous machine', async () => {
     const GPU = 'example.com/gpu';
     const isNew = Promise.withResolvers<boolean>();
     const { start, api, node, clock } = setUp({ resetExtendedResources: () => isNew.promise });
@@ -197,7 +197,7 @@ describe('registration', () => {
     expect(events()).toContain('NodeHasSufficientMemory');
   });
 
-  test('survives conflicts with a node that comes and changes meanwhile', async () => {
+  test('registers the node despite conflicts with another writer that creates and changes it', async () => {
     const { start, api, clock, node } = setUp();
     let conflicts = 3;
     api.fault = (method) => {
@@ -210,7 +210,7 @@ describe('registration', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('reads the node that somebody else created if creating is forbidden', async () => {
+  test('reads the node that another client created if creating is forbidden', async () => {
     const { start, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
     api.fault = (method) => (method === 'createNode' ? Promise.reject(new ApiError('Forbidden')) : undefined);
@@ -241,7 +241,7 @@ describe('registration', () => {
     expect(api.count('createNode')).toBe(2);
   });
 
-  test('N6: is registered at once where somebody else hears that it is not there, though a cache still has it', async () => {
+  test('N6: registers the node immediately if another component finds that it is missing, even if a cache still has it', async () => {
     const { start, api, clock, node, manager } = setUp();
     await start();
     await clock.advance(ROUND_MS);
@@ -261,7 +261,7 @@ describe('registration', () => {
     expect(api.count('createNode')).toBe(1);
   });
 
-  test('a status is not written into a node that was deleted and made anew meanwhile', async () => {
+  test('writes no status into a node that was deleted and recreated during the update', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     api.cached = node();
@@ -274,7 +274,7 @@ describe('registration', () => {
 });
 
 describe('two machines with the same node name', () => {
-  test('with different provider IDs are reported once', async () => {
+  test('reports two machines with different provider IDs once', async () => {
     const { start, api, clock, manager, recorder, lines } = setUp({ providerId: 'cloud://mine' });
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, spec: { providerID: 'cloud://theirs' } });
     await start();
@@ -285,7 +285,7 @@ describe('two machines with the same node name', () => {
     expect(lines.filter(({ message }) => message === 'Another machine uses the name of this node')).toHaveLength(1);
   });
 
-  test('that both write the status report each other', async () => {
+  test("reports two machines that both write the node's status", async () => {
     const first = setUp();
     await first.start();
     const second = setUp({}, {}, { clock: first.clock, api: first.api });
@@ -296,7 +296,7 @@ describe('two machines with the same node name', () => {
     expect(second.manager.conflict).toContain('machineID m1 instead of m2');
   });
 
-  test('a machine that takes the place of one that is gone is no such thing', async () => {
+  test('does not report a machine that replaces a removed one', async () => {
     const { start, api, clock, manager } = setUp();
     const gone = setUp({}, {}, { clock, api });
     gone.host.machine = { ...MACHINE, machineId: 'old', bootId: 'old' };
@@ -305,14 +305,14 @@ describe('two machines with the same node name', () => {
     const left = gone.node();
     await start();
     await clock.advance(3 * ROUND_MS);
-    // A cache that lags far behind shows the old machine: the server itself is asked before anything is said.
+    // A cache that lags behind shows the old machine: the manager reads from the server before it reports.
     api.cached = { ...left, metadata: { ...left.metadata, resourceVersion: 'older' } };
     await clock.advance(3 * ROUND_MS);
     expect(manager.conflict).toBeUndefined();
   });
 });
 
-describe('the status', () => {
+describe('node status updates', () => {
   test('an unchanged status is sent about every 5 min and computed every 10 s', async () => {
     const { start, api, clock } = setUp();
     await start();
@@ -332,7 +332,7 @@ describe('the status', () => {
       'False',
     ],
     ['pressure', (host) => (host.pressure = { memory: false, disk: true, pid: false }), 'DiskPressure', 'True'],
-  ])('goes out within a second of a change of %s, with nothing in it but that', async (_name, change, type, status) => {
+  ])('sends a change of %s within a second, and only that change', async (_name, change, type, status) => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -344,7 +344,7 @@ describe('the status', () => {
     expect(Object.keys(api.patches[0]?.status ?? {}).sort()).toEqual(['$setElementOrder/conditions', 'conditions']);
   });
 
-  test('of a runtime that stays away goes out every 10 s, though its words count the time', async () => {
+  test('reports an unavailable runtime every 10 s although its message contains the elapsed time', async () => {
     const { start, clock, host, api, node } = setUp();
     await start();
     await clock.advance(20_000);
@@ -368,7 +368,7 @@ describe('the status', () => {
     expect(writes).toBeLessThanOrEqual(7);
   });
 
-  test('a woken manager sends the status immediately, but at most ten times a second', async () => {
+  test('sends the status immediately when woken, but at most ten times a second', async () => {
     const { start, api, clock, host, manager, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -423,7 +423,7 @@ describe('the status', () => {
     expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
   });
 
-  test('N6: goes out with what is known while facts hang, the API server answers slowly, and images are never listed', async () => {
+  test('N6: sends the known status while facts hang, the API server is slow, and images are never listed', async () => {
     const { start, api, clock, host, node } = setUp({}, { onPodCidr: () => HANG });
     await start();
     await clock.advance(5_000);
@@ -456,7 +456,7 @@ describe('the status', () => {
     expect(api.patches.length - after).toBeLessThanOrEqual(1);
   });
 
-  test('leaves conditions and annotations of others alone that come between the look and the patch', async () => {
+  test('keeps conditions and annotations that other writers add between read and patch', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -490,7 +490,7 @@ describe('the status', () => {
     expect(api.patches).toHaveLength(1);
   });
 
-  test('what has changed back is written, though a cache that lags behind by several writes never had it otherwise', async () => {
+  test('writes a value that has changed back, even if a cache that lags several writes never had the other value', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -548,7 +548,7 @@ describe('the status', () => {
         api.cached = old;
       },
     ],
-  ])('what has changed back is written, where %s', async (_how, happens) => {
+  ])('writes a value that has changed back if %s', async (_how, happens) => {
     const parts = setUp();
     const { start, api, clock, host, node } = parts;
     await start();
@@ -649,7 +649,7 @@ describe('the first status', () => {
   });
 });
 
-describe('what others learn', () => {
+describe('notifications to other components', () => {
   test('passes each pod CIDR to the runtime once', async () => {
     const cidrs: string[] = [];
     let failing = true;
@@ -666,7 +666,7 @@ describe('what others learn', () => {
     expect(cidrs).toEqual(['10.1.0.0/24,fd00::/64', '10.1.0.0/24,fd00::/64']);
   });
 
-  test('volumes that the API server knows to be in use, also where nothing had to be written', async () => {
+  test('reports the volumes in use that the API server knows, even if no write was needed', async () => {
     const reported: (readonly string[])[] = [];
     const { start, clock, host } = setUp({}, { onVolumesReported: (names) => void reported.push(names) });
     host.volumes = ['a'];
@@ -676,7 +676,7 @@ describe('what others learn', () => {
     expect(new Set(reported.flat())).toEqual(new Set(['a']));
   });
 
-  test('K4: which devices the API server knows to be gone, and not before it does: they are told there once', async () => {
+  test('K4: reports removed devices once, and only after the API server knows of the removal', async () => {
     const GPU = 'example.com/gpu';
     const reported: string[] = [];
     const { start, api, clock, host, node } = setUp(
@@ -720,7 +720,7 @@ describe('what others learn', () => {
     expect(api.calls).toEqual([]);
   });
 
-  test('leaves no timers behind', async () => {
+  test('a stopped node status manager leaves no timers', async () => {
     const { start, clock } = setUp();
     await start();
     await clock.advance(25_000);

@@ -24,8 +24,8 @@ const LABELS = {
   'beta.kubernetes.io/arch': 'amd64',
 };
 
-describe('a node that is created', () => {
-  test('has its name, the default labels and the annotation', () => {
+describe('creation of a node', () => {
+  test('a new node has its name, the default labels and the annotation', () => {
     expect(initialNode(SETTINGS)).toEqual({
       apiVersion: 'v1',
       kind: 'Node',
@@ -34,7 +34,7 @@ describe('a node that is created', () => {
     });
   });
 
-  test('has the labels, taints and provider ID that were asked for', () => {
+  test('a new node has the configured labels, taints and provider ID', () => {
     const taint = { key: 'dedicated', value: 'gpu', effect: 'NoExecute' };
     const nodeLabels = { 'kubernetes.io/hostname': 'mine', 'example.com/rack': '' };
     const asked = { nodeLabels, taints: [taint], providerId: 'cloud://1', enableControllerAttachDetach: false };
@@ -43,14 +43,14 @@ describe('a node that is created', () => {
     expect(node.spec).toEqual({ taints: [taint], providerID: 'cloud://1' });
   });
 
-  test('waits for its cloud provider, behind a taint', () => {
+  test('a new node with an external cloud provider has the uninitialized taint', () => {
     expect(initialNode({ ...SETTINGS, externalCloudProvider: true }).spec?.taints).toEqual([
       { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' },
     ]);
   });
 });
 
-describe('a node that is there already', () => {
+describe('registration of an existing node', () => {
   const initial: Node = {
     ...initialNode({
       ...SETTINGS,
@@ -76,7 +76,7 @@ describe('a node that is there already', () => {
     },
   };
 
-  test('gets the default labels and the annotation; other labels, taints and the spec are kept', () => {
+  test('an existing node gets the default labels and the annotation; its other labels, taints and spec are kept', () => {
     const node = reconcileNode(initial, existing, false);
     expect(node.metadata).toEqual({
       name: 'n1',
@@ -87,7 +87,7 @@ describe('a node that is there already', () => {
     expect(node.spec).toEqual(existing.spec);
   });
 
-  test('loses the annotation where this kubelet attaches volumes itself', () => {
+  test('an existing node loses the controller attach annotation if the kubelet attaches volumes', () => {
     const attached: Node = {
       ...existing,
       metadata: { ...existing.metadata, annotations: { [ATTACH]: 'true', other: 'kept' } },
@@ -111,7 +111,7 @@ describe('a node that is there already', () => {
     'node.kubernetes.io/windows-build',
     'beta.kubernetes.io/os',
     'beta.kubernetes.io/arch',
-  ])('has the label %s set anew, taken away where it is empty, and kept where nothing is said of it', (key) => {
+  ])('label %s of an existing node is updated, removed if empty, and kept if not configured', (key) => {
     const labels = (wanted: object, present: object) =>
       reconcileLabels({ metadata: { name: 'n1', ...wanted } }, { metadata: { name: 'n1', labels: { ...present } } })
         .metadata.labels;
@@ -121,21 +121,21 @@ describe('a node that is there already', () => {
     expect(labels({}, {})).toStrictEqual({});
   });
 
-  test('gets the sizes of huge pages that the machine has; an amount that is the same stays as it is written', () => {
+  test("an existing node gets the machine's huge page sizes; an equal quantity keeps its notation", () => {
     expect(reconcileNode(initial, existing, false).status).toEqual({
       capacity: { cpu: '1', 'hugepages-2Mi': '1024Mi', 'example.com/gpu': '4' },
       allocatable: { cpu: '1', 'hugepages-2Mi': '512Mi', 'example.com/gpu': '4' },
     });
   });
 
-  test('has no extended resources on a machine that was made anew', () => {
+  test('a node on a recreated machine has no extended resources', () => {
     const { status } = reconcileNode(initial, existing, true);
     expect(status?.capacity?.['example.com/gpu']).toBe('0');
     expect(status?.allocatable?.['example.com/gpu']).toBe('0');
     expect(status?.capacity?.cpu).toBe('1');
   });
 
-  test('without resources gets those of the machine', () => {
+  test("an existing node without resources gets the machine's resources", () => {
     expect(reconcileNode(initial, { metadata: { name: 'n1' } }, true).status).toEqual(initial.status);
     const bare = { metadata: { name: 'n1' } };
     expect(reconcileNode(bare, bare, true).status).toEqual({ capacity: {}, allocatable: {} });
@@ -148,7 +148,7 @@ describe('a node that is there already', () => {
     });
   });
 
-  test('always has the labels of its system', () => {
+  test('an existing node always gets its operating system labels', () => {
     expect(withRequiredLabels({ metadata: { name: 'n1' } }, SETTINGS).metadata.labels).toEqual({
       'kubernetes.io/os': 'linux',
       'kubernetes.io/arch': 'amd64',
@@ -158,7 +158,7 @@ describe('a node that is there already', () => {
   });
 });
 
-describe('two machines of one name', () => {
+describe('two machines with one node name', () => {
   const info = (machineID: string, bootID = 'b'): Node => ({
     metadata: { name: 'n1' },
     status: {
@@ -183,11 +183,11 @@ describe('two machines of one name', () => {
     ['a', 'a', false],
     ['', 'b', false],
     ['a', '', false],
-  ])('provider IDs %j and %j: %s', (theirs, ours, conflict) => {
+  ])('machines with provider IDs %j and %j: %s', (theirs, ours, conflict) => {
     expect(registrationConflict(provided(theirs), provided(ours)) !== undefined).toBe(conflict);
   });
 
-  test('a machine that says nothing of itself is no other one', () => {
+  test('a machine without identities does not count as a different machine', () => {
     const silent: Node = { metadata: { name: 'n1' } };
     expect(registrationConflict(silent, provided('a'))).toBeUndefined();
     expect(registrationConflict(provided('a'), silent)).toBeUndefined();
@@ -196,7 +196,7 @@ describe('two machines of one name', () => {
     expect(foreignWriter(info('', 'b'), info('m1', 'b'))).toBeUndefined();
   });
 
-  test('all that differs is told', () => {
+  test('all differences between two machines are reported', () => {
     const seen = info('m2', 'b2');
     const nodeInfo = seen.status?.nodeInfo && { ...seen.status.nodeInfo, systemUUID: 's2' };
     const written = info('m1', 'b1');

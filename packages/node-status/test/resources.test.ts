@@ -22,7 +22,7 @@ const list = parseResourceList;
 const GIB = 2 ** 30;
 
 describe('capacity', () => {
-  test('has CPU, memory, pods, ephemeral storage, and a resource for each size of huge pages', () => {
+  test('capacity contains CPU, memory, pods, ephemeral storage, and one resource per huge page size', () => {
     const hugePages = [
       { pageSizeBytes: 2 * 2 ** 20, count: 512 },
       { pageSizeBytes: GIB, count: 0 },
@@ -43,24 +43,24 @@ describe('capacity', () => {
     [1, '4'],
     [10, '40'],
     [50, '110'],
-  ])('with podsPerCore %i on 4 CPUs there is room for %s pods', (podsPerCore, pods) => {
+  ])('podsPerCore %i on 4 CPUs gives a pod capacity of %s', (podsPerCore, pods) => {
     const capacity = nodeCapacity(new Map(), { machine: MACHINE }, { ...SETTINGS, podsPerCore });
     expect(capacity.get('pods')?.toString()).toBe(pods);
   });
 
-  test('without the machine there is no CPU and no memory, and what was there stays', () => {
+  test('without machine info, CPU and memory capacity keep their previous values, or are absent', () => {
     const before = list({ cpu: '4', memory: '1Gi', 'example.com/dongle': '3' });
     const capacity = nodeCapacity(before, { machine: undefined, ephemeralStorageBytes: GIB }, SETTINGS);
     expect(formatResourceList(capacity)).toEqual({ cpu: '0', memory: '0', pods: '110', 'example.com/dongle': '3' });
   });
 
-  test('ephemeral storage is not counted where it is not isolated', () => {
+  test('ephemeral storage is not in the capacity without local storage isolation', () => {
     const settings = { ...SETTINGS, localStorageCapacityIsolation: false };
     const capacity = nodeCapacity(new Map(), { machine: MACHINE, ephemeralStorageBytes: GIB }, settings);
     expect(capacity.has('ephemeral-storage')).toBe(false);
   });
 
-  test('devices are counted, those of a plugin that went away as 0, what an administrator added is kept', () => {
+  test('device capacity is counted, is 0 for a plugin that is gone, and keeps resources that an administrator added', () => {
     const before = list({ 'example.com/dongle': '3', 'example.com/gone': '2' });
     const devicePlugins = {
       capacity: list({ 'example.com/gpu': '8' }),
@@ -107,7 +107,7 @@ describe('allocatable', () => {
     expect(formatResourceList(allocatable)).toMatchObject({ pods: '110', ...expected });
   });
 
-  test('memory in huge pages is no other memory', () => {
+  test('huge page memory is subtracted from allocatable memory', () => {
     const pages = list({ memory: '4Gi', 'hugepages-2Mi': '1Gi', 'hugepages-1Gi': '2Gi' });
     const reserved = parseReservations({ ...NONE, systemReserved: { 'hugepages-2Mi': '512Mi' } });
     expect(formatResourceList(nodeAllocatable(new Map(), pages, reserved))).toEqual({
@@ -121,7 +121,7 @@ describe('allocatable', () => {
     expect(none.get('memory')?.toString()).toBe('0');
   });
 
-  test('an extended resource goes with its capacity; a device that is ill is not allocatable', () => {
+  test('an extended resource is allocatable up to its capacity; unhealthy devices are not allocatable', () => {
     const before = list({ 'example.com/old': '1', 'cluster.kubernetes.io/x': '1' });
     const devices = list({ 'example.com/gpu': '7' });
     const now = list({ cpu: '1', 'example.com/gpu': '8' });
@@ -132,7 +132,7 @@ describe('allocatable', () => {
     });
   });
 
-  test('reservations beyond the capacity are named', () => {
+  test('reservations above the capacity are named', () => {
     const reserved = parseReservations({
       ...NONE,
       kubeReserved: { cpu: '3', memory: '1Gi' },
@@ -168,7 +168,7 @@ describe('allocatable', () => {
     [['', '', '150Mi'], [], { [DISK]: '5%' }, ['', '', '10Gi'], { 'ephemeral-storage': '694157320' }, true],
     [['', '', '20Gi'], [], { [DISK]: '100Mi' }, ['', '', '20Gi'], { 'ephemeral-storage': '20580Mi' }, false],
   ])(
-    'kept back for %j and %j with %j of %j, by the cases of upstream',
+    "reservation for %j and %j with %j of %j, from upstream's test cases",
     (kube, system, evictionHard, all, kept, fits) => {
       const names = ['cpu', 'memory', 'ephemeral-storage'];
       const of = (amounts: readonly string[]) =>
@@ -182,7 +182,7 @@ describe('allocatable', () => {
     },
   );
 
-  test('CPUs that are reserved by number stand for those of the lists', () => {
+  test('reserved CPU ids replace the reserved CPU quantities', () => {
     const lists = { ...NONE, kubeReserved: { cpu: '500m', memory: '1Gi' }, systemReserved: { cpu: '1' } };
     const { reserved } = parseReservations({ ...lists, reservedSystemCpus: '0-1,3' });
     expect(formatResourceList(reserved)).toEqual({ cpu: '3', memory: '1Gi' });
@@ -193,7 +193,7 @@ describe('allocatable', () => {
     );
   });
 
-  test('what is kept back is told of what anything is kept back of, in the words of the resource', () => {
+  test("reports the reserved quantity of each resource in the resource's own unit", () => {
     const kept = reservationOfCapacity(
       list({ cpu: '4', memory: '2Gi', pods: '110' }),
       parseReservations({ ...NONE, kubeReserved: { cpu: '0' }, evictionHard: { 'memory.available': '50%' } }),
@@ -201,12 +201,12 @@ describe('allocatable', () => {
     expect(formatResourceList(kept)).toEqual({ memory: '1Gi' });
   });
 
-  test('a threshold that is off is none', () => {
+  test('an eviction threshold that is disabled reserves nothing', () => {
     const off = { 'memory.available': '0%', 'nodefs.available': '10%' };
     expect([...parseReservations({ ...NONE, evictionHard: off }).thresholds.keys()]).toEqual(['ephemeral-storage']);
   });
 
-  test('a reservation that cannot be read names its field', () => {
+  test('an invalid reservation is refused with its field name', () => {
     expect(() => parseReservations({ ...NONE, systemReserved: { cpu: 'lots' } })).toThrow(
       /^systemReserved: resource cpu/,
     );
@@ -219,7 +219,7 @@ describe('allocatable', () => {
   });
 });
 
-describe('a threshold', () => {
+describe('an eviction threshold', () => {
   test.each([
     ['100Mi', { quantity: parseQuantity('100Mi') }],
     ['10%', { fraction: Math.fround(Math.fround(10) / 100) }],
@@ -232,7 +232,7 @@ describe('a threshold', () => {
     expect(parseThreshold('memory.available', text)).toEqual(expected);
   });
 
-  test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])('%j is refused, and the signal named', (text) => {
+  test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])('refuses threshold %j, naming its signal', (text) => {
     expect(() => parseThreshold('memory.available', text)).toThrow(
       expect.objectContaining({
         code: 'InvalidOptions',
@@ -246,7 +246,7 @@ test.each([
   ['101%', '"101%" is no percentage from 0% to 100%'],
   ['0', '"0" must be positive'],
   ['much', '"much" is no quantity: '],
-])('the threshold %s is refused: %s', (text, words) => {
+])('refuses the threshold %s: %s', (text, words) => {
   const refused = () => parseThreshold('memory.available', text);
   expect(refused).toThrow(`evictionHard["memory.available"]: ${words}`);
   expect(refused).toThrow(/^evictionHard/);

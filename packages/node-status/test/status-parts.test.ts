@@ -16,7 +16,7 @@ describe('images', () => {
     sizeBytes,
   });
 
-  test('the largest come first, digests before tags, at most five names', () => {
+  test('images are sorted by size, largest first, with digests before tags and at most five names', () => {
     expect(nodeImages([image('small', 1), image('large', 9, 6), image('b', 5, 1), image('a', 5, 1)], 50)).toEqual([
       { names: ['large@0', 'large@1', 'large@2', 'large@3', 'large@4'], sizeBytes: 9 },
       { names: ['a@0', 'a:1'], sizeBytes: 5 },
@@ -25,7 +25,7 @@ describe('images', () => {
     ]);
   });
 
-  test('without a name come before those with one, and are not lost', () => {
+  test('images without a name are kept and sorted before named ones', () => {
     const nameless = { repoTags: [], repoDigests: [], sizeBytes: 5 };
     const named = image('a', 5);
     const shown = [
@@ -36,7 +36,7 @@ describe('images', () => {
     expect(nodeImages([nameless, named], -1)).toEqual(shown);
   });
 
-  test('of a size of more than 63 bits, which the API has no number for, do not cost the node its status', () => {
+  test('an image size above 63 bits, which the API cannot represent, does not fail the node status', () => {
     const shown = nodeImages([image('nonsense', 2 ** 64), image('beyond', 2 ** 63), image('a', 5)], -1);
     expect(shown.map(({ sizeBytes }) => sizeBytes)).toEqual([5, 0, 0]);
   });
@@ -46,11 +46,11 @@ describe('images', () => {
     [0, 0],
     [-1, 3],
     [50, 3],
-  ])('nodeStatusMaxImages %i shows %i of three', (maxImages, shown) => {
+  ])('nodeStatusMaxImages %i reports %i of three images', (maxImages, shown) => {
     expect(nodeImages([image('a', 1), image('b', 2), image('c', 3)], maxImages)).toHaveLength(shown);
   });
 
-  test('come in one order, whatever the order of the runtime', () => {
+  test('images are in the same order whatever order the runtime returns', () => {
     const images = fc.uniqueArray(fc.record({ name: fc.string({ minLength: 1 }), size: fc.nat(3) }), {
       selector: (i) => i.name,
     });
@@ -64,7 +64,7 @@ describe('images', () => {
 });
 
 describe('features', () => {
-  test('of the handlers are shown by name', () => {
+  test('runtime handlers are listed by name', () => {
     const handler = (name: string) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: name === '' });
     const names = (...given: string[]) => nodeRuntimeHandlers(given.map(handler)).map(({ name }) => name);
     expect([names('a', 'b', 'c'), names('c', 'b', 'a'), names('b', 'c', 'a')]).toEqual(Array(3).fill(['a', 'b', 'c']));
@@ -74,7 +74,7 @@ describe('features', () => {
     ]);
   });
 
-  test('of the runtime are shown where it tells them', () => {
+  test('runtime features are reported if the runtime returns them', () => {
     expect(nodeFeatures({ supplementalGroupsPolicy: true })).toEqual({ supplementalGroupsPolicy: true });
     expect(nodeFeatures(undefined)).toBeUndefined();
   });
@@ -107,12 +107,12 @@ describe('features', () => {
       { supplementalGroupsPolicy: true, userNamespacesHostNetwork: true },
       ['UserNamespacesHostNetworkSupport'],
     ],
-  ])('with the gates %j and the runtime %j the node declares %j', (gates, runtime, declared) => {
+  ])('with the gates %j and the runtime %j the node declares the features %j', (gates, runtime, declared) => {
     expect(declaredFeatures((gate) => gates.includes(gate), runtime)).toEqual(declared);
   });
 });
 
-describe('the schedule of reports', () => {
+describe('the schedule of status reports', () => {
   test.each([
     ['none yet', undefined, true],
     ['before its time', { atMs: 1000, delayMs: 0 }, false],
@@ -127,12 +127,15 @@ describe('the schedule of reports', () => {
     [true, false, 0, -150_000],
     [false, true, 0.75, 75_000],
     [false, false, 0.75, 0],
-  ])('changed %s, first %s, chance %d: %d ms', (changed, first, chance, delayMs) => {
-    expect(nextReportDelayMs(changed, first, 300_000, { next: () => chance })).toBe(delayMs);
-  });
+  ])(
+    'status changed %s, first report %s, random value %d: next report after %d ms',
+    (changed, first, chance, delayMs) => {
+      expect(nextReportDelayMs(changed, first, 300_000, { next: () => chance })).toBe(delayMs);
+    },
+  );
 });
 
-describe('a status as a whole', () => {
+describe('a complete node status', () => {
   const T0 = Date.UTC(2026, 0, 1);
   const settings = settingsOf({
     nodeName: 'n1',
@@ -177,7 +180,7 @@ describe('a status as a whole', () => {
   };
   const EMPTY: Node = { metadata: { name: 'n1' } };
 
-  test('has every part, Ready behind the other conditions', () => {
+  test('a node status has every part, with Ready after the other conditions', () => {
     const { node, problems } = setNodeStatus(EMPTY, FACTS, settings, T0);
     expect(problems).toEqual([]);
     expect(node.status).toMatchObject({
@@ -201,7 +204,7 @@ describe('a status as a whole', () => {
     expect(conditionOf(node, 'Ready')?.status).toBe('True');
   });
 
-  test('keeps what is not known now, and what others have said', () => {
+  test('a node status keeps values that are currently unknown, and values of other writers', () => {
     const before = setNodeStatus(EMPTY, FACTS, settings, T0).node;
     const foreign: Node = {
       ...before,
@@ -215,7 +218,7 @@ describe('a status as a whole', () => {
     expect(blind).toEqual({ node: foreign, problems: [] });
   });
 
-  test('says the rest where one part fails', () => {
+  test('a node status contains the other parts if one part fails', () => {
     const bad = { ...settings, nodeIps: parseNodeIps('10.9.9.9').ips };
     const { node, problems } = setNodeStatus(EMPTY, FACTS, bad, T0);
     expect(problems).toMatchObject([{ code: 'InvalidNodeIp' }]);
@@ -223,13 +226,13 @@ describe('a status as a whole', () => {
     expect(node.status?.capacity?.cpu).toBe('2');
   });
 
-  test('of a machine that cannot be read is no place for a pod', () => {
+  test('a node whose machine info cannot be read is not ready', () => {
     const { node } = setNodeStatus(EMPTY, NOTHING, settings, T0);
     expect(node.status?.capacity).toEqual({ cpu: '0', memory: '0', pods: '110' });
     expect(conditionOf(node, 'Ready')?.message).toBe('missing node capacity for resources: ephemeral-storage');
   });
 
-  test('a resource list of the server that makes no sense is a problem, and stays', () => {
+  test('an invalid resource list of the API server is reported and kept', () => {
     const odd: Node = { ...EMPTY, status: { capacity: { cpu: 'x' } } };
     const { node, problems } = setNodeStatus(odd, FACTS, settings, T0);
     expect(problems).toHaveLength(1);

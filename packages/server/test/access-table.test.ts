@@ -15,7 +15,7 @@ import {
   startSecured,
 } from './secured-fixture.ts';
 
-/** Each path with the rights of which any is enough, and the methods that are served. */
+/** Each path with the permissions of which any suffices, and the served methods. */
 const PATHS: readonly (readonly [path: string, rights: readonly string[], served: readonly string[]])[] = [
   ['/healthz', ['healthz', 'proxy'], ['GET', 'HEAD']],
   ['/healthz/ping', ['healthz', 'proxy'], ['GET', 'HEAD']],
@@ -52,9 +52,9 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/', ['proxy'], []],
   ['/unknown', ['proxy'], []],
 ];
-/** Served under other methods, or not at all. */
+/** Paths that are served under other methods or not at all. */
 const NOWHERE = new Set(['/metrics/unknown', '/stats/unknown', '/', '/unknown']);
-/** Paths that mean nothing here, whoever asks: those who may do everything are told so. */
+/** Unknown paths; only clients with all permissions learn that they do not exist. */
 const CROOKED: readonly string[] = [
   '/pods/..',
   '/pods/../metrics',
@@ -84,7 +84,7 @@ const ENDPOINTS: readonly SecuredEndpoint[] = [
   ...(['verbosity', 'stats', 'cadvisorMetrics', 'resourceMetrics', 'slis'] as const),
 ];
 
-/** What a credential may do: everything, the right of its name, or nothing; `undefined` for one that is not believed. */
+/** The permissions of a credential: all, the one in its name, or none; `undefined` for an invalid credential. */
 interface Credential {
   readonly name: string;
   readonly right: string | undefined;
@@ -92,7 +92,7 @@ interface Credential {
   readonly token?: string;
 }
 
-/** Which requests an endpoint has seen, by a header of theirs. */
+/** The requests that reached an endpoint, by a request header. */
 const reached = new Set<string | undefined>();
 const endpoints: Endpoints = Object.fromEntries(
   ENDPOINTS.map((endpoint): [string, Endpoint] => [
@@ -171,8 +171,8 @@ function expectedStatus(path: string, method: string, right: string | undefined)
   return served.includes(method) ? 200 : 405;
 }
 
-describe('W1: who may do what', () => {
-  it('is so for every path, method and credential', { timeout: 120_000 }, async () => {
+describe('W1: the access table', () => {
+  it('W1: each combination of path, method and credential has the expected result', { timeout: 120_000 }, async () => {
     const wrong: string[] = [];
     let asked = 0;
     const askAll = async ({ name, right, ...client }: Credential): Promise<void> => {
@@ -192,14 +192,14 @@ describe('W1: who may do what', () => {
     expect(asked).toBe(4080);
   });
 
-  it('holds for paths with `..`, `//` or escapes that would resolve to another endpoint', {
+  it('W1: access rules also apply to paths with `..`, `//` or escapes that would resolve to another endpoint', {
     timeout: 120_000,
   }, async () => {
     const wrong: string[] = [];
     const askAll = async ({ name, right, ...client }: Credential): Promise<void> => {
       for (const path of [...CROOKED, `/pods/${'a'.repeat(65_536)}`, `/${'../'.repeat(20_000)}`]) {
         const { status } = await ask(port, path, client, { headers: { 'x-number': 'crooked' } });
-        // Right or wrong, the path is one below /pods, /logs or /metrics for whoever decides, as upstream.
+        // In authorisation the path counts as one below /pods, /logs or /metrics, as upstream.
         const allowed = right === undefined ? [401] : right === '*' ? [400, 404] : [400, 403, 404];
         if (!allowed.includes(status)) wrong.push(`${path} as ${name}: ${status}`);
       }
@@ -209,7 +209,7 @@ describe('W1: who may do what', () => {
     expect(reached).not.toContain('crooked');
   });
 
-  it('W3: whoever may do everything is told that what has a NUL in its name is not there', async () => {
+  it('W3: a client with all permissions gets 404 for a name that contains NUL', async () => {
     const client = credentials.find(({ right }) => right === '*');
     for (const path of ['/logs/a%00b', '/logs/%00', '/containerLogs/ns/p%00/c', '/pods%00']) {
       expect(await ask(port, path, client), path).toMatchObject({ status: 404, body: '404 page not found\n' });
@@ -217,13 +217,13 @@ describe('W1: who may do what', () => {
     expect(await ask(port, '/logs/%2e%2e/a', client)).toMatchObject({ status: 400 });
   });
 
-  it('a certificate that is not yet valid, or is meant for servers, says nothing', async () => {
+  it('a client certificate that is not yet valid, or is for servers only, authenticates nobody', async () => {
     for (const pair of unbelieved) {
       for (const path of ['/pods', '/exec/ns/p/c']) expect((await ask(port, path, { pair })).status).toBe(401);
     }
   });
 
-  it('is so over HTTP/2', async () => {
+  it('the access rules are the same over HTTP/2', async () => {
     for (const [token, expected] of [
       ['token-pods', 200],
       ['token-metrics', 403],
@@ -234,7 +234,7 @@ describe('W1: who may do what', () => {
     }
   });
 
-  it('says what is missing as upstream does', async () => {
+  it("a refusal names the missing permission in upstream's words", async () => {
     const client = credentials.find(({ name }) => name === 'without rights');
     expect(await ask(port, '/pods', client)).toMatchObject({
       body: 'Forbidden (user=nobody, verb=get, resource=nodes, subresource(s)=[pods proxy])\n',
@@ -245,7 +245,7 @@ describe('W1: who may do what', () => {
     expect(await ask(port, '/pods')).toMatchObject({ status: 401, body: 'Unauthorized' });
   });
 
-  it('a right to read is none to execute by POST', async () => {
+  it('permission to read does not permit exec by POST', async () => {
     const client = { token: 'token-read' };
     expect((await ask(port, '/exec/ns/p/c', client)).status).toBe(200);
     expect((await ask(port, '/exec/ns/p/c', client, { method: 'POST' })).status).toBe(403);

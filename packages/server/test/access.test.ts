@@ -51,7 +51,7 @@ describe('requestAttributes', () => {
     ['/', ['proxy']],
     ['', ['proxy']],
     ['/toString', ['proxy']],
-  ])('%s takes %j', (path, subresources) => {
+  ])('request attributes of %s are %j', (path, subresources) => {
     expect(requestAttributes(path, 'GET')).toEqual({ verb: 'get', subresources });
   });
 
@@ -64,7 +64,7 @@ describe('requestAttributes', () => {
     ['HEAD', ''],
     ['get', ''],
     ['constructor', ''],
-  ])('the method %s is the verb %j', (method, verb) => {
+  ])('HTTP method %s maps to the verb %j', (method, verb) => {
     expect(requestAttributes('/pods', method).verb).toBe(verb);
   });
 
@@ -79,7 +79,7 @@ describe('requestAttributes', () => {
     ['/foo', '/bar', false],
     ['/foo', '/foobar', false],
     ['/foobar', '/foo', false],
-  ])('%s below %s: %s, as upstream', (path, root, expected) => {
+  ])('method %s of path %s maps to %s, as upstream', (path, root, expected) => {
     expect(isSubpath(path, root)).toBe(expected);
   });
 });
@@ -112,12 +112,12 @@ describe('parseRequestPath', () => {
     ['/a?b=c', '/a', 'b=c'],
     ['/a?b=c?d', '/a', 'b=c%3Fd'],
     ['?b=c', '', 'b=c'],
-  ])('%s is the path %j and the query %j', (target, path, query) => {
+  ])('request target %s has path %j and query %j', (target, path, query) => {
     const parsed = parseRequestPath(target);
     expect([parsed.path, String(parsed.query)]).toEqual([path, query]);
   });
 
-  it('W3: what is walked is what was authorised', () => {
+  it('W3: the path that is served is the path that was authorised', () => {
     const parts = fc.constantFrom('/', '.', '..', '%2e', '%2f', '%00', 'pods', 'exec', '?', '%', 'a', '%25', '\\');
     fc.assert(
       fc.property(
@@ -173,7 +173,7 @@ describe('bearerToken', () => {
     'v4.channel.k8s.io, base64url.bearer.authorization.k8s.io.!!',
     'v4.channel.k8s.io, base64url.bearer.authorization.k8s.io._w',
     `x, base64url.bearer.authorization.k8s.io.${encoded}, base64url.bearer.authorization.k8s.io.${encoded}`,
-  ])('W1: whoever shows a token in vain is not anonymous: %s', async (protocols) => {
+  ])('W1: a request with an unusable token is not anonymous: %s', async (protocols) => {
     const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer: new FakeReviewer() };
     const authentication = new Authentication(parts, { anonymous: true });
     const identity = await authentication.identify({ certificate: undefined, headers: webSocket(protocols) }, never);
@@ -181,7 +181,7 @@ describe('bearerToken', () => {
     expect(JSON.stringify(identity)).not.toContain(encoded);
   });
 
-  it('W4: is not among the protocols that are handed on', () => {
+  it('W4: the bearer token is removed from the subprotocols that are passed on', () => {
     const headers = webSocket(`v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`);
     expect(protocolsWithoutToken(headers)).toEqual(['v5.channel.k8s.io']);
   });
@@ -209,7 +209,7 @@ describe('judgeCertificate', () => {
 });
 
 describe('clientCertificate', () => {
-  it('follows signatures, not names: who sends an authority along is not of it', async () => {
+  it('checks certificate signatures, not names: a CA sent by the client is not trusted', async () => {
     await using pki = await Pki.create('one-name');
     await using namesake = await Pki.create('one-name');
     const { cert } = await pki.issue({ subject: '/CN=someone' });
@@ -228,7 +228,7 @@ describe('clientCertificate', () => {
 });
 
 describe('withAuthenticatedGroup', () => {
-  it('adds the group of all who have shown who they are, once', () => {
+  it('adds the group system:authenticated once to authenticated users', () => {
     expect(withAuthenticatedGroup({ name: 'a', groups: ['b'] }).groups).toEqual(['b', 'system:authenticated']);
     for (const user of [
       { name: 'system:anonymous', groups: [] },
@@ -244,7 +244,7 @@ describe('securedRoute', () => {
   const route = (method: string, segments: readonly string[]) =>
     securedRoute(method, segments, (name) => name !== 'flagz');
 
-  it('takes paths apart', () => {
+  it('splits paths into their route parts', () => {
     expect(route('POST', ['exec', 'ns', 'p', 'u', 'c'])).toMatchObject({
       endpoint: 'exec',
       params: { namespace: 'ns', pod: 'p', uid: 'u', container: 'c' },
@@ -257,7 +257,7 @@ describe('securedRoute', () => {
     expect(route('PUT', ['flagz'])).toEqual({ status: 404 });
   });
 
-  it('no caller makes labels up', () => {
+  it('clients cannot create new metric labels', () => {
     expect(metricBucket(['exec', 'ns'])).toBe('exec');
     expect(metricBucket(['metrics', 'probes'])).toBe('metrics/probes');
     for (const segments of [['metrics', 'x'], ['x'], [], undefined, ['toString']]) {
@@ -267,7 +267,7 @@ describe('securedRoute', () => {
 });
 
 describe('tlsOptions', () => {
-  it('has the configuration in the words of the TLS library', () => {
+  it('converts the TLS configuration to options of the TLS library', () => {
     expect(tlsOptions({})).toEqual({ minVersion: 'TLSv1.2' });
     const set = tlsOptions({
       cipherSuites: ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'TLS_AES_128_GCM_SHA256'],
@@ -292,7 +292,7 @@ describe('ReviewCache', () => {
     };
   };
 
-  it('asks once for as long as the answer is believed', async () => {
+  it('sends one review while its answer is valid', async () => {
     const { clock, cache } = make();
     let asked = 0;
     const review = async () => `answer ${++asked}`;
@@ -303,13 +303,13 @@ describe('ReviewCache', () => {
     expect(await cache.ask('a', review, never)).toBe('answer 2');
   });
 
-  it('keeps nothing for a time of 0', async () => {
+  it('stores no review if the lifetime is 0', async () => {
     const { cache } = make({ ttlMs: 0 });
     await cache.ask('a', async () => 'x', never);
     expect(cache.size).toBe(0);
   });
 
-  it('asks once for many who ask the same, and gives up when the last of them has gone', async () => {
+  it('sends one review for concurrent equal requests, and aborts it when the last of them has gone', async () => {
     const { cache } = make();
     let asked = 0;
     let given: AbortSignal | undefined;
@@ -328,7 +328,7 @@ describe('ReviewCache', () => {
     expect(given?.aborted).toBe(true);
   });
 
-  it('asks again where the API server is away for a moment, and not where it says no', async () => {
+  it('retries a review if the API server is briefly unavailable, but not if it refuses', async () => {
     const { clock, cache } = make();
     const failure = (code: string): Error => Object.assign(new Error(code), { code });
     let asked = 0;
@@ -348,7 +348,7 @@ describe('ReviewCache', () => {
     expect(asked).toBe(1);
   });
 
-  it('is done within 30 s, whatever the API server does', async () => {
+  it('finishes a review within 30 s, whatever the API server does', async () => {
     const { clock, cache } = make();
     const answer = cache.ask('a', () => new Promise(() => {}), never);
     const failed = expect(answer).rejects.toThrow('timed out after 30000 ms');
@@ -357,7 +357,7 @@ describe('ReviewCache', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('K4: a flood of questions is bounded', async () => {
+  it('K4: limits the number of concurrent reviews', async () => {
     const { cache } = make({ maxAnswers: 3, concurrency: 1, maxWaiting: 2 });
     for (const key of ['a', 'b', 'c', 'd']) await cache.ask(key, async () => key, never);
     expect(cache.size).toBe(3);
@@ -373,7 +373,7 @@ describe('ReviewCache', () => {
 });
 
 describe('ReviewCache: callers', () => {
-  it('K4: a flood of the same question is bounded, too', async () => {
+  it('K4: limits the number of callers that wait for one review', async () => {
     const clock = new FakeClock();
     const options = { ttlMs: () => 1000, maxCallers: 2 };
     const cache = new ReviewCache<string>({ clock, random: seededRandom(1) }, options);
@@ -392,8 +392,8 @@ describe('ReviewCache: callers', () => {
   });
 });
 
-describe('Authentication and authorisation', () => {
-  it('a node that lost the API server answers from what it was told, as long as that holds', async () => {
+describe('authentication and authorisation', () => {
+  it('while the API server is down, requests are decided by cached reviews until these expire', async () => {
     const clock = new FakeClock();
     const reviewer = new FakeReviewer();
     reviewer.tokens.set('t', { authenticated: true, user: { username: 'u', groups: ['g'] } });
@@ -421,7 +421,7 @@ describe('Authentication and authorisation', () => {
     await expect(authorization.allows(user, 'get', 'pods', never)).rejects.toThrow('away');
   });
 
-  it('that a token could not be reviewed is not believed: the next who shows it is looked at again', async () => {
+  it('a failed token review is not cached: the next request with the token is reviewed again', async () => {
     const clock = new FakeClock();
     const reviewer = new FakeReviewer();
     const authentication = new Authentication({ clock, random: seededRandom(1), reviewer }, { tokenTtlMs: 60_000 });
@@ -431,13 +431,13 @@ describe('Authentication and authorisation', () => {
     reviewer.tokens.set('t', { authenticated: false });
     expect(await authentication.identify(shown, never)).toEqual({ problem: 'invalid bearer token' });
     reviewer.tokens.set('t', { authenticated: true, user: { username: 'u' } });
-    // That it is no good is an answer.
+    // The answer that a token is invalid is cached.
     expect(await authentication.identify(shown, never)).toEqual({ problem: 'invalid bearer token' });
     await clock.advance(60_001);
     expect(await authentication.identify(shown, never)).toMatchObject({ user: { name: 'u' } });
   });
 
-  it('whoever shows a token that is not good is not anonymous', async () => {
+  it('a request with an invalid token is not anonymous', async () => {
     const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer: new FakeReviewer() };
     const authentication = new Authentication(parts, { anonymous: true });
     const identify = (headers: { authorization?: string }) =>
@@ -446,7 +446,7 @@ describe('Authentication and authorisation', () => {
     expect(await identify({ authorization: 'Bearer x' })).toEqual({ problem: 'invalid bearer token' });
   });
 
-  it('a certificate that is not good does not keep a good token out', async () => {
+  it('an invalid client certificate does not prevent authentication by a valid token', async () => {
     const reviewer = new FakeReviewer();
     reviewer.tokens.set('t', { authenticated: true, user: { username: 'u' } });
     const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer };
@@ -459,7 +459,7 @@ describe('Authentication and authorisation', () => {
     });
   });
 
-  it('W1: an authentication that fails lets nobody in, and tells the log alone what it was', async () => {
+  it('W1: a failed authentication refuses the request, and its reason appears only in the log', async () => {
     const { logger, lines } = captureLogger();
     const identify = async (): Promise<never> => {
       throw new Error('no route to the token store 10.0.0.7');
@@ -503,7 +503,7 @@ describe('Authentication and authorisation', () => {
     expect(JSON.stringify(lines)).not.toContain('hunter2');
   });
 
-  it('logs at most 16 causes in ten minutes, however many a client thinks of', async () => {
+  it('logs at most 16 causes of refusal in ten minutes, however many a client invents', async () => {
     const { logger, lines } = captureLogger();
     const clock = new FakeClock();
     let count = 0;
@@ -527,7 +527,7 @@ describe('Authentication and authorisation', () => {
     expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
   });
 
-  it.each(['no', 1, {}, undefined, null])('W1: %j is no yes, whoever says it', async (word) => {
+  it.each(['no', 1, {}, undefined, null])('W1: the review answer %j does not allow a request', async (word) => {
     const identify = async () => ({ user: { name: 'u', groups: [] } });
     const authorization = { allows: async () => word as boolean };
     const access = new AccessControl({ authentication: { identify }, authorization });
@@ -538,12 +538,12 @@ describe('Authentication and authorisation', () => {
     expect(await webhook.allows({ name: 'u', groups: [] }, 'get', 'pods', never)).toBe(false);
   });
 
-  it('is not made where nobody could be let in', () => {
+  it('refuses construction if no client could be authenticated', () => {
     const parts = { clock: new FakeClock(), random: seededRandom(1) };
     expect(() => new Authentication(parts)).toThrow('no authentication method configured');
   });
 
-  it('asks with the clock and the randomness of the machine where it has no others', async () => {
+  it("uses the machine's clock and randomness by default", async () => {
     const authorization = new WebhookAuthorization(
       { reviewer: { reviewAccess: async () => ({ allowed: true }) } },
       { nodeName: 'n1' },
@@ -551,7 +551,7 @@ describe('Authentication and authorisation', () => {
     expect(await authorization.allows({ name: 'u', groups: [] }, 'get', 'pods', never)).toBe(true);
   });
 
-  it('an answer that allows and denies is none', async () => {
+  it('a review that both allows and denies is invalid', async () => {
     const reviewer = { reviewAccess: async () => ({ allowed: true, denied: true }) };
     const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer };
     const authorization = new WebhookAuthorization(parts, { nodeName: 'n1' });
@@ -561,12 +561,12 @@ describe('Authentication and authorisation', () => {
   });
 });
 
-describe('limits', () => {
+describe('connection and request limits', () => {
   const opened = (ledger: ConnectionLedger, key: string, closed: string[]): void => {
     ledger.opened(key, { destroy: () => closed.push(key) });
   };
 
-  it('a flood of strangers closes its own oldest, and nobody who is known', () => {
+  it('a flood of unauthenticated connections closes the oldest of them, and no authenticated connection', () => {
     const ledger = new ConnectionLedger(2);
     const closed: string[] = [];
     opened(ledger, 'known', closed);
@@ -575,7 +575,7 @@ describe('limits', () => {
     expect([closed, ledger.strangers]).toEqual([['a', 'b'], 2]);
   });
 
-  it('at the end, what is idle is closed at once, and what is busy when it is done', () => {
+  it('at shutdown, idle connections are closed immediately, and busy ones when their requests are done', () => {
     const ledger = new ConnectionLedger(9);
     const closed: string[] = [];
     for (const key of ['idle', 'busy', 'session']) opened(ledger, key, closed);
@@ -591,7 +591,7 @@ describe('limits', () => {
     expect([ledger.size, ledger.strangers]).toEqual([0, 0]);
   });
 
-  it('a client has so many requests under way, and others theirs', () => {
+  it('the limit of concurrent requests applies to each client separately', () => {
     const limit = new InFlightLimit(1);
     const first = limit.enter('a');
     expect(limit.enter('a')).toBeUndefined();

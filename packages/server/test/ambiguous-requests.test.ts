@@ -57,7 +57,7 @@ describe('splitTarget', () => {
     ['//node/pods', '//node/pods', ''],
     ['*', '*', ''],
     ['pods', 'pods', ''],
-  ])('%s is the path %s and the query %s', (target, path, query) => {
+  ])('request target %s has path %s and query %s', (target, path, query) => {
     const split = splitTarget(target);
     expect([split.path, split.query.toString()]).toEqual([path, new URLSearchParams(query).toString()]);
   });
@@ -73,20 +73,20 @@ describe.each([
     ['HTTP/2.0 in HTTP/1 framing', `GET ${path} HTTP/2.0\r\nHost: x\r\n`, 505],
     ['a target in absolute form', `GET https://n1:10250${path} HTTP/1.1\r\nHost: x\r\n`, 200],
     ['a target in origin form', `GET ${path} HTTP/1.1\r\nHost: x\r\n`, 200],
-  ])('W3: with %s is answered as by the Go kubelet', async (_form, head, status) => {
+  ])('W3: a request with %s is answered as by the Go kubelet', async (_form, head, status) => {
     const before = identified;
     const socket = await rawConnection(server.port, { ALPNProtocols: ['http/1.1'] });
     socket.write(`${head}${headers}${headers === '' && status === 200 ? 'Connection: close\r\n' : ''}\r\n`);
     const got = await allOf(socket);
     expect(got).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    // A refused request ends its connection before anybody asks whose it is.
+    // A refused request closes its connection before authentication.
     expect(got).toMatch(/\r\nconnection: close\r\n/i);
     expect(identified - before).toBe(status === 200 ? 1 : 0);
     if (status === 200) expect(got.endsWith(`\r\n\r\n${body}`)).toBe(true);
   });
 });
 
-it('W3: the health port refuses two Host headers and accepts a target in absolute form', async () => {
+it('W3: the health port refuses two Host headers and accepts an absolute-form target', async () => {
   const controller = new AbortController();
   const listening = Promise.withResolvers<number>();
   const healthz = new HealthzServer({ checks: [] }, { port: 0, onListening: ({ port }) => listening.resolve(port) });
@@ -107,7 +107,7 @@ it('W3: the health port refuses two Host headers and accepts a target in absolut
   await ended;
 });
 
-it('a client of TLS 1.2 cannot renegotiate', async () => {
+it('a TLS 1.2 client cannot renegotiate', async () => {
   const socket = await rawConnection(server.port, { maxVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] });
   const renegotiated = new Promise((resolve) => socket.renegotiate({ rejectUnauthorized: false }, resolve));
   const refused = new Promise((resolve) => socket.on('error', resolve));
@@ -117,13 +117,13 @@ it('a client of TLS 1.2 cannot renegotiate', async () => {
   socket.destroy();
 });
 
-describe('SecuredServer: streams of HTTP/2 that are opened and reset in one write', () => {
+describe('HTTP/2 streams that are opened and reset in one write', () => {
   const openAndReset = (count: number): Buffer => {
     const pairs = Array.from({ length: count }, (_, n) => [request(2 * n + 1, '/pods'), reset(2 * n + 1)]);
     return Buffer.concat([hello(), ...pairs.flat()]);
   };
 
-  it('W3: end the connection if there are more than a client may have open, and none is authenticated', async () => {
+  it('W3: resets above the stream limit close an unauthenticated connection', async () => {
     const before = identified;
     const socket = await rawConnection(server.port, { ALPNProtocols: ['h2'] });
     const closed = once(socket.resume(), 'close');
@@ -133,7 +133,7 @@ describe('SecuredServer: streams of HTTP/2 that are opened and reset in one writ
     expect((await askHttp2(server.port, '/pods')).status).toBe(200);
   });
 
-  it('leave the connection open if a client cancels as many as it may have open', async () => {
+  it('resets up to the stream limit keep the connection open', async () => {
     const before = identified;
     const socket = await rawConnection(server.port, { ALPNProtocols: ['h2'] });
     socket.resume();

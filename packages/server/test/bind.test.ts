@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-/** Starts a server that tells its port by `onListening`. */
+/** Starts a server that reports its port by `onListening`. */
 async function portOf(start: (onListening: (got: ListenAddress) => void, signal: AbortSignal) => Promise<void>) {
   const controller = new AbortController();
   return await new Promise<number>((resolve, reject) => {
@@ -76,7 +76,7 @@ const SERVERS: readonly (readonly [string, string, () => Promise<number>])[] = [
 ];
 
 describe.each(SERVERS)('%s', (_name, scheme, start) => {
-  it.runIf(hasIpv6).each(['127.0.0.1', '::1'])('with address 0.0.0.0 answers on %s', async (host) => {
+  it.runIf(hasIpv6).each(['127.0.0.1', '::1'])('a server with address 0.0.0.0 answers on %s', async (host) => {
     const port = await start();
     expect(await statusOf(scheme, host, port)).toBe(200);
   });
@@ -101,7 +101,7 @@ describe('bind', () => {
     ['::', ['::']],
     ['127.0.0.1', ['127.0.0.1']],
     ['10.0.0.1', ['10.0.0.1']],
-  ])('for the address %s tries %j', (address, expected) => {
+  ])('for the address %s tries to bind %j', (address, expected) => {
     expect(bindAddresses(address)).toEqual(expected);
   });
 
@@ -112,7 +112,7 @@ describe('bind', () => {
     expect(server.address()).toMatchObject({ address: '0.0.0.0', family: 'IPv4' });
   });
 
-  it('of a port that is taken fails with the configured address in its message', async () => {
+  it('binding a port in use fails with the configured address in the message', async () => {
     const first = createServer();
     const second = createServer();
     ends.push(() => new Promise((resolve) => first.close(resolve)));
@@ -143,11 +143,11 @@ it.each([
   ['192.0.2.1', '192.0.2.1'],
   ['2001:db8::1', '2001:db8::1'],
   ['::ffff:0:1', '::ffff:0:1'],
-])('a client at %s has the address %s', (remoteAddress, expected) => {
+])('a client at %s is reported with the address %s', (remoteAddress, expected) => {
   expect(remoteAddressOf({ remoteAddress })).toBe(expected);
 });
 
-it('W1: an IPv4 client of a dual-stack port is known by its IPv4 address', async () => {
+it('W1: an IPv4 client of a dual-stack port is identified by its IPv4 address', async () => {
   const seen: string[] = [];
   const server = await startSecured(
     serving,

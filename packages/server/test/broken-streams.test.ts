@@ -10,13 +10,13 @@ import { expect, test, vi } from 'vitest';
 import { Pki } from './pki.ts';
 import { type ServedPod, servedPod, sockets } from './stream-fixture.ts';
 
-/** What a client does and what befalls it, all of it settled before it begins. */
+/** The client's actions and faults, all chosen before it starts. */
 interface Plan {
   readonly what: 'exec' | 'attach' | 'portForward';
   readonly way: 'SPDY' | 'WebSocket' | 'translated';
   readonly tty: boolean;
   readonly bytes: number;
-  /** When the client breaks off: before it is answered, when it is, when it hears something; or it ends as it should. */
+  /** When the client disconnects: before the response, at the response, after receiving data, or at the regular end. */
   readonly client: 'early' | 'opened' | 'heard' | 'ends';
   readonly fault: StreamingFault | undefined;
 }
@@ -37,14 +37,14 @@ function planOf(random: Random): Plan {
   return {
     what: pick(['exec', 'attach', 'portForward'] as const),
     way: pick(['SPDY', 'WebSocket', 'translated'] as const),
-    // A terminal shows, and its shell runs, every line of it.
+    // A terminal echoes every line, and its shell runs it.
     ...{ tty, bytes: 2 + whole(tty ? 200 : 200_000) },
     client: pick(['early', 'opened', 'heard', 'ends'] as const),
     fault: random.next() < 0.5 ? undefined : pick(faults),
   };
 }
 
-/** Does as planned; resolves when the client's connection is gone. */
+/** Runs the plan; resolves when the client's connection is closed. */
 async function live({ url }: Pick<ServedPod, 'url'>, { what, way, tty, bytes, client }: Plan): Promise<void> {
   const options = { rejectUnauthorized: false };
   if (what === 'portForward') {
@@ -75,9 +75,9 @@ async function live({ url }: Pick<ServedPod, 'url'>, { what, way, tty, bytes, cl
   }
   remote.stdout?.on('error', () => {});
   remote.stdout?.once('data', () => {
-    // Over WebSocket before v5 there is no half-closing, and nothing ends a container's input.
+    // WebSocket before v5 cannot half-close, so nothing ends a container's stdin.
     if (client !== 'ends' || way === 'WebSocket' || what !== 'exec') remote.destroy();
-    // The end of what is typed at a terminal is not the end of a shell.
+    // The end of a terminal's input does not end its shell.
     else if (tty) remote.stdin?.write('\nexit\n');
     else remote.stdin?.end();
   });
@@ -85,7 +85,7 @@ async function live({ url }: Pick<ServedPod, 'url'>, { what, way, tty, bytes, cl
   await remote.closed;
 }
 
-test('W2: 1,000 streams of a runtime, broken at random points, leave neither socket nor process (seed 3)', {
+test('W2: 1,000 runtime streams broken at random points leave neither socket nor process (seed 3)', {
   timeout: 600_000,
 }, async () => {
   const random = seededRandom(3);
@@ -102,7 +102,7 @@ test('W2: 1,000 streams of a runtime, broken at random points, leave neither soc
     for (const { status } of settled) outcomes[status === 'fulfilled' ? 'ended' : 'failed']++;
     streaming.faults.clear();
   }
-  // Most got through, and many did not: the faults struck.
+  // Most streams completed and many did not, so the faults took effect.
   expect(outcomes.ended).toBeGreaterThan(500);
   expect(outcomes.failed).toBeGreaterThan(100);
   await vi.waitFor(() => expect([streaming.connections, runtime.liveExecs]).toEqual([0, 0]), { timeout: 20_000 });

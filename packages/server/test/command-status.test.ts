@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { commandStatus, failedCommand } from '../src/streams/command-status.ts';
 import { TerminalSizes } from '../src/streams/terminal-sizes.ts';
 
-/** As Go writes it, for a client that reads it byte for byte. */
+/** The status in Go's exact encoding, for clients that compare bytes. */
 function internal(words: string): string {
   const message = JSON.stringify(`Internal error occurred: ${words}`);
   const cause = JSON.stringify(words);
@@ -17,13 +17,13 @@ const nonsense = (fault: string) => internal(`error stream protocol error: ${fau
 const exitStatus = (code: number) =>
   `{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code ${code}","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"${code}"}]}}`;
 
-it('what is told of nonsense is its beginning', () => {
+it('the error for an invalid status quotes only its beginning', () => {
   const { message = '' } = commandStatus('v4.channel.k8s.io', `{${'x'.repeat(2000)}`);
   expect(message).toMatch(/^Internal error occurred: error stream protocol error: (?!SyntaxError)/);
   expect(message.endsWith(` in "{${'x'.repeat(1023)}"`)).toBe(true);
 });
 
-describe('how a command ended', () => {
+describe('the exit status of a command', () => {
   it.each<[string, string, string]>([
     ['of success', '{"metadata":{},"status":"Success"}', SUCCESS],
     ['of an exit code', exitCause('7'), exitStatus(7)],
@@ -42,24 +42,27 @@ describe('how a command ended', () => {
     ['of another status', '{"status":"Maybe"}', nonsense('unknown error')],
     ['that is no object', '[1]', nonsense('unknown error')],
     ['that is null', 'null', nonsense('unknown error')],
-  ])('is told by v4 %s', (_name, said, expected) => {
+  ])('the v4 status is %s', (_name, said, expected) => {
     expect(JSON.stringify(commandStatus('v4.channel.k8s.io', said))).toBe(expected);
     expect(JSON.stringify(commandStatus('v5.channel.k8s.io', said))).toBe(expected);
   });
 
-  it('is not told by what is no JSON, which is quoted, and not at length', () => {
+  it('a status that is not JSON yields no exit code, and is quoted shortened', () => {
     const { message = '' } = commandStatus('v4.channel.k8s.io', 'command terminated'.repeat(10_000));
     expect(message).toMatch(/^Internal error occurred: error stream protocol error: .* in "command terminated/);
     expect(message.length).toBeLessThan(2000);
   });
 
-  it.each(['v2.channel.k8s.io', 'v3.channel.k8s.io'])('is told by %s in words, or by none', (protocol) => {
-    expect(JSON.stringify(commandStatus(protocol, ''))).toBe(SUCCESS);
-    const words = 'error executing remote command: exit code 3';
-    expect(commandStatus(protocol, 'exit code 3')).toEqual(failedCommand(words));
-  });
+  it.each(['v2.channel.k8s.io', 'v3.channel.k8s.io'])(
+    'protocol %s reports the exit as text, or not at all',
+    (protocol) => {
+      expect(JSON.stringify(commandStatus(protocol, ''))).toBe(SUCCESS);
+      const words = 'error executing remote command: exit code 3';
+      expect(commandStatus(protocol, 'exit code 3')).toEqual(failedCommand(words));
+    },
+  );
 
-  it('W3: is told by anything', () => {
+  it('W3: any status bytes yield a result', () => {
     const status = fc.record(
       {
         status: fc.constantFrom('Success', 'Failure', 7),
@@ -85,7 +88,7 @@ describe('how a command ended', () => {
   });
 });
 
-describe('a terminal’s size', () => {
+describe('terminal sizes', () => {
   const read = (...pieces: readonly string[]): readonly string[] => {
     const sizes = new TerminalSizes();
     return pieces.flatMap((piece) => sizes.read(Buffer.from(piece)) ?? []);
@@ -113,14 +116,14 @@ describe('a terminal’s size', () => {
     expect(read(...pieces)).toEqual(expected);
   });
 
-  it('W3: is one, however many come at once; a piece that is longer than any is the end', () => {
+  it('W3: concatenated terminal sizes are parsed, and an oversized piece ends the stream', () => {
     expect(read('{}'.repeat(2000))).toEqual(['{"Width":0,"Height":0}\n']);
     expect(read('{"Width":1,"Height":1}', '{}'.repeat(3000), '{"Width":2,"Height":2}')).toEqual([
       '{"Width":1,"Height":1}\n',
     ]);
   });
 
-  it('is in the end the last, however it is cut', () => {
+  it('the last terminal size wins, however the bytes are split', () => {
     const size = fc
       .record({ Width: fc.nat(65_535), Height: fc.nat(65_535) })
       .map((each) => `${JSON.stringify(each)}\n`);

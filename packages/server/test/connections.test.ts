@@ -11,7 +11,7 @@ const IDLE_MS = LIMITS.idleMs;
 const ENDS = { remoteAddress: '10.0.0.1', remotePort: 4000, localAddress: '10.0.0.2', localPort: 10_250 };
 const KEY = '10.0.0.1 4000 10.0.0.2 10250';
 
-/** A socket, session or stream that notes what is done to it. */
+/** A socket, session or stream that records the calls on it. */
 class Fake extends EventEmitter {
   readonly done: unknown[] = [];
   destroyed = false;
@@ -42,15 +42,15 @@ function tracked() {
   return { server, ledger, logged, clock };
 }
 
-/** What is done where the ledger ends a connection in the ways that it was told. */
+/** The calls made when the ledger closes a connection in its configured ways. */
 function ended(entry: unknown, fake: Fake): readonly unknown[] {
   const [, , ends] = entry as [string, string, Readonly<Record<string, () => void>>];
   for (const end of Object.values(ends)) end();
   return fake.done;
 }
 
-describe('the connections of a server', () => {
-  it('are entered when they open, and gone when they close', () => {
+describe('the connection ledger of a server', () => {
+  it('connections are in the ledger from open to close', () => {
     const { server, ledger } = tracked();
     const socket = Object.assign(new Fake(), ENDS);
     server.emit('connection', socket);
@@ -60,7 +60,7 @@ describe('the connections of a server', () => {
     expect(ledger.slice(1)).toEqual([['closed', KEY]]);
   });
 
-  it('are ended as what they have become: before HTTP/2 looks at them', () => {
+  it('a connection is closed in the way of its current protocol, also before HTTP/2 is negotiated', () => {
     const { server, ledger } = tracked();
     const socket = Object.assign(new Fake(), ENDS);
     server.emit('secureConnection', socket);
@@ -79,7 +79,7 @@ describe('the connections of a server', () => {
     expect(order).toEqual(['ledger', 'HTTP/2']);
   });
 
-  it('of HTTP/2 are closed when they are idle, each time, and while a stream is open they are not', () => {
+  it('HTTP/2 connections are closed each time they become idle, and kept while a stream is open', () => {
     const { server } = tracked();
     const session = new Fake();
     server.emit('session', session);
@@ -102,7 +102,7 @@ describe('the connections of a server', () => {
     expect(session.done).toEqual([]);
   });
 
-  it('W2, K4: of HTTP/2 are destroyed when the client ends its side; others may stay half open', () => {
+  it('W2, K4: an HTTP/2 connection is destroyed when its client closes its side; other connections may stay half-open', () => {
     const { server } = tracked();
     const [http2, http1] = [new Fake(), Object.assign(new Fake(), { alpnProtocol: 'http/1.1' })];
     for (const socket of [http2, http1]) {
@@ -141,7 +141,7 @@ describe('the connections of a server', () => {
     },
   );
 
-  it('an HTTP/2 connection whose client sent GOAWAY stays while a stream is open', async () => {
+  it('an HTTP/2 connection whose client sent GOAWAY stays open while a stream is open', async () => {
     const { server, clock } = tracked();
     const session = new Fake();
     server.emit('session', session);
@@ -152,7 +152,7 @@ describe('the connections of a server', () => {
     expect(session.done).not.toContain('destroy socket');
   });
 
-  it('that fail are told of', () => {
+  it('failed connections are reported', () => {
     const { server, logged } = tracked();
     const err = new Error('odd');
     server.emit('tlsClientError', err, ENDS);
@@ -164,12 +164,12 @@ describe('the connections of a server', () => {
   });
 });
 
-describe('what a request came by', () => {
+describe('the connection of a request', () => {
   const socket = { ...ENDS, getPeerCertificate: () => ({}) };
   const overHttp2 = (session: object | undefined): Http2ServerRequest =>
     Object.create(Http2ServerRequest.prototype, { stream: { value: { session } } });
 
-  it('is its socket, or that of its session', () => {
+  it("a request's connection is its socket, or the socket of its HTTP/2 session", () => {
     expect(socketOf({ socket } as never)).toBe(socket);
     expect(socketOf(overHttp2({ socket }))).toBe(socket);
     expect(socketOf(overHttp2(undefined))).toBeUndefined();
@@ -177,7 +177,7 @@ describe('what a request came by', () => {
     expect(socketOf({ socket: ENDS } as never)).toBeUndefined();
   });
 
-  it('is named by both its ends', () => expect(keyOf(ENDS)).toBe(KEY));
+  it('a connection is identified by the addresses of both ends', () => expect(keyOf(ENDS)).toBe(KEY));
 });
 
 it.each([
@@ -185,12 +185,12 @@ it.each([
   [true, false, true],
   [false, true, true],
   [true, true, true],
-])('an answer that is destroyed: %s, and closed: %s, is for nobody: %s', (destroyed, closed, gone) => {
+])('a response with destroyed %s and closed %s has no recipient: %s', (destroyed, closed, gone) => {
   expect(isGone({ destroyed, closed } as never)).toBe(gone);
   expect(isGone({ destroyed: !gone, closed: !gone, stream: { destroyed, closed } } as never)).toBe(gone);
 });
 
-it.each([true, false])('an answer has been handed on: %s', (writableFinished) => {
+it.each([true, false])('a response counts as handed on: %s', (writableFinished) => {
   expect(isFinished({ writableFinished } as never)).toBe(writableFinished);
   expect(isFinished({ writableFinished: !writableFinished, stream: { writableFinished } } as never)).toBe(
     writableFinished,

@@ -21,7 +21,7 @@ beforeAll(async () => {
   return () => pki[Symbol.asyncDispose]();
 });
 
-/** How many descriptors of this process are sockets. */
+/** The number of this process's socket descriptors. */
 function socketDescriptors(): number {
   return readdirSync('/proc/self/fd').filter((name) => {
     try {
@@ -32,7 +32,7 @@ function socketDescriptors(): number {
   }).length;
 }
 
-/** A connection whose two ends are closed separately. */
+/** A connection whose two directions are closed separately. */
 interface Client {
   readonly tcp: Socket;
   readonly tls: TLSSocket;
@@ -41,7 +41,7 @@ interface Client {
 async function connect(port: number, protocol: string): Promise<Client> {
   const tcp = connectTcp({ host: '127.0.0.1', port, allowHalfOpen: true });
   await once(tcp, 'connect');
-  // The option is Node.js' own, but its types do not have it.
+  // Node.js supports the option, but its type declarations lack it.
   const halfOpen: object = { allowHalfOpen: true };
   const tls = connectTls({ socket: tcp, rejectUnauthorized: false, ALPNProtocols: [protocol], ...halfOpen });
   for (const socket of [tcp, tls]) socket.on('error', () => {});
@@ -105,7 +105,7 @@ interface Case {
   readonly leave: Leave;
 }
 
-/** As many clients as the server lets in leave; then another client must be served and no socket may be left. */
+/** Disconnects as many clients as the server admits; then another client must be served and no socket may be left. */
 async function expectNothingLeft({ protocol, sent, reads, answer, leave }: Case): Promise<void> {
   const underWay = new Set<AbortSignal>();
   let begun = 0;
@@ -130,7 +130,7 @@ async function expectNothingLeft({ protocol, sent, reads, answer, leave }: Case)
     await vi.waitFor(
       () => {
         const own = clients.filter(({ tcp }) => !tcp.closed).length;
-        // Fewer, if a socket of the test before was still closing at first.
+        // The count may be lower if a socket of the previous test was still closing at the start.
         expect(socketDescriptors() - own).toBeLessThanOrEqual(before);
         expect(underWay.size).toBe(0);
       },
@@ -149,23 +149,26 @@ describe.each(Object.entries(ANSWERS))('SecuredServer: %s', (_name, answer) => {
     ['takes 64 KiB', { windowBytes: 65_535, reads: true }],
     ['has a window of 0', { windowBytes: 0, reads: true }],
     ['reads nothing', { windowBytes: 2 ** 30, reads: false }],
-  ])('a client of HTTP/2 that %s', (_taking, { windowBytes, reads }) => {
+  ])('an HTTP/2 client that %s', (_taking, { windowBytes, reads }) => {
     const sent = Buffer.concat([hello(windowBytes), request(1, '/pods')]);
-    it.each(Object.entries(LEAVING_HTTP2))('W2, K4: leaves no descriptor when it %s', async (_way, leave) => {
-      await expectNothingLeft({ protocol: 'h2', sent, reads, answer, leave });
-    });
+    it.each(Object.entries(LEAVING_HTTP2))(
+      'W2, K4: an HTTP/2 client leaves no descriptor when it %s',
+      async (_way, leave) => {
+        await expectNothingLeft({ protocol: 'h2', sent, reads, answer, leave });
+      },
+    );
   });
 
   const sent = Buffer.from('GET /pods HTTP/1.1\r\nHost: x\r\n\r\n');
   it.each(Object.entries(LEAVING))(
-    'W2, K4: a client of HTTP/1.1 leaves no descriptor when it %s',
+    'W2, K4: an HTTP/1.1 client leaves no descriptor when it %s',
     async (_way, leave) => {
       await expectNothingLeft({ protocol: 'http/1.1', sent, reads: true, answer, leave });
     },
   );
 });
 
-it('W2, K4: a client that ends its side before or in the TLS handshake leaves no descriptor', async () => {
+it('W2, K4: a client that closes its side before or during the TLS handshake leaves no descriptor', async () => {
   const server = await startSecured(
     serving,
     { anonymous: true, authorization: alwaysAllow },

@@ -5,7 +5,7 @@ import { Pki } from './pki.ts';
 import { ask, rawConnection } from './secured-fixture.ts';
 import { servedPod, sockets } from './stream-fixture.ts';
 
-/** What a client sends, piece by piece, and how it goes: all of it settled before it begins. */
+/** The data of a client in pieces, and how the client disconnects, all chosen before it starts. */
 interface Plan {
   readonly head: Buffer;
   readonly pieces: readonly Buffer[];
@@ -153,7 +153,7 @@ function planOf(random: Random): Plan {
   };
 }
 
-/** Does as planned, and goes. */
+/** Runs the plan and disconnects. */
 async function live(port: number, { head, pieces, end }: Plan): Promise<void> {
   const socket = await rawConnection(port);
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
@@ -174,7 +174,7 @@ async function live(port: number, { head, pieces, end }: Plan): Promise<void> {
   await closed;
 }
 
-test('W1, W2, W5: whatever clients of streams say, nothing of them is left, and others are served', {
+test('W1, W2, W5: streaming clients that send random data leave no resources, and other clients are served', {
   timeout: 120_000,
 }, async () => {
   const pki = await Pki.create();

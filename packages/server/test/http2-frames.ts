@@ -1,4 +1,4 @@
-/** Frames of HTTP/2 (RFC 9113) as a client writes them byte by byte, which no library would let a test do. */
+/** Client HTTP/2 frames (RFC 9113), written byte by byte because libraries refuse invalid sequences. */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 const [DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE] = [0, 1, 3, 4, 7, 8];
@@ -15,7 +15,7 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([head, payload]);
 }
 
-/** A preface and the settings of a client. @param windowBytes what the client takes of each stream before it says more */
+/** The client preface and settings. @param windowBytes the initial window of each stream */
 export function hello(windowBytes = 65_535): Buffer {
   const setting = Buffer.alloc(6);
   setting.writeUInt16BE(INITIAL_WINDOW_SIZE, 0);
@@ -23,7 +23,7 @@ export function hello(windowBytes = 65_535): Buffer {
   return Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, setting)]);
 }
 
-/** A request without a body, or the head of one with a body. */
+/** A request without a body, or the head of a request with a body. */
 export function request(
   stream: number,
   path: string,
@@ -58,7 +58,7 @@ function number(value: number): Buffer {
   return bytes;
 }
 
-/** HPACK's form of a text below 127 bytes, as it is. */
+/** The HPACK encoding of a text below 127 bytes, without Huffman coding. */
 function string(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length), Buffer.from(text)]);
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastWordOf } from '../src/http/last-word.ts';
 
-/** A frame of a server, of any length that its head can say. */
+/** A server frame of any length that the frame header can express. */
 function webSocketFrame(opcode: number, payload: Uint8Array, isMasked = false): Buffer {
   const head = [0x80 | opcode];
   const mask = isMasked ? 0x80 : 0;
@@ -32,11 +32,11 @@ const spdyFrames = fc.oneof(
   payloads.map((payload) => control(6, payload)),
 );
 
-describe('the last word of a stream', () => {
+describe('the final frame of a stream', () => {
   it.each([
     ['websocket', webSocketFrames],
     ['SPDY/3.1', spdyFrames],
-  ])('of %s is said between frames, and never in one, however they come', (protocol, frames) => {
+  ])('the final frame of %s is sent between frames, never inside one, whatever the chunks are', (protocol, frames) => {
     fc.assert(
       fc.property(fc.array(frames, { maxLength: 5 }), fc.array(fc.integer({ min: 1, max: 200 })), (all, cuts) => {
         const bytes = Buffer.concat(all);
@@ -58,14 +58,14 @@ describe('the last word of a stream', () => {
     );
   });
 
-  it('of a WebSocket is a close frame that says that its end goes away, once', () => {
+  it('a WebSocket gets one close frame with the code "going away"', () => {
     const lastWord = lastWordOf('WebSocket');
     expect(lastWord?.word).toEqual(Uint8Array.of(0x88, 2, 0x03, 0xe9));
     lastWord?.see(webSocketFrame(8, Uint8Array.of(3, 0xe8)));
     expect(lastWord?.word).toBeUndefined();
   });
 
-  it('of SPDY is GOAWAY with the newest stream that was answered, once', () => {
+  it('SPDY gets one GOAWAY with the newest answered stream', () => {
     const lastWord = lastWordOf('SPDY/3.1');
     lastWord?.see(control(2, Uint8Array.of(0, 0, 0, 7, 0, 0)));
     lastWord?.see(data(3, Uint8Array.of(1)));
@@ -74,7 +74,7 @@ describe('the last word of a stream', () => {
     expect(lastWord?.word).toBeUndefined();
   });
 
-  it('of what is not known is not there', () => {
+  it('an unknown protocol gets no final frame', () => {
     expect(lastWordOf('h2c')).toBeUndefined();
     expect(lastWordOf(undefined)).toBeUndefined();
   });

@@ -8,7 +8,7 @@ afterEach(() => {
   for (const dispose of disposals.splice(0)) dispose();
 });
 
-/** A connection, and its other end. */
+/** A connection and its peer. */
 async function pair(): Promise<{ lending: LendingConnection; far: Socket }> {
   const server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
@@ -25,14 +25,14 @@ async function pair(): Promise<{ lending: LendingConnection; far: Socket }> {
   return { lending, far };
 }
 
-/** Bytes that tell their place. */
+/** Bytes that encode their position. */
 function pattern(length: number): Buffer {
   const bytes = Buffer.alloc(length);
   for (let at = 0; at + 4 <= length; at += 4) bytes.writeUInt32LE(at, at);
   return bytes;
 }
 
-it('is a socket like others until somebody borrows', async () => {
+it('a lending connection behaves like a socket until its buffers are borrowed', async () => {
   const { lending, far } = await pair();
   const sent = pattern(1 << 20);
   const parts: Buffer[] = [];
@@ -42,7 +42,7 @@ it('is a socket like others until somebody borrows', async () => {
   expect(Buffer.concat(parts).equals(sent)).toBe(true);
 });
 
-it('lends what came before, too, and all in order; its end is told', async () => {
+it('a borrower gets earlier data too, in order, and is notified of the end', async () => {
   const { lending, far } = await pair();
   const sent = pattern(4 << 20);
   far.write(sent.subarray(0, 1000));
@@ -58,7 +58,7 @@ it('lends what came before, too, and all in order; its end is told', async () =>
   expect(Buffer.concat(parts).equals(sent)).toBe(true);
 });
 
-it('writes over nothing that was not given back, and reads no more than two ahead', async () => {
+it('a lent buffer is not overwritten before its return, and at most two buffers are read ahead', async () => {
   const { lending, far } = await pair();
   const sent = pattern(8 << 20);
   const held: { chunk: Buffer; copy: Buffer; giveBack: () => void }[] = [];
@@ -82,7 +82,7 @@ it('writes over nothing that was not given back, and reads no more than two ahea
       expect(next.chunk.equals(next.copy)).toBe(true);
       got.push(next.copy);
       next.giveBack();
-      // Twice is once.
+      // A second return has no effect.
       next.giveBack();
     }
     await new Promise((resolve) => setImmediate(resolve));

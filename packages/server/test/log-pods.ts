@@ -1,9 +1,9 @@
 import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 
-/** What is asked for of a log where nothing is said. */
+/** The default log options. */
 export const quiet = { follow: false, previous: false, timestamps: false };
 
-/** A pod of one container with this status; with none where it is `undefined`. */
+/** A pod with one container that has this status; `undefined`: no status. */
 export function podWith(status: Partial<ContainerStatus> | undefined): Pod {
   const whole = { name: 'main', image: 'i', imageID: '', ready: false, restartCount: 0, ...status };
   return {

@@ -49,11 +49,11 @@ describe('parseLogQuery', () => {
     expect(parseLogQuery(new URLSearchParams(query), true)).toEqual(expected);
   });
 
-  it.each(['', 'stream=All&tailLines=1'])('gives both streams without the feature gate: %s', (query) => {
+  it.each(['', 'stream=All&tailLines=1'])('returns both log streams without the feature gate: %s', (query) => {
     expect(parseLogQuery(new URLSearchParams(query), false)).toHaveProperty('options');
   });
 
-  it('gives one stream alone only with the feature gate', () => {
+  it('returns a single log stream only with the feature gate', () => {
     expect(parseLogQuery(new URLSearchParams('stream=Stderr'), false)).toEqual({
       status: 400,
       message:
@@ -61,7 +61,7 @@ describe('parseLogQuery', () => {
     });
   });
 
-  it('W3: any query has an answer, and no option that a reader would not take', () => {
+  it('W3: any log query is answered or refused, with only valid reader options', () => {
     const value = fc.oneof(fc.string(), fc.bigInt().map(String), fc.integer().map(String));
     const names = fc.constantFrom('tailLines', 'tail', 'limitBytes', 'sinceSeconds', 'sinceTime', 'stream', 'follow');
     fc.assert(
@@ -78,7 +78,7 @@ describe('parseLogQuery', () => {
 
 const terminated = (containerID?: string) => ({ exitCode: 1, ...(containerID !== undefined && { containerID }) });
 
-it('of a pod without a status no log is there', () => {
+it('a pod without a status has no log', () => {
   const { status: _status, ...pod } = podWith(undefined);
   expect(logContainer(pod, 'main', false)).toEqual({ problem: 'container "main" in pod "web" is not available' });
 });

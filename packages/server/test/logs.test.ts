@@ -32,7 +32,7 @@ describe('/containerLogs', () => {
 
   const PATH = '/containerLogs/default/web/main';
 
-  it('gives the output of the container, with what was asked for', async () => {
+  it("returns the container's output with the requested options", async () => {
     const asked: [string, ContainerLogOptions][] = [];
     const port = await start(async function* (...[id, options]) {
       asked.push([id, options]);
@@ -46,7 +46,7 @@ describe('/containerLogs', () => {
     expect(asked[0]).toEqual(['containerd://c1', { ...quiet, tailLines: 2 }]);
   });
 
-  it('refuses in the words of upstream', async () => {
+  it("refuses invalid log requests in upstream's words", async () => {
     const failure = new Error('unable to retrieve container logs for containerd://c1');
     const port = await start(() => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) }));
     const refusals = async (path: string): Promise<unknown> => {
@@ -68,7 +68,7 @@ describe('/containerLogs', () => {
     ]);
   });
 
-  it('tells a follower at once that there is a log, and gives it the last line and the end', async () => {
+  it('sends a follower the headers immediately, and later the last line and the end', async () => {
     const lines = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
     const port = await start(async function* () {
       for (const { promise } of lines) yield { data: Buffer.from(await promise) };
@@ -87,7 +87,7 @@ describe('/containerLogs', () => {
     expect(got).toMatch(/last\n\r\n0\r\n\r\n$/);
   });
 
-  it('W2: a follower that goes leaves nothing open, whether or not there is output', async () => {
+  it('W2: a follower that disconnects leaves nothing open, with or without output', async () => {
     let open = 0;
     const port = await start(async function* (_id, _options, signal) {
       open++;
@@ -105,7 +105,7 @@ describe('/containerLogs', () => {
     await vi.waitFor(() => expect(open).toBe(0));
   });
 
-  it('a log that is lost in its midst is broken off', async () => {
+  it('a log that fails in the middle closes the connection', async () => {
     const port = await start(async function* () {
       yield { data: Buffer.from('x') };
       throw new Error('lost');
@@ -118,7 +118,7 @@ describe('/containerLogs', () => {
     ['HTTP/1.1', undefined],
     ['HTTP/2', ['h2']],
   ])(
-    'K4: a client that reads nothing of 1 GB costs no more than what is on its way, and is let go (%s)',
+    'K4: a client that does not read 1 GB of logs costs only the buffered data, and is disconnected (%s)',
     async (_name, protocols) => {
       const piece = Buffer.alloc(64 * 1024, 'x');
       let given = 0;
@@ -175,13 +175,13 @@ describe('/containerLogs', () => {
         },
         { interval: 300, timeout: 10_000 },
       );
-      // What sockets of the loopback hold is the kernel's.
+      // The kernel holds the loopback sockets' data.
       expect(given).toBeLessThan(24 * 2 ** 20);
       expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
       expect(isOpen).toBe(true);
       await clock.advance(600_000);
       await vi.waitFor(() => expect(isOpen).toBe(false));
-      // A client that reads again sees that it was cut.
+      // A client that resumes reading finds the connection cut.
       readAgain();
       await vi.waitFor(() => expect(isClosed).toBe(true));
     },

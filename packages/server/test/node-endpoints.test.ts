@@ -46,7 +46,7 @@ function callOf(
   };
 }
 
-/** Asks an endpoint; a stream is read to its end. */
+/** Calls an endpoint and reads a streamed response to its end. */
 async function ask(
   endpoint: Endpoint | undefined,
   asked: Asked = {},
@@ -81,7 +81,7 @@ describe('state', () => {
     configuration: () => ({ kind: 'KubeletConfiguration' }),
   });
 
-  it('is well or not, check by check, log and ping among them', async () => {
+  it('healthz reports each check, including log and ping', async () => {
     expect(await ask(state.healthz, { params: { check: 'ping' } })).toMatchObject({ status: 200, body: 'ok' });
     expect(await ask(state.healthz, { params: { check: 'log' } })).toMatchObject({ status: 200, body: 'ok' });
     expect(await ask(state.healthz, { params: { check: 'syncloop' } })).toMatchObject({
@@ -92,16 +92,16 @@ describe('state', () => {
     expect((await ask(state.healthz, { query: 'exclude=syncloop' })).body).toBe('ok');
   });
 
-  it('gives metrics of the node, and of the probes apart', async () => {
+  it('node metrics and probe metrics are served separately', async () => {
     expect((await ask(state.metrics)).body).toBe('up 1\n');
     expect((await ask(state.probeMetrics)).body).toBe('probes 1\n');
   });
 
-  it('gives the configuration under the name that upstream gives it', async () => {
+  it("configz returns the configuration under upstream's name", async () => {
     expect(JSON.parse((await ask(state.configz)).body)).toEqual({ kubeletconfig: { kind: 'KubeletConfiguration' } });
   });
 
-  it('explains a pod and the node, as JSON or as text', async () => {
+  it('explains a pod and the node as JSON or text', async () => {
     const params = { namespace: 'default', pod: 'web' };
     expect(JSON.parse((await ask(state.explain, { params })).body)).toMatchObject({ waitingFor: ['a volume'] });
     expect((await ask(state.explain, { params, accept: 'text/plain' })).body).toBe(
@@ -111,7 +111,7 @@ describe('state', () => {
     expect((await ask(state.explain, { accept: 'text/plain' })).body).toBe('problems: none\nwaiting: none\n');
   });
 
-  it('explains in the words of the program, by what the query asks for before what is accepted', async () => {
+  it("explanations use the program's words; the format query takes precedence over Accept", async () => {
     const { explain } = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
       renderMetrics: () => ({ contentType: '', text: '' }),
@@ -124,7 +124,7 @@ describe('state', () => {
     expect((await ask(explain, { query: 'format=json', accept: 'text/plain' })).body).toBe('{"pods":3}\n');
   });
 
-  it('has no more than the program gives', () => {
+  it('only endpoints that the program provides exist', () => {
     const { configz, explain, probeMetrics } = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
       renderMetrics: () => ({ contentType: '', text: '' }),
@@ -133,7 +133,7 @@ describe('state', () => {
   });
 });
 
-describe('figures', () => {
+describe('node stats', () => {
   const stats = {
     summary: async (only: boolean) => JSON.stringify({ node: { nodeName: 'n' }, pods: [], ...(only && { only }) }),
     cadvisorMetrics: async () => 'container_last_seen 1\n',
@@ -141,7 +141,7 @@ describe('figures', () => {
   };
   const endpoints = statsEndpoints({ stats });
 
-  it('gives the summary, and of CPU and memory alone where just that is asked for, in the query or in a form', async () => {
+  it('returns the summary, or CPU and memory only if requested by query or form', async () => {
     const all = await ask(endpoints.stats);
     expect(all).toMatchObject({ status: 200, body: '{"node":{"nodeName":"n"},"pods":[]}\n' });
     expect(all.headers['Content-Type']).toBe('application/json');
@@ -150,13 +150,13 @@ describe('figures', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     const form = { method: 'POST', headers, body: 'only_cpu_and_memory=true' };
     expect((await ask(endpoints.stats, form)).body).toBe(only);
-    // Twice is not once, and nothing but `true` is true.
+    // A repeated parameter does not count as one, and only `true` is true.
     for (const query of ['only_cpu_and_memory=1', 'only_cpu_and_memory=true&only_cpu_and_memory=true']) {
       expect((await ask(endpoints.stats, { query })).body).toBe(all.body);
     }
   });
 
-  it("says in upstream's words why there is no summary", async () => {
+  it("reports in upstream's words why there is no summary", async () => {
     const summary = async (): Promise<string> => {
       throw new Error('failed to list pod stats: gone');
     };
@@ -165,7 +165,7 @@ describe('figures', () => {
     expect(answer).toMatchObject({ status: 500, body: 'Internal Error: failed to list pod stats: gone' });
   });
 
-  it('gives the metrics of containers and of resources', async () => {
+  it('returns the metrics of containers and of resources', async () => {
     expect(await ask(endpoints.cadvisorMetrics)).toMatchObject({
       headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
       body: 'container_last_seen 1\n',
@@ -173,7 +173,7 @@ describe('figures', () => {
     expect((await ask(endpoints.resourceMetrics)).body).toBe('node_cpu_usage_seconds_total 1\n');
   });
 
-  it('counts how checks went when all are asked for, and forgets it when it is told to', async () => {
+  it('counts check results when all checks are requested, and resets the counts on request', async () => {
     let problem: string | undefined;
     const slis = new HealthcheckSlis(1_500_000);
     const state = stateEndpoints({
@@ -198,7 +198,7 @@ describe('figures', () => {
   });
 });
 
-describe('forms of answers', () => {
+describe('content negotiation of responses', () => {
   it.each([
     [undefined, false],
     ['', false],
@@ -226,7 +226,7 @@ describe('forms of answers', () => {
     expect(takesGzip(acceptEncoding)).toBe(expected);
   });
 
-  it('W5: an explanation keeps its lines, whatever is in its values', () => {
+  it('W5: an explanation keeps its line structure, whatever its values contain', () => {
     expect(explanationText({ message: 'a\nb\u001b[31m', list: [{ x: 1, y: [] }, 'z'], none: undefined })).toBe(
       'message: "a\\nb\\u001b[31m"\nlist:\n  - x: 1\n    y: none\n  - z\n',
     );
@@ -264,7 +264,7 @@ describe('/statusz and /flagz', () => {
     expect(zpageForm(accept, 'Statusz')).toEqual(form);
   });
 
-  it('tell since when the program runs, and how it was started', async () => {
+  it('statusz and flagz show the start time and the flags of the program', async () => {
     const { body, headers } = await ask(pages.statusz);
     expect(headers['Content-Type']).toMatch(/^text\/plain/);
     expect(body).toMatch(
@@ -289,7 +289,7 @@ describe('/statusz and /flagz', () => {
 });
 
 describe('/debug/flags/v', () => {
-  it('sets how much is logged, and refuses what is no number', async () => {
+  it('PUT /debug/flags/v sets the log verbosity, and refuses values that are not numbers', async () => {
     const set: number[] = [];
     const { verbosity } = verbosityEndpoints({ set: (level) => void set.push(level) });
     for (const body of ['4', '007', '2147483647']) {
@@ -314,7 +314,7 @@ describe('/debug/flags/v', () => {
     expect(set).toEqual([4, 7, 2_147_483_647]);
   });
 
-  it('is told by PUT, and by nothing else', async () => {
+  it('the log verbosity changes by PUT only', async () => {
     const { verbosity } = verbosityEndpoints({ set: () => expect.unreachable() });
     for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
       expect(await ask(verbosity, { method, body: '4' })).toMatchObject({
@@ -325,8 +325,8 @@ describe('/debug/flags/v', () => {
   });
 });
 
-describe('what is switched off', () => {
-  it('says so as upstream', async () => {
+describe('disabled endpoints', () => {
+  it("a disabled endpoint answers in upstream's words", async () => {
     const { logs, pprof, verbosity } = disabledEndpoints(['logs', 'pprof', 'verbosity']);
     for (const [endpoint, body] of [
       [logs, 'logs endpoint is disabled.\n'],
@@ -367,7 +367,7 @@ describe('/checkpoint', () => {
     return { checkpoint, asked };
   };
 
-  it('is made by the runtime, where nobody else can read it', async () => {
+  it('a checkpoint is made by the runtime, in a directory that other users cannot read', async () => {
     const { checkpoint, asked } = make();
     const location = '/var/lib/kubelet/checkpoints/checkpoint-web_default-main-1970-01-01T00:00:01Z.tar';
     expect(await ask(checkpoint, { params, query: 'timeout=1&timeout=7' })).toMatchObject({
@@ -381,11 +381,11 @@ describe('/checkpoint', () => {
     [{ params: { ...params, pod: 'x' } }, 404, 'pod does not exist'],
     [{ params: { ...params, container: 'x' } }, 404, 'container x does not exist'],
     [{ params, query: 'timeout=x' }, 404, 'cannot parse value of timeout parameter'],
-  ])('%j is refused', async (asked, status, body) => {
+  ])('checkpoint request %j is refused', async (asked, status, body) => {
     expect(await ask(make().checkpoint, asked)).toMatchObject({ status, body });
   });
 
-  it('says why there is none', async () => {
+  it('reports why no checkpoint was made', async () => {
     expect(await ask(make([]).checkpoint, { params })).toMatchObject({
       status: 500,
       body: 'checkpointing of default/web/main failed (container main not found)',
@@ -423,14 +423,14 @@ describe('/logs/', () => {
     return { logs: hostLogEndpoints({ files }).logs, open };
   };
 
-  it('shows a file as far as it was written when it was opened, and closes it', async () => {
+  it('/logs/ serves a file up to its size when opened, and closes it', async () => {
     const { logs, open } = make();
     const { status, headers, body } = await ask(logs, { params: { rest: ['messages'] } });
     expect([status, headers['Content-Type'], body.length]).toEqual([200, 'text/plain; charset=utf-8', 99_999]);
     expect(open.files).toBe(0);
   });
 
-  it('W2: closes a file that nobody reads', async () => {
+  it('W2: /logs/ closes a file whose response nobody reads', async () => {
     const { logs, open } = make();
     const controller = new AbortController();
     await logs?.(callOf({ params: { rest: ['messages'] } }, controller.signal));
@@ -439,7 +439,7 @@ describe('/logs/', () => {
     expect(open.files).toBe(0);
   });
 
-  it('lists directories as a file server does', async () => {
+  it("/logs/ lists directories in the format of Go's file server", async () => {
     const { body, headers } = await ask(make().logs);
     expect(headers['Content-Type']).toBe('text/html; charset=utf-8');
     expect(body).toContain('<a href="messages">messages</a>\n');
@@ -447,7 +447,7 @@ describe('/logs/', () => {
     expect((await ask(make().logs, { params: { rest: ['sub'] } })).body).toContain('inner');
   });
 
-  it('W3: lists a directory in which a name is no text', async () => {
+  it('W3: /logs/ lists a directory that contains a name that is not UTF-8', async () => {
     const readdir = async () => [
       { name: 'a\udcff', kind: 'file' },
       { name: 'b', kind: 'file' },
@@ -455,7 +455,7 @@ describe('/logs/', () => {
     expect((await ask(make({ readdir }).logs)).body).toContain('<a href="a%EF%BF%BD">a\ufffd</a>\n<a href="b">b</a>\n');
   });
 
-  it('W3: shows nothing that a link leads to outside', async () => {
+  it('W3: /logs/ serves nothing that a symbolic link leads to outside', async () => {
     const realpath = async (path: string) => (path.endsWith('/sub') ? '/etc' : path);
     expect((await ask(make({ realpath }).logs, { params: { rest: ['sub'] } })).status).toBe(404);
     for (const [code, status] of [

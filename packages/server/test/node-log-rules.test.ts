@@ -7,7 +7,7 @@ import { patternProblem } from '../src/node-log/pattern-problem.ts';
 
 const parse = (query: string, hasPath = false) => parseNodeLogQuery(new URLSearchParams(query), hasPath);
 
-describe('a query of logs', () => {
+describe('a log query', () => {
   it.each([
     ['', undefined],
     ['other=1', undefined],
@@ -27,7 +27,7 @@ describe('a query of logs', () => {
       'query=k&sinceTime=2023-01-04T02:00:00Z&untilTime=2023-01-04T02:00:00%2B00:00',
       { services: ['k'], options: { sinceTime: '2023-01-04T02:00:00Z', untilTime: '2023-01-04T02:00:00+00:00' } },
     ],
-  ])('%s is read', (query, expected) => {
+  ])('log query %s is accepted', (query, expected) => {
     expect(parse(query)).toEqual(expected && { query: expected });
   });
 
@@ -82,11 +82,11 @@ describe('a query of logs', () => {
       406,
       'pattern: Invalid value: "foo\\\\": error parsing regexp: trailing backslash at end of expression: ``',
     ],
-  ])('%s is refused', (query, status, message) => {
+  ])('log query %s is refused', (query, status, message) => {
     expect(parse(query)).toEqual({ status, message });
   });
 
-  it('has no path beside it', () => {
+  it('a log query may not be combined with a path', () => {
     expect(parse('query=k', true)).toEqual({ status: 406, message: 'path not allowed in query mode' });
     expect(parse('', true)).toBeUndefined();
   });
@@ -98,7 +98,7 @@ describe('a query of logs', () => {
     ...['a(?i)*', '[]a]', '[^]-]', '[[:foo]', '[:foo:]', '[\\d-z]', '(?P<n>a)(?P<n>b)', '\\123\\08', '\\_'],
     '[\\x{1F600}-\\x{10FFFF}]',
     'a'.repeat(1000),
-  ])('takes the pattern %s', (pattern) => {
+  ])('accepts the log pattern %s', (pattern) => {
     expect(patternProblem(pattern)).toBeUndefined();
   });
 
@@ -141,11 +141,11 @@ describe('a query of logs', () => {
     ['(?-i-s)', 'invalid or unsupported Perl syntax: `(?-i-`'],
     ['[a-\\d]', 'invalid escape sequence: `\\d`'],
     ['a'.repeat(1001), 'expression too large'],
-  ])('refuses the pattern %s: %s', (pattern, problem) => {
+  ])('refuses the log pattern %s: %s', (pattern, problem) => {
     expect(patternProblem(pattern)).toBe(`error parsing regexp: ${problem}`);
   });
 
-  it('W3: is an answer of its own whatever it says, and no service gets an option of another program', () => {
+  it('W3: any log query gets a result, and no service name becomes an option of another program', () => {
     const text = fc.oneof(fc.string(), fc.constantFrom('kubelet', '-f', '--file=/etc/shadow', '/x', '../y', ' '));
     const members = fc.record({ query: text, boot: text, tailLines: text, pattern: text, sinceTime: text });
     fc.assert(
@@ -165,7 +165,8 @@ describe('a query of logs', () => {
 });
 
 describe('arguments of journalctl', () => {
-  it('ask for the units that have written', () => expect(UNITS_ARGS).toEqual(['--field', '_SYSTEMD_UNIT']));
+  it('journalctl is called for units that have log entries', () =>
+    expect(UNITS_ARGS).toEqual(['--field', '_SYSTEMD_UNIT']));
 
   const basic = ['--utc', '--no-pager', '--output=short-precise'];
 
@@ -180,12 +181,12 @@ describe('arguments of journalctl', () => {
       { sinceTime: '2023-01-04T02:03:04Z', untilTime: '2023-02-04T02:00:00+02:00' },
       ['--since=2023-1-4 02:3:4 UTC', '--until=2023-2-4 00:0:0 UTC', '--unit=p1'],
     ],
-  ])('%j %j', (services, options, expected) => {
+  ])('journalctl arguments for %j are %j', (services, options, expected) => {
     expect(journalArgs(services, options)).toEqual([...basic, ...expected]);
   });
 });
 
-it('a directory is listed as by Go', () => {
+it("a directory listing has Go's format", () => {
   const { body } = directoryPage([
     { name: 'a b&<"\'>.log', kind: 'file' },
     { name: 'c:d', kind: 'file' },

@@ -9,7 +9,7 @@ import type { Call } from '../src/endpoints/call.ts';
 import { hostLogEndpoints, journalctl, type NodeJournal } from '../src/index.ts';
 import { UNITS_ARGS } from '../src/node-log/journal.ts';
 
-/** A journal that knows some units, and repeats what it is asked. */
+/** A fake journal that knows some units and returns the arguments it was called with. */
 function fakeJournal(units: string, failure?: Error): NodeJournal & { readonly asked: (readonly string[])[] } {
   const asked: (readonly string[])[] = [];
   return {
@@ -76,7 +76,7 @@ describe('/logs/', () => {
     return { status: answer.status, body: (isZipped ? gunzipSync(all) : all).toString(), type };
   }
 
-  it('asks the journal for what it knows, once for all of them', async () => {
+  it('queries the journal once for all known services', async () => {
     const journal = fakeJournal('kubelet.service\ncontainerd.service\n');
     const { body, type } = await ask(callOf('query=kubelet&query=containerd&tailLines=5'), journal);
     expect(body).toBe('journal --pager-end --lines=5 --unit=kubelet --unit=containerd\n');
@@ -84,12 +84,12 @@ describe('/logs/', () => {
     expect(journal.asked).toHaveLength(2);
   });
 
-  it('is gzipped for who takes that', async () => {
+  it('node logs are gzipped if the client accepts gzip', async () => {
     const call = callOf('query=kubelet', [], { 'accept-encoding': 'gzip' });
     expect((await ask(call, fakeJournal('kubelet.service'))).body).toBe('journal --unit=kubelet\n');
   });
 
-  it('asks the journal nothing for who wants the head alone', async () => {
+  it('a HEAD request of node logs does not run journalctl', async () => {
     for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
       const journal = fakeJournal('kubelet.service');
       const call = { ...callOf('query=kubelet', [], headers), method: 'HEAD' };
@@ -106,11 +106,11 @@ describe('/logs/', () => {
     ['both', 'both\n'],
     ['leads-in', 'plain\n'],
     ['none', '\nlog not found for none\n'],
-  ])('W3: looks for a file of what the journal does not know: %s', async (service, expected) => {
+  ])('W3: reads a log file for services that the journal does not know: %s', async (service, expected) => {
     expect((await ask(callOf(`query=${service}`))).body).toBe(expected);
   });
 
-  it('W3: reads nothing outside of its directory', async () => {
+  it('W3: reads no file outside of the log directory', async () => {
     for (const query of ['query=leads-out', 'query=../etc/passwd', 'query=/../etc/passwd', 'query=below/../../x']) {
       expect((await ask(callOf(query))).body, query).not.toContain('root:');
     }
@@ -120,7 +120,7 @@ describe('/logs/', () => {
     });
   });
 
-  it('W3: a name with a NUL is of nothing that is there, and no path of the host is told', async () => {
+  it('W3: a log name with a NUL byte is reported as not found, without a host path', async () => {
     for (const rest of [['\0'], ['plain\0'], ['below', 'x\0.log']]) {
       expect(await ask(callOf('', rest)), rest.join('/')).toMatchObject({ status: 404, body: '404 page not found\n' });
     }
@@ -130,14 +130,14 @@ describe('/logs/', () => {
     });
   });
 
-  // By the square of their number it would take longer than a test may.
-  it('W3: is not held up by a name with slashes without end', async () => {
+  // Quadratic time in the number of slashes would exceed the test's timeout.
+  it('W3: handles a name with very many slashes in linear time', async () => {
     const slashes = '/'.repeat(200_000);
     expect(await ask(callOf(`query=${slashes}plain${slashes}`))).toMatchObject({ status: 200, body: 'plain\n' });
     expect((await ask(callOf(`query=none${slashes}plain`))).status).toBe(406);
   });
 
-  it('gives a file that is named, and refuses one that is not there', async () => {
+  it('serves a named log file, and refuses a missing one', async () => {
     expect(await ask(callOf('query=/plain'))).toMatchObject({ status: 200, body: 'plain\n' });
     expect(await ask(callOf('query=below/below.log'))).toMatchObject({ status: 200, body: 'below\n' });
     expect(await ask(callOf('query=below/'))).toMatchObject({
@@ -150,21 +150,21 @@ describe('/logs/', () => {
     });
   });
 
-  it('says that options are for the journal alone', async () => {
+  it('rejects journal options for log files', async () => {
     const journal = fakeJournal('kubelet.service');
     expect((await ask(callOf('query=kubelet&query=plain&boot=0'), journal)).body).toBe(
       'journal --unit=kubelet --boot 0\n\noptions present and query resolved to log files for [plain]\ntry without specifying options\n',
     );
   });
 
-  it('does without a journal, and looks at no query where queries are off', async () => {
+  it('serves log files without a journal, and ignores the query if log queries are off', async () => {
     const none = fakeJournal('', Object.assign(new Error('spawn journalctl ENOENT'), { code: 'ENOENT' }));
     expect((await ask(callOf('query=plain'), none)).body).toBe('plain\n');
     const { logs } = hostLogEndpoints({ files: nodeFileSystem }, { directory });
     expect(await logs?.(callOf('query=plain'))).toMatchObject({ body: expect.stringContaining('<pre>') });
   });
 
-  it('W5: a query that takes too long is ended', async () => {
+  it('W5: terminates a log query that exceeds its time limit', async () => {
     const clock = new FakeClock();
     let ended = false;
     const journal: NodeJournal = {
@@ -194,7 +194,7 @@ describe('/logs/', () => {
     expect(ended).toBe(true);
   });
 
-  it('W2: ends journalctl with its client, and gives both of its outputs', async () => {
+  it('W2: terminates journalctl when its client disconnects, and returns both of its outputs', async () => {
     const program = join(directory, 'fake-journalctl');
     await writeFile(
       program,

@@ -27,14 +27,14 @@ test.each([
   [{ answerMs: 0 }, 'answerMs must be above 0, not 0'],
   [{ stallMs: 0 }, 'stallMs must be above 0, not 0'],
   [{ maxInFlight: 0 }, 'maxInFlight must be a whole number of at least 1, not 0'],
-])('a secured server refuses %j: it says which option makes no sense', (options, message) => {
+])('the secured server refuses the options %j and names the invalid one', (options, message) => {
   expect(() => new SecuredServer(COMPONENTS, { limits: options })).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
   );
 });
 
 test.each([[{ tokenTtlMs: -1 }, 'tokenTtlMs must be at least 0, not -1']])(
-  'who finds out who asks refuses %j: it says which option makes no sense',
+  'authentication refuses the options %j and names the invalid one',
   (options, message) => {
     expect(() => new Authentication({}, { anonymous: true, ...options })).toThrow(
       expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
@@ -45,7 +45,7 @@ test.each([[{ tokenTtlMs: -1 }, 'tokenTtlMs must be at least 0, not -1']])(
 test.each([
   [{ allowedTtlMs: -1 }, 'allowedTtlMs must be at least 0, not -1'],
   [{ deniedTtlMs: -1 }, 'deniedTtlMs must be at least 0, not -1'],
-])('who finds out who may refuses %j: it says which option makes no sense', (options, message) => {
+])('authorisation refuses the options %j and names the invalid one', (options, message) => {
   expect(
     () =>
       new WebhookAuthorization(
@@ -56,7 +56,7 @@ test.each([
 });
 
 test.each([[{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0']])(
-  'streams refuses %j: it says which option makes no sense',
+  'streaming refuses the options %j and names the invalid one',
   (options, message) => {
     expect(() => streamEndpoints({} as never, options)).toThrow(
       expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
@@ -64,7 +64,7 @@ test.each([[{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0']])(
   },
 );
 
-test('a secured server refuses a port that is none', () => {
+test('the secured server refuses an invalid port', () => {
   const message = 'port must be a whole number from 0 to 65535, not 65536';
   expect(() => new SecuredServer(COMPONENTS, { port: 65_536 })).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),

@@ -16,19 +16,19 @@ import { asksForCommandChannels, tunnelProtocol } from '../src/streams/web-socke
 const HTML = { 'Content-Type': 'text/html; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
 const TEXT = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
 
-describe('an answer', () => {
-  it('of text is taken for nothing else', () => {
+describe('response headers and bodies', () => {
+  it('a text response has a content type that browsers do not sniff', () => {
     expect(text(404, 'x')).toEqual({ status: 404, headers: TEXT, body: 'x' });
     expect(text(200, 'x', { Allow: 'GET', 'Content-Type': 'a/b' }).headers).toEqual({
       ...{ ...TEXT, 'Content-Type': 'a/b', Allow: 'GET' },
     });
   });
 
-  it('of JSON ends with a line', () => {
+  it('a JSON response ends with a newline', () => {
     expect(json({ a: 1 })).toEqual({ status: 200, headers: { 'Content-Type': 'application/json' }, body: '{"a":1}\n' });
   });
 
-  it('of what is switched off is upstream’s', () => {
+  it("a disabled endpoint answers in upstream's words", () => {
     const endpoints = disabledEndpoints(['logs', 'pprof', 'verbosity']);
     const said = Object.entries(endpoints).map(([name, endpoint]) => [name, endpoint?.({} as never)]);
     expect(Object.fromEntries(said)).toEqual({
@@ -40,7 +40,7 @@ describe('an answer', () => {
   });
 });
 
-describe('what a client accepts', () => {
+describe('content negotiation', () => {
   it.each<[string | undefined, boolean]>([
     [undefined, false],
     ['', false],
@@ -64,7 +64,7 @@ describe('what a client accepts', () => {
     ['text/plain;q=0.1, text/plain;q=1, application/json;q=0.5', false],
     ['text/html, text/*;q=0.1', true],
     ['application/json;q=0.5;q=1, text/plain;q=0.7', true],
-  ])('of %j is rather text: %s', (accept, isText) => expect(prefersText(accept)).toBe(isText));
+  ])('Accept %j prefers text: %s', (accept, isText) => expect(prefersText(accept)).toBe(isText));
 
   it.each<[string | undefined, boolean]>([
     [undefined, false],
@@ -80,11 +80,11 @@ describe('what a client accepts', () => {
     ['gzip;x=1;q=0', false],
     ['gzipped', false],
     ['*', false],
-  ])('of %j is gzip: %s', (accept, isGzip) => expect(takesGzip(accept)).toBe(isGzip));
+  ])('Accept-Encoding %j accepts gzip: %s', (accept, isGzip) => expect(takesGzip(accept)).toBe(isGzip));
 });
 
-describe('pages', () => {
-  it('list a directory as Go does', () => {
+describe('page contents', () => {
+  it("a directory listing has Go's format", () => {
     const entries = [
       { name: 'a', kind: 'file' },
       { name: 'b', kind: 'directory' },
@@ -111,7 +111,7 @@ describe('pages', () => {
     expect([body.includes('>9999<'), body.includes('>10000<')]).toEqual([true, false]);
   });
 
-  it('list the profiles', () => {
+  it('the profile index lists the profiles', () => {
     const { status, headers, body } = indexPage(3);
     expect([status, headers]).toEqual([200, HTML]);
     const terms = [...body.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>\n/g)].map(([, term]) => term);
@@ -130,7 +130,7 @@ describe('pages', () => {
     expect(body.split('\n').filter((line) => !/^<dt>.*<\/dd>$/.test(line))).toHaveLength(7);
   });
 
-  it('tell a profile, the most first', () => {
+  it('a text profile is sorted by value, largest first', () => {
     const frame = (name: string, file = '', line = 0) => ({ name, file, line });
     const samples = [
       { stack: [frame('a', '/x.js', 3), frame('main')], values: [1, 10] },
@@ -152,7 +152,7 @@ describe('pages', () => {
     expect(profileText('x', { ...counted, samples: [] })).toBe('x profile: total 0 samples\n');
   });
 
-  it('count tasks by what they wait for', () => {
+  it('tasks are counted by what they wait for', () => {
     const tasks = [['a', 'b'], ['c'], ['a', 'b'], ['a,b']];
     const frame = (name: string) => ({ name, file: '', line: 0 });
     expect(taskProfile(tasks, 7)).toEqual({
@@ -168,7 +168,7 @@ describe('pages', () => {
     });
   });
 
-  it('list pods without what a list says of all', () => {
+  it('a pod list omits list metadata', () => {
     const [metadata, spec] = [{ name: 'p', namespace: 'ns', uid: 'u' }, { containers: [{ name: 'c' }] }];
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: {} };
     const pods = [
@@ -195,7 +195,7 @@ describe('pages', () => {
     });
   });
 
-  it('explain by lines: lists, what is in them, what is empty and what is deep', () => {
+  it('the text explanation has one line per value, including lists, empty values and nested values', () => {
     const value = {
       waitingFor: 'a volume',
       none: undefined,
@@ -231,7 +231,7 @@ describe('/statusz and /flagz', () => {
   const warning =
     'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
 
-  it('are text', async () => {
+  it('statusz and flagz are served as text', async () => {
     expect(await endpoints.statusz?.(call())).toEqual({
       status: 200,
       headers: TEXT,
@@ -244,7 +244,7 @@ describe('/statusz and /flagz', () => {
     });
   });
 
-  it('are JSON and YAML of a version', async () => {
+  it('statusz and flagz are served as versioned JSON and YAML', async () => {
     const object = {
       ...{ kind: 'Statusz', apiVersion: 'config.k8s.io/v1beta1', metadata: { name: 'kubelet' } },
       ...{ startTime: '2026-01-02T01:04:03Z', uptimeSeconds: 97_262, goVersion: 'v1', binaryVersion: '1.36.3' },
@@ -266,7 +266,7 @@ describe('/statusz and /flagz', () => {
     expect(bodyOf(yaml)).toContain('paths:\n- "/healthz"\n- "/pods"\n');
   });
 
-  it('say what there is where nothing of it is accepted', async () => {
+  it('statusz and flagz list the supported media types if none is acceptable', async () => {
     const types = ['v1alpha1', 'v1beta1'].flatMap((version) =>
       ['json', 'yaml'].map((type) => `application/${type};as=Flagz;v=${version};g=config.k8s.io`),
     );
@@ -274,7 +274,7 @@ describe('/statusz and /flagz', () => {
     expect(await endpoints.flagz?.(call('a/b'))).toEqual({ status: 406, headers: TEXT, body });
   });
 
-  it('are there where there is something to say, and a clock that goes back is no age', async () => {
+  it('statusz omits unknown values, and shows no negative uptime if the clock went back', async () => {
     expect([zpageEndpoints({}), Object.keys(zpageEndpoints({ statusz }))]).toEqual([{}, ['statusz']]);
     const hour = zpageEndpoints({ clock: { now: () => startTimeMs + 3_600_000 }, statusz });
     expect(bodyOf(await hour.statusz?.(call()))).toContain('Up: 1 hr 00 min 00 sec\n');
@@ -303,11 +303,11 @@ describe('/statusz and /flagz', () => {
     [JSON_TYPE.replace('Statusz', 'Flagz'), undefined],
     [JSON_TYPE.replace('v1beta1', 'v2'), undefined],
     [JSON_TYPE.replace('config.', 'x.'), undefined],
-  ])('%j asks for %j', (accept, form) => expect(zpageForm(accept, 'Statusz')).toEqual(form));
+  ])('Accept %j selects %j', (accept, form) => expect(zpageForm(accept, 'Statusz')).toEqual(form));
 });
 
-describe('small words', () => {
-  it('anonymous is of those who have not shown who they are', () => {
+describe('small helper functions', () => {
+  it('only unauthenticated users count as anonymous', () => {
     expect(ANONYMOUS).toEqual({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
     const [user, odd] = [
       { name: 'u', groups: ['g'] },
@@ -320,7 +320,7 @@ describe('small words', () => {
     ]);
   });
 
-  it('a protocol of SPDY by WebSocket has a name of its own', () => {
+  it('the SPDY tunnel subprotocol has its own name', () => {
     expect(tunnelProtocol('portforward.k8s.io')).toBe('SPDY/3.1+portforward.k8s.io');
     expect(asksForCommandChannels({})).toBe(false);
     expect(protocolsWithoutToken({ upgrade: 'websocket' })).toEqual([]);

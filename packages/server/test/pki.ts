@@ -15,16 +15,16 @@ export interface KeyPair {
 }
 
 interface Issued {
-  /** In openssl's form: `/O=system:masters/CN=admin`. */
+  /** The subject in openssl's form: `/O=system:masters/CN=admin`. */
   readonly subject: string;
-  /** `clientAuth` by default. */
+  /** Default: `clientAuth`. */
   readonly usage?: 'clientAuth' | 'serverAuth';
-  /** `YYYYMMDDHHMMSSZ`; now, and two days from then, by default. */
+  /** `YYYYMMDDHHMMSSZ`. Defaults: now, and two days later. */
   readonly from?: string;
   readonly to?: string;
 }
 
-/** A certificate authority of openssl's commands, in a temporary directory. */
+/** A certificate authority in a temporary directory, run with the openssl command. */
 export class Pki implements AsyncDisposable {
   readonly ca: string;
   readonly #directory: string;
@@ -49,7 +49,7 @@ export class Pki implements AsyncDisposable {
     return new X509Certificate(this.ca).fingerprint256;
   }
 
-  /** One at a time: openssl keeps a list of what it issued. */
+  /** One certificate at a time, because openssl keeps an index of issued certificates. */
   issue(issued: Issued): Promise<KeyPair> {
     const next = this.#last.then(() => this.#issue(issued));
     this.#last = next.catch(() => {});

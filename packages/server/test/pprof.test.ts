@@ -21,10 +21,10 @@ const HAS_GO = ((): boolean => {
     return false;
   }
 })();
-/** The first `go tool pprof` of a machine is compiled. */
+/** The first call of `go tool pprof` on a machine compiles it. */
 const TIMEOUT_MS = 300_000;
 
-/** Nothing is under way but what a test says. */
+/** A task list that the test fully controls. */
 function profilerOf(parts: Partial<Profiler> = {}): Profiler {
   const none = async (): Promise<Profile> => profile([]);
   return { cpu: none, heap: none, allocations: none, trace: async () => Buffer.from('{}'), ...parts };
@@ -65,7 +65,7 @@ async function ask(profiler: Profiler, call: Call, clock = new FakeClock()): Pro
 }
 
 describe('/debug/pprof', () => {
-  it('lists what there is, and says the command line and that no symbols are needed', async () => {
+  it('pprof lists its profiles, returns the command line, and reports that no symbols are needed', async () => {
     const index = await ask(profilerOf(), callOf(''));
     expect(index.headers['Content-Type']).toContain('text/html');
     for (const name of ['allocs', 'cmdline', 'goroutine', 'heap', 'profile', 'symbol', 'trace']) {
@@ -75,7 +75,7 @@ describe('/debug/pprof', () => {
     expect((await ask(profilerOf(), callOf('symbol'))).bytes.toString()).toBe('num_symbols: 0\n');
   });
 
-  it.each(['block', 'mutex', 'threadcreate', 'nonsense', 'heap/x'])('has no %s', async (name) => {
+  it.each(['block', 'mutex', 'threadcreate', 'nonsense', 'heap/x'])('pprof has no %s', async (name) => {
     expect(await ask(profilerOf(), callOf(name))).toMatchObject({ status: 404, headers: { 'X-Go-Pprof': '1' } });
   });
 
@@ -89,7 +89,7 @@ describe('/debug/pprof', () => {
     ['trace?seconds=0.5', 500],
     ['allocs', 10_000],
     ['allocs?seconds=2', 2000],
-  ])('%s lasts %d ms', async (path, lasts) => {
+  ])('profile %s lasts %d ms', async (path, lasts) => {
     const durations: number[] = [];
     let isTimeTaken = false;
     const during = async (durationMs: number): Promise<Profile> => {
@@ -106,12 +106,12 @@ describe('/debug/pprof', () => {
     const got = await ask(profilerOf({ cpu: during, allocations: during, trace }), call);
     expect(got.status).toBe(200);
     expect(durations).toEqual([lasts]);
-    // The time of an answer is no bound of it.
+    // The response time does not limit the profile's duration.
     expect(isTimeTaken).toBe(true);
   });
 
   it.each(['profile?seconds=601', 'trace?seconds=1e9', 'allocs?seconds=601', 'heap?seconds=601'])(
-    '%s is too long',
+    'refuses the duration of %s as too long',
     async (path) => {
       const never = async (): Promise<never> => expect.unreachable('nothing is begun');
       const got = await ask(profilerOf({ cpu: never, trace: never, allocations: never, heap: never }), callOf(path));
@@ -123,7 +123,7 @@ describe('/debug/pprof', () => {
   it.each([
     ['profile', 'Could not enable CPU profiling: cpu profiling already in use\n'],
     ['trace', 'Could not enable tracing: cpu profiling already in use\n'],
-  ])('says of a second %s that one is under way', async (path, words) => {
+  ])('a second %s is refused while one is running', async (path, words) => {
     const busy = async (): Promise<never> => {
       throw new ServerError('Busy', 'cpu profiling already in use');
     };
@@ -132,21 +132,21 @@ describe('/debug/pprof', () => {
     expect(got.bytes.toString()).toBe(words);
   });
 
-  it('W2: ends with its client', async () => {
+  it('W2: a profile stops when its client disconnects', async () => {
     const controller = new AbortController();
     const profiler = new InspectorProfiler({ clock: new FakeClock() });
     const asked = ask(profiler, callOf('profile?seconds=30', controller.signal));
     await new Promise((resolve) => setTimeout(resolve, 50));
     controller.abort(new Error('gone'));
     await expect(asked).rejects.toThrow('gone');
-    // Another one may be taken at once.
+    // Another profile can start immediately.
     const next = new AbortController();
     const again = profiler.cpu(30_000, next.signal);
     next.abort(new Error('enough'));
     await expect(again).rejects.toThrow('enough');
   });
 
-  it('gives what changed within some seconds', async () => {
+  it('a delta profile contains the changes within its seconds', async () => {
     const clock = new FakeClock();
     const before = profile([
       { stack: [frame('a')], values: [10] },
@@ -184,7 +184,7 @@ describe('/debug/pprof', () => {
     );
   });
 
-  it('shows what is under way as text', async () => {
+  it('running tasks are listed as text', async () => {
     const got = await ask(profilerOf(), callOf('goroutine?debug=1'));
     expect(got.headers['Content-Type']).toContain('text/plain');
     expect(got.bytes.toString()).toBe(
@@ -193,8 +193,8 @@ describe('/debug/pprof', () => {
   });
 });
 
-describe('a trace', () => {
-  it('K4: a trace holds no more events than there is room for', () => {
+describe('an execution trace', () => {
+  it('K4: a trace holds no more events than its limit', () => {
     const events = new TraceEvents(20);
     events.add([{ a: 1 }, { a: 2 }, { a: 3 }, { a: 4 }]);
     expect(JSON.parse(Buffer.from(events.json()).toString())).toEqual({
@@ -204,7 +204,7 @@ describe('a trace', () => {
   });
 });
 
-describe('this process', { timeout: TIMEOUT_MS }, () => {
+describe('profiles of the test process', { timeout: TIMEOUT_MS }, () => {
   const controller = new AbortController();
   const profiler = new InspectorProfiler();
   const kept: unknown[] = [];
@@ -214,7 +214,7 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'pprof-'));
     running = profiler.start(controller.signal);
-    // The sampling begins in a later turn.
+    // Sampling starts in a later turn.
     await new Promise((resolve) => setTimeout(resolve, 200));
   }, TIMEOUT_MS);
 
@@ -224,10 +224,13 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** V8 makes one function of the two where it sees fit. */
+  /** V8 may inline the two functions into one. */
   const BURNT = /([\d.]+)(m?s)\s.*(?:burnForTheProfile|spendCpuTimeDuring)/;
 
-  /** Turns of the event loop that take CPU time each, until it is over: on a busy machine nobody knows when it begins. */
+  /**
+   * Uses CPU time in event loop turns until the profile ends, because the start of sampling is unknown on a busy
+   * machine.
+   */
   async function spendCpuTimeDuring<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const end = (): void => {
@@ -259,7 +262,7 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     return (await promisify(execFile)('go', args, { env: { ...process.env, PPROF_TMPDIR: directory } })).stdout;
   }
 
-  it('profiles its CPU time, one at a time, and go tool pprof reads it', async (context) => {
+  it('takes CPU profiles one at a time, and go tool pprof reads them', async (context) => {
     const asked = [ask(profiler, callOf('profile?seconds=1')), ask(profiler, callOf('profile?seconds=1'))] as const;
     const [got, second] = await spendCpuTimeDuring(Promise.all(asked));
     expect(second.bytes.toString()).toBe('Could not enable CPU profiling: cpu profiling already in use\n');
@@ -274,7 +277,7 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     expect(report).toMatch(BURNT);
   });
 
-  it('profiles its heap, and go tool pprof reads it', async (context) => {
+  it('takes a heap profile that go tool pprof reads', async (context) => {
     allocateForTheProfile();
     const got = await ask(profiler, callOf('heap'));
     expect(gunzipSync(got.bytes).includes('allocateForTheProfile')).toBe(true);
@@ -285,11 +288,11 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     const report = await top('heap', got.bytes, '-top', '-unit=MB');
     expect(report).toContain('Type: inuse_space');
     const [, flat = '0'] = /([\d.]+)MB\s.*allocateForTheProfile/.exec(report) ?? [];
-    // 300,000 objects and texts.
+    // 300,000 objects and strings.
     expect(Number(flat)).toBeGreaterThan(5);
   });
 
-  it('profiles what it allocates, held or not, and its heap again after that', async (context) => {
+  it('takes an allocation profile with retained and freed memory, and a heap profile after that', async (context) => {
     const [got] = await Promise.all([
       ask(profiler, callOf('allocs?seconds=0.5')),
       (async () => {
@@ -307,7 +310,7 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     expect(await top('allocs', got.bytes, '-top')).toContain('Type: alloc_space');
   });
 
-  it('shows what is under way to go tool pprof', async (context) => {
+  it('takes a profile of running tasks that go tool pprof reads', async (context) => {
     const got = await ask(profiler, callOf('goroutine'));
     if (!HAS_GO) return context.skip('there is no go');
     const report = await top('goroutine', got.bytes, '-top');
@@ -316,13 +319,13 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
     expect(await top('raw', got.bytes, '-raw')).toContain('Samples:\ngoroutine/count[dflt]');
   });
 
-  it('traces what happens', async () => {
+  it('traces events of the process', async () => {
     const got = await spendCpuTimeDuring(ask(profiler, callOf('trace?seconds=0.5')));
     const { traceEvents } = JSON.parse(got.bytes.toString());
     expect(traceEvents.length).toBeGreaterThan(0);
   });
 
-  it('encodes what is below 0, and texts that are none', async (context) => {
+  it('encodes negative numbers and malformed strings', async (context) => {
     const samples = [{ stack: [frame('down\ud800'), frame('caller')], values: [-5 * 2 ** 40] }];
     const bytes = Buffer.from(encodeProfile(profile(samples), '/bin/node'));
     expect(bytes.includes('down\ufffd')).toBe(true);
@@ -332,7 +335,7 @@ describe('this process', { timeout: TIMEOUT_MS }, () => {
 });
 
 describe('InspectorProfiler', () => {
-  it('samples the heap no more once it was stopped, though an allocation profile was under way', async () => {
+  it('a stopped profiler samples the heap no more, even if an allocation profile was running', async () => {
     const profiler = new InspectorProfiler();
     const stop = new AbortController();
     const running = profiler.start(stop.signal);

@@ -3,7 +3,7 @@ import { deltaOf } from '../src/pprof/profile.ts';
 import { cpuProfileOf, heapProfileOf } from '../src/pprof/v8-profiles.ts';
 import { frame, profile } from './profiles.ts';
 
-describe('profiles of V8', () => {
+describe('V8 profiles', () => {
   const callFrame = (functionName: string) => ({
     functionName,
     scriptId: '1',
@@ -18,7 +18,7 @@ describe('profiles of V8', () => {
     children,
   });
 
-  it('count CPU time where it was spent, and no waiting', () => {
+  it('a CPU profile attributes CPU time to its functions, and excludes idle time', () => {
     const nodes = [node(1, '(root)', [2, 4]), node(2, 'outer', [3]), node(3, ''), node(4, '(idle)')];
     const taken = {
       nodes,
@@ -37,7 +37,7 @@ describe('profiles of V8', () => {
     expect(period).toEqual({ type: 'cpu', unit: 'nanoseconds', value: 10_000_000 });
   });
 
-  it('count bytes by who asked for them', () => {
+  it('a heap profile attributes bytes to the allocating functions', () => {
     const leaf = { callFrame: callFrame('leaf'), selfSize: 100, id: 3, children: [] };
     const caller = { callFrame: callFrame('caller'), selfSize: 0, id: 2, children: [leaf] };
     const head = { callFrame: callFrame('(root)'), selfSize: 7, id: 1, children: [caller] };
@@ -48,7 +48,7 @@ describe('profiles of V8', () => {
     ]);
   });
 
-  it('say what they count', () => {
+  it('profiles name their sample types', () => {
     const node = (id: number, functionName: string, children: number[] = []) => ({
       ...{ id, children, callFrame: callFrame(functionName) },
     });
@@ -61,7 +61,7 @@ describe('profiles of V8', () => {
       ],
       ...{ defaultType: 'cpu', period: { type: 'cpu', unit: 'nanoseconds', value: 2e6 }, timeMs: 7, durationMs: 0.01 },
     });
-    // What lasts no time is counted, and takes none.
+    // A sample without duration is counted with 0 time.
     expect(cpu.samples.map(({ values }) => values)).toEqual([[2, 0]]);
     const head = { callFrame: { ...callFrame('(root)'), lineNumber: -1 }, selfSize: 1, id: 1, children: [] };
     expect(heapProfileOf({ head }, 'alloc_space', 7, 512)).toEqual({
@@ -73,7 +73,7 @@ describe('profiles of V8', () => {
     expect(heapProfileOf({ head: native }, 'alloc_space', 7, 512).samples[0]?.stack[0]?.line).toBe(0);
   });
 
-  it('differ by what was counted since, and by nothing that was not', () => {
+  it('a delta profile contains only samples that changed', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => [frame(name)]);
     const before = profile([
       { stack: a ?? [], values: [10, 1] },

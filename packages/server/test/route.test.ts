@@ -49,11 +49,11 @@ describe('route', () => {
     ['http://host/pods', { endpoint: 'pods' }],
     ['/pods%', { endpoint: 'badRequest' }],
     ['/%ff', { endpoint: 'badRequest' }],
-  ])('GET %s', (url, expected) => {
+  ])('GET %s is routed', (url, expected) => {
     expect(route('GET', url, ALL)).toEqual(expected);
   });
 
-  it('W1: finds nothing for a method that could change something', () => {
+  it('W1: finds no route for a method that could change something', () => {
     const paths = ['/healthz', '/healthz/ping', '/pods', '/runningpods/', '/metrics', '/explain/pod/a/b'];
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'get', '']) {
       for (const path of paths) expect(route(method, path, ALL)).toEqual({ endpoint: 'methodNotAllowed' });
@@ -61,21 +61,24 @@ describe('route', () => {
     expect(route('HEAD', '/pods', ALL)).toEqual({ endpoint: 'pods' });
   });
 
-  it.each(['', 'only_cpu_and_memory=true'])('hands on what is asked of the summary: %j', (query) => {
+  it.each(['', 'only_cpu_and_memory=true'])('passes the query of a summary request on: %j', (query) => {
     const found = route('GET', query === '' ? '/stats/summary' : `/stats/summary?${query}`, ALL);
     expect(found).toEqual({ endpoint: 'stats/summary', query: new URLSearchParams(query) });
     expect('query' in found && String(found.query)).toBe(query);
   });
 
-  it.each(['metrics/probes', 'metrics/cadvisor', 'metrics/resource', 'metrics/slis'] as const)('finds %s', (page) => {
-    expect(route('GET', `/${page}`, new Set([page]))).toEqual({ endpoint: page });
-  });
+  it.each(['metrics/probes', 'metrics/cadvisor', 'metrics/resource', 'metrics/slis'] as const)(
+    'finds the route of %s',
+    (page) => {
+      expect(route('GET', `/${page}`, new Set([page]))).toEqual({ endpoint: page });
+    },
+  );
 
-  it('finds only the endpoints that the server has', () => {
+  it('finds only endpoints that the server has', () => {
     expect(route('GET', '/pods', new Set(['healthz']))).toEqual({ endpoint: 'notFound' });
   });
 
-  it('W3: answers any request line', () => {
+  it('W3: returns a result for any request line', () => {
     const parts = fc.constantFrom(
       '/',
       'pods',

@@ -1,6 +1,6 @@
 import type { Pod, RuntimeContainer, RuntimePod } from '@node-agent/pod-spec';
 
-/** A pod with one container, as its source has it, and as it runs. */
+/** A pod with one container, as its source defines it and as it runs. */
 export const pod: Pod = {
   apiVersion: 'v1',
   kind: 'Pod',

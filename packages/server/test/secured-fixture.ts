@@ -15,10 +15,10 @@ import {
 } from '../src/index.ts';
 import type { KeyPair, Pki } from './pki.ts';
 
-/** An API server that knows some tokens and some rights, and counts what it is asked. */
+/** A fake API server with some tokens and permissions that counts its requests. */
 export class FakeReviewer implements Reviewer {
   readonly tokens: Map<string, TokenReviewStatus> = new Map();
-  /** `user verb subresource`, each of which may be `*`. */
+  /** `user verb subresource`; each may be `*`. */
   readonly rights: Set<string> = new Set();
   readonly asked: string[] = [];
   failure: Error | undefined;
@@ -42,7 +42,7 @@ export class FakeReviewer implements Reviewer {
   }
 }
 
-/** A value that changes, told to whoever listens. */
+/** A changing value that notifies its listeners. */
 export class Changing<T> {
   current: T;
   readonly #listeners = new Set<() => void>();
@@ -62,7 +62,7 @@ export class Changing<T> {
   }
 }
 
-/** Authorities that change. */
+/** Changing CAs. */
 export function authoritiesOf(pki: Changing<{ pem: string; fingerprints: ReadonlySet<string> }>): ClientAuthorities {
   return {
     get pem() {
@@ -77,18 +77,18 @@ export function authoritiesOf(pki: Changing<{ pem: string; fingerprints: Readonl
 
 export interface Started {
   readonly port: number;
-  /** What ends the server. */
+  /** Stops the server. */
   readonly signal: AbortSignal;
   end(): Promise<void>;
 }
 
-/** What a test changes of a server. */
+/** The server options that a test overrides. */
 export interface ServerParts extends Partial<SecuredServerComponents> {
   readonly reviewer?: Reviewer;
   readonly anonymous?: boolean;
 }
 
-/** A secured server on a free port, with a reviewer that lets nobody in where none is given. */
+/** A secured server on a free port. Default: a reviewer that refuses everyone. */
 export async function startSecured(
   serving: KeyPair,
   { reviewer = new FakeReviewer(), anonymous = false, ...parts }: ServerParts,
@@ -130,7 +130,7 @@ export async function startSecured(
   };
 }
 
-/** Whom a client is, and how it speaks. */
+/** The client's identity and protocol. */
 export interface Client {
   readonly pair?: KeyPair;
   readonly token?: string;
@@ -143,7 +143,7 @@ export interface Got {
   readonly body: string;
 }
 
-/** One request over HTTP/1.1. */
+/** Sends one HTTP/1.1 request. */
 export function ask(
   port: number,
   path: string,
@@ -175,12 +175,12 @@ export function ask(
   });
 }
 
-/** An agent that keeps its connection and shows a certificate. */
+/** An agent with a kept-alive connection and a client certificate. */
 export function keptConnection(pair?: KeyPair): Agent {
   return new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false, ...pair });
 }
 
-/** One request over HTTP/2. */
+/** Sends one HTTP/2 request. */
 export async function askHttp2(port: number, path: string, { pair, token }: Client = {}): Promise<Got> {
   const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...pair });
   try {
@@ -203,7 +203,7 @@ export async function askHttp2(port: number, path: string, { pair, token }: Clie
   }
 }
 
-/** A TLS connection that a test writes to as it likes. */
+/** A raw TLS connection for tests. */
 export function rawConnection(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options }, () => {
@@ -215,7 +215,7 @@ export function rawConnection(port: number, options: ConnectionOptions = {}): Pr
   });
 }
 
-/** All that comes until the other end closes. */
+/** Reads all data until the peer closes. */
 export function allOf(socket: TLSSocket): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -226,7 +226,7 @@ export function allOf(socket: TLSSocket): Promise<string> {
   });
 }
 
-/** What a PKI's authority is as a server has it. */
+/** A PKI's CA in the server's form. */
 export function believing(...all: readonly { readonly ca: string; readonly fingerprint: string }[]): {
   pem: string;
   fingerprints: ReadonlySet<string>;

@@ -41,7 +41,7 @@ describe('the routes of the secured server', () => {
     ['attach/ns/p/u/c', 'attach', STREAM, { ...CONTAINER, uid: 'u' }],
     ['portForward/ns/p', 'portForward', STREAM, { namespace: 'ns', pod: 'p' }],
     ['portForward/ns/p/u', 'portForward', STREAM, { namespace: 'ns', pod: 'p', uid: 'u' }],
-  ])('/%s is of %s by %j', (path, endpoint, methods, params = {}) => {
+  ])('/%s belongs to %s with method %j', (path, endpoint, methods, params = {}) => {
     const segments = path.split('/');
     for (const method of METHODS) {
       const route = securedRoute(method, segments, () => true);
@@ -55,7 +55,7 @@ describe('the routes of the secured server', () => {
     ...['', 'Pods', 'pods/x', 'healthz/a/b', 'metrics/x', 'metrics/slis/x', 'stats', 'stats/x', 'debug', 'debug/x'],
     ...['debug/flags', 'debug/explain/ns', 'debug/explain/ns/p/x', 'containerLogs/ns/p', 'containerLogs/ns/p/u/c'],
     ...['exec/ns/p', 'exec/ns/p/u/c/x', 'portForward/ns', 'portForward/ns/p/u/x', 'toString', 'log', 'x/pods'],
-  ])('/%s is not there', (path) => {
+  ])('/%s is not found', (path) => {
     for (const method of METHODS) expect(securedRoute(method, path.split('/'), () => true)).toEqual({ status: 404 });
   });
 
@@ -76,11 +76,11 @@ describe('the routes of the secured server', () => {
     ['pods', false],
     ['', false],
     ['x/run', false],
-  ])('/%s is of those that debugging handlers answer: %s', (path, is) => {
+  ])('/%s is a debugging handler: %s', (path, is) => {
     expect(isDebuggingPath(path === '' ? [] : path.split('/'))).toBe(is);
   });
 
-  it('there are some without debugging handlers', () => {
+  it('some routes exist without debugging handlers', () => {
     const [on, off] = [
       ['healthz', 'pods', 'stats', 'metrics', 'probeMetrics', 'cadvisorMetrics', 'resourceMetrics', 'slis'],
       ['exec', 'attach', 'run', 'logs', 'configz', 'pprof', 'checkpoint', 'runningpods', 'statusz', 'explain'],
@@ -110,9 +110,9 @@ describe('the routes of the secured server', () => {
     ['portForward/ns/p', 'portForward'],
     ['x', 'other'],
     ['x/metrics', 'other'],
-  ])('/%s counts as %s', (path, bucket) => expect(metricBucket(path.split('/'))).toBe(bucket));
+  ])('/%s is counted as %s', (path, bucket) => expect(metricBucket(path.split('/'))).toBe(bucket));
 
-  it('what is long is known by its label', () => {
+  it('long-running requests are recognised by their label', () => {
     const long = ['exec', 'attach', 'portforward', 'debug', 'portForward', 'pods', 'run', ''].filter(isLongRunning);
     expect(long).toEqual(['exec', 'attach', 'portforward', 'debug']);
   });

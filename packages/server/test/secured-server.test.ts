@@ -58,7 +58,7 @@ async function start(parts: ServerParts = open, options: Parameters<typeof start
 }
 
 describe('SecuredServer: TLS', () => {
-  it('serves a new certificate on new connections, and leaves open ones as they are', async () => {
+  it('serves a new certificate on new connections, and keeps open connections', async () => {
     const certificate = new Changing<KeyPair | undefined>(serving);
     const port = await start({ ...open, certificate });
     const agent = keptConnection();
@@ -73,14 +73,14 @@ describe('SecuredServer: TLS', () => {
     socket.destroy();
   });
 
-  it('goes on with the last certificate where the new one cannot be served', async () => {
+  it('keeps the last certificate if the new one is invalid', async () => {
     const certificate = new Changing<KeyPair | undefined>(serving);
     const port = await start({ ...open, certificate });
     certificate.change({ cert: 'no certificate', key: 'no key' });
     expect((await ask(port, '/pods')).status).toBe(200);
   });
 
-  it('does not begin with a certificate that cannot be served, and says that it is the certificate', async () => {
+  it('fails to start with an invalid certificate, and names the certificate in the error', async () => {
     const garbage = start({ ...open, certificate: new Changing<KeyPair | undefined>({ cert: 'none', key: 'none' }) });
     const told = {
       code: 'InvalidOptions',
@@ -91,7 +91,7 @@ describe('SecuredServer: TLS', () => {
     await expect(start({ ...open, certificate: new Changing<KeyPair | undefined>(mixed) })).rejects.toMatchObject(told);
   });
 
-  it('has no certificate at first, and serves once there is one', async () => {
+  it('starts without a certificate, and serves after one is available', async () => {
     const certificate = new Changing<KeyPair | undefined>(undefined);
     const port = await start({ ...open, certificate });
     await expect(ask(port, '/pods')).rejects.toThrow();
@@ -99,7 +99,7 @@ describe('SecuredServer: TLS', () => {
     expect((await ask(port, '/pods')).status).toBe(200);
   });
 
-  it('keeps to the oldest version and the suites of the configuration', async () => {
+  it('enforces the configured minimum version and cipher suites', async () => {
     const port = await start(open, { tls: { minVersion: 'VersionTLS13' } });
     await expect(rawConnection(port, { maxVersion: 'TLSv1.2' })).rejects.toThrow();
     const second = await start(open, { tls: { cipherSuites: ['TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384'] } });
@@ -116,7 +116,7 @@ describe('SecuredServer: TLS', () => {
     curve.destroy();
   });
 
-  it('TLS 1.1 is spoken only where the configuration says so', async () => {
+  it('accepts TLS 1.1 only if configured', async () => {
     const legacy = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     await expect(rawConnection(await start(), legacy)).rejects.toThrow();
     const socket = await rawConnection(await start(open, { tls: { minVersion: 'VersionTLS11' } }), legacy);
@@ -125,7 +125,7 @@ describe('SecuredServer: TLS', () => {
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'W1: resumes no session of %s: each handshake shows a certificate',
+    'W1: resumes no TLS session of %s: each handshake presents a certificate',
     async (version) => {
       const port = await start();
       const versions = { minVersion: version, maxVersion: version };
@@ -153,7 +153,7 @@ describe('SecuredServer: client certificates', () => {
     ...parts,
   });
 
-  it('say who somebody is', async () => {
+  it('a valid client certificate authenticates its user', async () => {
     const port = await start(certified(new Changing(believing(pki))));
     for (const got of [await ask(port, '/pods', { pair: client }), await askHttp2(port, '/pods', { pair: client })]) {
       expect(JSON.parse(got.body)).toEqual({
@@ -164,7 +164,7 @@ describe('SecuredServer: client certificates', () => {
     }
   });
 
-  it('are held against the authorities that are believed now, on open connections too', async () => {
+  it('client certificates are verified with the current CAs, on open connections too', async () => {
     const believed = new Changing(believing(pki));
     const port = await start(certified(believed));
     const agent = keptConnection(client);
@@ -190,7 +190,7 @@ describe('SecuredServer: client certificates', () => {
     expect((await ask(port, '/pods', { agent })).status).toBe(200);
   });
 
-  it('that run out end to be believed on an open connection', async () => {
+  it('an expired client certificate is no longer accepted on an open connection', async () => {
     let nowMs = systemClock.now();
     const clock = { ...systemClock, now: () => nowMs };
     const port = await start(certified(new Changing(believing(pki)), { clock }));
@@ -201,7 +201,7 @@ describe('SecuredServer: client certificates', () => {
     expect((await ask(port, '/pods', { agent })).status).toBe(401);
   });
 
-  it('W1: say nothing where no authority is configured, whoever issued them', async () => {
+  it('W1: client certificates are ignored if no CA is configured', async () => {
     const reviewer = new FakeReviewer();
     const port = await start({ authorization: alwaysAllow, endpoints: whoAmI, reviewer });
     expect((await ask(port, '/pods', { pair: client })).status).toBe(401);
@@ -209,7 +209,7 @@ describe('SecuredServer: client certificates', () => {
 });
 
 describe('SecuredServer: requests', () => {
-  it('answers 500 where the API server cannot be asked, and goes on', async () => {
+  it('answers 500 if the API server is unavailable, and continues to serve', async () => {
     const reviewer = new FakeReviewer();
     reviewer.tokens.set('t', { authenticated: true, user: { username: 'u' } });
     const port = await start({ endpoints: open.endpoints, reviewer });
@@ -235,7 +235,7 @@ describe('SecuredServer: requests', () => {
       },
     };
     const port = await start({ ...open, clock, endpoints });
-    // The text of the error is for the log alone.
+    // The error's text appears only in the log.
     const failed = { status: 500, body: 'Internal Server Error\n' };
     expect(await ask(port, '/pods')).toMatchObject(failed);
     expect(await askHttp2(port, '/pods')).toMatchObject(failed);
@@ -253,26 +253,29 @@ describe('SecuredServer: requests', () => {
     ['a header has what none may have', { status: 200, headers: { 'Content-Disposition': 'é→' }, body: 'x' }],
     ['a header has no name', { status: 200, headers: { 'a b': 'x' }, body: 'x' }],
     ['a header has no value', { status: 200, headers: { a: undefined }, body: 'x' }],
-    ['the status is none', { status: 9999, headers: {}, body: 'x' }],
-    ['the status is no final one', { status: 101, headers: {}, body: 'x' }],
+    ['the status code is invalid', { status: 9999, headers: {}, body: 'x' }],
+    ['the status code is not a final one', { status: 101, headers: {}, body: 'x' }],
     ['there is no body', { status: 200, headers: {}, body: undefined }],
-    ['there are no bytes', { status: 200, headers: {}, bytes: 'text' }],
-    ['a header of a stream has two lines', { status: 200, headers: { a: 'b\nc' }, stream: [Buffer.from('x')] }],
-    ['a stream is none', { status: 200, headers: {}, stream: 5 }],
-    ['there is nothing in it', {}],
-  ])('K4: answers 500, and says so, where %s', async (_name, answer) => {
+    ['the bytes are not a buffer', { status: 200, headers: {}, bytes: 'text' }],
+    [
+      'a header of a streamed response contains a line break',
+      { status: 200, headers: { a: 'b\nc' }, stream: [Buffer.from('x')] },
+    ],
+    ['the stream is not a stream', { status: 200, headers: {}, stream: 5 }],
+    ['the response is empty', {}],
+  ])('K4: answers 500, and logs it, if %s', async (_name, answer) => {
     const { logger, lines } = captureLogger();
     const port = await start({ ...open, logger, endpoints: { pods: () => answer as Answer } });
     const raw = await rawConnection(port);
     raw.write('GET /pods HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
     const bodies = [await ask(port, '/pods'), await askHttp2(port, '/pods')].map(({ status, body }) => [status, body]);
     for (const each of bodies) expect(each).toEqual([500, 'Internal Server Error\n']);
-    // Streams are not for whoever asks for an upgrade.
+    // Only some endpoints accept an upgrade to a stream.
     expect(await allOf(raw)).toMatch('stream' in Object(answer) ? /^HTTP\/1\.1 400 / : /^HTTP\/1\.1 500 /);
     expect(lines.filter(({ message }) => message === 'HTTP request failed')).toHaveLength(2);
   });
 
-  it('K4: breaks off, and says so, where what takes a connection over answers with a stream', async () => {
+  it('K4: closes the connection, and logs it, if an upgrade handler answers with a stream', async () => {
     const { logger, lines } = captureLogger();
     const answer = { status: 200, headers: {}, stream: [] } as never;
     const port = await start({ ...open, logger, endpoints: {}, upgrades: { exec: async () => answer } });
@@ -282,7 +285,7 @@ describe('SecuredServer: requests', () => {
     expect(lines.map(({ message }) => message)).toEqual(['Failed to send HTTP answer']);
   });
 
-  it('K4: breaks off, and says so, where one version of HTTP alone refuses an answer', async () => {
+  it('K4: closes the connection, and logs it, if only one HTTP version refuses a response', async () => {
     const { logger, lines } = captureLogger();
     const answer = { status: 200, headers: { Trailer: 'x' }, body: 'x' };
     const port = await start({ ...open, logger, endpoints: { pods: () => answer } });
@@ -290,7 +293,7 @@ describe('SecuredServer: requests', () => {
     expect(lines.map(({ message }) => message)).toContain('Failed to send HTTP answer');
   });
 
-  it('is there without debugging handlers as upstream is', async () => {
+  it('without debugging handlers, serves the endpoints that upstream serves', async () => {
     const port = await start(
       { ...open, endpoints: { pods: () => text(200, ''), configz: () => text(200, '') } },
       { debugging: false },
@@ -312,7 +315,7 @@ describe('SecuredServer: requests', () => {
     }
   });
 
-  it('one client has so many requests under way, and others theirs', async () => {
+  it('limits the concurrent requests of each client separately', async () => {
     const reviewer = new FakeReviewer();
     for (const name of ['a', 'b']) reviewer.tokens.set(name, { authenticated: true, user: { username: name } });
     const hanging = Promise.withResolvers<void>();
@@ -335,7 +338,7 @@ describe('SecuredServer: requests', () => {
     expect((await ask(port, '/pods', { token: 'a' })).status).toBe(200);
   });
 
-  it('a stream gives no more than the client takes, and ends with it', async () => {
+  it('a streamed response is read no faster than the client reads, and ends when the client disconnects', async () => {
     let given = 0;
     let isEnded = false;
     const stream = async function* (): AsyncGenerator<Uint8Array> {
@@ -351,7 +354,7 @@ describe('SecuredServer: requests', () => {
     socket.pause();
     socket.write('GET /containerLogs/n/p/c HTTP/1.1\r\nHost: x\r\n\r\n');
     let before = -1;
-    // What is held does not grow any more: nobody reads.
+    // The buffered amount stops growing, because nothing is read.
     await vi.waitFor(
       () => {
         const grown = given !== before;
@@ -365,7 +368,7 @@ describe('SecuredServer: requests', () => {
     await vi.waitFor(() => expect(isEnded).toBe(true));
   });
 
-  it('a stream counts as under way until it ends, and takes that long', async () => {
+  it('a streamed response counts as a running request until it ends, and its whole duration is measured', async () => {
     const clock = new FakeClock();
     const metrics = new MetricsRegistry();
     const held = Promise.withResolvers<void>();
@@ -389,7 +392,7 @@ describe('SecuredServer: requests', () => {
     expect([told('requests_duration_seconds_count'), told('requests_duration_seconds_sum')]).toEqual(['1', '7']);
   });
 
-  it('a stream that fails is broken off, not ended as if it were whole', async () => {
+  it('a failed stream closes the connection, so that the response does not look complete', async () => {
     const stream = async function* (): AsyncGenerator<Uint8Array> {
       yield Buffer.from('begun');
       throw new Error('lost');
@@ -404,7 +407,7 @@ describe('SecuredServer: requests', () => {
 });
 
 describe('SecuredServer: connections', () => {
-  it('ends with its streams, and its open connections', async () => {
+  it('closing the server closes its streams and open connections', async () => {
     const begun = Promise.withResolvers<AbortSignal>();
     const stream = async function* (signal: AbortSignal): AsyncGenerator<Uint8Array> {
       yield Buffer.from('first');
@@ -423,14 +426,14 @@ describe('SecuredServer: connections', () => {
     await expect(ask(server.port, '/pods')).rejects.toThrow();
   });
 
-  it('ends though a client of HTTP/2 hears its last word and does not go', async () => {
+  it('closing the server succeeds even if an HTTP/2 client ignores GOAWAY', async () => {
     const clock = new FakeClock();
     const server = await startSecured(serving, { ...open, clock });
     const options = { ALPNProtocols: ['h2'], allowHalfOpen: true };
     const socket = await rawConnection(server.port, options);
     ends.push(() => socket.destroy());
     const ended = once(socket.resume(), 'end');
-    // The preface of a client, with settings that say nothing.
+    // A client preface with empty settings.
     socket.write(
       Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]),
     );
@@ -441,9 +444,9 @@ describe('SecuredServer: connections', () => {
     await over;
   });
 
-  // Elsewhere a machine has one address of its own.
+  // On other systems the machine has only one loopback address.
   it.runIf(process.platform === 'linux')(
-    'ends with all connections of one port of a client, to whichever of its addresses',
+    'closing the server closes all connections from one client port to different server addresses',
     async () => {
       const server = await startSecured(serving, open, { address: '0.0.0.0', limits: { receiveMs: 60_000 } });
       const to = async (host: string, localPort?: number): Promise<Socket> => {
@@ -468,12 +471,12 @@ describe('SecuredServer: connections', () => {
     },
   );
 
-  it('a connection of HTTP/2 that had a silent stream is closed once it is idle', async () => {
+  it('an HTTP/2 connection that had a silent stream is closed when it becomes idle', async () => {
     const server = createSecureServer({ ...serving });
     const components = { clock: systemClock, logger: silentLogger };
     trackConnections(server, new ConnectionLedger(10), components, { idleMs: 20, lingerMs: 1000 });
     server.on('session', (session) => {
-      // The stream is answered only after the time has run out once.
+      // The stream is answered only after one idle timeout.
       session.once('timeout', () => setImmediate(() => answer.resolve()));
     });
     const answer = Promise.withResolvers<void>();
@@ -491,7 +494,7 @@ describe('SecuredServer: connections', () => {
     await closed;
   });
 
-  it('W2: a client that vanishes while there is nothing to say to it is asked for by the system, and let go', async () => {
+  it('W2: TCP keep-alive detects a client that vanished while the connection was idle, and the connection is closed', async () => {
     const endpoints = {
       pods: ({ signal, takeTime }: Call) => {
         takeTime();
@@ -510,7 +513,7 @@ describe('SecuredServer: connections', () => {
     const [server, far] = [port, socket.localPort ?? 0].map((number) =>
       number.toString(16).toUpperCase().padStart(4, '0'),
     );
-    /** Which of a connection's timers of the kernel runs, and for how long yet, in hundredths of a second. */
+    /** The active kernel timer of a connection, and its remaining time in hundredths of a second. */
     const timer = async (): Promise<readonly [kind: number, left: number]> => {
       const line = (await readFile('/proc/net/tcp', 'utf8'))
         .split('\n')
@@ -525,7 +528,7 @@ describe('SecuredServer: connections', () => {
     expect(left).toBeLessThanOrEqual(150_00);
   });
 
-  it('K4: its signal holds nothing of the requests that are under way', async () => {
+  it("K4: the server's abort signal keeps no reference to running requests", async () => {
     const open = new Set<AbortSignal>();
     const stream = async function* (signal: AbortSignal): AsyncGenerator<Uint8Array> {
       yield Buffer.from('x');
@@ -544,7 +547,7 @@ describe('SecuredServer: connections', () => {
     expect(open.size).toBe(0);
   });
 
-  it('slow, silent and nonsensical clients are let go, and others are served meanwhile', async () => {
+  it('closes connections of slow, silent and malformed clients, and serves other clients', async () => {
     const port = await start(open, { limits: { receiveMs: 400 } });
     const half = await rawConnection(port);
     half.write('GET /pods HTTP/1.1\r\nHo');
@@ -562,7 +565,7 @@ describe('SecuredServer: connections', () => {
     await Promise.all([bareEnded, nonsenseEnded]);
   });
 
-  it('a thousand connections of strangers do not keep anybody out', async () => {
+  it('serves clients despite a thousand unauthenticated connections', async () => {
     const port = await start(open, { limits: { maxStrangers: 50 } });
     const known = keptConnection();
     ends.push(() => known.destroy());
@@ -582,7 +585,7 @@ describe('SecuredServer: connections', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('W3: a head that is too long is refused, and a body that nobody wants ends the connection', async () => {
+  it('W3: refuses a request head that is too long, and closes the connection after an unwanted body', async () => {
     const port = await start(open, { limits: { maxHeaderBytes: 16_384 } });
     expect((await ask(port, `/pods?${'a'.repeat(20_000)}`)).status).toBe(431);
     const got = await ask(
@@ -594,7 +597,7 @@ describe('SecuredServer: connections', () => {
     expect(got).toMatchObject({ status: 200, headers: { connection: 'close' } });
   });
 
-  it('W3: lives through requests of any content (seed 20261122)', { timeout: 60_000 }, async () => {
+  it('W3: survives requests with random content (seed 20261122)', { timeout: 60_000 }, async () => {
     const random = seededRandom(20_261_122);
     const port = await start();
     const pieces = [
@@ -632,14 +635,14 @@ describe('SecuredServer: connections', () => {
   });
 });
 
-describe('SecuredServer: what clients hold up', () => {
+describe('resources that clients hold', () => {
   const large = {
     anonymous: true,
     authorization: alwaysAllow,
     endpoints: { pods: () => text(200, 'x'.repeat(50_000_000)) },
   };
 
-  it('W1: nobody is told to go on with a body before it is known who asks', async () => {
+  it('W1: sends no 100 Continue before the client is authenticated', async () => {
     const endpoints = { verbosity: async ({ body }: Call) => text(200, `got ${await body(100)}`) };
     const put =
       'PUT /debug/flags/v HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\nConnection: close\r\n';
@@ -657,7 +660,7 @@ describe('SecuredServer: what clients hold up', () => {
     expect(await allOf(known)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK.*got hello$/s);
   });
 
-  it('an answer that nobody takes is given up, over HTTP/1.1 and HTTP/2', async () => {
+  it('abandons a response that the client does not read, over HTTP/1.1 and HTTP/2', async () => {
     const clock = new FakeClock();
     const port = await start({ ...large, clock });
     const socket = await rawConnection(port, { ALPNProtocols: ['http/1.1'] });
@@ -681,7 +684,7 @@ describe('SecuredServer: what clients hold up', () => {
   });
 
   it.each(['http/1.1', 'h2'])(
-    'W2: what is said after a client has gone is waited for by nobody, over %s',
+    'W2: stops waiting for a response after its client disconnected, over %s',
     async (protocol) => {
       const clock = new FakeClock();
       const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -715,14 +718,14 @@ describe('SecuredServer: what clients hold up', () => {
     },
   );
 
-  it('compressed metrics that nobody takes are given up as any other answer is', async () => {
+  it('abandons compressed metrics that the client does not read', async () => {
     const clock = new FakeClock();
     const endpoints = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
       renderMetrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'kubelet_things 1\n'.repeat(1000) }),
     });
     const port = await start({ anonymous: true, authorization: alwaysAllow, endpoints, clock });
-    // Its window has room for nothing, and never will.
+    // The client's window is 0 and stays so.
     const settings = { initialWindowSize: 0 };
     const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, settings });
     ends.push(() => session.destroy());
@@ -736,7 +739,7 @@ describe('SecuredServer: what clients hold up', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('metrics are compressed for whoever takes them so', async () => {
+  it('compresses metrics for clients that accept it', async () => {
     const body = 'kubelet_things 1\n'.repeat(1000);
     const endpoints = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },

@@ -101,7 +101,7 @@ describe('ReadOnlyServer', () => {
     explain: () => undefined,
   };
 
-  it('gives the pods as a v1 PodList', async () => {
+  it('the read-only server returns its pods as a v1 PodList', async () => {
     const { status, headers, body } = await ask(await startReadOnly(), '/pods');
     expect([status, headers['content-type']]).toEqual([200, 'application/json']);
     expect(JSON.parse(body)).toEqual({
@@ -112,7 +112,7 @@ describe('ReadOnlyServer', () => {
     });
   });
 
-  it('gives what runs as a v1 PodList', async () => {
+  it('the read-only server returns the running pods as a v1 PodList', async () => {
     const { body } = await ask(await startReadOnly(), '/runningpods/');
     expect(JSON.parse(body).items).toEqual([
       {
@@ -123,7 +123,7 @@ describe('ReadOnlyServer', () => {
     ]);
   });
 
-  it('gives metrics, health and explanations', async () => {
+  it('the read-only server serves metrics, health and explanations', async () => {
     const port = await startReadOnly();
     expect(await ask(port, '/metrics')).toMatchObject({
       headers: { 'content-type': 'text/plain; version=0.0.4' },
@@ -137,7 +137,7 @@ describe('ReadOnlyServer', () => {
     });
   });
 
-  it('gives the figures of the node on pages of their own, and nothing where there are none', async () => {
+  it('the read-only server serves node stats on their own pages, and 404 without stats', async () => {
     for (const path of ['/stats/summary', '/metrics/cadvisor', '/metrics/resource', '/metrics/slis']) {
       expect(await ask(await startReadOnly(), path)).toMatchObject({ status: 404 });
     }
@@ -156,7 +156,7 @@ describe('ReadOnlyServer', () => {
     expect(await ask(port, '/metrics/slis', 'DELETE')).toMatchObject({ status: 405 });
   });
 
-  it('gives the metrics of probes on a page of their own, and nothing where there is no prober', async () => {
+  it('the read-only server serves probe metrics on their own page, and 404 without a prober', async () => {
     const none = await startReadOnly();
     expect(await ask(none, '/metrics/probes')).toMatchObject({ status: 200, body: '' });
     const renderProbeMetrics = () => ({ contentType: 'text/plain; version=0.0.4', text: 'prober_probe_total 1\n' });
@@ -164,7 +164,7 @@ describe('ReadOnlyServer', () => {
     expect(await ask(port, '/metrics/probes')).toMatchObject({ status: 200, body: 'prober_probe_total 1\n' });
   });
 
-  it('W1: has nothing that runs, attaches, forwards or changes', async () => {
+  it('W1: the read-only server has no run, exec, attach, port-forward or changing endpoint', async () => {
     const port = await startReadOnly();
     const paths = [
       '/exec/default/web/main',
@@ -188,14 +188,14 @@ describe('ReadOnlyServer', () => {
     });
   });
 
-  it('answers HEAD with the headers alone', async () => {
+  it('the read-only server answers HEAD with headers only', async () => {
     const port = await startReadOnly();
     const { body } = await ask(port, '/pods');
     const head = await ask(port, '/pods', 'HEAD');
     expect([head.body, head.headers['content-length']]).toEqual(['', String(Buffer.byteLength(body))]);
   });
 
-  it('answers 500 where what it serves fails, keeps why to itself (W4), and goes on', async () => {
+  it('answers 500 if an endpoint fails, keeps the reason private (W4), and continues to serve', async () => {
     const getRunningPods = async (): Promise<never> => {
       throw new Error('runtime is gone');
     };
@@ -204,7 +204,7 @@ describe('ReadOnlyServer', () => {
     const failing = { summary: getRunningPods, cadvisorMetrics: getRunningPods, resourceMetrics: getRunningPods };
     const second = await startReadOnly({ stats: failing });
     expect(await ask(second, '/metrics/cadvisor')).toMatchObject({ status: 500, body: 'Internal Server Error\n' });
-    // Upstream's summary says it to everyone.
+    // Upstream's summary endpoint returns the reason to every client.
     expect(await ask(second, '/stats/summary')).toMatchObject({
       status: 500,
       body: expect.stringContaining('runtime is gone'),
@@ -213,17 +213,17 @@ describe('ReadOnlyServer', () => {
   });
 
   it.each<readonly [string, unknown]>([
-    ['a content type of two lines', { contentType: 'a\nb', text: 'up 1\n' }],
+    ['a content type with a line break', { contentType: 'a\nb', text: 'up 1\n' }],
     ['no content type', { text: 'up 1\n' }],
     ['no text', { contentType: 'text/plain' }],
-    ['a text that is none', { contentType: 'text/plain', text: 5 }],
-  ])('K4: answers 500 where metrics have %s, and goes on', async (_name, metrics) => {
+    ['a text that is not a string', { contentType: 'text/plain', text: 5 }],
+  ])('K4: answers 500 if metrics have %s, and continues to serve', async (_name, metrics) => {
     const port = await startReadOnly({ renderMetrics: () => metrics as MetricsText });
     expect((await ask(port, '/metrics')).status).toBe(500);
     expect((await ask(port, '/pods')).status).toBe(200);
   });
 
-  it('answers 504 where what it serves hangs, and tells it to stop', async () => {
+  it('answers 504 if an endpoint hangs, and aborts it', async () => {
     const clock = new FakeClock();
     let signal: AbortSignal | undefined;
     const getRunningPods = (given: AbortSignal): Promise<never> => {
@@ -239,7 +239,7 @@ describe('ReadOnlyServer', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('W2: tells what it asks to stop when the client has gone', async () => {
+  it("W2: aborts the endpoint's work when the client disconnects", async () => {
     let signal: AbortSignal | undefined;
     const getRunningPods = (given: AbortSignal): Promise<never> => {
       signal = given;
@@ -257,19 +257,19 @@ describe('ReadOnlyServer', () => {
   it.each([
     ['nonsense', 'HELLO\r\n\r\n', /^HTTP\/1\.1 400 /],
     ['a header without end', `GET /pods HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
-    ['a path that is none', 'GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 400 /],
-    [
-      'a body that nobody wants',
-      'POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\nabc',
-      /^HTTP\/1\.1 405 /,
-    ],
+    ['a malformed path', 'GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['an unwanted body', 'POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\nabc', /^HTTP\/1\.1 405 /],
     [
       'a body without end',
       'GET /pods HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
       /^HTTP\/1\.1 200 /,
     ],
-    ['a target that is none', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /^HTTP\/1\.1 404 /],
-  ])('W3: answers %s with an error of the right kind', async (_name, bytes, expected) => {
+    [
+      'a request target without a path',
+      'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      /^HTTP\/1\.1 404 /,
+    ],
+  ])('W3: answers %s with the right error status', async (_name, bytes, expected) => {
     const port = await startReadOnly();
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';
@@ -283,7 +283,7 @@ describe('ReadOnlyServer', () => {
     expect((await ask(port, '/healthz')).body).toBe('ok');
   });
 
-  it('counts requests under the endpoint, and those of no endpoint together', async () => {
+  it('counts requests by endpoint, and requests without an endpoint together', async () => {
     const counted: string[] = [];
     const levels: number[] = [];
     const tell = (labels: object): unknown => counted.push(Object.values(labels).join(' '));
@@ -298,7 +298,7 @@ describe('ReadOnlyServer', () => {
     expect(levels).toEqual([1, 0, 1, 0, 1, 0]);
   });
 
-  it('refuses a port that is none, by its name', async () => {
+  it('refuses an invalid port, naming the option', async () => {
     expect(() => new ReadOnlyServer({ ...nothing, ...sources }, { port: 65_536 })).toThrow(
       expect.objectContaining({
         code: 'InvalidOptions',
@@ -307,7 +307,7 @@ describe('ReadOnlyServer', () => {
     );
   });
 
-  it('says where it cannot listen', async () => {
+  it('reports the address on which it cannot listen', async () => {
     const port = await startReadOnly();
     const second = new ReadOnlyServer({ ...nothing, ...sources }, { port });
     await expect(second.start(new AbortController().signal)).rejects.toMatchObject({
@@ -335,7 +335,7 @@ describe('HealthzServer', () => {
     return { port: listening.promise, errors };
   };
 
-  it('says on its port how the kubelet is, and nothing else', async () => {
+  it("the healthz server serves only the kubelet's health on its port", async () => {
     let problem: string | undefined;
     const port = await (await start([{ name: 'pleg', check: () => problem }], { port: 0 })).port;
     expect(await ask(port, '/healthz')).toMatchObject({ status: 200, body: 'ok' });
@@ -346,16 +346,19 @@ describe('HealthzServer', () => {
     expect((await ask(port, '/pods')).status).toBe(404);
   });
 
-  it.each([-1, 65_536, 80.5, Number.NaN])('refuses the port %s at once: waiting makes none of it', (port) => {
-    expect(() => new HealthzServer({ checks: [] }, { port })).toThrow(
-      expect.objectContaining({
-        code: 'InvalidOptions',
-        message: `port must be a whole number from 0 to 65535, not ${port}`,
-      }),
-    );
-  });
+  it.each([-1, 65_536, 80.5, Number.NaN])(
+    'the healthz server refuses the port %s immediately, without retrying',
+    (port) => {
+      expect(() => new HealthzServer({ checks: [] }, { port })).toThrow(
+        expect.objectContaining({
+          code: 'InvalidOptions',
+          message: `port must be a whole number from 0 to 65535, not ${port}`,
+        }),
+      );
+    },
+  );
 
-  it('clients that open connections without end keep nobody out: the oldest go', async () => {
+  it('clients that open endless connections block nobody: the oldest connections are closed', async () => {
     const port = await (await start([], { port: 0 })).port;
     const held: Socket[] = [];
     ends.push(async () => {
@@ -374,7 +377,7 @@ describe('HealthzServer', () => {
     expect(held.at(-1)?.destroyed).toBe(false);
   });
 
-  it('waits for a port that is taken', async () => {
+  it('the healthz server waits until a port in use is free', async () => {
     const taken = await new Promise<Server>((resolve) => {
       const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
     });

@@ -4,7 +4,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { expect, test } from 'vitest';
 import { splice } from '../src/streams/splice.ts';
 
-/** An end that takes what is written when it is told to, one piece at a time. */
+/** A stream end that accepts written data only on request, one piece at a time. */
 class SlowEnd extends Duplex {
   readonly taken: string[] = [];
   #next: (() => void) | undefined;
@@ -41,7 +41,7 @@ function spliced(): { client: SlowEnd; runtime: SlowEnd; clock: FakeClock; ended
 test.each([
   ['breaks off', new Error('read ECONNRESET')],
   ['is closed', undefined],
-])('W2: what the runtime said before it %s reaches the client, and then the stream ends', async (_, error) => {
+])('W2: data that the runtime sent before it %s reaches the client, and then the stream ends', async (_, error) => {
   const { client, runtime, ended } = spliced();
   for (const piece of ['the output', ' of a command', ' and its exit code']) runtime.push(piece);
   await turn();
@@ -53,7 +53,7 @@ test.each([
   expect(client.destroyed).toBe(true);
 });
 
-test('W2: a client that takes nothing is let go of all the same when the runtime has broken off', async () => {
+test('W2: a client that reads nothing is disconnected after the runtime broke off', async () => {
   const { client, runtime, clock, ended } = spliced();
   runtime.push('some');
   runtime.push(' more');
@@ -66,7 +66,7 @@ test('W2: a client that takes nothing is let go of all the same when the runtime
   expect(client.destroyed).toBe(true);
 });
 
-test('W2: a client that takes nothing is let go of when the runtime has broken off, though it goes on to say something', async () => {
+test('W2: a client that reads nothing but keeps sending is disconnected after the runtime broke off', async () => {
   const { client, runtime, clock, ended } = spliced();
   runtime.push('some');
   runtime.push(' more');
@@ -82,10 +82,10 @@ test('W2: a client that takes nothing is let go of when the runtime has broken o
   await ended;
 });
 
-test('W2: what a client said before it went reaches the runtime, though nobody waits for it any more', async () => {
+test('W2: data that a client sent before it disconnected reaches the runtime', async () => {
   const [client, runtime, clock] = [new SlowEnd(), new SlowEnd(), new FakeClock()];
   const waiting = new AbortController();
-  // As a listener that hears of it first.
+  // Simulates a listener that is notified first.
   client.on('close', () => waiting.abort(new Error('the client has gone')));
   const ended = splice(client, runtime, clock, { idleMs: 60_000, lingerMs: 10_000 }, waiting.signal);
   for (const piece of ['what', ' was', ' said']) client.push(piece);
@@ -98,7 +98,7 @@ test('W2: what a client said before it went reaches the runtime, though nobody w
   expect(runtime.destroyed).toBe(true);
 });
 
-test('W2: a carrier that has gone leaves its client little time, whatever nobody has taken yet', async () => {
+test('W2: after the transport closed, its client gets only a short time, whatever is unread', async () => {
   const [client, carrier, runtime, clock] = [new SlowEnd(), new SlowEnd(), new SlowEnd(), new FakeClock()];
   const options = { idleMs: 60_000, lingerMs: 10_000, carrier };
   const ended = splice(client, runtime, clock, options, new AbortController().signal);

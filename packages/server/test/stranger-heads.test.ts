@@ -29,7 +29,7 @@ async function start(reviewer = new FakeReviewer()): Promise<Started> {
   return server;
 }
 
-/** Sends the beginning of a request's head. Returns when the server has taken it, or has closed the connection. */
+/** Sends the start of a request head. Returns when the server has read it or has closed the connection. */
 async function beginHead(port: number, bytes: number): Promise<TLSSocket> {
   const socket = await rawConnection(port, { ALPNProtocols: ['http/1.1'] });
   ends.push(() => socket.destroy());
@@ -48,8 +48,8 @@ function written(socket: TLSSocket, text: string): Promise<void> {
   });
 }
 
-describe('a secured server of which strangers have begun a request', () => {
-  it('W1, K4: keeps 32 MiB of their heads at most, and serves others meanwhile', async () => {
+describe('a secured server with unfinished requests of unauthenticated clients', () => {
+  it('W1, K4: keeps at most 32 MiB of unauthenticated request heads, and serves other clients', async () => {
     const { port } = await start();
     const sockets = await Promise.all(Array.from({ length: 48 }, () => beginHead(port, 1000 * KIB)));
     const kept = (): number => sockets.filter(({ closed }) => !closed).length;
@@ -58,14 +58,14 @@ describe('a secured server of which strangers have begun a request', () => {
     expect((await ask(port, '/healthz', { token: 'jane' })).status).toBe(200);
   }, 20_000);
 
-  it('K5: closes the connection of one that sends a long head in very many pieces', async () => {
+  it('K5: closes the connection of a client that sends a long head in very many pieces', async () => {
     const { port } = await start();
     const socket = await beginHead(port, 900 * KIB);
     for (let piece = 0; piece < 2000 && !socket.closed; piece++) await written(socket, 'b');
     await vi.waitFor(() => expect(socket.closed).toBe(true), { timeout: 3000 });
   }, 20_000);
 
-  it('W1, K4: closes the connection of one that sends long heads while the API server reviews its tokens', async () => {
+  it('W1, K4: closes the connection of a client that sends long heads while its tokens are reviewed', async () => {
     const reviewer = new FakeReviewer();
     reviewer.reviewToken = () => new Promise(() => {});
     const { port } = await start(reviewer);
@@ -75,7 +75,7 @@ describe('a secured server of which strangers have begun a request', () => {
     await vi.waitFor(() => expect(socket.closed).toBe(true), { timeout: 3000 });
   }, 20_000);
 
-  it('W1, K4: closes the connection of one that sends very many requests while the API server reviews its tokens', async () => {
+  it('W1, K4: closes the connection of a client that sends very many requests while its tokens are reviewed', async () => {
     const reviewer = new FakeReviewer();
     reviewer.reviewToken = () => new Promise(() => {});
     const { port } = await start(reviewer);
@@ -89,7 +89,7 @@ describe('a secured server of which strangers have begun a request', () => {
     await vi.waitFor(() => expect(socket.closed).toBe(true), { timeout: 3000 });
   }, 20_000);
 
-  it('serves one that sends a head of 1 MiB in pieces of 4 KiB, and uses the connection again', async () => {
+  it('serves a client that sends a head of 1 MiB in pieces of 4 KiB, and reuses the connection', async () => {
     const { port } = await start();
     const socket = await rawConnection(port, { ALPNProtocols: ['http/1.1'] });
     ends.push(() => socket.destroy());
@@ -103,7 +103,7 @@ describe('a secured server of which strangers have begun a request', () => {
   }, 20_000);
 });
 
-describe('the ledger of connections', () => {
+describe('the connection ledger', () => {
   const KEYS = ['a', 'b', 'c'];
   function ledgerOf(maxHeadBytes: number) {
     const dropped: string[] = [];
@@ -112,7 +112,7 @@ describe('the ledger of connections', () => {
     return { ledger, dropped };
   }
 
-  it('closes the stranger with the longest heads, not the one that came last', () => {
+  it('closes the unauthenticated connection with the longest heads, not the newest one', () => {
     const { ledger, dropped } = ledgerOf(10_000);
     ledger.receivedPiece('a', 2000);
     ledger.receivedPiece('b', 7000);
@@ -122,7 +122,7 @@ describe('the ledger of connections', () => {
     expect(dropped).toEqual(['b']);
   });
 
-  it('counts no heads of clients that are trusted, nor of connections that are closed', () => {
+  it('does not count heads of authenticated clients or of closed connections', () => {
     const { ledger, dropped } = ledgerOf(10_000);
     ledger.receivedPiece('a', 9000);
     ledger.trusted('a');
@@ -134,7 +134,7 @@ describe('the ledger of connections', () => {
     expect(dropped).toEqual([]);
   });
 
-  it('counts requests that are under way until all of a connection are done', () => {
+  it('counts running requests until all requests of a connection are done', () => {
     const { ledger, dropped } = ledgerOf(20_000);
     const requests = [ledger.begin('a', 3000), ledger.begin('a', 3000)];
     for (const request of requests) request[Symbol.dispose]();

@@ -8,20 +8,20 @@ import { alwaysAllow, type StreamOptions, streamEndpoints } from '../src/index.t
 import type { KeyPair } from './pki.ts';
 import { type Started, startSecured } from './secured-fixture.ts';
 
-/** What of this process' connections is open. */
+/** The open connections of this process. */
 export function sockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'TLSWrap').length;
 }
 
 /**
- * A secured server, and the runtime behind it that serves streams, with a pod: a container that says back what it is told, and a
- * port, 80, that does so.
+ * A secured server and its streaming runtime, with one pod: a container that echoes its input, and port 80, which
+ * echoes too.
  */
 export interface ServedPod extends Started {
   readonly runtime: FakeRuntime;
   readonly streaming: FakeStreamingServer;
   readonly metrics: MetricsRegistry;
-  /** Of the server's `/exec`, `/attach` or `/portForward` for the pod. */
+  /** The URL path of the server's `/exec`, `/attach` or `/portForward` for the pod. */
   url(what: 'exec' | 'attach' | 'portForward', query?: string): string;
 }
 

@@ -4,7 +4,7 @@ import { forwardedPorts, remoteCommandOptions } from '../src/streams/stream-opti
 import { parseStreamingUrl } from '../src/streams/streaming-url.ts';
 import { container, pod, running, sandbox } from './running-pod.ts';
 
-describe('rules of streams', () => {
+describe('streaming rules', () => {
   it.each<[string, object]>([
     ['input=1&output=1&tty=1', { options: { stdin: true, stdout: true, stderr: false, tty: true } }],
     ['output=1&error=1', { options: { stdin: false, stdout: true, stderr: true, tty: false } }],
@@ -12,7 +12,7 @@ describe('rules of streams', () => {
     ['error=1&tty=1', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
     ['output=true', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
     ['', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
-  ])('remote command: %s', (query, expected) => {
+  ])('remote command options: %s', (query, expected) => {
     expect(remoteCommandOptions(new URLSearchParams(query))).toEqual(expected);
   });
 
@@ -27,7 +27,7 @@ describe('rules of streams', () => {
     ['port=0', true, { message: 'port "0" must be > 0' }],
     ['port=65536', true, { message: 'unable to parse "65536" as a port' }],
     ['port=80,x', true, { message: 'unable to parse "80,x" as a port' }],
-  ])('ports: %s by WebSocket: %s', (query, isWebSocket, expected) => {
+  ])('port-forward ports: %s by WebSocket: %s', (query, isWebSocket, expected) => {
     expect(forwardedPorts(new URLSearchParams(query), isWebSocket)).toEqual(expected);
   });
 
@@ -41,7 +41,7 @@ describe('rules of streams', () => {
     ['http://0.0.0.0:1/x', { secure: false, host: '127.0.0.1', port: 1, path: '/x' }],
     ['https://[::]:1/x', { secure: true, host: '::1', port: 1, path: '/x' }],
     ['http://localhost:5/x', { secure: false, host: 'localhost', port: 5, path: '/x' }],
-  ])('takes the streaming URL %s', (url, expected) => {
+  ])('accepts the streaming URL %s', (url, expected) => {
     expect(parseStreamingUrl(url)).toEqual(expected);
   });
 
@@ -72,13 +72,13 @@ describe('rules of streams', () => {
     ['http://u@127.0.0.1/x', 'must not contain a user'],
     ['http://:p@127.0.0.1/x', 'must not contain a user'],
     ['http://10.0.0.1/x', 'leads to 10.0.0.1, which is not loopback'],
-  ])('W4: says of the streaming URL %j no more than that it %s', (url, fault) => {
+  ])('W4: the error for the streaming URL %j contains only that it %s', (url, fault) => {
     expect(() => parseStreamingUrl(url)).toThrow(
       expect.objectContaining({ message: `the container runtime's streaming URL ${fault}` }),
     );
   });
 
-  it('finds the newest running container of the pod of this UID', () => {
+  it('finds the newest running container of the pod with the given UID', () => {
     const dead = { ...container, id: 'c0', state: 'exited' } as const;
     const newer = { ...container, id: 'c2', createdAtMs: 2 };
     const before = { ...running, uid: 'u0' };
@@ -90,7 +90,7 @@ describe('rules of streams', () => {
     expect(runningContainer([], pod, 'main')).toEqual({ message });
   });
 
-  it('finds the newest ready sandbox of the pod of this UID', () => {
+  it('finds the newest ready sandbox of the pod with the given UID', () => {
     const sandboxes = [
       sandbox,
       { ...sandbox, id: 's2', attempt: 1 },

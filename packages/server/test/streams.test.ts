@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** A runtime's streaming endpoint: `serve` gets each connection that changes its protocol. */
+/** A runtime's streaming endpoint: `serve` gets each upgraded connection. */
 async function streamingServer(serve: (socket: Duplex, request: IncomingMessage, head: Buffer) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((_request, response) => response.writeHead(404).end('no such token'));
@@ -111,7 +111,7 @@ interface Refused {
 
 const EXEC = '/exec/default/web/main?command=sh&command=-c&command=x%20y&input=1&output=1';
 
-/** Asks for another protocol, as a client of the API server does. */
+/** Requests a protocol upgrade, as the API server's client does. */
 function upgrade(
   port: number,
   path: string,
@@ -150,7 +150,7 @@ function collect(stream: Duplex): Promise<Buffer> {
 }
 
 describe('streams', () => {
-  it('are passed byte for byte, both ways, and their ends too', async () => {
+  it('streams pass bytes and half-closes in both directions unchanged', async () => {
     const runtime = await streamingServer(echo);
     const { port } = await start(runtime.url);
     const random = seededRandom(7);
@@ -166,7 +166,7 @@ describe('streams', () => {
   it.each([
     ['without a scheme, as cri-dockerd has it', (url: string) => url.replace(/^http:/, '')],
     ['of the address 0.0.0.0', (url: string) => url.replace('127.0.0.1', '0.0.0.0')],
-  ])('reach a runtime whose streaming URL is one %s', async (_, change) => {
+  ])('streams reach a runtime whose streaming URL is one %s', async (_, change) => {
     const runtime = await streamingServer(echo);
     const { port } = await start(change(runtime.url));
     const { socket, head } = await upgraded(port, EXEC);
@@ -175,7 +175,7 @@ describe('streams', () => {
     expect(Buffer.concat([head, await got]).toString()).toBe('hello');
   });
 
-  it('run a command of 1,000,000 bytes, as with Go', async () => {
+  it('streams run a command of 1,000,000 bytes, as the Go kubelet does', async () => {
     const runtime = await streamingServer(echo);
     const { port } = await start(runtime.url);
     const script = 'x'.repeat(1_000_000);
@@ -184,16 +184,16 @@ describe('streams', () => {
     expect(asked).toMatchObject([['exec', { cmd: ['echo', script] }]]);
   });
 
-  it('W3: a head of more than 1 MiB reaches no runtime', async () => {
+  it('W3: a request head above 1 MiB reaches no runtime', async () => {
     const { port } = await start('http://127.0.0.1:1/');
     const path = `/exec/default/web/main?command=${'x'.repeat(1_100_000)}&output=1`;
-    // The server may end the connection while the client still writes.
+    // The server may close the connection while the client is still writing.
     const got = await upgrade(port, path).catch((error: Error & { code?: string }) => ({ status: error.code }));
     expect([431, 'ECONNRESET', 'EPIPE']).toContain('status' in got && got.status);
     expect(asked).toEqual([]);
   });
 
-  it('ask the runtime for what was asked for', async () => {
+  it("streams request exactly the client's options from the runtime", async () => {
     const runtime = await streamingServer(echo);
     const { port } = await start(runtime.url);
     for (const [path, method] of [
@@ -211,14 +211,14 @@ describe('streams', () => {
       ['exec', { ...streams, containerId: 'c1', cmd: ['sh', '-c', 'x y'], stdin: true }],
       ['exec', { ...streams, containerId: 'c1', cmd: ['ls'], stderr: true }],
       ['exec', { ...streams, containerId: 'c1', cmd: ['ls'] }],
-      // The container has a terminal, whatever the client thinks.
+      // The container has a terminal, whatever the client requested.
       ['attach', { ...streams, containerId: 'c1', tty: true }],
       ['portForward', { podSandboxId: 's1', port: [] }],
       ['portForward', { podSandboxId: 's1', port: [] }],
     ]);
   });
 
-  it('W4: give the runtime the headers of the protocol, and no credentials', async () => {
+  it("W4: streams pass the protocol's headers to the runtime, but no credentials", async () => {
     const seen: string[][] = [];
     const runtime = await streamingServer((socket, incoming) => {
       seen.push([`${incoming.method} ${incoming.url}`, ...incoming.rawHeaders]);
@@ -249,7 +249,7 @@ describe('streams', () => {
     expect(seen.length).toBe(1);
   });
 
-  it('an end is handed on while the other end has more to say', async () => {
+  it('a half-close is passed on while the other direction still has data', async () => {
     const heard = Promise.withResolvers<Duplex>();
     const runtime = await streamingServer((socket) => {
       socket.write(SWITCHING);
@@ -264,7 +264,7 @@ describe('streams', () => {
     await vi.waitFor(() => expect(runtime.sockets.size).toBe(0));
   });
 
-  it('are read no faster than they are taken', async () => {
+  it('a stream is read no faster than its peer accepts data', async () => {
     let written = 0;
     const runtime = await streamingServer((socket) => {
       socket.write(SWITCHING);
@@ -293,7 +293,7 @@ describe('streams', () => {
     await vi.waitFor(() => expect(runtime.sockets.size).toBe(0));
   });
 
-  it('W2: none outlives the other of its ends: 1,000 streams broken at random (seed 11)', {
+  it('W2: neither end of a stream outlives the other: 1,000 streams broken at random (seed 11)', {
     timeout: 120_000,
   }, async () => {
     const random = seededRandom(11);
@@ -308,7 +308,7 @@ describe('streams', () => {
     const one = async (): Promise<void> => {
       const { socket } = await upgraded(server.port, EXEC);
       socket.write(Buffer.alloc(1 + Math.floor(random.next() * 100_000)));
-      // Both ends may be half open: whoever hears the other's end says its own.
+      // Both ends may be half-open: each end closes when it receives the other's close.
       socket.resume().on('end', () => socket.end());
       const fate = random.next();
       if (fate < 0.2) socket.end();
@@ -324,7 +324,7 @@ describe('streams', () => {
     await server.end();
   });
 
-  it('that are silent for too long are ended, and those of which one end is done sooner', async () => {
+  it('idle streams are closed after the timeout, half-closed streams sooner', async () => {
     const clock = new FakeClock();
     const runtime = await streamingServer((socket) => {
       socket.write(SWITCHING);
@@ -354,7 +354,7 @@ describe('streams', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('end with the server', async () => {
+  it('streams end when the server closes', async () => {
     const runtime = await streamingServer(echo);
     const server = await start(runtime.url);
     const { socket } = await upgraded(server.port, EXEC);
@@ -367,8 +367,8 @@ describe('streams', () => {
 
   it.each([
     ['between frames', Buffer.of(0, 0, 0, 5, 0, 0, 0, 2, 1, 2), 'word'],
-    ['in the midst of one', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
-  ])('get a last word with the end of the server %s', async (_where, sent, expected) => {
+    ['only between frames, and none inside a frame', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
+  ])('streams get a final frame at server shutdown %s', async (_where, sent, expected) => {
     const runtime = await streamingServer((socket) => {
       socket.write(Buffer.concat([Buffer.from(SWITCHING), sent]));
       socket.on('end', () => socket.end()).resume();
@@ -387,7 +387,7 @@ describe('streams', () => {
   });
 });
 
-describe('streams that are refused', () => {
+describe('refused streams', () => {
   it.each([
     ['GET', '/exec/default/web/main?command=ls', 400, 'you must specify at least 1 of stdin, stdout, stderr'],
     ['POST', '/attach/default/web/main', 400, 'you must specify at least 1 of stdin, stdout, stderr'],
@@ -398,13 +398,13 @@ describe('streams that are refused', () => {
     ['POST', '/exec/default/web/side?output=1', 500, 'container not found ("side")'],
     ['PUT', '/exec/default/web/main?output=1', 405, '405: Method Not Allowed'],
     ['GET', '/unknown', 404, '404 page not found\n'],
-  ])('%s %s: %d', async (method, path, status, body) => {
+  ])('streaming request %s %s is refused with %d', async (method, path, status, body) => {
     const { port } = await start('http://127.0.0.1:1/x');
     expect(await upgrade(port, path, { method })).toMatchObject({ status, body });
     expect(asked).toEqual([]);
   });
 
-  it('without an upgrade, at once', async () => {
+  it('a streaming request without an upgrade is refused immediately', async () => {
     const { port } = await start('http://127.0.0.1:1/x');
     expect(await ask(port, EXEC, {}, { method: 'POST' })).toMatchObject({
       status: 400,
@@ -414,7 +414,7 @@ describe('streams that are refused', () => {
     expect(asked).toEqual([]);
   });
 
-  it('W1: by whoever may not, before the runtime hears of it', async () => {
+  it('W1: an unauthorised streaming request is refused before the runtime is called', async () => {
     const reviewer = new FakeReviewer();
     reviewer.tokens.set('t', { authenticated: true, user: { username: 'u' } });
     const runtime = await streamingServer(echo);
@@ -432,7 +432,7 @@ describe('streams that are refused', () => {
     ['NOT_FOUND', 404, undefined],
     ['RESOURCE_EXHAUSTED', 429, '60'],
     ['UNAVAILABLE', 500, undefined],
-  ])('by the runtime, with %s', async (code, status, retryAfter) => {
+  ])("a runtime's refusal is passed on with %s", async (code, status, retryAfter) => {
     const failure = Object.assign(new Error('no'), { code, statusMessage: `rpc error: code = ${code} desc = no` });
     const { port } = await start('', { runtime: { exec: () => Promise.reject(failure) } });
     const got = await upgrade(port, EXEC);
@@ -440,7 +440,7 @@ describe('streams that are refused', () => {
     expect(got.socket === undefined && got.headers['retry-after']).toBe(retryAfter);
   });
 
-  it('a URL of another machine is not followed', async () => {
+  it('a streaming URL on another machine is refused', async () => {
     const { port } = await start('http://10.1.2.3/exec/secret-token');
     expect(await upgrade(port, EXEC)).toMatchObject({
       status: 500,
@@ -455,12 +455,17 @@ describe('streams that are refused', () => {
       500,
       'invalid upgrade response: status code 302\n',
     ],
-    ['a page', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi', 500, 'invalid upgrade response: status code 200\n'],
+    [
+      'an HTML page',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi',
+      500,
+      'invalid upgrade response: status code 200\n',
+    ],
     ['a refusal', 'HTTP/1.1 404 Not Found\r\nSet-Cookie: a=b\r\nContent-Length: 5\r\n\r\nnever', 404, 'never'],
     ['nonsense', 'hello there\r\n\r\n', 500, expect.stringMatching(/^error dialing backend: Parse Error/)],
-    ['an end', '', 500, expect.stringMatching(/^error dialing backend: socket hang up/)],
-    ['a head without end', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(200_000)}`, 500, expect.stringMatching(/^error dialing/)],
-  ])("%s of the runtime is not the client's", async (_name, bytes, status, body) => {
+    ['a disconnect', '', 500, expect.stringMatching(/^error dialing backend: socket hang up/)],
+    ['an endless head', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(200_000)}`, 500, expect.stringMatching(/^error dialing/)],
+  ])('%s of the runtime is not passed to the client', async (_name, bytes, status, body) => {
     const server = createTcpServer((socket) => {
       socket.on('error', () => {});
       socket.once('data', () => socket.end(bytes));
@@ -474,7 +479,7 @@ describe('streams that are refused', () => {
     }
   });
 
-  it('a runtime that is not there, or says nothing, is told of in time', async () => {
+  it('a runtime that is down or silent is reported within a timeout', async () => {
     const clock = new FakeClock();
     const connected = Promise.withResolvers<Socket>();
     const silent = createTcpServer((socket) => connected.resolve(socket.on('error', () => {}).resume()));
@@ -489,7 +494,7 @@ describe('streams that are refused', () => {
     expect(await upgrade(gone.port, EXEC)).toMatchObject({ status: 500 });
   });
 
-  it('W2: a client that goes while the runtime thinks leaves no connection behind', async () => {
+  it('W2: a client that disconnects while the runtime is working leaves no connection', async () => {
     const connected = Promise.withResolvers<Socket>();
     const silent = createTcpServer((socket) => connected.resolve(socket.on('error', () => {}).resume()));
     const { port } = await start(`${await listening(silent)}/exec/x`);
@@ -501,7 +506,7 @@ describe('streams that are refused', () => {
     await closed;
   });
 
-  it('what needs no upgrade is answered without, and the connection is closed', async () => {
+  it('a request that needs no upgrade is answered without one, and the connection is closed', async () => {
     const stream = async function* (): AsyncGenerator<Uint8Array> {
       yield Buffer.from('x');
     };
@@ -518,7 +523,7 @@ describe('streams that are refused', () => {
 });
 
 describe('upgrades', () => {
-  it('an answer that needs none has its time, whoever asks for one', async () => {
+  it('a response without an upgrade has its normal time limit, even if the client requested an upgrade', async () => {
     const clock = new FakeClock();
     const begun = Promise.withResolvers<AbortSignal>();
     const hanging = ({ signal }: Call): Promise<never> => {
@@ -533,7 +538,7 @@ describe('upgrades', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('W2: no answer to an earlier request is written into a stream', async () => {
+  it('W2: no response to an earlier request is written into a stream', async () => {
     const begun = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     const exec = async ({ connection }: UpgradeCall) => {
@@ -558,7 +563,7 @@ describe('upgrades', () => {
 });
 
 describe('/run', () => {
-  it('answers with what the command wrote, or how it ended', async () => {
+  it("/run returns the command's output, or its exit status", async () => {
     const { port } = await start('');
     const post = (path: string) => ask(port, path, {}, { method: 'POST' });
     expect(await post('/run/default/web/main?cmd=ls%20-l')).toMatchObject({ status: 200, body: 'ran ls|-l!' });
@@ -572,7 +577,7 @@ describe('/run', () => {
     expect((await ask(port, '/run/default/web/main?cmd=ls')).status).toBe(405);
   });
 
-  it.each(['', 'Upgrade: h2c\r\n'])('answers byte for byte, whatever the command wrote, with %j', async (header) => {
+  it.each(['', 'Upgrade: h2c\r\n'])("/run returns the command's output byte for byte, with %j", async (header) => {
     const stdout = Buffer.from([0xff, 0x00, 0xc3, 0x0a]);
     const execSync = async () => ({ stdout, stderr: Buffer.alloc(0), exitCode: 0 });
     const { port } = await start('', { runtime: { execSync } });
@@ -585,7 +590,7 @@ describe('/run', () => {
 });
 
 describe('handshakes', () => {
-  it('W3: of any content end by themselves (seed 5)', { timeout: 60_000 }, async () => {
+  it('W3: handshakes with random content always finish (seed 5)', { timeout: 60_000 }, async () => {
     const random = seededRandom(5);
     const pick = (all: readonly string[]): string => all[Math.floor(random.next() * all.length)] ?? '';
     const runtime = await streamingServer(echo);
@@ -619,7 +624,7 @@ describe('handshakes', () => {
   });
 });
 
-it('the test runtime refuses what is no upgrade', async () => {
+it('the test runtime refuses requests without an upgrade', async () => {
   const { url } = await streamingServer(echo);
   const status = await new Promise((resolve) => {
     plainRequest(url, (response) => resolve(response.resume().statusCode)).end();

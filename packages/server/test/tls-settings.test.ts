@@ -4,7 +4,7 @@ import { tlsOptions } from '../src/listen/tls-settings.ts';
 
 const TLS13 = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
 
-describe('the TLS settings of a server', () => {
+describe('TLS settings of a server', () => {
   it.each([
     ['TLS_RSA_WITH_AES_128_CBC_SHA', 'AES128-SHA'],
     ['TLS_RSA_WITH_AES_256_CBC_SHA', 'AES256-SHA'],
@@ -25,11 +25,11 @@ describe('the TLS settings of a server', () => {
     ['TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
     ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
     ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256', 'ECDHE-RSA-CHACHA20-POLY1305'],
-  ])('%s is %s, beside all suites of TLS 1.3', (name, cipher) => {
+  ])('cipher suite %s is %s, in addition to all TLS 1.3 suites', (name, cipher) => {
     expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.2', ciphers: `${TLS13}:${cipher}` });
   });
 
-  it.each(TLS13.split(':'))('%s is there whoever chooses, and alone it leaves nothing to older versions', (name) => {
+  it.each(TLS13.split(':'))('%s is always enabled, and on its own it allows no older TLS version', (name) => {
     expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.3' });
     expect(tlsOptions({ cipherSuites: [name], minVersion: 'VersionTLS11' })).toEqual({ minVersion: 'TLSv1.3' });
   });
@@ -40,11 +40,11 @@ describe('the TLS settings of a server', () => {
     ['VersionTLS11', { minVersion: 'TLSv1.1', ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` }],
     ['VersionTLS12', { minVersion: 'TLSv1.2' }],
     ['VersionTLS13', { minVersion: 'TLSv1.3' }],
-  ])('the least version %j is %j', (minVersion, options) => {
+  ])('minimum version %j is %j', (minVersion, options) => {
     expect(tlsOptions({ minVersion })).toEqual(options);
   });
 
-  it('lets suites that are chosen stand at the level of old versions', () => {
+  it('configured cipher suites are allowed at the security level of old TLS versions', () => {
     const settings = { minVersion: 'VersionTLS11', cipherSuites: ['TLS_RSA_WITH_AES_128_CBC_SHA'] };
     expect(tlsOptions(settings).ciphers).toBe(`${TLS13}:AES128-SHA:@SECLEVEL=0`);
   });
@@ -57,7 +57,7 @@ describe('the TLS settings of a server', () => {
     [4587, 'SecP256r1MLKEM768'],
     [4588, 'X25519MLKEM768'],
     [4589, 'SecP384r1MLKEM1024'],
-  ])('the group %i is %s', (number, curve) => {
+  ])('key exchange group %i is %s', (number, curve) => {
     expect(tlsOptions({ curvePreferences: [number] })).toEqual({ minVersion: 'TLSv1.2', ecdhCurve: curve });
   });
 
@@ -65,7 +65,7 @@ describe('the TLS settings of a server', () => {
     [{ cipherSuites: ['TLS_NULL'] }, "tlsCipherSuites: Cipher suite TLS_NULL not supported or doesn't exist"],
     [{ minVersion: 'SSLv3' }, 'tlsMinVersion: unknown tls version "SSLv3"'],
     [{ curvePreferences: [1] }, 'tlsCurvePreferences: key exchange 1 is not supported'],
-  ])('refuses %j by name', (settings, message) => {
+  ])('refuses the TLS setting %j by name', (settings, message) => {
     expect(() => tlsOptions(settings)).toThrow(expect.objectContaining({ code: 'InvalidOptions', message }));
   });
 });

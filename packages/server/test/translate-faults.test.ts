@@ -13,7 +13,7 @@ import { type KeyPair, Pki } from './pki.ts';
 import { FakeReviewer, rawConnection, startSecured } from './secured-fixture.ts';
 import { sockets } from './stream-fixture.ts';
 
-/** However busy the machine is. */
+/** A timeout for busy machines. */
 const soon = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 15_000, interval: 50 });
 
 const pod: Pod = {
@@ -42,13 +42,13 @@ beforeAll(async () => {
 let before: number;
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  // W2: whatever became of it, nothing is left.
+  // W2: after any fault no resource is left.
   await soon(() => expect(sockets()).toBe(before));
 });
 
 type Serve = (socket: Duplex, request: IncomingMessage, head: Buffer) => void;
 
-/** A server whose runtime's streams are served by `serve`, at one URL for all. */
+/** A server whose runtime streams are served by `serve`, all at one URL. */
 async function started(
   serve: Serve,
   { clock = new FakeClock(), ...options }: StreamOptions & { clock?: FakeClock } = {},
@@ -96,7 +96,7 @@ async function started(
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n';
 const V4 = `${SWITCHING}X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n`;
 
-/** A runtime whose streams are given to `onStreams` when there are so many. */
+/** A runtime that passes its streams to `onStreams` when their number is complete. */
 function streams(
   count: number,
   onStreams: (streams: ReadonlyMap<string, SpdyStream>, connection: SpdyConnection) => void,
@@ -114,7 +114,7 @@ function streams(
   };
 }
 
-/** A client of v5, and what it hears: messages by channel, and the code by which it is closed. */
+/** A v5 client and what it receives: messages by channel, and the close code. */
 function client(port: number, query = 'output=1', protocols: readonly string[] = ['v5.channel.k8s.io']) {
   const url = `wss://127.0.0.1:${port}/exec/default/web/main?command=x&${query}`;
   const socket = new WebSocket(url, [...protocols], { rejectUnauthorized: false, perMessageDeflate: false });
@@ -128,7 +128,7 @@ function client(port: number, query = 'output=1', protocols: readonly string[] =
   return { socket, heard, opened, closed };
 }
 
-/** What a client is told on its channel of errors, the last of all. */
+/** The last message that a client receives on its error channel. */
 async function toldBy({
   heard,
   closed,
@@ -141,7 +141,7 @@ async function toldBy({
 
 const CANNOT = 'Internal error occurred: unable to upgrade connection: ';
 
-describe('what befalls after the client has its WebSocket is told on its channel of errors', () => {
+describe("faults after the WebSocket handshake are reported on the client's error channel", () => {
   const answer =
     (text: string): Serve =>
     (socket) =>
@@ -187,18 +187,18 @@ describe('what befalls after the client has its WebSocket is told on its channel
       },
       'Internal error occurred: the stream was reset',
     ],
-  ])('%s of the runtime', async (_name, serve, expected) => {
+  ])('reports %s of the runtime on the error channel', async (_name, serve, expected) => {
     const { port } = await started(serve);
     const told = await toldBy(client(port));
     expect(told).toEqual({
       code: 1000,
       message: typeof expected === 'string' ? expected : expect.stringMatching(expected),
     });
-    // W4: whoever has the URL may use it.
+    // W4: the URL is a capability, so it must not be disclosed.
     expect(told.message).not.toContain('secret');
   });
 
-  it('a runtime that answers nothing, in time', async () => {
+  it('reports a runtime that does not answer, after a timeout', async () => {
     const connected = Promise.withResolvers<void>();
     const { port, clock } = await started((socket) => {
       socket.resume();
@@ -213,7 +213,7 @@ describe('what befalls after the client has its WebSocket is told on its channel
     });
   });
 
-  it('a runtime that answers no stream, in time', async () => {
+  it('reports a runtime that accepts no stream, after a timeout', async () => {
     const spoken = Promise.withResolvers<void>();
     const { port, clock } = await started((socket) => {
       socket.write(V4);
@@ -225,7 +225,7 @@ describe('what befalls after the client has its WebSocket is told on its channel
     expect((await toldBy(asking)).message).toBe('Internal error occurred: timed out after 30000 ms');
   });
 
-  it('a runtime that breaks off without a word of how it ended', async () => {
+  it('reports a runtime that disconnects without an exit status', async () => {
     const { port } = await started(
       streams(2, (opened, connection) => {
         opened.get('stdout')?.write('some', () => connection.destroy());
@@ -240,7 +240,7 @@ describe('what befalls after the client has its WebSocket is told on its channel
     ]);
   });
 
-  it('W5: a runtime that says too much of how it ended', async () => {
+  it('W5: reports a runtime whose exit status is too long', async () => {
     const { port } = await started(
       streams(2, (opened, connection) => {
         opened.get('stdout')?.end();
@@ -253,7 +253,7 @@ describe('what befalls after the client has its WebSocket is told on its channel
   });
 });
 
-describe('a client of v5', () => {
+describe('a v5 client', () => {
   /** Fake runtime that records the bytes of each stream and answers Success when stdin ends. */
   function listening(count: number, said: Record<string, string>): Serve {
     return streams(count, (opened, connection) => {
@@ -269,7 +269,7 @@ describe('a client of v5', () => {
     });
   }
 
-  it('ends its input by a signal, and says nothing that is not asked for to the runtime', async () => {
+  it('a v5 client closes stdin by the close signal, and the runtime receives nothing unrequested', async () => {
     const said: Record<string, string> = {};
     const { port, requests } = await started(listening(4, said));
     const { socket, heard, opened, closed } = client(port, 'input=1&output=1&tty=1', [
@@ -303,7 +303,7 @@ describe('a client of v5', () => {
     expect(JSON.stringify(requests[0]?.headers)).not.toMatch(/c2VjcmV0|websocket/i);
   });
 
-  it('that goes has what it said before heard, and its end, but no farewell, for a runtime is to end the command', async () => {
+  it("after a v5 client disconnects, the runtime gets the client's data and its end without GOAWAY, so that the runtime ends the command", async () => {
     const said: Record<string, string> = {};
     const ended = Promise.withResolvers<void>();
     let bytes = '';
@@ -334,7 +334,7 @@ describe('a client of v5', () => {
     ['no end of a channel', Buffer.of(255), 1002],
     ['an end too many', Buffer.of(255, 0, 0), 1002],
     ['a message too large', Buffer.alloc(33 * 2 ** 20), 1009],
-  ])('that says %s is let go of', async (_name, message, code) => {
+  ])('a v5 client that sends %s is disconnected', async (_name, message, code) => {
     const ended = Promise.withResolvers<void>();
     const { port } = await started(
       streams(3, (_opened, connection) => void connection.closed.then(() => ended.resolve())),
@@ -346,11 +346,11 @@ describe('a client of v5', () => {
     await ended.promise;
   });
 
-  it('W2: that goes is heard of, though it has said its terminal’s size again and again to a runtime that reads none of it', async () => {
+  it('W2: the disconnect of a v5 client is detected even if the runtime reads none of the terminal sizes it sent', async () => {
     const deaf = Promise.withResolvers<Duplex>();
     const { port, clock } = await started((runtime, request, head) => {
       const serve = streams(3, () => {
-        // No more is read than was asked for.
+        // The server reads no more than was requested.
         Object.assign(runtime, { read: () => null });
         deaf.resolve(runtime.pause());
       });
@@ -359,7 +359,7 @@ describe('a client of v5', () => {
     const { socket, opened, closed } = client(port, 'output=1&tty=1');
     await opened;
     await deaf.promise;
-    // More than every buffer between here and there has room for.
+    // More than all buffers on the way can hold.
     for (let column = 1; column <= 300_000; column++) {
       socket.send(`\u0004{"Width":${column % 60_000},"Height":24}`);
       if (column % 10_000 === 0) await delay(1);
@@ -369,7 +369,7 @@ describe('a client of v5', () => {
     await clock.advance(10_000);
   });
 
-  it('W2: that says nothing, as its runtime does, is let go of in time; what is said keeps it', async () => {
+  it('W2: a v5 client and its runtime are disconnected after the idle timeout; data keeps them connected', async () => {
     const opened = Promise.withResolvers<ReadonlyMap<string, SpdyStream>>();
     const { port, clock } = await started(
       streams(2, (each) => opened.resolve(each)),
@@ -392,7 +392,7 @@ describe('a client of v5', () => {
     expect(await closed).toBe(1006);
   });
 
-  it('W2: hears that the server ends, and so does its runtime', async () => {
+  it('W2: a server shutdown is reported to the v5 client and to the runtime', async () => {
     const opened = Promise.withResolvers<SpdyConnection>();
     const { port, end } = await started(streams(2, (_streams, connection) => opened.resolve(connection)));
     const { closed } = client(port);
@@ -403,7 +403,7 @@ describe('a client of v5', () => {
     await ended;
   });
 
-  it('W2: that goes before the runtime has answered leaves no connection behind', async () => {
+  it('W2: a v5 client that disconnects before the runtime answers leaves no connection', async () => {
     const connected = Promise.withResolvers<Duplex>();
     const { port } = await started((socket) => connected.resolve(socket.resume()));
     const { socket, opened } = client(port);
@@ -414,7 +414,7 @@ describe('a client of v5', () => {
     await closed;
   });
 
-  it('W2: that has gone does not leave a runtime behind that talks on and on, and takes no notice', async () => {
+  it('W2: a v5 client that disconnected leaves no runtime connection, even if the runtime keeps sending and ignores the close', async () => {
     const talking = Promise.withResolvers<Duplex>();
     const { port, clock } = await started((runtime, request, head) => {
       const serve = streams(3, (opened) => {
@@ -426,7 +426,7 @@ describe('a client of v5', () => {
         talk();
         talking.resolve(runtime);
       });
-      // As containerd does while the command runs, whatever it reads.
+      // As containerd does while the command runs, whatever the command reads.
       Object.assign(runtime, { end: () => runtime });
       serve(runtime, request, head);
     });
@@ -441,7 +441,7 @@ describe('a client of v5', () => {
     await soon(() => expect(runtime.closed).toBe(true));
   });
 
-  it('is asked, as its runtime is, whether it is there', async () => {
+  it('the v5 client and the runtime are pinged', async () => {
     const pings: string[] = [];
     const { port, clock } = await started((socket, request, head) => {
       streams(2, () => {})(socket, request, head);
@@ -460,7 +460,7 @@ describe('a client of v5', () => {
   });
 });
 
-describe('a request for v5', () => {
+describe('a v5 request', () => {
   const head = (method: string, lines: readonly string[]) =>
     [
       `${method} /exec/default/web/main?command=x&output=1 HTTP/1.1`,
@@ -500,7 +500,7 @@ describe('a request for v5', () => {
     socket.destroy();
   });
 
-  it('is the runtime’s to answer where nothing is carried between protocols', async () => {
+  it('without translation, the runtime answers the v5 request', async () => {
     const { port, requests } = await started(
       (socket) => void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'),
       {
@@ -513,7 +513,7 @@ describe('a request for v5', () => {
   });
 });
 
-describe('a request to tell SPDY by WebSocket', () => {
+describe('a request for a SPDY tunnel over WebSocket', () => {
   const FORWARD = 'SPDY/3.1+portforward.k8s.io';
   const head = (method: string) =>
     [
@@ -540,7 +540,7 @@ describe('a request to tell SPDY by WebSocket', () => {
     return { ...node, socket, heard, closed };
   }
 
-  /** A frame of a client: masked by nothing. */
+  /** A client frame with a zero mask. */
   const frame = (opcode: number, payload: string) =>
     Buffer.concat([Buffer.of(0x80 | opcode, 0x80 | payload.length, 0, 0, 0, 0), Buffer.from(payload)]);
 
@@ -577,7 +577,7 @@ describe('a request to tell SPDY by WebSocket', () => {
     expect(heard.bytes.toString()).toBe(body);
   });
 
-  it('has the runtime’s bytes in messages, and its own in whatever pieces', async () => {
+  it("a tunnel client receives the runtime's bytes in messages, and may send its own in any pieces", async () => {
     const said: string[] = [];
     const { socket, heard, closed, requests } = await asked((runtime, _request, first) => {
       runtime.write(`${agreed}right away`);
@@ -600,7 +600,7 @@ describe('a request to tell SPDY by WebSocket', () => {
     await closed;
   });
 
-  it('W2: ends with a message of text, and so does the runtime', async () => {
+  it('W2: a text message ends the tunnel and the runtime connection', async () => {
     const ended = Promise.withResolvers<void>();
     const { socket, heard, closed } = await asked((runtime) => {
       runtime.write(agreed);
@@ -614,7 +614,7 @@ describe('a request to tell SPDY by WebSocket', () => {
     await Promise.all([closed, ended.promise]);
   });
 
-  it('W2: that has gone while it is not listened to is let go of', async () => {
+  it('W2: a tunnel client that disconnects while its data is not read is released', async () => {
     const clock = new FakeClock();
     const spoken = Promise.withResolvers<Duplex>();
     const { socket, heard } = await asked(
@@ -649,7 +649,7 @@ describe('a request to tell SPDY by WebSocket', () => {
       await clock.advance(5000);
       await delay(50);
     }
-    // This end's two and the client's own.
+    // The server's two sockets and the client's own.
     await soon(() => expect(sockets()).toBeLessThanOrEqual(open - 3));
   });
 });

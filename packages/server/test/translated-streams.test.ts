@@ -12,7 +12,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type KeyPair, Pki } from './pki.ts';
 import { type ServedPod, servedPod, sockets } from './stream-fixture.ts';
 
-/** However busy the machine is. */
+/** A timeout for busy machines. */
 const soon = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 15_000, interval: 50 });
 
 const OPTIONS = { rejectUnauthorized: false };
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   const { streaming, runtime } = server;
-  // Whatever a test did: nothing of it is left at the runtime.
+  // After each test, no stream is left at the runtime.
   await soon(() => expect([streaming.connections, runtime.liveExecs]).toEqual([0, 0]));
   await server.end();
 });
@@ -42,13 +42,13 @@ function exec(command: readonly string[], wanted: CommandStreamsWanted, options 
   return commandOverWebSocket(server.url('exec', `${query}`), wanted, options);
 }
 
-/** How often which kind of stream was carried between protocols. */
+/** The number of translated streams by kind. */
 function counted(): string {
   return server.metrics.text().replaceAll(/^(?:#.*|(?!kubelet_websocket).*)\n/gm, '');
 }
 
-describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
-  it('tells output, errors and the exit code apart, and is counted', async () => {
+describe('a v5 WebSocket command with a SPDY runtime', () => {
+  it('a translated command separates stdout, stderr and exit code, and is counted', async () => {
     server = await servedPod(serving);
     const command = await exec(['sh', '-c', 'echo out; echo err >&2; exit 3'], { stdout: true, stderr: true });
     expect(command.protocol).toBe('v5.channel.k8s.io');
@@ -63,7 +63,7 @@ describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
     expect(counted()).toBe('kubelet_websocket_streaming_requests_total{subresource="exec"} 1\n');
   });
 
-  it('of what succeeds, and of what is not there', async () => {
+  it('a translated command reports success, and a missing command', async () => {
     server = await servedPod(serving);
     expect(await (await exec(['true'], { stdout: true })).outcome).toEqual({ metadata: {}, status: 'Success' });
     const { code, reason, message } = await (await exec(['no-such-program'], { stdout: true })).outcome;
@@ -73,7 +73,7 @@ describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
     );
   });
 
-  it('gives back what it is given, byte for byte, and ends with its input', async () => {
+  it('a translated command echoes its input byte for byte, and ends with its input', async () => {
     server = await servedPod(serving);
     const command = await exec(['cat'], { stdin: true, stdout: true });
     const sent = randomBytes(3_000_000);
@@ -84,7 +84,7 @@ describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
     expect(Buffer.concat(got).equals(sent)).toBe(true);
   });
 
-  it('takes what a terminal is and tells of its size', async () => {
+  it('a translated command passes terminal mode and terminal sizes on', async () => {
     server = await servedPod(serving);
     const command = await exec(['sh'], { stdin: true, stdout: true, tty: true });
     let shown = '';
@@ -101,23 +101,22 @@ describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
     expect(exitCodeOf(await command.outcome)).toBe(4);
   });
 
-  it('a command that is not read from holds up who writes to it', async () => {
+  it('a command that is not read slows its writer down', async () => {
     server = await servedPod(serving);
     const command = await exec(['cat'], { stdin: true, stdout: true });
-    // What the kernel's buffers hold, and no more.
+    // No more than the kernel's buffers hold.
     expect(await writtenAtRest(command)).toBeLessThan(48 * 2 ** 20);
     command.destroy();
   });
 
-  it('W2: a command that does not read holds up who writes to it, and is let go of when that one has gone', async () => {
+  it('W2: a command that does not read its input slows its client down, and is closed when the client disconnects', async () => {
     const clock = new FakeClock();
     server = await servedPod(serving, { clock });
     const before = sockets();
     const command = await exec(['sleep', '1000'], { stdin: true, stdout: true });
     expect(await writtenAtRest(command)).toBeLessThan(48 * 2 ** 20);
     command.destroy();
-    // Nothing that it says is listened to: that it has gone shows when it is asked.
-    // The runtime's own end listens to nothing either.
+    // The client's data is not read, so its disconnect is found by a ping. The runtime's side reads nothing either.
     await soon(async () => {
       await clock.advance(5000);
       expect(sockets()).toBe(before + 1);
@@ -125,7 +124,7 @@ describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
     await server.streaming.close();
   });
 
-  it('is joined, and counted', async () => {
+  it('a translated attach is connected and counted', async () => {
     server = await servedPod(serving);
     const joined = await commandOverWebSocket(
       server.url('attach', 'input=1&output=1'),
@@ -143,8 +142,8 @@ describe('a command by v5 of WebSocket, of a runtime that speaks SPDY', () => {
   });
 });
 
-describe('port-forward by SPDY that is told by WebSocket', () => {
-  it('joins any number of connections with a port, and is counted', async () => {
+describe('SPDY port-forward through a WebSocket tunnel', () => {
+  it('tunnels any number of connections to a port, and counts the tunnel', async () => {
     server = await servedPod(serving);
     const ports = await portsOverWebSocket(server.url('portForward'), TUNNEL);
     const said = await Promise.all(
@@ -163,7 +162,7 @@ describe('port-forward by SPDY that is told by WebSocket', () => {
     expect(counted()).toBe('kubelet_websocket_streaming_requests_total{subresource="portforward"} 1\n');
   });
 
-  it('tells what nothing listens on, and goes on', async () => {
+  it('reports a port without a listener, and keeps the tunnel', async () => {
     server = await servedPod(serving);
     const ports = await portsOverWebSocket(server.url('portForward'), TUNNEL);
     const { error } = await ports.connect(81);
@@ -174,7 +173,7 @@ describe('port-forward by SPDY that is told by WebSocket', () => {
     ports.destroy();
   });
 
-  it('ends with the runtime’s end', async () => {
+  it('a tunnel closes when the runtime closes', async () => {
     server = await servedPod(serving);
     const ports = await portsOverWebSocket(server.url('portForward'), TUNNEL);
     server.runtime.crash();
@@ -183,7 +182,7 @@ describe('port-forward by SPDY that is told by WebSocket', () => {
   });
 });
 
-/** Writes as much as is taken. */
+/** Writes until the stream accepts no more. */
 function writtenAtRest({ stdin }: RemoteCommand): Promise<number> {
   let written = 0;
   const write = (): void => {
@@ -197,7 +196,7 @@ function writtenAtRest({ stdin }: RemoteCommand): Promise<number> {
   return atRest(() => written);
 }
 
-/** A value that has stopped to change. */
+/** Waits until a value stops changing. */
 async function atRest(value: () => number): Promise<number> {
   let last = -1;
   await vi.waitFor(

@@ -14,7 +14,7 @@ const lax = await made.laxCases();
 const titled = cases.map((rotation) => [rotation.name, rotation.accepted, rotation] as const);
 afterAll(() => made[Symbol.asyncDispose]());
 
-/** After all certificates were made. */
+/** A time after all certificates were made. */
 const NOW_MS = Date.now() + 60_000;
 
 const x509 = ({ cert }: KeyPair): X509Certificate => new X509Certificate(cert);
@@ -23,7 +23,7 @@ function pathOf({ client, sent = [], bundle }: RotationCase, nowMs = NOW_MS): re
   return trustedPath(x509(client), sent.map(x509), bundle.map(x509), nowMs);
 }
 
-/** A case by its name. */
+/** Returns a case by name. */
 function named(name: string): RotationCase {
   const found = cases.find((candidate) => candidate.name === name);
   if (found === undefined) throw new Error(`there is no case ${name}`);
@@ -39,14 +39,14 @@ describe('trustedPath', () => {
     expect(rotation.bundle.map((pair) => x509(pair).fingerprint256)).toContain(path.at(-1)?.fingerprint256);
   });
 
-  it('refuses a client whose path was valid when its authority was, but is not now', () => {
+  it('refuses a client whose certificate path was valid in the past, but is not valid now', () => {
     const { bundle, client } = named('old and new authority, signed by the new one');
     const endMs = Date.parse(x509(client).validTo);
     const rotation = { name: '', bundle, client, accepted: true };
     expect([endMs, endMs + 1000].map((nowMs) => pathOf(rotation, nowMs) !== undefined)).toEqual([true, false]);
   });
 
-  it('W1: a certificate of which a byte is another one is never accepted', () => {
+  it('W1: a certificate with one changed byte is never accepted', () => {
     const { bundle, client } = named('old and new authority, signed by the new one');
     const { raw } = x509(client);
     for (let at = 0; at < raw.length; at++) {
@@ -60,20 +60,20 @@ describe('trustedPath', () => {
           continue;
         }
         const path = trustedPath(leaf, [], bundle.map(x509), NOW_MS);
-        // The tag of the signature's bit string may change without a change of what was signed: nothing else may.
+        // Only the tag of the signature's bit string is not covered by the signature.
         if (path !== undefined) expect(certificateFields(changed)).toEqual(certificateFields(raw));
       }
     }
   });
 
-  it('takes an authority of version 1, which has no basic constraints, for one, as Go does', async () => {
+  it('accepts a version 1 CA certificate without basic constraints, as Go does', async () => {
     const first = new X509Certificate(await made.makeVersion1());
     expect([certificateFields(first.raw).version, isAuthority(first)]).toEqual([1, true]);
     const third = x509(await made.make({ extensions: ['keyUsage=keyCertSign'] }));
     expect([certificateFields(third.raw).version, isAuthority(third)]).toEqual([3, false]);
   });
 
-  it('W1: counts an issuer of its own name against the path length, as Go does', async () => {
+  it('W1: counts a self-issued CA against the path length, as Go does', async () => {
     const CA = 'basicConstraints=critical,CA:TRUE';
     const root = await made.make({ extensions: [`${CA},pathlen:0`] });
     const ofItsName = await made.make({ issuer: root, extensions: [CA] });
@@ -83,7 +83,7 @@ describe('trustedPath', () => {
     expect(isPathForGo([client].map(x509))).toBe(true);
   });
 
-  it('refuses a weak key of a client or of an authority, which Go accepts', async () => {
+  it('refuses a weak key of a client or CA, which Go accepts', async () => {
     const weak = ['-newkey', 'rsa:1024', '-nodes'];
     const extensions = ['basicConstraints=critical,CA:TRUE'];
     const [strong, small] = [await made.make({ extensions }), await made.make({ extensions, key: weak })];
@@ -96,7 +96,7 @@ describe('trustedPath', () => {
     expect(pathOf({ name: '', bundle, client: good, accepted: true })).toHaveLength(2);
   });
 
-  it('W1: ends for a client that sends very many certificates of one name', async () => {
+  it('W1: verification ends for a client that sends very many certificates with one name', async () => {
     const { bundle, client } = named('a third authority of the same name');
     const extensions = ['basicConstraints=critical,CA:TRUE'];
     const one = await made.make({ extensions });
@@ -128,7 +128,7 @@ describe('a secured server whose CA file has changed', () => {
     };
   });
 
-  it('logs once that client certificates of another authority are refused', async () => {
+  it('logs once that client certificates of another CA are refused', async () => {
     const { bundle, client } = named('a third authority of the same name');
     believed.change(believing(...bundle.map((pair) => ({ ca: pair.cert, fingerprint: x509(pair).fingerprint256 }))));
     for (let i = 0; i < 3; i++) await ask(server.port, '/healthz', { pair: client });

@@ -6,7 +6,7 @@ import { asksForCommandChannels, tunnelledProtocols } from '../src/streams/web-s
 
 const offers = (protocols: string, upgrade = 'websocket') => ({ upgrade, 'sec-websocket-protocol': protocols });
 
-describe('what a WebSocket is asked to carry', () => {
+describe('WebSocket subprotocol selection', () => {
   it.each<[string, IncomingHttpHeaders, boolean, readonly string[]]>([
     ['v5', offers('v5.channel.k8s.io'), true, []],
     ['v5 among others', offers('v4.channel.k8s.io , v5.channel.k8s.io'), true, []],
@@ -24,7 +24,7 @@ describe('what a WebSocket is asked to carry', () => {
   });
 });
 
-describe('a handshake of a WebSocket', () => {
+describe('a WebSocket handshake', () => {
   const headers = {
     upgrade: 'websocket',
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
@@ -46,7 +46,7 @@ describe('a handshake of a WebSocket', () => {
   });
 });
 
-/** Names and values, as an object: none comes twice here but those of protocols. */
+/** Headers as an object; only the protocol headers may repeat. */
 function pairs(headers: readonly string[]): readonly string[] {
   return Array.from(
     { length: headers.length / 2 },
@@ -54,7 +54,7 @@ function pairs(headers: readonly string[]): readonly string[] {
   );
 }
 
-it('W4: a runtime is asked for SPDY with what the client has sent, but for what is of its WebSocket, or secret', () => {
+it("W4: a SPDY request to the runtime has the client's headers without WebSocket headers and secrets", () => {
   const raw = [
     ...['Host', 'node:10250', 'Connection', 'Upgrade', 'Upgrade', 'websocket', 'User-Agent', 'kubectl'],
     ...['Authorization', 'Bearer secret', 'Cookie', 'secret', 'X-Stream-Protocol-Version', 'made-up'],

@@ -4,8 +4,8 @@ import { checkIdRange, defaultIdRange, kubeletIdRange, parseSubIds, UserNamespac
 const { signal } = new AbortController();
 const K64 = 65_536;
 
-describe('the IDs that pods are given', () => {
-  test('are all but those of the host itself', () => {
+describe('the ID range for pods', () => {
+  test("pods can use all IDs except the host's own", () => {
     expect(defaultIdRange()).toEqual({ firstId: K64, length: 2 ** 32 - K64 });
     expect(defaultIdRange(2 * K64)).toEqual({ firstId: 2 * K64, length: 2 ** 32 - 2 * K64 });
     expect(() => checkIdRange(defaultIdRange(), K64, 110)).not.toThrow();
@@ -23,7 +23,7 @@ describe('the IDs that pods are given', () => {
       'kubelet user assigned IDs length 7208961 is not a multiple of 65536',
     ],
     [{ firstId: K64, length: 109 * K64 }, K64, 'kubelet user assigned IDs are not enough to support 110 pods'],
-  ])('%j, %d for each of 110 pods: %s', (range, idsPerPod, message) => {
+  ])('subordinate IDs %j with %d IDs for each of 110 pods: %s', (range, idsPerPod, message) => {
     const check = (): void => checkIdRange(range, idsPerPod, 110);
     if (message === undefined) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ code: 'InvalidRange', message }));
@@ -39,13 +39,13 @@ describe('the IDs that pods are given', () => {
     ['0: kubelet x 2\n', 'want two numbers of 32 bits'],
     ['0: kubelet -1 2\n', 'want two numbers of 32 bits'],
     ['0: kubelet 1 4294967296\n', 'want two numbers of 32 bits'],
-  ])('%j of getsubids means %j', (output, expected) => {
+  ])('getsubids output %j is parsed as %j', (output, expected) => {
     if (typeof expected === 'string') expect(() => parseSubIds(output)).toThrow(expected);
     else expect(parseSubIds(output)).toEqual(expected);
   });
 });
 
-describe('the kubelet of a host', () => {
+describe("the ID range of the kubelet's user", () => {
   const rangeOf = (userExists: boolean, outputs: Readonly<Record<string, string>> | undefined) =>
     kubeletIdRange(
       { userExists: async () => userExists, run: async (program, args) => outputs?.[[program, ...args].join(' ')] },
@@ -54,12 +54,12 @@ describe('the kubelet of a host', () => {
     );
   const line = '0: kubelet 131072 6553600\n';
 
-  test('without a user kubelet, or without getsubids, has the default', async () => {
+  test('uses the default range if the user kubelet or getsubids is missing', async () => {
     expect(await rangeOf(false, { 'getsubids kubelet': line })).toEqual(defaultIdRange());
     expect(await rangeOf(true, undefined)).toEqual(defaultIdRange());
   });
 
-  test('with both has what they say, where users and groups have the same', async () => {
+  test('uses the range that getsubids reports if users and groups have the same range', async () => {
     const same = { 'getsubids kubelet': line, 'getsubids -g kubelet': line };
     expect(await rangeOf(true, same)).toEqual({ firstId: 131_072, length: 6_553_600 });
     await expect(rangeOf(true, { ...same, 'getsubids -g kubelet': '0: kubelet 1 2\n' })).rejects.toThrow(
@@ -67,12 +67,12 @@ describe('the kubelet of a host', () => {
     );
   });
 
-  test('whose getsubids fails has none: the directory of users may be away', async () => {
+  test('fails if getsubids fails, because the user database may be unavailable', async () => {
     const run = () => Promise.reject(new Error('Error fetching ranges'));
     await expect(kubeletIdRange({ userExists: async () => true, run }, K64, signal)).rejects.toThrow('fetching ranges');
   });
 
-  test('an error is known by its brand', () => {
+  test('an error of this package is recognised by its brand', () => {
     expect(UserNamespaceError.is(new UserNamespaceError('Exhausted', 'x'))).toBe(true);
     expect(UserNamespaceError.is(new Error('x'))).toBe(false);
   });

@@ -6,7 +6,7 @@ const mapping = { hostId: 65_536, containerId: 0, length: 65_536 };
 const file = (uidMappings: unknown, gidMappings: unknown = uidMappings): string =>
   JSON.stringify({ uidMappings, gidMappings });
 
-test('the file is what upstream writes and reads', () => {
+test("writes and reads the mappings file in upstream's format", () => {
   const text = formatMappings({ firstId: 131_072, length: 65_536 });
   expect(text).toBe(
     '{"uidMappings":[{"hostId":131072,"containerId":0,"length":65536}],"gidMappings":[{"hostId":131072,"containerId":0,"length":65536}]}',
@@ -14,7 +14,7 @@ test('the file is what upstream writes and reads', () => {
   expect(parseMappings(text)).toEqual({ firstId: 131_072, length: 65_536 });
 });
 
-test('a number that is left out is 0, as Go reads it', () => {
+test('a missing number in the mappings file is read as 0, as in Go', () => {
   expect(parseMappings(file([{}]))).toEqual({ firstId: 0, length: 0 });
 });
 
@@ -31,11 +31,11 @@ test.each([
   [file([mapping], []), 'GID and UID mapping should be identical'],
   [file([mapping], [{ ...mapping, hostId: 0 }]), 'GID and UID mapping should be identical'],
   [file([{ ...mapping, containerId: 1 }]), 'UID 0 must be mapped'],
-])('%s is refused: %s', (text, message) => {
+])('refuses the mappings file %s: %s', (text, message) => {
   expect(() => parseMappings(text)).toThrow(message);
 });
 
-test('W3: any text is read, or refused', () => {
+test('W3: any text of a mappings file is either parsed or refused', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {

@@ -25,7 +25,7 @@ const hostIdOf = async (manager: UserNamespaces, uid: string): Promise<number | 
   (await manager.mappings(uid)).uids[0]?.hostId;
 
 describe('the user namespace of a pod', () => {
-  test('is a range of its own, of users as of groups, with root in it', async () => {
+  test('each pod gets its own ID range for users and groups, which contains root', async () => {
     const { manager, file } = await world();
     const namespaces = manager();
     const a = await namespaces.mappings('a');
@@ -41,7 +41,7 @@ describe('the user namespace of a pod', () => {
     expect([...ids].sort()).toEqual([K64, 2 * K64, 3 * K64].sort());
   });
 
-  test('is not to be had when each range has a pod, and is when one has gone', async () => {
+  test('refuses a pod while all ranges are allocated, and accepts it after one was released', async () => {
     const { fs, manager } = await world(['a', 'b', 'c', 'd']);
     const namespaces = manager();
     for (const uid of ['a', 'b', 'c']) await namespaces.mappings(uid);
@@ -55,7 +55,7 @@ describe('the user namespace of a pod', () => {
     expect(namespaces.size).toBe(3);
   });
 
-  test('K1: is the same after a restart, and no other pod is given it, whoever asks first', async () => {
+  test('K1: a pod keeps its range after a restart, and no other pod gets that range, in whatever order pods ask', async () => {
     const { manager } = await world();
     const before = await manager().mappings('a');
     const next = manager();
@@ -64,7 +64,7 @@ describe('the user namespace of a pod', () => {
     expect(await next.mappings('a')).toEqual(before);
   });
 
-  test('K1: a kill at any operation leaves a pod what it was told, and no range with two pods', async () => {
+  test('K1: after a kill at any operation a pod keeps the range that was returned, and no range belongs to two pods', async () => {
     for (let point = 0; point < 12; point++) {
       const { fs, manager } = await world();
       const told = new Map<string, number | undefined>();
@@ -98,7 +98,7 @@ describe('the user namespace of a pod', () => {
     }
   });
 
-  test('is kept where only the disk has forgotten it: its containers have it', async () => {
+  test('a pod keeps its range if only its file is lost, because its containers use the range', async () => {
     const { fs, manager, file } = await world();
     const namespaces = manager();
     const a = await namespaces.mappings('a');
@@ -107,7 +107,7 @@ describe('the user namespace of a pod', () => {
     expect(await file('a')).toContain(String(a.uids[0]?.hostId));
   });
 
-  test('is none where the disk is full, and its range is free', async () => {
+  test('a pod gets no range if the disk is full, and the range stays free', async () => {
     const { fs, manager } = await world();
     const namespaces = manager();
     const fault = fs.injectFault({ operation: 'write', code: 'ENOSPC', times: Number.POSITIVE_INFINITY });
@@ -117,7 +117,7 @@ describe('the user namespace of a pod', () => {
     for (const uid of ['a', 'b', 'c']) await namespaces.mappings(uid);
   });
 
-  test('is released once its file is gone, and not before', async () => {
+  test('a range is released only after its file was removed', async () => {
     const { fs, manager } = await world();
     const namespaces = manager();
     await namespaces.mappings('a');
@@ -129,7 +129,7 @@ describe('the user namespace of a pod', () => {
     expect(namespaces.size).toBe(0);
   });
 
-  test('of a pod that nobody knows is released, of a former kubelet too', async () => {
+  test('the range of an unknown pod is released, including ranges of a previous kubelet process', async () => {
     const { manager, fs } = await world();
     await manager().mappings('a');
     await manager().mappings('b');
@@ -141,10 +141,10 @@ describe('the user namespace of a pod', () => {
   });
 });
 
-describe('what a former kubelet left that does not fit', () => {
-  test('costs its own pod alone, and nobody is given what its containers may have', async () => {
+describe('conflicting ranges of a previous kubelet process', () => {
+  test('an invalid range fails only its own pod, and the IDs that its containers may use are given to no other pod', async () => {
     const { fs, manager } = await world();
-    // Half of it is in the second range, half in the third.
+    // Half of the range is in the second range, half in the third.
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
     const namespaces = manager();
     expect(await hostIdOf(namespaces, 'b')).toBe(K64);
@@ -158,13 +158,13 @@ describe('what a former kubelet left that does not fit', () => {
     ['{"uid', 'user namespace: invalid user namespace mappings file'],
     [formatMappings({ firstId: 40 * K64, length: K64 }), `user namespace: id ${40 * K64} is out of range`],
     [formatMappings({ firstId: K64, length: 2 * K64 }), `user namespace: wrong user namespace length ${2 * K64}`],
-  ])('%s is told to its pod', async (text, message) => {
+  ])('reports the invalid mappings file %s to its pod', async (text, message) => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/a/userns`, text);
     await expect(manager().mappings('a')).rejects.toThrow(message);
   });
 
-  test('two pods with one range: the first of them keeps it', async () => {
+  test('if two pods have one range, then the first pod keeps it', async () => {
     const { fs, manager } = await world();
     for (const uid of ['a', 'b']) {
       await fs.writeFile(`${PODS}/${uid}/userns`, formatMappings({ firstId: K64, length: K64 }));
@@ -174,7 +174,7 @@ describe('what a former kubelet left that does not fit', () => {
     await expect(namespaces.mappings('b')).rejects.toThrow('user namespace: range picked for pod "b" already taken');
   });
 
-  test('two pods with one range: nobody is given it while either of them is there', async () => {
+  test('a range of two pods is given to no third pod while either of the two exists', async () => {
     const { fs, manager } = await world(['a', 'b', 'c', 'd']);
     for (const uid of ['a', 'b']) {
       await fs.writeFile(`${PODS}/${uid}/userns`, formatMappings({ firstId: K64, length: K64 }));
@@ -184,13 +184,13 @@ describe('what a former kubelet left that does not fit', () => {
     await namespaces.release('a');
     const others = [await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')];
     expect(others).not.toContain(K64);
-    // The other one may have it now; and when it goes, it is free.
+    // The other pod may use the range now; after that pod is removed, the range is free.
     expect(await hostIdOf(namespaces, 'b')).toBe(K64);
     await namespaces.release('b');
     expect(await hostIdOf(namespaces, 'a')).toBe(K64);
   });
 
-  test('what a pod that was refused has kept from others is free once it is gone', async () => {
+  test('ranges reserved for a refused pod are free after the pod is removed', async () => {
     const { fs, manager } = await world(['a', 'b', 'c', 'd']);
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
     const namespaces = manager();
@@ -200,7 +200,7 @@ describe('what a former kubelet left that does not fit', () => {
     expect([await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')].sort()).toEqual([2 * K64, 3 * K64]);
   });
 
-  test('where nobody can tell what a pod has, nobody is given IDs until it is gone; those who have theirs keep them', async () => {
+  test("if a pod's range cannot be determined, then no new pod gets a range until that pod is removed; other pods keep theirs", async () => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2 * K64, length: K64 }));
     await fs.writeFile(`${PODS}/b/userns`, '{"uid');
@@ -213,7 +213,7 @@ describe('what a former kubelet left that does not fit', () => {
     expect([K64, 3 * K64]).toContain(await hostIdOf(namespaces, 'c'));
   });
 
-  test('where somebody has mended its file, it has what that says, and others are given theirs', async () => {
+  test("a pod whose mappings file was repaired gets that file's range, and other pods get theirs", async () => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/b/userns`, '{"uid');
     const namespaces = manager();
@@ -224,7 +224,7 @@ describe('what a former kubelet left that does not fit', () => {
   });
 
   test.each(['directory', 'fifo', 'large'])(
-    'where a %s has the name of its file, no other pod is given what it may have',
+    'if a %s has the name of the mappings file, then no other pod gets the range that the pod may use',
     async (what) => {
       const { fs, manager } = await world();
       const path = `${PODS}/a/userns`;
@@ -237,7 +237,7 @@ describe('what a former kubelet left that does not fit', () => {
     },
   );
 
-  test('a directory that cannot be read is an error, and is read again', async () => {
+  test('an unreadable directory is an error, and is read again at the next call', async () => {
     const { fs, manager } = await world();
     const namespaces = manager();
     const fault = fs.injectFault({ operation: 'readdir', code: 'EIO', times: Number.POSITIVE_INFINITY });
@@ -247,12 +247,12 @@ describe('what a former kubelet left that does not fit', () => {
   });
 });
 
-test('a range that is too small for the pods is refused', async () => {
+test('refuses an ID range that is too small for the number of pods', async () => {
   const { manager } = await world();
   expect(() => manager({ maxPods: 4 })).toThrow('kubelet user assigned IDs are not enough to support 4 pods');
 });
 
-test('whatever comes and goes: each pod has one range, no two have the same, and none is lost', async () => {
+test('random pods arrive and leave: each has one range, no two share a range, and no range is lost', async () => {
   const step = fc.record({
     uid: fc.constantFrom('a', 'b', 'c', 'd'),
     act: fc.constantFrom('take', 'release', 'restart', 'sweep'),
@@ -265,7 +265,7 @@ test('whatever comes and goes: each pod has one range, no two have the same, and
       for (const { uid, act } of steps) {
         if (act === 'restart') namespaces = manager();
         else if (act === 'release') {
-          // Only who knows of a pod releases it: a kubelet that has just started has read them all by then.
+          // Only a caller that knows the pods releases ranges: a new kubelet process has read all mappings by then.
           await namespaces.releaseOrphans((one) => one !== uid);
           has.delete(uid);
         } else if (act === 'sweep') await namespaces.releaseOrphans((one) => has.has(one));
@@ -283,7 +283,7 @@ test('whatever comes and goes: each pod has one range, no two have the same, and
 });
 
 test.each(['', '.', '..', '../a', 'a/b', 'a\0'])(
-  'W3: the UID %j is no directory of a pod: nothing is read or written there',
+  'W3: the pod UID %j is refused as a directory name, and nothing is read or written there',
   async (uid) => {
     const { fs, manager } = await world();
     const namespaces = manager();

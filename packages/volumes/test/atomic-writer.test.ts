@@ -16,7 +16,7 @@ const file = (text: string, mode = 0o644): ProjectedFile => ({ data: Buffer.from
 const payload = (files: Readonly<Record<string, string>>): Payload =>
   new Map(Object.entries(files).map(([path, text]) => [path, file(text)]));
 
-/** What a reader sees, through the links, by path. */
+/** The files that a reader sees through the links, by path. */
 async function seen(fs: FileSystem, root: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   const visit = async (prefix: string): Promise<void> => {
@@ -44,7 +44,7 @@ const BEFORE = { both: 'old', gone: 'x', 'dir/inner': 'a', 'olddir/deep/file': '
 const AFTER = { both: 'new', fresh: 'y', 'dir/inner': 'a', 'dir/other': 'c' };
 
 describe('AtomicWriter', () => {
-  it('W4: lays files out as upstream does: links through ..data to a directory named for its time', async () => {
+  it("W4: writes files in upstream's layout: links through ..data to a timestamped directory", async () => {
     const { fs, writer } = await make();
     expect(await writer.write(TARGET, payload(BEFORE))).toBe(true);
     const data = await fs.readlink(`${TARGET}/..data`);
@@ -55,7 +55,7 @@ describe('AtomicWriter', () => {
     expect(await seen(fs, TARGET)).toEqual(BEFORE);
   });
 
-  it('W4: replaces everything in one rename, and leaves nothing of before', async () => {
+  it('W4: replaces all files in one rename, and removes the old ones', async () => {
     const { fs, writer } = await make();
     await writer.write(TARGET, payload(BEFORE));
     const old = await fs.readlink(`${TARGET}/..data`);
@@ -67,7 +67,7 @@ describe('AtomicWriter', () => {
     expect(await names(fs)).toHaveLength(2);
   });
 
-  it('writes nothing for the same files, and writes for any difference', async () => {
+  it('an unchanged payload is not written; any difference causes a write', async () => {
     const { fs, writer } = await make();
     await writer.write(TARGET, payload(BEFORE));
     const old = await fs.readlink(`${TARGET}/..data`);
@@ -87,7 +87,7 @@ describe('AtomicWriter', () => {
     await expect(writer.write(TARGET, payload(BEFORE), 2000)).rejects.toMatchObject({ code: 'EROFS' });
   });
 
-  it('gives files their modes and owners, and lets the group of the pod read', async () => {
+  it("files get the payload's modes and owners, and the fsGroup can read them", async () => {
     const { fs, writer } = await make();
     const files = new Map([
       ['plain', file('', 0o400)],
@@ -102,14 +102,14 @@ describe('AtomicWriter', () => {
     expect(await fs.stat(`${TARGET}/dir/token`)).toMatchObject({ mode: 0o640, uid: 1000, gid: 2000 });
   });
 
-  it('W3: writes nothing at all where a path would lead out', async () => {
+  it('W3: writes nothing if any path of the payload leads out of the volume', async () => {
     const { fs, writer } = await make();
     const bad = payload({ good: 'x', 'a/../../out': 'y' });
     await expect(writer.write(TARGET, bad)).rejects.toMatchObject({ code: 'InvalidPath' });
     expect(fs.paths()).toEqual([TARGET]);
   });
 
-  it('W3: follows no ..data that leads elsewhere, and removes nothing there', async () => {
+  it('W3: ignores a ..data link that leads out of the volume, and removes nothing at its target', async () => {
     const { fs, writer } = await make();
     await fs.mkdir('/elsewhere');
     await fs.writeFile('/elsewhere/both', 'old');
@@ -119,7 +119,7 @@ describe('AtomicWriter', () => {
     expect(await fs.readlink(`${TARGET}/..data`)).not.toContain('elsewhere');
   });
 
-  it('leaves alone what is not its own: mount points of other volumes, and links to elsewhere', async () => {
+  it('keeps entries that the atomic writer did not create: nested mount points and links out of the volume', async () => {
     const { fs, writer } = await make();
     await fs.mkdir(`${TARGET}/nested/mount`);
     await fs.symlink('/etc', `${TARGET}/link`);
@@ -129,7 +129,7 @@ describe('AtomicWriter', () => {
     expect(await names(fs)).not.toContain('both');
   });
 
-  it('W4: a kill at any operation leaves the old files or the new ones, and the next write ends it', async () => {
+  it('W4: a kill at any operation leaves the old or the new files complete, and the next write cleans up', async () => {
     let killed = 0;
     let replaced = 0;
     for (let after = 0; after < 120; after++) {
@@ -151,7 +151,7 @@ describe('AtomicWriter', () => {
     expect(replaced).toBeGreaterThan(120 - killed);
   });
 
-  it('piles nothing up where a write fails again and again', async () => {
+  it('repeated write failures leave no old directories behind', async () => {
     for (const operation of ['write', 'mkdir', 'chown', 'symlink', 'rename'] as const) {
       const { fs, writer } = await make();
       await writer.write(TARGET, payload(BEFORE), 2000);
@@ -166,7 +166,7 @@ describe('AtomicWriter', () => {
     }
   });
 
-  it('does the same on the real file system', async () => {
+  it('the atomic writer behaves the same on the real file system', async () => {
     const root = await mkdtemp(join(tmpdir(), 'atomic-writer-'));
     try {
       const writer = new AtomicWriter({ fs: nodeFileSystem, clock: CLOCK, random: seededRandom(1) });
@@ -183,7 +183,7 @@ describe('AtomicWriter', () => {
   });
 });
 
-/** What can be read by the names that the files have, before or after. */
+/** The content that can be read through the old and new file names. */
 async function read(fs: FileSystem): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const path of Object.keys({ ...BEFORE, ...AFTER })) {
@@ -193,7 +193,7 @@ async function read(fs: FileSystem): Promise<Record<string, string>> {
   return found;
 }
 
-/** What is behind ..data: all that counts until links to it are made and removed. */
+/** The content behind ..data, which decides until the links to it are created or removed. */
 async function seenData(fs: FileSystem): Promise<Record<string, string>> {
   return seen(fs, `${TARGET}/${await fs.readlink(`${TARGET}/..data`)}`);
 }

@@ -41,7 +41,7 @@ describe('the claim of a volume', () => {
       { name: 'c', readOnly: false, isEphemeral: false },
     ],
     [{ name: 'v', emptyDir: {} }, undefined],
-  ])('%j: %j', (volume, claim) => {
+  ])('the volume source %j refers to the claim %j', (volume, claim) => {
     expect(claimOf(podOf([]), volume)).toEqual(claim);
   });
 });
@@ -55,11 +55,11 @@ it.each<[ClaimData, string | undefined]>([
   [{ metadata: {}, spec: bound.spec }, 'PVC is not bound'],
   [{ metadata: {}, ...bound, spec: { volumeName: '' } }, 'PVC has empty pvc.Spec.VolumeName'],
   [{ metadata: {}, status: bound.status }, 'PVC has empty pvc.Spec.VolumeName'],
-])('of the claim %j: %s', (claim, problem) => {
+])('the claim %j yields: %s', (claim, problem) => {
   expect(claimProblem(claim)).toBe(problem);
 });
 
-describe('a claim that was made for a pod', () => {
+describe('the claim of a generic ephemeral volume', () => {
   const owner = (uid: string, controller?: boolean) => ({
     ...{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid },
     ...(controller !== undefined && { controller }),
@@ -70,7 +70,7 @@ describe('a claim that was made for a pod', () => {
     ['not by one that does not control it', { namespace: 'default', ownerReferences: [owner('u1')] }, false],
     ['not in another namespace', { namespace: 'other', ownerReferences: [owner('u1', true)] }, false],
     ['not without an owner', { namespace: 'default' }, false],
-  ])('is known %s', (_what, metadata, isIts) => {
+  ])('the claim of an ephemeral volume is recognised %s', (_what, metadata, isIts) => {
     const message = `PVC ${metadata.namespace}/c was not created for pod default/pod-u1 (pod is not owner)`;
     const claim = { metadata: { name: 'c', ...metadata } };
     expect(ownerProblem(claim, podOf([]))).toBe(isIts ? undefined : message);
@@ -84,7 +84,7 @@ it.each<[PersistentVolumeData['spec'], string | undefined, string | undefined]>(
   [{ claimRef: { uid: 'x' } }, undefined, 'but its pv.Spec.ClaimRef.UID x does not point to claim.UID '],
   [{}, 'u', 'but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim'],
   [undefined, 'u', 'but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim'],
-])('a persistent volume with %j is bound to the claim %s: %s', (spec, uid, problem) => {
+])('a persistent volume with claimRef %j counts as bound to the claim %s: %s', (spec, uid, problem) => {
   const claim = { metadata: { ...(uid && { uid }) } };
   expect(bindingProblem('pv-1', volumeOf(spec), claim)).toBe(problem && `found PV object pv-1 ${problem}`);
 });
@@ -97,7 +97,7 @@ it.each<[string | undefined, 'mounts' | 'devices' | 'nothing', string | undefine
   ['Block', 'mounts', 'volume data has volumeMode Block, but is specified in volumeMounts'],
   ['Filesystem', 'devices', 'volume data has volumeMode Filesystem, but is specified in volumeDevices'],
   [undefined, 'mounts', 'cannot get volumeMode for volume: pv-1'],
-])('a volume of mode %s with %s: %s', (volumeMode, used, problem) => {
+])('a volume with volumeMode %s used as %s', (volumeMode, used, problem) => {
   const container = {
     name: 'main',
     ...(used === 'mounts' && { volumeMounts: [{ name: 'data', mountPath: '/d' }] }),
@@ -108,7 +108,7 @@ it.each<[string | undefined, 'mounts' | 'devices' | 'nothing', string | undefine
   expect(modeProblem('pv-1', persistent, pod, { name: 'data' })).toBe(problem);
 });
 
-it('a volume is had where its node affinity says, and everywhere without one', () => {
+it('a volume is available on the nodes that its node affinity selects, and everywhere without affinity', () => {
   const terms = [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }];
   const zonal = volumeOf({ nodeAffinity: { required: { nodeSelectorTerms: terms } } });
   for (const volume of [volumeOf(), volumeOf({}), volumeOf({ nodeAffinity: {} })])
@@ -120,14 +120,14 @@ it('a volume is had where its node affinity says, and everywhere without one', (
   );
 });
 
-describe('the options of a mount', () => {
+describe('mount options of a persistent volume', () => {
   it.each<[Record<string, string> | undefined, readonly string[] | undefined, readonly string[]]>([
     [undefined, undefined, []],
     [{}, [], []],
     [{}, ['ro', ''], ['ro']],
     [{ 'volume.beta.kubernetes.io/mount-options': 'noexec,,nodev' }, ['ro'], ['noexec', 'nodev']],
     [{ 'volume.beta.kubernetes.io/mount-options': '' }, ['ro'], []],
-  ])('annotations %j come before %j', (annotations, mountOptions, options) => {
+  ])('mount options in annotations %j take precedence over %j', (annotations, mountOptions, options) => {
     const metadata = annotations === undefined ? {} : { annotations };
     const persistent = { metadata, ...(mountOptions && { spec: { mountOptions } }) };
     expect(mountOptionsOf(persistent)).toEqual(options);
@@ -140,7 +140,7 @@ describe('the options of a mount', () => {
     [{ persistent, readOnly: true }, ['nodev', 'noexec', 'ro']],
     [{ readOnly: true }, ['ro']],
     [{}, []],
-  ])('%j is mounted with %j', (spec, options) => {
+  ])('a volume with %j is mounted with the options %j', (spec, options) => {
     expect(optionsFor({ volume: { name: 'v' }, ...spec })).toEqual(options);
   });
 });
@@ -151,7 +151,7 @@ it.each([
   [{ annotations: { 'pv.beta.kubernetes.io/gid': '' } }, undefined],
   [{ annotations: { gid: '1234' } }, undefined],
   [{}, undefined],
-])('a volume with %j asks for the group %s', (metadata, gid) => {
+])('a persistent volume with %j requests the group %s', (metadata, gid) => {
   expect(volumeGid({ metadata })).toBe(gid);
 });
 
@@ -166,7 +166,7 @@ describe('the type of a persistent volume', () => {
     [{ ...common, csi: undefined, local: { path: '/' } }, 'local'],
     [common, 'unknown'],
     [undefined, 'unknown'],
-  ])('of %j is %s', (spec, type) => {
+  ])('the plugin type of the persistent volume %j is %s', (spec, type) => {
     expect(persistentVolumeType(volumeOf(spec))).toBe(type);
   });
 });

@@ -13,8 +13,8 @@ function make() {
   return { claims, ...setUp({}, {}, claims) };
 }
 
-describe('a claim of a host path', () => {
-  it('shows what it is bound to, read-only where the pod takes it so, and leaves it as it is', async () => {
+describe('a claim bound to a hostPath volume', () => {
+  it('a claim mounts its bound host path, read-only if the pod requests that, and leaves the path unchanged', async () => {
     const { claims, fs, manager, signal, under } = make();
     await fs.mkdir('/srv/data');
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data', type: 'Directory' } });
@@ -30,7 +30,7 @@ describe('a claim of a host path', () => {
     expect(await fs.exists('/srv/data')).toBe(true);
   });
 
-  it('is looked at as its type says, and what fails of it is told of by the name of the persistent volume', async () => {
+  it("a claim's host path is checked against its type, and failures name the persistent volume", async () => {
     const { claims, manager, signal, events } = make();
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data', type: 'Directory' } });
     const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
@@ -41,7 +41,7 @@ describe('a claim of a host path', () => {
     expect(events).toEqual([`FailedMount: MountVolume.SetUp failed for volume "pv-1" : ${why}`]);
   });
 
-  it('shows by each of the names that the pod has for it', async () => {
+  it('a claim is mounted under each volume name that the pod has for it', async () => {
     const { claims, manager, signal } = make();
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
     const pod = podOf([claimed('c'), { ...claimed('c'), name: 'again' }]);
@@ -51,7 +51,7 @@ describe('a claim of a host path', () => {
     expect(manager.volumePath(pod, 'again')).toBeUndefined();
   });
 
-  it('K3: that is ready is asked for no more, so that its pod goes on while the API server is away', async () => {
+  it('K3: a ready claim is not read again, so that its pod continues while the API server is down', async () => {
     const { claims, manager, signal } = make();
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
@@ -61,7 +61,7 @@ describe('a claim of a host path', () => {
     expect(claims.asked).toHaveLength(2);
   });
 
-  it('has parts that lie where its persistent volume has its directory', async () => {
+  it("subPaths of a claim are created below the persistent volume's directory", async () => {
     const { claims, fs, manager, signal, under } = make();
     await fs.mkdir('/srv/data/part');
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
@@ -106,7 +106,7 @@ describe('a claim that cannot be used', () => {
     ['is lost', claim({ status: { phase: 'Lost' } }), `${processing} PVC is not bound`],
     ['names no volume', claim({ spec: {} }), `${processing} PVC has empty pvc.Spec.VolumeName`],
     [
-      'is being deleted, and nobody has it',
+      'is being deleted and has no pvc-protection finalizer',
       claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other'] } }),
       `${processing} PVC is being deleted`,
     ],
@@ -116,7 +116,7 @@ describe('a claim that cannot be used', () => {
       `${processing} failed to fetch PV pv-2 from API server: persistentvolumes "pv-2" not found`,
     ],
     [
-      'names a volume that nobody has claimed',
+      'names a volume that is not bound to a claim',
       volume({ claimRef: undefined } as object),
       `${processing} found PV object pv-1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim`,
     ],
@@ -125,22 +125,18 @@ describe('a claim that cannot be used', () => {
       volume({ claimRef: { uid: 'uid-other' } }),
       `${processing} found PV object pv-1 but its pv.Spec.ClaimRef.UID uid-other does not point to claim.UID uid-c`,
     ],
+    ['has no volumeMode', volume({ volumeMode: undefined } as object), 'cannot get volumeMode for volume: pv-1'],
     [
-      'is of a mode that nobody tells',
-      volume({ volumeMode: undefined } as object),
-      'cannot get volumeMode for volume: pv-1',
-    ],
-    [
-      'is of a block device, and mounted',
+      'is a block device but used in volumeMounts',
       volume({ volumeMode: 'Block' }),
       'volume data has volumeMode Block, but is specified in volumeMounts',
     ],
     [
-      'is of a type that there is not',
+      'has a volume of an unsupported type',
       (claims) => claims.bind('c', 'pv-1', { csi: { driver: 'd', volumeHandle: 'h' }, capacity: { storage: '1Gi' } }),
       'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet',
     ],
-  ])('as it %s, is told, and the others are set up', async (_why, given, message) => {
+  ])('a claim that %s is reported, and the other volumes are set up', async (_why, given, message) => {
     const { claims, manager, signal, under, events, clock } = make();
     given(claims);
     const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
@@ -148,23 +144,23 @@ describe('a claim that cannot be used', () => {
     expect(error.message).toBe(
       `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
     );
-    // Nobody has been told yet: the pod's own event is the first.
+    // Nothing was reported before: the pod's own event is the first.
     expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
     expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
   });
 
   it.each<[string, (claims: MemoryClaims) => void, string]>([
     [
-      'is to be had on another node',
+      'is available only on another node',
       volume({ nodeAffinity: required('kubernetes.io/hostname') }),
       'MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms',
     ],
     [
-      'has options of its mount, of a type without a mount',
+      'has mount options although its volume type is not mounted',
       volume({ mountOptions: ['noexec'] }),
       'MountVolume.MountOptionSupport check failed for volume "pv-1" : mount options are not supported for this volume type',
     ],
-  ])('as it %s, is told by an event of its own, with each time that it is asked for', async (_why, given, message) => {
+  ])('a claim that %s is reported by its own event at each attempt', async (_why, given, message) => {
     const { claims, manager, signal, events, clock } = make();
     given(claims);
     const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
@@ -180,7 +176,7 @@ describe('a claim that cannot be used', () => {
     expect(events).toHaveLength(2);
   });
 
-  it('is used once it can be', async () => {
+  it('a claim is mounted as soon as it becomes usable', async () => {
     const { claims, manager, signal, clock } = make();
     claims.bind('c', 'pv-1', { ...hostPath, nodeAffinity: required('zone') }, { status: { phase: 'Pending' } });
     await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
@@ -192,14 +188,14 @@ describe('a claim that cannot be used', () => {
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
-  it('is not, though it is being deleted, where it is protected for its pods', async () => {
+  it('a claim that is being deleted is still mounted while it has the pvc-protection finalizer', async () => {
     const { claims, manager, signal } = make();
     const finalizers = ['kubernetes.io/pvc-protection'];
     claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } })(claims);
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
-  it('C7: as nobody answers, holds up no other volume, and its pod for two minutes and three seconds', async () => {
+  it('C7: a hanging claim request delays no other volume, and delays its pod for at most 123 s', async () => {
     const { claims, manager, signal, clock, under } = make();
     claims.getClaim = () => new Promise(() => {});
     const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
@@ -213,9 +209,9 @@ describe('a claim that cannot be used', () => {
   });
 });
 
-describe('a claim that is made for one pod', () => {
+describe('a claim of a generic ephemeral volume', () => {
   const ephemeral = { name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } };
-  it('is named for it, and is its own', async () => {
+  it('the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod', async () => {
     const { claims, manager, signal, clock } = make();
     const owners = (uid: string, controller = true) => ({
       metadata: {
@@ -239,7 +235,7 @@ describe('a claim that is made for one pod', () => {
   });
 });
 
-it('a pod with claims is taken on where somebody can be asked for them, and refused by name where not', () => {
+it('a pod with claims is admitted if there is a source of claims, and refused by volume name if not', () => {
   const pod = podOf([claimed('c'), { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } }]);
   expect(make().manager.unsupported(pod)).toEqual([]);
   expect(setUp().manager.unsupported(pod)).toEqual([
@@ -248,7 +244,7 @@ it('a pod with claims is taken on where somebody can be asked for them, and refu
   ]);
 });
 
-it('claims do not get in the way of one another, nor of the volumes of the pod itself', async () => {
+it("claims do not conflict with one another or with the pod's other volumes", async () => {
   const { claims, manager, signal } = make();
   claims.bind('c', 'own', { hostPath: { path: '/srv/claimed' } });
   const pod = podOf([
@@ -266,7 +262,7 @@ it('claims do not get in the way of one another, nor of the volumes of the pod i
   ]);
 });
 
-it('groups that persistent volumes ask for are told once they are ready, each once, beside those of the pod', async () => {
+it("supplemental groups of persistent volumes are reported once each, with the pod's own, when the volumes are ready", async () => {
   const { claims, manager, signal } = make();
   for (const [name, gid] of Object.entries({ a: '7', b: '7', c: '8', d: 'none', e: '99999999999999999999', f: '9' })) {
     claims.bind(name, name, { hostPath: { path: `/srv/${name}` } });

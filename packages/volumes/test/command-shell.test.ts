@@ -11,21 +11,21 @@ import { CommandShell } from '../src/mount/command-shell.ts';
 const { signal } = new AbortController();
 const source = new URL('../src/mount/command-shell.ts', import.meta.url).href;
 
-/** The processes that this one has started. */
+/** The child processes of this process. */
 async function children(): Promise<readonly string[]> {
   const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
   return text.split(' ').filter((pid) => pid !== '');
 }
 
-describe('commands through a shell', () => {
-  test('one that ends well says nothing', async () => {
+describe('commands that run through a helper shell', () => {
+  test('a command that succeeds returns no error', async () => {
     expect(await new CommandShell({ clock: systemClock }).run('echo', ['hello'], signal)).toEqual({
       exitCode: 0,
       output: '',
     });
   });
 
-  test('one that fails tells how, in one line, of limited length', async () => {
+  test('a failed command reports its exit and its output in one line of limited length', async () => {
     const shell = new CommandShell({ clock: systemClock });
     const script = 'echo one; echo two >&2; exit 7';
     expect(await shell.run('sh', ['-c', script], signal)).toEqual({ exitCode: 7, output: 'one two' });
@@ -34,7 +34,7 @@ describe('commands through a shell', () => {
     expect((await shell.run('no-such-program', [], signal)).exitCode).toBe(127);
   });
 
-  test('arguments arrive as they are', async () => {
+  test('arguments reach the command unchanged', async () => {
     const odd = [`a'b`, '$HOME', '`id`', 'two\nlines', '', '"', '\\', '*'];
     const result = await new CommandShell({ clock: systemClock }).run(
       'sh',
@@ -44,7 +44,7 @@ describe('commands through a shell', () => {
     expect(result.output).toBe(odd.map((text) => `<${text.replace('\n', ' ')}>`).join(''));
   });
 
-  test('what one prints is its own answer, whatever is in it', async () => {
+  test("each command's output is returned to its own caller, whatever the output contains", async () => {
     const shell = new CommandShell({ clock: systemClock });
     const other = shell.run('sh', ['-c', 'sleep 0.2; exit 9'], signal);
     const forged = 'a\r0 0\u20280 0\u20290 0';
@@ -55,7 +55,7 @@ describe('commands through a shell', () => {
     expect((await other).exitCode).toBe(9);
   });
 
-  test('commands run side by side: one that hangs keeps no other waiting', async () => {
+  test('commands run in parallel: a hanging command delays no other', async () => {
     const shell = new CommandShell({ clock: systemClock });
     const stop = new AbortController();
     const hanging = shell.run('sleep', ['5'], stop.signal);
@@ -65,7 +65,7 @@ describe('commands through a shell', () => {
     await expect(hanging).rejects.toThrow('no longer wanted');
   });
 
-  test('W6: one that does not end in time is killed, and no other is; too many that stay end the running of more', async () => {
+  test('W6: only the command that exceeds its deadline is killed; too many commands that survive the kill block new ones', async () => {
     const clock = new FakeClock();
     const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });
     const directory = await mkdtemp(join(tmpdir(), 'command-shell-'));
@@ -79,26 +79,26 @@ describe('commands through a shell', () => {
     await clock.advance(5_000);
     expect(await hanging).toBe('Error: did not finish within 5 s');
     while (isAlive()) await new Promise((resolve) => setImmediate(resolve));
-    // The shell tells of its end, then there is room again.
+    // The shell reports the exit of the command, and a slot is free again.
     while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
       await new Promise((resolve) => setImmediate(resolve));
     }
     await rm(directory, { recursive: true });
   });
 
-  test('W6: one that is begun only after its time is killed, too', async () => {
+  test('W6: a command that starts only after its deadline is killed, too', async () => {
     const clock = new FakeClock();
     const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });
     const late = shell.run('sleep', ['60'], signal).catch(String);
     await clock.advance(5_000);
     expect(await late).toBe('Error: did not finish within 5 s');
-    // There is room again when it has ended.
+    // A slot is free again after the command has exited.
     while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   });
 
-  test('what a shell that is killed ran is told of, and the next command has a new shell', async () => {
+  test('if the shell is killed, its running commands fail and the next command gets a new shell', async () => {
     const before = await children();
     const shell = new CommandShell({ clock: systemClock });
     const hanging = shell.run('sleep', ['5'], signal);
@@ -110,20 +110,20 @@ describe('commands through a shell', () => {
     expect(await shell.run('true', [], signal)).toEqual({ exitCode: 0, output: '' });
   });
 
-  test('the end of a shell, however often it is told, ends no command of the next one', async () => {
+  test("a shell's exit, even if reported repeatedly, ends no command of the next shell", async () => {
     const before = await children();
     const shell = new CommandShell({ clock: systemClock });
     await shell.run('true', [], signal);
     const [own] = (await children()).filter((pid) => !before.includes(pid));
     process.kill(Number(own), 'SIGSTOP');
-    // More than is taken from here: what is left of it cannot be written any more, either.
+    // More than this process reads: the rest of the data can no longer be written.
     const lost = shell.run('true', ['x'.repeat(4 << 20)], signal);
     process.kill(Number(own), 'SIGKILL');
     await expect(lost).rejects.toThrow('command shell');
     expect((await shell.run('sh', ['-c', 'sleep 0.2; exit 3'], signal)).exitCode).toBe(3);
   });
 
-  test('without a file descriptor it says so, and neither the next command nor the end of the program is held up', () => {
+  test("without a free file descriptor a command fails with that reason, and delays neither the next command nor the program's exit", () => {
     const program = `
       const { openSync, closeSync } = await import('node:fs');
       const { CommandShell } = await import('${source}');
@@ -139,7 +139,7 @@ describe('commands through a shell', () => {
     expect([status, `${stdout}`]).toEqual([0, 'command shell: too many open files; then 0']);
   });
 
-  test('it keeps no program from ending', () => {
+  test('the helper shell does not keep the program running', () => {
     const program = `const { CommandShell } = await import('${source}'); const clock = { setTimer: () => ({ cancel() {} }) }; process.stdout.write(String((await new CommandShell({ clock }).run('true', [], new AbortController().signal)).exitCode));`;
     const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
     expect([status, `${stdout}`]).toEqual([0, '0']);

@@ -16,11 +16,11 @@ const mountOf = (mount: Partial<VolumeMount>, recursive = false) =>
   )[0];
 
 describe('containerMounts', () => {
-  it('has none where the container mounts nothing', () => {
+  it('a container without volumeMounts gets no mounts', () => {
     expect(containerMounts({ name: 'c' }, volumes, false, new Map())).toEqual([]);
   });
 
-  it('takes paths and flags over', () => {
+  it('mount paths and flags are copied from the volumeMounts', () => {
     expect(mountOf({})).toEqual({
       containerPath: '/d',
       hostPath: '/data',
@@ -31,7 +31,7 @@ describe('containerMounts', () => {
     });
   });
 
-  it('gives a part of a volume the label of the pod where the volume gets it', () => {
+  it('a subPath mount requests SELinux relabelling if its volume does', () => {
     const parts = new Map([[0, { path: 'a', hostPath: '/parts/0' }]]);
     const mount = (name: string) => ({ name: 'c', volumeMounts: [{ name, mountPath: '/d', subPath: 'a' }] });
     const labelled = ['data', 'fixed'].map((name) => containerMounts(mount(name), volumes, false, parts)[0]);
@@ -52,7 +52,7 @@ describe('containerMounts', () => {
     [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, false, { recursiveReadOnly: false }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled' }, true, { recursiveReadOnly: true }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'None' }, true, { recursiveReadOnly: true }],
-  ])('%j, with a runtime that can read-only submounts: %s', (mount, recursive, expected) => {
+  ])('recursiveReadOnly %j, with runtime support %s', (mount, recursive, expected) => {
     expect(mountOf(mount, recursive)).toMatchObject(expected);
   });
 
@@ -75,13 +75,13 @@ describe('containerMounts', () => {
       { readOnly: true, recursiveReadOnly: 'Perhaps' },
       'failed to resolve recursive read-only mode: unknown recursive read-only mode "Perhaps"',
     ],
-  ])('refuses %j', (mount, message) => {
+  ])('refuses the volumeMount %j', (mount, message) => {
     expect(() => mountOf(mount)).toThrow(message);
   });
 });
 
 describe('unsupportedMounts', () => {
-  it('names what each kind of container asks for', () => {
+  it('reports the unsupported mounts of each kind of container', () => {
     const mount = { name: 'v', mountPath: '/v' };
     const pod = podOf([], 'u', {
       initContainers: [{ name: 'i', volumeDevices: [{ name: 'a', devicePath: '/dev/a' }] }],
@@ -99,8 +99,8 @@ describe('unsupportedMounts', () => {
   });
 });
 
-describe('a volume made from an image', () => {
-  it('is left to the runtime to mount, a part of it too, and leaves nothing behind', async () => {
+describe('an image volume', () => {
+  it('an image volume, with or without a subPath, is mounted by the runtime and leaves nothing on the host', async () => {
     const { manager, signal, under } = setUp();
     const volumeMounts = [
       { name: 'img', mountPath: '/all' },

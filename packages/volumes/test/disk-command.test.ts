@@ -15,18 +15,18 @@ import { mountPointsWithin } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { errorOf, podOf } from './helpers.ts';
 
-describe('what is on a disk', () => {
+describe("detection of a disk's content", () => {
   it.each<[number, string, string | undefined]>([
     [2, '', undefined],
     [0, 'DEVNAME=/dev/sdb TYPE=ext4', 'ext4'],
     [0, 'DEVNAME=/dev/TYPE=xfs TYPE=ext4', 'ext4'],
     [0, 'DEVNAME=/dev/sdb PTTYPE=gpt', 'unknown data, probably partitions'],
     [0, 'DEVNAME=/dev/sdb PTTYPE=dos TYPE=vfat', 'unknown data, probably partitions'],
-  ])('blkid with %i and %j: %s', (exitCode, output, format) => {
+  ])('blkid with exit code %i and output %j means: %s', (exitCode, output, format) => {
     expect(diskFormat('/dev/sdb', { exitCode, output })).toBe(format);
   });
 
-  // Whoever is mistaken here loses what is on it.
+  // A wrong result here would destroy the data on the disk.
   it.each<[number, string, string]>([
     [2, 'blkid: error: /dev/sdb: No medium found', 'blkid: error: /dev/sdb: No medium found'],
     [4, '', 'exit code 4'],
@@ -35,14 +35,17 @@ describe('what is on a disk', () => {
     [0, '', 'blkid returns invalid output'],
     [0, 'DEVNAME=/dev/sdb', 'blkid returns invalid output'],
     [0, 'DEVNAME=/dev/sdb SUBTYPE=ext4', 'blkid returns invalid output'],
-  ])('blkid with %i and %j: nobody knows, and nothing is done to it', (exitCode, output, why) => {
-    const message = `failed to get disk format of disk /dev/sdb: ${why}`;
-    expect(() => diskFormat('/dev/sdb', { exitCode, output })).toThrow(
-      expect.objectContaining({ code: 'MountFailed', message }),
-    );
-  });
+  ])(
+    'blkid with exit code %i and output %j leaves the content unknown, so the disk is not formatted',
+    (exitCode, output, why) => {
+      const message = `failed to get disk format of disk /dev/sdb: ${why}`;
+      expect(() => diskFormat('/dev/sdb', { exitCode, output })).toThrow(
+        expect.objectContaining({ code: 'MountFailed', message }),
+      );
+    },
+  );
 
-  it('is looked for on the disk itself, in what it says and not in what was known of it', () => {
+  it('blkid probes the disk itself, not its cache', () => {
     expect(probeArguments('/dev/sdb').join(' ')).toBe('-p -s TYPE -s PTTYPE -o export /dev/sdb');
   });
 
@@ -52,11 +55,11 @@ describe('what is on a disk', () => {
     ['xfs', 'mkfs.xfs', ['-f', '/dev/sdb']],
     ['btrfs', 'mkfs.btrfs', ['/dev/sdb']],
     ['constructor', 'mkfs.constructor', ['/dev/sdb']],
-  ])('%s is made by %s', (fsType, command, args) => {
+  ])('a %s file system is created by %s', (fsType, command, args) => {
     expect(makeCommand('/dev/sdb', fsType)).toEqual([command, args]);
   });
 
-  it('W3: a type of file systems leads to no other program', () => {
+  it('W3: a malformed file system type runs no other program', () => {
     for (const fsType of ['../sh', 'x/y', '', 'a b'])
       expect(() => makeCommand('/dev/sdb', fsType)).toThrow(
         expect.objectContaining({
@@ -66,12 +69,12 @@ describe('what is on a disk', () => {
       );
   });
 
-  it('is broken where fsck could not correct it, and not where it did, or has nothing to say', () => {
+  it('a disk counts as damaged only if fsck reports uncorrected errors', () => {
     expect([0, 1, 2, 4, 8, 127].filter(isBroken)).toEqual([4]);
   });
 });
 
-/** Why there is no disk to be had for a test; `undefined` where there is one. */
+/** The reason why the test cannot get a disk; `undefined` if it can. */
 function whyNoLoopDevice(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs root on Linux';
   try {
@@ -85,7 +88,7 @@ function whyNoLoopDevice(): string | undefined {
 
 const problem = whyNoLoopDevice();
 
-describe('local volumes of this machine', { timeout: 120_000 }, () => {
+describe('local volumes on a real disk', { timeout: 120_000 }, () => {
   const mounter = new MountCommand({ fs, clock: systemClock });
   const disks = new DiskCommand({ mounter, clock: systemClock, logger: silentLogger });
   const foreignFiles = nodeForeignFiles({ clock: systemClock });
@@ -121,7 +124,7 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     await rm(root, { recursive: true });
   });
 
-  it('K1: a disk gets a file system once, is mounted once for all pods, found again, and keeps what is on it', async () => {
+  it('K1: a disk is formatted once, mounted once for all pods, found after a restart, and keeps its content', async () => {
     const path = await attachDisk();
     const local = plugin();
     const resolved = await local.resolve(podOf([]), spec(path, { mountOptions: ['noatime'] }));
@@ -139,7 +142,7 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(usage.fileSystem.totalBytes).toBeLessThan(16 << 20);
     expect(await readFile('/proc/self/mounts', 'utf8')).toContain(`${own.hostPath} ext4 rw,noatime`);
 
-    // The next process.
+    // The next kubelet process.
     expect(await plugin().node.staged()).toEqual([{ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' }]);
     await plugin().setUp(podOf([], 'u1'), resolved, context, signal);
     expect(await mounts()).toHaveLength(3);
@@ -154,7 +157,7 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(await readFile(at('plugins/kubernetes.io/local-volume/mounts/pv-1/f'), 'utf8')).toBe('kept');
   });
 
-  it('a disk without anything on it is not written to where it is only read', async () => {
+  it('an empty disk that is mounted read-only is not formatted', async () => {
     const path = await attachDisk();
     const resolved = await plugin().resolve(podOf([]), spec(path, {}, true));
     const staging = plugin().node.stage(resolved.node ?? { uniqueName: '', name: '' }, signal);
@@ -165,7 +168,7 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(await plugin().node.staged()).toEqual([]);
   });
 
-  it('a disk with another file system than it is said to have is not mounted, and that is said', async () => {
+  it('refuses to mount a disk whose file system differs from the declared one, and reports both', async () => {
     const path = await attachDisk();
     execFileSync('mkfs.ext4', ['-q', '-F', path]);
     const staged = async (fsType: string): Promise<string> => {
@@ -177,8 +180,8 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(await mounts()).toEqual([]);
   });
 
-  it('a disk with anything else on it is left as it is', async () => {
-    // A partition table with one partition, of Linux.
+  it('refuses to mount a disk with other content, and leaves the content unchanged', async () => {
+    // A partition table with one Linux partition.
     const table = Buffer.alloc(512);
     table.set([0, 0, 2, 0, 0x83, 0, 10, 0, 1, 0, 0, 0, 0, 8], 0x1be);
     table.set([0x55, 0xaa], 0x1fe);
@@ -189,7 +192,7 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(before.equals(await readFile(at('image')))).toBe(true);
   });
 
-  it('a directory is bound without what is mounted below it, and keeps that when its pod goes', async () => {
+  it('a directory is bind-mounted without its submounts, and keeps its submounts when its pod is removed', async () => {
     await mkdir(at('disk/below'), { recursive: true });
     execFileSync('mount', ['-t', 'tmpfs', 'below', at('disk/below')]);
     await writeFile(at('disk/below/f'), '');

@@ -10,32 +10,32 @@ const pod = (metadata: Partial<Pod['metadata']> = {}, itsSpec: Pod['spec'] = spe
 
 test.each<[string, Pod, number, boolean]>([
   ['a sync soon after', pod(), 29_999, true],
-  ['the next sync that comes of itself', pod(), 30_000, false],
+  ['the next periodic sync', pod(), 30_000, false],
   ['another status', { ...pod({ resourceVersion: '2' }, { containers: [] }), status: { phase: 'Running' } }, 1, true],
   ['another label', pod({ labels: { app: 'db' } }), 1, false],
-  ['one label more', pod({ labels: { app: 'web', tier: 'a' } }), 1, false],
+  ['an additional label', pod({ labels: { app: 'web', tier: 'a' } }), 1, false],
   ['no labels', pod({ labels: {} }), 1, false],
   ['an annotation', pod({ annotations: { a: 'b' } }), 1, false],
   ['another spec', pod({ generation: 2 }, { containers: [] }), 1, false],
-  ['another spec, of a source that does not count', pod({ generation: 0 }, { containers: [] }), 1, false],
-])('after %s', (_name, next, atMs, fresh) => {
+  ['another spec of a source without generations', pod({ generation: 0 }, { containers: [] }), 1, false],
+])('whether the content of a volume is fresh after %s', (_name, next, atMs, fresh) => {
   expect(isFresh({ pod: pod(), atMs: 0 }, next, atMs)).toBe(fresh);
   expect(isFresh({ pod: pod(), atMs: 100_000 }, next, 100_000 + atMs)).toBe(fresh);
 });
 
-test('a spec of a source that does not count is the same only where it is the same object', () => {
+test('specs of a source without a version count as equal only if they are the same object', () => {
   const { generation: _, ...metadata } = pod().metadata;
   const filling = { pod: { metadata, spec }, atMs: 0 };
   expect(isFresh(filling, { metadata, spec }, 1)).toBe(true);
   expect(isFresh(filling, { metadata, spec: { containers: [] } }, 1)).toBe(false);
 });
 
-test('what was never filled is not fresh', () => {
+test('a volume that was never filled is not fresh', () => {
   expect(isFresh(undefined, pod(), 0)).toBe(false);
 });
 
-// Compared for each, they would take longer than a test may.
-test('W6: each of a great many volumes of a pod with a great many annotations is looked at as quickly as any', () => {
+// A comparison of all annotations for each volume would exceed the test's timeout.
+test('W6: checks many volumes of a pod with many annotations in linear time', () => {
   const annotations = (): Record<string, string> =>
     Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`a${index}`, '']));
   const filling = { pod: pod({ annotations: annotations() }), atMs: 0 };

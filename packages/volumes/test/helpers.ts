@@ -20,12 +20,12 @@ import { ImageVolumePlugin } from '../src/types/image-volume.ts';
 export const ROOT = '/var/lib/kubelet';
 export const EMPTY_DIRS = 'volumes/kubernetes.io~empty-dir';
 
-/** Mounts on a file system in memory, and the options that it was asked for. */
+/** An in-memory mount table that records the requested mount options. */
 export class MemoryMounter implements Mounter, LocalDevices {
   readonly asked: string[] = [];
-  /** Whether the process that mounts has been killed: nothing is done for it any more. */
+  /** Whether the mounting process was killed: later operations have no effect. */
   isKilled: () => boolean = () => false;
-  /** Thrown at whoever mounts a disk. */
+  /** The error that mounting a disk throws. */
   diskFailure: VolumeError | undefined;
   readonly #points = new Map<string, string>();
   readonly #fs: MemoryFileSystem;
@@ -97,11 +97,11 @@ export interface Fixture {
   readonly mounter: MemoryMounter;
   readonly paths: PodPaths;
   readonly events: string[];
-  /** What each of them is about. */
+  /** The object of each event. */
   readonly objects: ObjectReference[];
   readonly manager: VolumeManager;
   readonly newManager: () => VolumeManager;
-  /** What there is below a pod's directory. */
+  /** All paths below a pod's directory. */
   readonly under: (uid: string) => string[];
   readonly signal: AbortSignal;
 }
@@ -124,7 +124,7 @@ export function setUp(
       events.push(`${reason}: ${message}`);
     },
   };
-  /** A manager as a process that was just started has it. */
+  /** A volume manager as a new kubelet process creates it. */
   const newManager = (): VolumeManager =>
     new VolumeManager(
       {
@@ -177,7 +177,7 @@ export function setUp(
   };
 }
 
-/** A pod whose one container mounts all its volumes. */
+/** A pod with one container that mounts all volumes of the pod. */
 export function podOf(volumes: PodSpec['volumes'], uid = 'u1', spec: Partial<PodSpec> = {}): Pod {
   const volumeMounts = (volumes ?? []).map(({ name }) => ({ name, mountPath: `/mnt/${name}` }));
   return {
@@ -195,17 +195,17 @@ export async function errorOf(promise: Promise<unknown>): Promise<VolumeError> {
   return error;
 }
 
-/** Claims and what they are bound to, in memory. */
+/** Claims and their bound persistent volumes, in memory. */
 export class MemoryClaims implements ClaimSource {
   readonly claims: Map<string, ClaimData> = new Map();
   readonly volumes: Map<string, PersistentVolumeData> = new Map();
   labels: Record<string, string> = {};
-  /** Thrown at whoever asks. */
+  /** The error that each request throws. */
   failure: Error | undefined;
-  /** What was asked for. */
+  /** The recorded requests. */
   readonly asked: string[] = [];
 
-  /** A claim of the default namespace and a persistent volume, bound to one another. */
+  /** A claim in the default namespace and a persistent volume that are bound to each other. */
   bind(name: string, volume: string, spec: PersistentVolumeData['spec'], claim: Partial<ClaimData> = {}): void {
     this.claims.set(`default/${name}`, {
       metadata: { name, namespace: 'default', uid: `uid-${name}` },

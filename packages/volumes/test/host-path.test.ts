@@ -23,7 +23,7 @@ describe('checkHostPath', () => {
     ['Socket', 'socket', 'a socket file', undefined],
     ['CharDevice', 'charDevice', 'a character device', undefined],
     ['BlockDevice', 'blockDevice', 'a block device', undefined],
-  ])('%s takes a %s and nothing else', (type, kind, words, make) => {
+  ])('hostPath type %s accepts a %s and nothing else', (type, kind, words, make) => {
     for (const found of KINDS) {
       const refused = { action: 'refuse', message: `hostPath type check failed: /x is not ${words}` };
       const expected = found === kind ? { action: 'none' } : found === undefined && make ? { action: make } : refused;
@@ -31,11 +31,11 @@ describe('checkHostPath', () => {
     }
   });
 
-  it('takes anything, there or not, where no type is said', () => {
+  it('a hostPath volume without a type accepts any path, even a missing one', () => {
     for (const found of KINDS) expect(checkHostPath('/x', '', found)).toEqual({ action: 'none' });
   });
 
-  it.each(['Folder', 'toString'])('refuses the type %s, which there is not', (type) => {
+  it.each(['Folder', 'toString'])('refuses the unknown hostPath type %s', (type) => {
     expect(checkHostPath('/x', type, 'file')).toEqual({
       action: 'refuse',
       message: `${type} is an invalid volume type`,
@@ -49,7 +49,7 @@ describe('HostPathPlugin', () => {
     hostPath: { path, ...(type !== undefined && { type }) },
   });
 
-  it('makes a directory, with its parents, and a file, but no parents of it', async () => {
+  it('creates a missing hostPath directory with its parents, but creates a missing file without its parents', async () => {
     const { fs, foreignFiles, signal } = setUp();
     const plugin = new HostPathPlugin({ foreignFiles });
     await plugin.setUp(podOf([]), podVolume({ volume: volume('/a/b', 'DirectoryOrCreate') }), {}, signal);
@@ -62,7 +62,7 @@ describe('HostPathPlugin', () => {
     expect(error.message).toBe('failed to create hostPath file /no/f: the directory /no does not exist');
   });
 
-  it('gives the path as it is, follows links to tell the type, and asks for no label', async () => {
+  it('returns the host path unchanged, follows links to check its type, and requests no relabelling', async () => {
     const { fs, foreignFiles, signal } = setUp();
     await fs.mkdir('/real');
     await fs.symlink('/real', '/link');
@@ -81,7 +81,7 @@ describe('HostPathPlugin', () => {
     });
   });
 
-  it('W6: one on a file system that does not answer fails in time, and no other waits for it', async () => {
+  it('W6: the check of a host path on a hanging file system fails at its deadline and delays no other check', async () => {
     const { fs, clock, manager, signal } = setUp();
     await fs.mkdir('/nfs/data');
     fs.injectFault({ code: 'EIO', path: '/nfs', hangs: true });
@@ -94,7 +94,7 @@ describe('HostPathPlugin', () => {
     );
   });
 
-  it('W3: refuses to go up', async () => {
+  it('W3: refuses a host path that contains ..', async () => {
     const { foreignFiles, signal } = setUp();
     const error = await errorOf(
       new HostPathPlugin({ foreignFiles }).setUp(podOf([]), podVolume({ volume: volume('/srv/../etc') }), {}, signal),

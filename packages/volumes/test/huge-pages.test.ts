@@ -13,11 +13,11 @@ describe('hugePageSize', () => {
     ['HugePages', ['hugepages-2Mi', 'hugepages-2048Ki'], '2Mi'],
     ['HugePages-1Gi', ['hugepages-2Mi', 'hugepages-1Gi'], '1Gi'],
     ['HugePages-1Gi', ['hugepages-1024Mi'], '1Gi'],
-  ])('of %s with %j is %s', (medium, names, size) => {
+  ])('the huge page size of medium %s with resources %j is %s', (medium, names, size) => {
     expect(hugePageSize(medium, podOf([], 'u', asking(...names)))).toBe(size);
   });
 
-  it('sees what init containers and the pod as a whole ask for', () => {
+  it('reads huge page requests of init containers and of the pod', () => {
     const requests = { 'hugepages-2Mi': '4Mi' };
     const initContainers = [{ name: 'i', resources: { requests } }];
     expect(hugePageSize('HugePages', podOf([], 'u', { initContainers }))).toBe('2Mi');
@@ -42,13 +42,13 @@ describe('hugePageSize', () => {
     ],
     ['HugePages-big', ['hugepages-2Mi'], 'HugePages-big: "big" must be a huge page size'],
     ['HugePages', ['hugepages-big'], 'hugepages-big: "big" must be a huge page size'],
-  ])('refuses %s with %j', (medium, names, message) => {
+  ])('refuses huge page medium %s with %j', (medium, names, message) => {
     expect(() => hugePageSize(medium, podOf([], 'u', asking(...names)))).toThrow(
       expect.objectContaining({ code: 'InvalidSource', message }),
     );
   });
 
-  it('is asked for by two kinds of medium', () => {
+  it('recognises both media of huge pages: HugePages and HugePages-<size>', () => {
     expect(['HugePages', 'HugePages-2Mi', 'Memory', '', 'HugePages2Mi'].map(isHugePageMedium)).toEqual([
       true,
       true,
@@ -72,7 +72,7 @@ describe('an emptyDir of huge pages', () => {
     securityContext: { fsGroup: 2000 },
   };
 
-  it('is mounted once, is of the group, and is taken away', async () => {
+  it('a huge page emptyDir is mounted once, belongs to the fsGroup, and is removed with the pod', async () => {
     const { manager, newManager, mounter, fs, signal } = setUp();
     const pod = podOf([volume], 'u1', spec);
     await manager.waitForAttachAndMount(pod, signal);
@@ -85,7 +85,7 @@ describe('an emptyDir of huge pages', () => {
     expect(await next.podVolumesExist('u1')).toBe(false);
   });
 
-  it('is not made where the pod asks for no such pages', async () => {
+  it('a huge page emptyDir is refused if the pod requests no huge pages of its size', async () => {
     const { manager, mounter, signal } = setUp();
     const error = await errorOf(manager.waitForAttachAndMount(podOf([volume]), signal));
     expect(error.message).toContain('there is no resource request for huge pages');

@@ -28,7 +28,7 @@ const grouped = (fsGroup: number, fsGroupChangePolicy?: string): Partial<PodSpec
 });
 
 describe('a local directory', () => {
-  it("is bound into each pod's own, where upstream has it, and stays as it is when they are gone", async () => {
+  it("a local directory is bind-mounted at upstream's path for each pod, and is unchanged after the pods are removed", async () => {
     const { fs, manager, mounter, signal, under } = make();
     await fs.mkdir('/mnt/disk');
     await fs.writeFile('/mnt/disk/f', 'kept');
@@ -47,14 +47,14 @@ describe('a local directory', () => {
     expect(await fs.exists(`${ROOT}/plugins`)).toBe(false);
   });
 
-  it('K1: is bound once, and found again by the next process', async () => {
+  it('K1: a local directory is mounted once per pod, and the next process finds the mount', async () => {
     const { fs, manager, newManager, mounter, signal } = make();
     await fs.mkdir('/mnt/disk');
     for (const each of [manager, newManager()]) await each.waitForAttachAndMount(podWith('u1', grouped(7)), signal);
     expect(mounter.asked).toEqual(['bind']);
   });
 
-  it('is mounted with the options of its persistent volume, and read-only where the pod takes it so', async () => {
+  it("a local directory is mounted with its persistent volume's mount options, and read-only if the pod requests that", async () => {
     const { fs, manager, mounter, signal } = make({ mountOptions: ['noexec', 'rw', 'nodev', 'noexec'] });
     await fs.mkdir('/mnt/disk');
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -67,7 +67,7 @@ describe('a local directory', () => {
     expect((await fs.stat('/mnt/disk')).gid).toBe(0);
   });
 
-  it('K1: has nothing on the node that is to be taken away, also while a pod has it that nobody knows', async () => {
+  it('K1: a local directory has no node-level mount to remove, even while an unknown pod uses it', async () => {
     const { fs, foreignFiles, manager, mounter, paths, signal } = make();
     await fs.mkdir('/mnt/disk');
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -76,7 +76,7 @@ describe('a local directory', () => {
     expect([...(await mounter.mountPoints()).keys()]).toEqual([`${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
   });
 
-  it("belongs to the group of the first pod that has it; another one's is told that it is not shared", async () => {
+  it('a local directory gets the fsGroup of its first pod; a pod with another fsGroup gets a warning', async () => {
     const { fs, manager, events, signal } = make();
     await fs.mkdir('/mnt/disk/d');
     await fs.writeFile('/mnt/disk/d/f', '', { mode: 0o600 });
@@ -95,7 +95,7 @@ describe('a local directory', () => {
     expect((await fs.stat('/mnt/disk/d/f')).gid).toBe(8);
   });
 
-  it('is gone through with the policy OnRootMismatch only where its own directory is not the group’s', async () => {
+  it("with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root has another group", async () => {
     const { fs, manager, signal } = make();
     await fs.mkdir('/mnt/disk');
     await fs.writeFile('/mnt/disk/f', '');
@@ -108,7 +108,7 @@ describe('a local directory', () => {
     expect((await fs.stat('/mnt/disk/f')).gid).toBe(0);
   });
 
-  it('that takes long to be given to a group is told of after 30 s', async () => {
+  it('a change of ownership that lasts over 30 s is reported', async () => {
     const { fs, manager, clock, events, signal } = make();
     await fs.mkdir('/mnt/disk');
     const given = Promise.withResolvers<{ entries: number; failed: number; failure: string }>();
@@ -132,7 +132,7 @@ describe('a local directory', () => {
     [{ path: '/mnt/file' }, 'only directory and block device are supported', initialization],
     [{ path: '/mnt/../etc' }, "invalid path: /mnt/../etc must not contain '..'", 'MountDevice'],
     [{ path: '' }, 'local volume source is nil or local path is not set', 'MountDevice'],
-  ])('%j is refused: %s', async (local, message, what) => {
+  ])('a local volume of %j is refused: %s', async (local, message, what) => {
     const { fs, manager, events, signal, under } = make({ local: local as { path: string } });
     await fs.mkdir('/mnt');
     await fs.writeFile('/mnt/file', '');
@@ -142,7 +142,7 @@ describe('a local directory', () => {
     expect(under('u1')).toEqual([]);
   });
 
-  it('of one pod alone is had by no second one', async () => {
+  it('a ReadWriteOncePod local volume is refused to a second pod', async () => {
     const { fs, manager, signal } = make({ accessModes: ['ReadWriteOncePod'] });
     await fs.mkdir('/mnt/disk');
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -151,7 +151,7 @@ describe('a local directory', () => {
     );
   });
 
-  it('takes what its file system takes', async () => {
+  it('the usage of a local directory is the usage of its file system', async () => {
     const { fs, manager, signal } = make();
     fs.limitBytes = 1_000_000;
     await fs.mkdir('/mnt/disk');
@@ -170,7 +170,7 @@ describe('a local directory', () => {
     ]);
   });
 
-  it('is never removed with the directory that it should have been mounted on', async () => {
+  it('a local directory is never removed together with its mount point', async () => {
     const { fs, manager, signal } = make();
     await fs.mkdir(`${ROOT}/pods/u1/${VOLUMES}/pv-1`);
     await fs.writeFile(`${ROOT}/pods/u1/${VOLUMES}/pv-1/precious`, '');
@@ -180,7 +180,7 @@ describe('a local directory', () => {
 });
 
 describe('a local disk', () => {
-  it('is mounted once for the node, shown to each pod, and unmounted when the last is gone', async () => {
+  it('a local disk is mounted once for the node, bind-mounted for each pod, and unmounted after the last pod', async () => {
     const { addDisk, fs, manager, mounter, clock, signal } = make({
       local: { path: '/dev/sdb', fsType: 'xfs' },
       mountOptions: ['noatime'],
@@ -204,7 +204,7 @@ describe('a local disk', () => {
     expect(await fs.exists(STAGED)).toBe(false);
   });
 
-  it('that cannot be mounted leaves no place behind, and is told of', async () => {
+  it('a local disk that cannot be mounted leaves no mount point, and the failure is reported', async () => {
     const { addDisk, fs, manager, mounter, events, signal } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     const { VolumeError } = await import('../src/errors.ts');
@@ -216,7 +216,7 @@ describe('a local disk', () => {
     expect(await fs.exists(STAGED)).toBe(false);
   });
 
-  it('that has another file system than its persistent volume says is told of that, too', async () => {
+  it("a disk whose file system differs from its persistent volume's fsType is reported", async () => {
     const { addDisk, manager, mounter, events, objects, signal } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     const { VolumeError } = await import('../src/errors.ts');
@@ -230,7 +230,7 @@ describe('a local disk', () => {
     expect(objects.map(({ kind, name }) => `${kind} ${name}`)).toEqual(['PersistentVolume pv-1', 'Pod pod-u1']);
   });
 
-  it('that was unmounted by somebody else is told of, and nothing is shown in its place', async () => {
+  it('a disk that another program unmounted is reported, and nothing is bind-mounted in its place', async () => {
     const { addDisk, manager, mounter, signal, under } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -240,7 +240,7 @@ describe('a local disk', () => {
     expect(under('u2')).toEqual([]);
   });
 
-  it('N5, K1: stays mounted for the node while a pod has it that nobody knows, as its directory could not be read', async () => {
+  it('N5, K1: a disk stays mounted for the node while an unknown pod, whose directory could not be read, uses it', async () => {
     const { addDisk, fs, clock, manager, newManager, mounter, signal } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -256,7 +256,7 @@ describe('a local disk', () => {
     await clock.settle();
     const points = async () => [...(await mounter.mountPoints()).keys()];
     expect(await points()).toEqual([STAGED, `${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
-    // Its pod is heard of, and is to end.
+    // The kubelet learns of the pod, which should terminate.
     const unmounting = next.waitForUnmount(podWith('u1'), signal);
     await clock.advance(5000);
     await unmounting;
@@ -266,7 +266,7 @@ describe('a local disk', () => {
     await running;
   });
 
-  it('N5: stays mounted for the node also where a link leads to the directory of all pods', async () => {
+  it('N5: a disk stays mounted for the node if the pods directory is a symbolic link', async () => {
     const { fs, foreignFiles, mounter, paths, signal } = make();
     for (const directory of [STAGED, '/data/pods']) await fs.mkdir(directory);
     await fs.symlink('/data/pods', `${ROOT}/pods`);
@@ -277,7 +277,7 @@ describe('a local disk', () => {
     expect(error).toMatchObject({ code: 'StillMounted', message: `local: ${STAGED} is still mounted at ${inPod}` });
   });
 
-  it('K1: killed at any step and started again, pods have it or nothing of it is left', async () => {
+  it('K1: after a kill at any step and a restart, pods have their disk, or no mount is left', async () => {
     for (const isWanted of [true, false]) {
       let killed = 0;
       for (let after = 0; after < 40; after++) {
@@ -287,7 +287,7 @@ describe('a local disk', () => {
         });
         await addDisk();
         const life = new AbortController();
-        // A process that is killed does nothing any more: neither with files nor with mounts.
+        // A killed process changes neither files nor mounts.
         const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
         mounter.isKilled = () => fault.hits > 0;
         const running = manager.start(life.signal);
@@ -334,7 +334,7 @@ it.each<[object, 'Always' | 'OnRootMismatch', boolean]>([
   [{ mode: 0o2750 }, 'OnRootMismatch', true],
   [{ mode: 0o2777 }, 'OnRootMismatch', false],
   [{ kind: 'file' }, 'OnRootMismatch', true],
-])('a directory that is %j with %s is gone through: %s', (change, policy, isDue) => {
+])('change of ownership for a directory with %j and policy %s: %s', (change, policy, isDue) => {
   const root = { kind: 'directory', mode: 0o2770, gid: 7, ...change } as const;
   expect(isForGroup(root, { gid: 7, policy })).toBe(isDue);
 });

@@ -16,7 +16,7 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
   ['what pods may use, which is less than its own limit', {}, '2k', 1000, 1000],
   ['its own limit of a single byte', {}, '1', 1000, 1],
   ['its own limit where nothing else is known', {}, '400', 0, 400],
-  ['what pods may use, as a limit of 0 is none', {}, '0', 1000, 1000],
+  ['the memory that pods may use, because a limit of 0 means none', {}, '0', 1000, 1000],
   ["the pod's limit", { containers: [container('a', '300'), container('b', '200')] }, '600', 1000, 500],
   ["its own limit, which is less than the pod's", { containers: [container('a', '300')] }, '200', 1000, 200],
   ["what pods may use, which is less than the pod's limit", { containers: [container('a', '3k')] }, '2k', 1000, 1000],
@@ -45,26 +45,26 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
     ...(['600', 1000, 500] as const),
   ],
   [
-    "the pod's limit as a whole",
+    'the pod-level memory limit',
     { containers: [container('a')], resources: { limits: { memory: '500' } } },
     ...(['600', 1000, 500] as const),
   ],
   [
-    'its own limit, as 0 is none for the pod as a whole',
+    'its own limit, because a pod-level limit of 0 means none',
     { containers: [container('a', '300'), container('b')], resources: { limits: { memory: '0' } } },
     ...(['600', 1000, 600] as const),
   ],
-])('a volume in memory is held to %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
+])('the size limit of a memory volume is %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
   const volume = { name: 'v', emptyDir: { medium: 'Memory', ...(sizeLimit !== undefined && { sizeLimit }) } };
   expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
 });
 
-it('what the kubelet fills in memory has no limit of its own', () => {
+it('memory volumes that the kubelet fills have no size limit', () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
 
-// Summed up for each, they would take longer than a test may.
-it('W6: each of a great many volumes of a pod with a great many containers is held to that as quickly as any', () => {
+// Summing all containers again for each volume would exceed the test's timeout.
+it('W6: computes the size limits of many volumes of a pod with many containers in linear time', () => {
   const containers = Array.from({ length: 5000 }, (_, index) => container(`c${index}`, '2'));
   const pod = podOf([], 'u1', { containers });
   const sizes = Array.from({ length: 5000 }, (_, index) =>

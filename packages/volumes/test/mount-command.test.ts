@@ -20,7 +20,7 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'volumes-'));
 });
 afterEach(async () => {
-  // The last first; with some others go.
+  // In reverse order; some unmounts remove further mounts.
   const left = () => mountPointsWithin({ fs: nodeFileSystem, mounter }, root);
   for (let points = await left(); points.length > 0; points = await left())
     execFileSync('umount', ['--lazy', points.at(-1) ?? '']);
@@ -28,11 +28,11 @@ afterEach(async () => {
 });
 
 describe('MountCommand', () => {
-  it('reads the mount table of this machine', async () => {
+  it("reads this machine's mount table", async () => {
     expect((await mounter.mountPoints()).get('/proc')).toBe('proc');
   });
 
-  it('says what mount and umount said', async () => {
+  it("errors of mount and umount contain the command's output", async () => {
     await mkdir(join(root, 'x'));
     const failed = await errorOf(mounter.unmount(join(root, 'x'), signal));
     expect(failed).toMatchObject({
@@ -42,21 +42,21 @@ describe('MountCommand', () => {
   });
 });
 
-describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareDirectory, for root on Linux', () => {
+describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareDirectory on Linux, as root', () => {
   const mounts = async (): Promise<readonly Mount[]> => parseMounts(await readFile('/proc/self/mountinfo', 'latin1'));
   const at = async (path: string): Promise<Mount | undefined> => new MountTable(await mounts()).of(path);
   const share = (directory: string): Promise<boolean> =>
     shareDirectory({ fs: nodeFileSystem, mounter }, directory, signal);
   let outer: string;
   beforeEach(async () => {
-    // Whatever the machine's own mounts are: this one is private.
+    // This mount is private, whatever the propagation of the machine's own mounts is.
     outer = join(root, 'outer');
     await mkdir(join(outer, 'kubelet/pods/v'), { recursive: true });
     execFileSync('mount', ['-o', 'bind', outer, outer]);
     execFileSync('mount', ['--make-private', outer]);
   });
 
-  it('mounts a directory of a private mount on itself, once, and nothing else', async () => {
+  it('a directory on a private mount is bind-mounted on itself once, and nothing else is mounted', async () => {
     const before = await mounts();
     const directory = join(outer, 'kubelet');
     expect(await share(directory)).toBe(true);
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     expect(after.filter(({ point }) => point !== directory)).toEqual(before);
     expect(await share(directory)).toBe(false);
     expect(await mounts()).toEqual(after);
-    // What is mounted in it shows wherever it is mounted too, as in a container.
+    // A mount inside the directory is visible in the directory's other mounts, for example in a container.
     await mkdir(join(outer, 'container'));
     execFileSync('mount', ['-o', 'rbind', directory, join(outer, 'container')]);
     execFileSync('mount', ['-t', 'tmpfs', 'x', join(directory, 'pods/v')]);
@@ -74,7 +74,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     expect(await readFile(join(outer, 'container/pods/v/f'), 'utf8')).toBe('seen');
   });
 
-  it('leaves what is mounted below it to be seen, as the volumes of pods that run', async () => {
+  it('mounts below a directory stay visible after it is shared, for example volumes of running pods', async () => {
     const directory = join(outer, 'kubelet');
     execFileSync('mount', ['-t', 'tmpfs', 'x', join(directory, 'pods/v')]);
     await writeFile(join(directory, 'pods/v/f'), 'kept');
@@ -83,7 +83,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     expect(await at(join(directory, 'pods/v'))).toMatchObject({ type: 'tmpfs', isShared: true });
   });
 
-  it('leaves nothing mounted where it could not be shared', async () => {
+  it('a directory that cannot be shared leaves no mount', async () => {
     const directory = join(outer, 'kubelet');
     const before = await mounts();
     const tools = join(root, 'tools');
@@ -105,8 +105,8 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
   });
 });
 
-describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volumes in memory, for root on Linux', () => {
-  it('hold what they are allowed to and no more, and leave neither mount nor directory', async () => {
+describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('memory volumes on Linux, as root', () => {
+  it('a memory volume holds data up to its size limit, and leaves neither mount nor directory', async () => {
     const paths = new PodPaths(root);
     const plugin = new EmptyDirPlugin({ fs: nodeFileSystem, mounter, paths }, { allocatableMemoryBytes: 1 << 20 });
     const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Ki' } };
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('volume
     expect(await nodeFileSystem.exists(hostPath)).toBe(false);
   });
 
-  it('are of huge pages of the size that the pod asks for, whether or not the machine has any', async (context) => {
+  it('a huge page volume is mounted with the page size that the pod requests, even on a machine without such pages', async (context) => {
     const known = await readFile('/proc/filesystems', 'utf8');
     if (!known.includes('hugetlbfs')) context.skip('this kernel has no hugetlbfs');
     const plugin = new EmptyDirPlugin(

@@ -6,7 +6,7 @@ let clock: FakeClock;
 let ids: Map<string, string>;
 let points: Map<string, string>;
 let reads: number;
-/** What was asked of the file system. */
+/** The recorded file system calls. */
 let asked: string[];
 let types: MountedTypes;
 
@@ -48,14 +48,14 @@ beforeEach(() => {
 });
 
 describe('MountedTypes', () => {
-  it('W6: sees what has taken the place of a mount, though the kernel has given it the id of that one', async () => {
+  it('W6: detects a new mount at the same path even if the kernel reused the old mount id', async () => {
     expect(await types.at('/pods/a')).toBe('tmpfs');
     points.set('/pods/a', 'fuse.hang');
     await clock.advance(1000);
     expect(await types.at('/pods/a')).toBe('fuse.hang');
   });
 
-  it('sees another mount at once by its id, and one that is newer than the table', async () => {
+  it('detects another mount by its id immediately, also a mount newer than the cached table', async () => {
     expect(await types.at('/pods/a')).toBe('tmpfs');
     ids.set('/pods/a', '207').set('/pods/c', '208');
     points.set('/pods/a', 'fuse.hang').set('/pods/c', 'tmpfs');
@@ -64,7 +64,7 @@ describe('MountedTypes', () => {
     expect(await types.at('/pods/d')).toBeUndefined();
   });
 
-  it('reads the mount table once for all that are looked at within a second, and not where nothing is mounted', async () => {
+  it('reads the mount table once for all lookups within a second, and not at all if nothing is mounted', async () => {
     expect(await types.at('/pods/d')).toBeUndefined();
     expect(reads).toBe(0);
     for (let round = 0; round < 3; round++) {
@@ -76,7 +76,7 @@ describe('MountedTypes', () => {
     expect(reads).toBe(2);
   });
 
-  it('asks for one id of a mount, minute after minute, while the mount table stays the same', async () => {
+  it('reads one mount id per minute while the mount table is unchanged', async () => {
     const minutes = 10;
     for (let minute = 0; minute < minutes; minute++) {
       for (const directory of ['/pods/a', '/pods/b']) expect(await types.at(directory)).toBe(points.get(directory));

@@ -32,7 +32,7 @@ describe('nextNodeVolumeStep', () => {
     [{ wanted: false, inPods: false, presence: 'absent', retryAtMs: 11 }, 'forget'],
     [{ retryAtMs: 11 }, 'none'],
   ];
-  it.each(table)('%j at 10 ms: %s', (change, step) => {
+  it.each(table)('the next step of a node volume in state %j at 10 ms is %s', (change, step) => {
     expect(nextNodeVolumeStep({ ...idle, ...change }, 10)).toBe(step);
   });
 });
@@ -46,12 +46,12 @@ describe('nodeVolumeUse', () => {
     [{ wanted: false, presence: 'uncertain' }, false, true],
     [{ wanted: false, presence: 'absent' }, false, false],
     [{ wanted: undefined, presence: 'uncertain' }, false, true],
-  ])('%j: wanted %s, in its pod %s', (state, wanted, inPods) => {
+  ])("a pod's use of a node volume, given %j: wanted %s, present in the pod %s", (state, wanted, inPods) => {
     expect(nodeVolumeUse(state)).toEqual({ wanted, inPods });
   });
 });
 
-/** How much of something there is on the machine. */
+/** The state of a volume on the machine. */
 type There = 'no' | 'part' | 'all';
 interface Level<Operation> {
   there: There;
@@ -62,7 +62,10 @@ interface PodLevel extends Level<'setUp' | 'tearDown'> {
   presence: VolumeState['presence'];
 }
 
-/** One disk and three pods, worked on as the two tables say; what runs ends when it is told to, or not before a crash. */
+/**
+ * One disk and three pods, driven by both state tables. Operations end when the test ends them, at the latest at a
+ * crash.
+ */
 class Model {
   readonly pods: PodLevel[] = [0, 1, 2].map(() => ({
     there: 'no',
@@ -75,10 +78,10 @@ class Model {
     running: undefined,
     presence: 'absent',
   };
-  /** What pods there are to be, whoever knows of it. */
+  /** The pods that should exist, whether or not the process knows them. */
   readonly desired = new Set<number>();
 
-  /** Begins whatever is due, on both levels. */
+  /** Starts all due operations on both levels. */
   step(): void {
     const { node } = this;
     const nodeState = (): NodeVolumeState => ({
@@ -103,7 +106,7 @@ class Model {
     const { node, pods } = this;
     expect(node.running).toBeUndefined();
     if (step === 'unstage') {
-      // In use is known before anything is mounted, and until the last of it is gone.
+      // The volume is reported in use before its first mount and until its last mount is removed.
       expect(pods.map(({ there, running, wanted }) => [there, running, wanted === true])).toEqual(
         pods.map(() => ['no', undefined, false]),
       );
@@ -138,7 +141,7 @@ class Model {
     pod.running = undefined;
   }
 
-  /** The process is killed; the next one finds what is on the machine. */
+  /** Kills the process; the next process finds the state of the machine. */
   crash(): void {
     for (const pod of this.pods) {
       pod.running = undefined;
@@ -149,7 +152,7 @@ class Model {
     this.node.presence = this.node.there === 'no' ? 'absent' : 'uncertain';
   }
 
-  /** The process hears whether there is to be a pod. */
+  /** Notifies the process whether a pod should exist. */
   hear(index: number): void {
     const pod = this.pods[index];
     if (pod !== undefined) pod.wanted = this.desired.has(index);
@@ -166,8 +169,8 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('crash'), index }) },
 );
 
-describe('the two levels', () => {
-  it('K1: in use before anything is mounted, unstaged when the last pod is gone, one operation at a time, and after a crash at any step the same end', () => {
+describe('node level and pod level together', () => {
+  it('K1: a volume is in use before its first mount, unstaged after its last pod, has one operation at a time, and reaches the same end state after a crash at any step', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         const model = new Model();

@@ -17,21 +17,21 @@ import {
 } from '../src/index.ts';
 import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
 
-/** How long each operation takes, in milliseconds. */
+/** The duration of each operation in milliseconds. */
 const STEP_MS = 10;
 
-/** What there is on the machine, whichever process made it, and what was done to it against the rules. */
+/** The state of the machine, which survives the process, and the broken rules. */
 class Machine {
   readonly clock = new FakeClock();
   readonly fs = new MemoryFileSystem({ clock: this.clock });
   readonly running = new Set<string>();
   readonly log: string[] = [];
   readonly faults: string[] = [];
-  /** Operations that fail, by name, as `stage` or `setUp u1`. */
+  /** The operations that fail, by name, for example `stage` or `setUp u1`. */
   readonly failing = new Set<string>();
-  /** Operations that do not end before their promise does. */
+  /** Operations that stay pending until their promise resolves. */
   readonly blocks = new Map<string, Promise<void>>();
-  /** Staged, or in part. */
+  /** Fully or partly staged. */
   staged = false;
   exclusive = false;
 
@@ -44,7 +44,7 @@ class Machine {
   }
 }
 
-/** One disk that all pods have; what a process that was killed was doing goes no further. */
+/** One disk that all pods use. Operations of a killed process stop. */
 class DiskPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/disk';
   readonly node: NodeVolumePlugin;
@@ -122,7 +122,7 @@ class DiskPlugin implements VolumePlugin {
     return false;
   }
 
-  /** @param begin has the effect that a part of the operation has, and says what is wrong with it */
+  /** @param begin applies the partial effect of the operation, and returns the rule it breaks, if any */
   async #do(what: string, begin: () => Promise<string | undefined> | string | undefined): Promise<void> {
     const { running, log, faults, failing, clock, blocks } = this.#machine;
     if (this.#isKilled) return await new Promise(() => {});
@@ -171,8 +171,8 @@ function make() {
 
 const podNamed = (uid: string): Pod => podOf([{ name: 'data', emptyDir: {} }], uid);
 
-describe('a volume that several pods have', () => {
-  it('is staged once, before the first of them has it, and unstaged when the last one is gone', async () => {
+describe('a volume that several pods share', () => {
+  it('a shared volume is staged once before its first pod, and unstaged after its last pod', async () => {
     const { machine, clock, manager, signal } = make();
     const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podNamed(uid), signal));
     await clock.advance(100);
@@ -188,7 +188,7 @@ describe('a volume that several pods have', () => {
     expect([machine.staged, machine.faults]).toEqual([false, []]);
   });
 
-  it('is staged anew where a pod comes while it is unstaged', async () => {
+  it('a shared volume is staged again if a pod arrives while it is being unstaged', async () => {
     const { machine, clock, manager, signal } = make();
     const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
@@ -204,7 +204,7 @@ describe('a volume that several pods have', () => {
     expect(machine.faults).toEqual([]);
   });
 
-  it('that cannot be staged is told to each pod that waits, and tried again after 500 ms, then after twice as long', async () => {
+  it('a staging failure is reported to each waiting pod and retried after 500 ms, then after 1 s', async () => {
     const { machine, clock, manager, events, ready, signal } = make();
     machine.failing.add('stage');
     const mounting = ['u1', 'u2'].map((uid) => errorOf(manager.waitForAttachAndMount(podNamed(uid), signal)));
@@ -215,7 +215,7 @@ describe('a volume that several pods have', () => {
     expect(second).toMatchObject({ message, retryAtMs: clock.monotonic() + 500 });
     const told = 'FailedMount: MountVolume.MountDevice failed for volume "disk" : stage fails';
     expect(events).toEqual([`pod-u1 ${told}`, `pod-u2 ${told}`]);
-    // Nobody asks for it meanwhile.
+    // No pod syncs during this time.
     await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
     expect(machine.log).toEqual(['stage']);
     await clock.advance(500 + STEP_MS);
@@ -228,7 +228,7 @@ describe('a volume that several pods have', () => {
     expect(ready).toContain('u2');
   });
 
-  it('C7: whose staging does not end holds up no pod that goes, and is unstaged when it has ended', async () => {
+  it('C7: staging that hangs delays no removed pod; the volume is unstaged when staging has finished', async () => {
     const { machine, clock, manager, signal } = make();
     const block = Promise.withResolvers<void>();
     machine.blocks.set('stage', block.promise);
@@ -242,7 +242,7 @@ describe('a volume that several pods have', () => {
     expect(machine.log).toEqual(['stage', 'unstage']);
   });
 
-  it('that cannot be unstaged holds up no pod, and is tried again', async () => {
+  it('an unstaging failure delays no pod and is retried', async () => {
     const { machine, clock, manager, signal } = make();
     const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
@@ -258,7 +258,7 @@ describe('a volume that several pods have', () => {
     expect(machine.staged).toBe(false);
   });
 
-  it('which one pod alone may have waits for the other one to go', async () => {
+  it('a ReadWriteOncePod volume is set up for the second pod after the first pod has released it', async () => {
     const { machine, clock, manager, signal } = make();
     machine.exclusive = true;
     const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podNamed(uid), signal));
@@ -276,7 +276,7 @@ describe('a volume that several pods have', () => {
     expect(machine.log).toEqual(['stage', 'setUp u1', 'tearDown u1', 'setUp u2']);
   });
 
-  it('is told of when it is not known what it is, and asked for again no sooner than after 500 ms', async () => {
+  it('a volume whose spec cannot be read is reported, and is read again after 500 ms at the earliest', async () => {
     const { machine, clock, manager, events, signal } = make();
     machine.failing.add('resolve');
     const error = await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
@@ -291,13 +291,13 @@ describe('a volume that several pods have', () => {
     const mounting = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
     await mounting;
-    // What is ready is known.
+    // The state of a ready volume is known.
     machine.failing.add('resolve');
     await manager.waitForAttachAndMount(podNamed('u1'), signal);
     expect([machine.log, events]).toEqual([['stage', 'setUp u1'], []]);
   });
 
-  it('K1: that nobody has any more when the process comes back is unstaged; one that a pod has is not', async () => {
+  it('K1: after a restart, a volume that no pod uses is unstaged; a volume that a pod uses is kept', async () => {
     const { machine, clock, manager, plugin, newManager, signal } = make();
     const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
@@ -315,7 +315,7 @@ describe('a volume that several pods have', () => {
   });
 });
 
-it('K1: one that a former process staged is unstaged with its last pod, though what is staged could not be listed', async () => {
+it('K1: a volume that a previous process staged is unstaged with its last pod, even if listing the staged volumes failed', async () => {
   const { machine, clock, manager, plugin, newManager, signal } = make();
   const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
   await clock.advance(100);
@@ -346,14 +346,14 @@ const command = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('kill' as const) }) },
 );
 
-it('K1: whatever comes, goes, fails and is killed: no rule is broken on the way, and the end is as wanted', async () => {
+it('K1: random pods, failures and kills break no staging rule and reach the wanted state', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 30 }), async (commands) => {
       const { machine, clock, newManager, ...first } = make();
       let now: Pick<ReturnType<typeof newManager>, 'plugin' | 'manager'> = first;
       const wanted = new Set<string>();
       let sync = new AbortController();
-      /** One thing at a time for each pod, as its worker does it. */
+      /** Runs one operation at a time for each pod, as the pod worker does. */
       const apply = (of: string): void => {
         const { manager } = now;
         const work = wanted.has(of)

@@ -4,7 +4,7 @@ import { podOf, setUp } from './helpers.ts';
 
 const WHOLE = '         0          0 4294967295\n';
 
-describe('a tmpfs out of swap', () => {
+describe('a tmpfs that is never swapped', () => {
   it.each([
     ['6.4.0', WHOLE, true],
     ['6.18.3-amd64\n', WHOLE, true],
@@ -13,11 +13,11 @@ describe('a tmpfs out of swap', () => {
     ['5.15.0', WHOLE, false],
     ['6.18.0', '0 100000 65536\n', false],
     ['none', WHOLE, false],
-  ])('on Linux %s with %j: %s', (osRelease, uidMap, expected) => {
+  ])('noswap on Linux %s with the uid map %j is used: %s', (osRelease, uidMap, expected) => {
     expect(supportsNoswap(osRelease, uidMap)).toBe(expected);
   });
 
-  it('W4: is asked for where it can be had', async () => {
+  it('W4: a tmpfs is mounted with noswap if the kernel supports it', async () => {
     const { fs, manager, mounter, signal } = setUp();
     for (const directory of ['/proc/sys/kernel', '/proc/self']) await fs.mkdir(directory);
     await fs.writeFile('/proc/sys/kernel/osrelease', '6.12.0\n');

@@ -5,7 +5,7 @@ import { MountCommand } from '../src/mount/mount-command.ts';
 import { removeOrphanedPod } from '../src/paths/orphaned-pod.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 
-test('N5: what is mounted is read anew before a directory is removed, however short ago it was read for another', async () => {
+test('N5: the mount table is read again before an orphaned directory is removed, however fresh the cached table is', async () => {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   const paths = new PodPaths('/root');

@@ -24,7 +24,7 @@ describe('cleanPayload', () => {
     ['a/..b', 'a/..b'],
     [`a/${longest.name}`, `a/${longest.name}`],
     [longest.path, longest.path],
-  ])('%j is %j', (path, clean) => {
+  ])('the path %j is normalised to %j', (path, clean) => {
     expect([...cleanPayload(named(path)).keys()]).toEqual([clean]);
   });
 
@@ -41,18 +41,18 @@ describe('cleanPayload', () => {
     ['a\0b', 'must not contain a NUL character'],
     [`a/${'é'.repeat(128)}`, 'filenames must be less than or equal to 255 characters'],
     [`${longest.path}x`, 'must be less than or equal to 4096 characters'],
-  ])('W3: refuses %j: %s', (path, problem) => {
+  ])('W3: refuses the path %j: %s', (path, problem) => {
     expect(() => cleanPayload(named(path))).toThrow(
       expect.objectContaining({ code: 'InvalidPath', message: `invalid path: ${problem}` }),
     );
   });
 
-  it('refuses a file below a file, and keeps the later one of two of one name', () => {
+  it('refuses a file below a file; of two files with one path the later one is kept', () => {
     expect(() => cleanPayload(named('a', 'a/b/c'))).toThrow('a/b/c is below a, which is a file');
     expect(shown(cleanPayload(named('./a', 'a')))).toEqual(['a 0 a']);
   });
 
-  it('W3: lets nothing out of the volume, whatever it is called', () => {
+  it('W3: accepts no path that leads out of the volume, for random names', () => {
     const names = fc.constantFrom('..', '.', '', 'a', '..data', '..b', 'c d');
     fc.assert(
       fc.property(fc.array(names, { maxLength: 6 }), (parts) => {
@@ -92,7 +92,7 @@ describe('configMapPayload', () => {
     expect(shown(configMapPayload('cm', configMap, selection, 0o644))).toEqual(files);
   });
 
-  it('names what is missing', () => {
+  it('a configMap payload with missing keys is refused, naming them', () => {
     const items = [{ key: 'toString', path: 'x' }];
     expect(() => configMapPayload('cm', configMap, { items }, 0)).toThrow(
       'configmap references non-existent config key: toString',
@@ -104,13 +104,13 @@ describe('configMapPayload', () => {
 
 describe('secretPayload', () => {
   const secret = { data: { password: 'aHVudGVyMg==' } };
-  it('decodes its values', () => {
+  it('a secret payload contains the decoded values', () => {
     expect(shown(secretPayload('s', secret, {}, 0o600))).toEqual(['password 600 hunter2']);
     const items = [{ key: 'password', path: 'p', mode: 0o440 }];
     expect(shown(secretPayload('s', secret, { items }, 0o600))).toEqual(['p 440 hunter2']);
   });
 
-  it('names what is missing, and no value', () => {
+  it('a secret payload with missing keys is refused, naming the keys but no value', () => {
     const items = [{ key: 'user', path: 'u' }];
     expect(() => secretPayload('s', secret, { items }, 0)).toThrow(/^references non-existent secret key: user$/);
     expect(() => secretPayload('s', undefined, {}, 0)).toThrow('secret "s" not found');
@@ -139,7 +139,7 @@ describe('downwardApiPayload', () => {
     expect(shown(downwardApiPayload(pod, [item], 0o644, { cpu: '8' }))).toEqual([file]);
   });
 
-  it('names each file that makes no sense', () => {
+  it('a downward API payload names each invalid item', () => {
     const items = [
       { path: 'a', fieldRef: { fieldPath: 'spec.nodeName' } },
       resource('limits.cpu', 'gone'),
@@ -157,7 +157,7 @@ describe('downwardApiPayload', () => {
     }
   });
 
-  it('takes for no fault of a file what fails otherwise', () => {
+  it('an unexpected exception in a downward API payload is not reported as an invalid item', () => {
     const failure = new Error('no machine');
     const allocatable = {
       get cpu(): string {
@@ -189,19 +189,19 @@ describe('nestedMountPoints', () => {
     expect(pointsOf(mounts)).toEqual(points);
   });
 
-  it("W3: are never in the writer's own directories", () => {
+  it("W3: nested mount points are never inside the atomic writer's own directories", () => {
     expect(() => pointsOf({ '/dir': 'v', '/dir/..data/x': 'w' })).toThrow('invalid container mount point ..data/x');
     expect(() => pointsOf({ '/dir': 'v', '/dir/a\0': 'w' })).toThrow('invalid container mount point a\0');
   });
 
-  // Each compared with each, they would take longer than a test may.
-  it('W6: are found among 80,000 mounts without comparing each pair', () => {
+  // Comparing each pair would exceed the test's timeout.
+  it('W6: nested mount points are found among 80,000 mounts without comparing each pair', () => {
     const names = Array.from({ length: 80_000 }, (_, index) => `${index}`);
     const mounts = Object.fromEntries([['/dir', 'v'], ...names.map((name) => [`/dir/${name}`, 'w'])]);
     expect(pointsOf(mounts)).toEqual(names.sort());
   });
 
-  it('include init, main and ephemeral containers, and never nest mounts of different containers', () => {
+  it('nested mount points include init, main and ephemeral containers, and never combine mounts of different containers', () => {
     const nesting = (name: string) => ({
       name,
       volumeMounts: [
@@ -219,7 +219,7 @@ describe('nestedMountPoints', () => {
   });
 });
 
-describe('the owner of tokens', () => {
+describe('the owner of service account token files', () => {
   const user = (runAsUser?: number) => (runAsUser === undefined ? {} : { securityContext: { runAsUser } });
   it.each([
     [undefined, [1000, 1000], 1000],
@@ -229,7 +229,7 @@ describe('the owner of tokens', () => {
     [1000, [undefined, 0], undefined],
     [undefined, [0, 0], 0],
     [undefined, [undefined, undefined], undefined],
-  ])('pod %s, containers %j: %s', (ofPod, ofContainers, owner) => {
+  ])('the token owner for pod user %s and containers %j is %s', (ofPod, ofContainers, owner) => {
     const containers = ofContainers.map((uid, index) => ({ name: `c${index}`, ...user(uid) }));
     const [first, ...others] = containers;
     for (const spec of [
@@ -241,7 +241,7 @@ describe('the owner of tokens', () => {
     }
   });
 
-  it('and who else may read them', () => {
+  it('the mode of a token file depends on its owner', () => {
     expect(tokenMode(0o644, undefined, undefined)).toBe(0o644);
     expect(tokenMode(0o644, 0, undefined)).toBe(0o600);
     expect(tokenMode(0o644, undefined, 0)).toBe(0o600);

@@ -5,14 +5,14 @@ import { errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** An API server's objects, which tests change. */
+/** Objects of a fake API server, which tests change. */
 class Objects implements ProjectionSources {
   readonly secrets = new Map<string, SecretData>([['default/s', { data: { password: base64('hunter2') } }]]);
   readonly configMaps = new Map<string, ConfigMapData>([['default/cm', { data: { a: '1', b: '2' } }]]);
   readonly requests: TokenRequest[] = [];
   token = 'token-1';
   failure: Error | undefined;
-  /** When tokens are answered. */
+  /** Resolves when token requests are answered. */
   answering: Promise<void> = Promise.resolve();
 
   readonly nodeAllocatable = () => ({ cpu: '4' });
@@ -67,8 +67,8 @@ function make(): { objects: Objects; fixture: Fixture } {
   return { objects, fixture: setUp({}, objects) };
 }
 
-describe('volumes that the kubelet fills', () => {
-  it('are where upstream has them, and read-only for containers', async () => {
+describe('volumes whose content the kubelet writes', () => {
+  it("written volumes are at upstream's paths and read-only in containers", async () => {
     const { fixture } = make();
     const pod = podOf([configMap, secret, downward, access]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -77,7 +77,7 @@ describe('volumes that the kubelet fills', () => {
     expect(await read(fixture, 'info', 'labels')).toBe('');
     expect(await read(fixture, 'access', 'token')).toBe('token-1');
     expect(await read(fixture, 'access', 'ca.crt')).toBe('1');
-    // Of two files of one path the later source's holds.
+    // If two files have one path, then the later source's file is kept.
     expect(await read(fixture, 'access', 'namespace')).toBe('hunter2');
     expect(await fixture.fs.stat(`${directoryOf('access')}/token`)).toMatchObject({ mode: 0o444 });
     expect(await fixture.fs.stat(`${directoryOf('access')}/namespace`)).toMatchObject({ mode: 0o400 });
@@ -90,7 +90,7 @@ describe('volumes that the kubelet fills', () => {
     );
   });
 
-  it('W4: are in memory, all but configMaps; and go without a trace', async () => {
+  it('W4: written volumes other than configMaps are in memory, and removal leaves no trace', async () => {
     const { fixture } = make();
     const pod = podOf([configMap, secret, downward, access]);
     await fixture.manager.makePodDataDirs('u1');
@@ -103,7 +103,7 @@ describe('volumes that the kubelet fills', () => {
     expect((await fixture.mounter.mountPoints()).size).toBe(0);
   });
 
-  it('W4: have no secret on the disk where its tmpfs cannot be mounted', async () => {
+  it('W4: if the tmpfs of a written volume cannot be mounted, then no secret is written to the disk', async () => {
     const { fixture } = make();
     fixture.mounter.mount = () => Promise.reject(new Error('no mounts here'));
     const error = await errorOf(fixture.manager.waitForAttachAndMount(podOf([secret]), fixture.signal));
@@ -111,7 +111,7 @@ describe('volumes that the kubelet fills', () => {
     expect(await fixture.fs.readdir(directoryOf('keys'))).toEqual([]);
   });
 
-  it('follow changes at the next sync, in all that changed', async () => {
+  it('written volumes are updated at the next sync, with all changes', async () => {
     const { objects, fixture } = make();
     const pod = podOf([configMap, downward, access]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -127,7 +127,7 @@ describe('volumes that the kubelet fills', () => {
     expect(fixture.mounter.asked.filter((what) => what.startsWith('mount'))).toHaveLength(2);
   });
 
-  it('stay as they are, with an event, where they cannot be renewed; but a new process waits for them', async () => {
+  it('a written volume whose source cannot be read keeps its content and emits an event; a new process waits for the source', async () => {
     const { objects, fixture } = make();
     const pod = podOf([configMap, secret]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -145,7 +145,7 @@ describe('volumes that the kubelet fills', () => {
     expect(error.message).toContain('unmounted volumes=[conf keys]');
   });
 
-  it('wait for what is not there yet, with nothing on the disk, and not for what is optional', async () => {
+  it('a volume waits for a missing required source with nothing on the disk, and does not wait for an optional source', async () => {
     const { objects, fixture } = make();
     const volumes = [
       { name: 'conf', configMap: { name: 'later' } },
@@ -163,7 +163,7 @@ describe('volumes that the kubelet fills', () => {
     expect(await read(fixture, 'conf', 'x')).toBe('y');
   });
 
-  it('are mounted while the API server is asked for a token, which is written when both are there', async () => {
+  it('a token volume is mounted while the token is requested, and the token is written after both succeed', async () => {
     const { objects, fixture } = make();
     const { promise, resolve } = Promise.withResolvers<void>();
     objects.answering = promise;
@@ -177,7 +177,7 @@ describe('volumes that the kubelet fills', () => {
     expect(fixture.mounter.asked).toHaveLength(1);
   });
 
-  it('are not there while what is to be in them is missing; the tries that follow mount nothing before they have it', async () => {
+  it('a volume with missing content is not left mounted; later attempts mount it only after its content is available', async () => {
     const { objects, fixture } = make();
     objects.failure = new Error('the server does not answer');
     const pod = podOf([access]);
@@ -194,7 +194,7 @@ describe('volumes that the kubelet fills', () => {
     expect(await read(fixture, 'access', 'token')).toBe('token-1');
   });
 
-  it('K1: stay with their content where a new process cannot collect it anew, even if it was not known to be ready', async () => {
+  it('K1: a volume keeps its content if a new process cannot read its sources, even if the volume was not known to be ready', async () => {
     const { objects, fixture } = make();
     const pod = podOf([access]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -204,7 +204,7 @@ describe('volumes that the kubelet fills', () => {
     expect(await read(fixture, 'access', 'token')).toBe('token-1');
   });
 
-  it('name all sources of a projected volume that are missing', async () => {
+  it('the error of a projected volume names all missing sources', async () => {
     const { objects, fixture } = make();
     objects.secrets.clear();
     objects.configMaps.clear();
@@ -213,7 +213,7 @@ describe('volumes that the kubelet fills', () => {
     expect(error.message).not.toContain('token-1');
   });
 
-  it("give tokens to the pod's user alone, and to its group; and ask for them as the pod says", async () => {
+  it("token files are readable by the pod's user and group only, and are requested with the pod's parameters", async () => {
     const { objects, fixture } = make();
     const sources = [{ serviceAccountToken: { path: 'token', audience: 'vault', expirationSeconds: 600 } }];
     const volume = { name: 'access', projected: { defaultMode: 0o644, sources } };
@@ -228,7 +228,7 @@ describe('volumes that the kubelet fills', () => {
     expect(objects.requests).toEqual([{ audience: 'vault', expirationSeconds: 600 }]);
   });
 
-  it('hold trust anchors by name or by signer, where they may be missing as where they may not', async () => {
+  it('a projected volume gets trust anchors by name or signer, which may be optional or required', async () => {
     const asked: unknown[] = [];
     const trustBundles = {
       byName: async (...[name, optional]: [string, boolean, AbortSignal]) => {
@@ -260,7 +260,7 @@ describe('volumes that the kubelet fills', () => {
     expect(error.message).toContain('requires either name or signerName to be set');
   });
 
-  it('have room for what other volumes are mounted below them', async () => {
+  it('a written volume contains mount points for the volumes that are mounted below it', async () => {
     const { fixture } = make();
     const volumeMounts = [
       { name: 'conf', mountPath: '/etc/app' },
@@ -272,8 +272,8 @@ describe('volumes that the kubelet fills', () => {
     expect((await fixture.fs.stat(`${directoryOf('conf')}/keys`)).kind).toBe('directory');
   });
 
-  // All mounts looked through for each, they would take longer than a test may.
-  it('W6: of a pod with a great many of them are there as soon as any', async () => {
+  // Scanning all mounts for each volume would exceed the test's timeout.
+  it('W6: a pod with many written volumes is ready in linear time', async () => {
     const { manager, fs, signal } = setUp({}, new Objects());
     const names = Array.from({ length: 8000 }, (_, index) => `conf-${index}`);
     const pod = podOf(names.map((name) => ({ name, configMap: { name: 'cm' } })));
@@ -282,7 +282,7 @@ describe('volumes that the kubelet fills', () => {
     expect(Buffer.from(last).toString()).toBe('1');
   });
 
-  it('are refused by name where nothing gives what they need', async () => {
+  it('refuses written volumes by name if the program provides no source for them', async () => {
     const { manager, signal } = setUp();
     const bundle = { clusterTrustBundle: { path: 'ca', name: 'b' } };
     const other = { name: 'other', projected: { sources: [bundle] } };
@@ -299,7 +299,7 @@ describe('volumes that the kubelet fills', () => {
     expect(error.message).toContain('unmounted volumes=[access conf keys other]');
   });
 
-  it('K1: a kill at any operation: the next process sets them up all the same, or leaves nothing', async () => {
+  it('K1: after a kill at any operation the next process sets the written volumes up, or leaves nothing', async () => {
     let killed = 0;
     for (let after = 0; after < 150; after += 3) {
       const { fixture } = make();

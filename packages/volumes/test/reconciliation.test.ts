@@ -13,14 +13,14 @@ import {
 } from '../src/index.ts';
 import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
 
-/** A type of volume that does what a test tells it to; all volumes are of it. */
+/** A volume plugin that the test controls; it handles all volumes. */
 class ScriptedPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/scripted';
   readonly refreshes = true;
   readonly log: string[] = [];
-  /** Why operations fail, by `setUp a` and the like. */
+  /** The failures of operations, by name, for example `setUp a`. */
   readonly failures = new Map<string, string>();
-  /** Operations that do not end before their promise does. */
+  /** Operations that stay pending until their promise resolves. */
   readonly blocks = new Map<string, Promise<void>>();
   readonly #clock: FakeClock;
   readonly #fs: MemoryFileSystem;
@@ -97,7 +97,7 @@ function make() {
 const volumes = (...names: string[]): Volume[] => names.map((name) => ({ name, emptyDir: {} }));
 
 describe('a volume that cannot be set up', () => {
-  it('is tried again after 500 ms, then after twice as long; its pod is told when, and of each failure', async () => {
+  it('a failed setup is retried after 500 ms, then after 1 s; the pod is notified of each failure and of the next attempt', async () => {
     const { clock, manager, plugin, events, ready, signal } = make();
     plugin.failures.set('setUp a', 'secret "s" not found');
     const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
@@ -118,7 +118,7 @@ describe('a volume that cannot be set up', () => {
     expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
   });
 
-  it('has events of its own; its pod has one when it has waited for two minutes, and then again', async () => {
+  it('a failed volume emits its own events; its pod emits one after each wait of two minutes', async () => {
     const { clock, manager, plugin, signal } = make();
     plugin.failures.set('setUp a', 'not found');
     const told: number[] = [];
@@ -132,7 +132,7 @@ describe('a volume that cannot be set up', () => {
     expect((await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal))).isTold).toBe(true);
   });
 
-  it('is tried again at once when what it is filled with has changed', async () => {
+  it("a failed setup is retried immediately when the volume's source has changed", async () => {
     const { clock, manager, plugin, ready, signal } = make();
     plugin.failures.set('setUp a', 'not found');
     await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
@@ -144,7 +144,7 @@ describe('a volume that cannot be set up', () => {
     expect(ready).toEqual(['u1']);
   });
 
-  it('holds no other back, and begins afresh when its pod is taken away', async () => {
+  it('a failed volume delays no other volume, and its back-off restarts after its pod was removed', async () => {
     const { clock, manager, plugin, signal } = make();
     plugin.failures.set('setUp a', 'not found');
     const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal));
@@ -162,8 +162,8 @@ describe('a volume that cannot be set up', () => {
   });
 });
 
-describe('C7: a volume whose operation does not end', () => {
-  it('delays no other volume, gives its pod up after two minutes and three seconds, and is heard of when it ends', async () => {
+describe('C7: a volume whose operation hangs', () => {
+  it("a hanging setup delays no other volume, fails its pod's sync after 123 s, and is reported when it ends", async () => {
     const { clock, manager, plugin, ready, signal } = make();
     const block = Promise.withResolvers<void>();
     plugin.blocks.set('setUp slow', block.promise);
@@ -185,11 +185,11 @@ describe('C7: a volume whose operation does not end', () => {
     block.resolve();
     await clock.settle();
     expect(ready).toEqual(['u1']);
-    // Once more, as the second sync wanted its content as of then.
+    // One more operation, because the second sync requested the content of its own time.
     expect(plugin.log.filter((line) => line.endsWith('setUp slow'))).toEqual(['0 setUp slow', '246000 setUp slow']);
   });
 
-  it('is taken away once it has ended, though its pod went before', async () => {
+  it('a volume whose setup hung is torn down after the setup ends, even if its pod was removed earlier', async () => {
     const { clock, manager, plugin, signal, gauges } = make();
     const block = Promise.withResolvers<void>();
     plugin.blocks.set('setUp slow', block.promise);
@@ -207,8 +207,8 @@ describe('C7: a volume whose operation does not end', () => {
   });
 });
 
-describe('content that may change', () => {
-  it('is brought up to date by a sync, which does not wait for it', async () => {
+describe('content that can change', () => {
+  it('a sync starts an update of the content and does not wait for it', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     plugin.blocks.set('setUp a', new Promise(() => {}));
@@ -219,7 +219,7 @@ describe('content that may change', () => {
     expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
   });
 
-  it('is looked at once more where it changed while it was brought up to date', async () => {
+  it('content that changes during its update is updated once more', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     const block = Promise.withResolvers<void>();
@@ -235,8 +235,8 @@ describe('content that may change', () => {
   });
 });
 
-describe('a volume that cannot be taken away', () => {
-  it('is tried again by itself, and its pod is told when', async () => {
+describe('a volume that cannot be torn down', () => {
+  it('a failed teardown is retried without a sync, and its pod is notified', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     plugin.failures.set('tearDown a', 'busy');
@@ -249,7 +249,7 @@ describe('a volume that cannot be taken away', () => {
     await manager.waitForUnmount(podOf([]), signal);
   });
 
-  it('is set up again where its pod comes back', async () => {
+  it('a volume that is being torn down is set up again if its pod returns', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     plugin.failures.set('tearDown a', 'busy');
@@ -261,8 +261,8 @@ describe('a volume that cannot be taken away', () => {
   });
 });
 
-describe('the state of the world', () => {
-  it('K1: is rebuilt from the disk, and nothing of it is touched before its pod is heard of', async () => {
+describe('the actual state of the world', () => {
+  it('K1: the actual state is rebuilt from the disk, and no volume is changed before its pod is known', async () => {
     const { clock, manager, newManager, plugin, gauges, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
     const actual = 'volume_manager_total_volumes kubernetes.io/scripted actual_state_of_world';
@@ -282,7 +282,7 @@ describe('the state of the world', () => {
     await running;
   });
 
-  it('W6: is rebuilt of all other pods while the removal of a volume goes on that a former process began', async () => {
+  it("W6: other pods' state is rebuilt while a removal that a previous process started continues", async () => {
     const { clock, fs, manager, newManager, plugin, gauges, signal } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     await manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
@@ -300,7 +300,7 @@ describe('the state of the world', () => {
     await running;
   });
 
-  it('W6: ends with the manager, though a removal hangs that a former process began', async () => {
+  it('W6: the volume manager stops even if a removal that a previous process started hangs', async () => {
     const { clock, fs, newManager, plugin } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     plugin.blocks.set('tearDown removing-a', new Promise(() => {}));
@@ -312,7 +312,7 @@ describe('the state of the world', () => {
     await running;
   });
 
-  it('counts leftover volumes of a former kubelet process that cannot be reconstructed', async () => {
+  it('counts leftover volumes of a previous kubelet process that cannot be reconstructed', async () => {
     const { clock, fs, newManager, plugin, gauges } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     plugin.failures.set('tearDown removing-a', 'busy');
@@ -325,7 +325,7 @@ describe('the state of the world', () => {
     await running;
   });
 
-  it('ends with the manager: nothing is tried again after that', async () => {
+  it('a stopped volume manager retries nothing', async () => {
     const { clock, manager, plugin, signal } = make();
     const life = new AbortController();
     const running = manager.start(life.signal);
@@ -337,7 +337,7 @@ describe('the state of the world', () => {
     expect(plugin.log).toHaveLength(1);
   });
 
-  it("is counted and timed under upstream's names", async () => {
+  it("volume operations are counted and timed in upstream's metrics", async () => {
     const { manager, plugin, durations, signal } = make();
     plugin.failures.set('setUp b', 'not found');
     await errorOf(manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal));

@@ -18,7 +18,7 @@ const spec = (its?: NonNullable<VolumeSpec['persistent']>['spec']): VolumeSpec =
 const own: VolumeSpec = { volume: { name: 'v' } };
 
 describe('a local volume', () => {
-  it('is called by the name of its persistent volume', () => {
+  it("a local volume's name is the name of its persistent volume", () => {
     expect(localNodeVolume('pv-1')).toEqual({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
   });
 
@@ -28,18 +28,18 @@ describe('a local volume', () => {
     [['ReadWriteOncePod', 'ReadOnlyMany'], false],
     [['ReadOnlyMany', 'ReadWriteOncePod'], false],
     [[], false],
-  ])('with access modes %j is of one pod alone: %s', (accessModes, expected) => {
+  ])('a volume with access modes %j is limited to one pod: %s', (accessModes, expected) => {
     expect(isReadWriteOncePod(spec({ accessModes }))).toBe(expected);
   });
 
-  it('is of one pod alone only where it says so', () => {
+  it('a volume is limited to one pod only if its access mode is ReadWriteOncePod', () => {
     expect([spec({}), spec(), own].map(isReadWriteOncePod)).toEqual([false, false, false]);
   });
 
   it.each([
     ['/mnt/disk', '/mnt/disk'],
     ['mnt/..disk', '/mnt/..disk'],
-  ])('of the path %j is at %s', (path, at) => {
+  ])('a local volume with the path %j is mounted at %s', (path, at) => {
     expect(localPath(spec({ local: { path } }))).toBe(at);
   });
 
@@ -49,11 +49,11 @@ describe('a local volume', () => {
     [spec(), 'local volume source is nil or local path is not set'],
     [own, 'local volume source is nil or local path is not set'],
     [spec({ local: { path: '/mnt/..' } }), "invalid path: /mnt/.. must not contain '..'"],
-  ])('W3: %j is nowhere', (its, message) => {
+  ])('W3: a local volume with the path %j is refused', (its, message) => {
     expect(() => localPath(its)).toThrow(expect.objectContaining({ code: 'InvalidPath', message }));
   });
 
-  it('must be a directory or a block device', () => {
+  it('a local volume must be a directory or a block device', () => {
     expect([isDisk('/d', 'directory'), isDisk('/d', 'blockDevice')]).toEqual([false, true]);
     const refused = (message: string) => expect.objectContaining({ code: 'TypeCheckFailed', message });
     expect(() => isDisk('/d', undefined)).toThrow(refused('path "/d" does not exist'));
@@ -67,7 +67,7 @@ describe('a local volume', () => {
     [spec({}), 'ext4'],
     [spec(), 'ext4'],
     [own, 'ext4'],
-  ])('%j is mounted as %s', (its, fsType) => {
+  ])('a local volume of %j is mounted as %s', (its, fsType) => {
     expect(fileSystemOf(its)).toBe(fsType);
   });
 });
@@ -79,7 +79,7 @@ it.each([
   [{ fsGroup: 7, fsGroupChangePolicy: 'Always' }, { fsGroup: { gid: 7, policy: 'Always' } }],
   [{ fsGroup: 7, fsGroupChangePolicy: 'OnRootMismatch' }, { fsGroup: { gid: 7, policy: 'OnRootMismatch' } }],
   [{ fsGroup: 7, fsGroupChangePolicy: 'Sometimes' }, { fsGroup: { gid: 7, policy: 'Always' } }],
-])('the security context %j asks volumes for %j', (securityContext, context) => {
+])('the security context %j gives volumes the ownership %j', (securityContext, context) => {
   expect(mountContext(podOf([], 'u1', securityContext && { securityContext }))).toEqual(context);
 });
 
@@ -95,7 +95,7 @@ describe('volumes of a pod', () => {
     ephemeralContainers: [container('e', 'f')],
   });
 
-  it('are those that containers of any kind use, as file systems or as block devices', () => {
+  it('the used volumes of a pod are those that any kind of container mounts, as file system or block device', () => {
     const { mounts, devices } = usedVolumes(pod);
     expect([[...mounts], [...devices]]).toEqual([
       ['a', 'c', 'e'],
@@ -104,7 +104,7 @@ describe('volumes of a pod', () => {
     expect(mountedVolumes(pod).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
   });
 
-  it('are none where it has none', () => {
+  it('a pod without volumes uses none', () => {
     expect(mountedVolumes(podOf(undefined))).toEqual([]);
   });
 });

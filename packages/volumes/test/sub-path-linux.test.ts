@@ -15,7 +15,7 @@ import { type SubPath, SubPathMounts } from '../src/paths/sub-path-mounts.ts';
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 const mount = (...args: string[]): void => void execFileSync('mount', args);
 
-describe.runIf(isRoot)('parts of volumes on Linux, for root', () => {
+describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
   const foreignFiles = nodeForeignFiles({ clock: systemClock });
   const mounter = new MountCommand({ fs, clock: systemClock });
   const { signal } = new AbortController();
@@ -45,28 +45,32 @@ describe.runIf(isRoot)('parts of volumes on Linux, for root', () => {
     await rm(root, { recursive: true });
   });
 
-  it.each([false, true])('are bound and taken away, files and FIFOs too (host path: %s)', async (foreign) => {
-    await writeFile(at('volume/file'), 'content');
-    execFileSync('mkfifo', [at('volume/fifo')]);
-    const file = await subPaths.prepare(part('file', { foreign }), signal);
-    expect(file).toBe(at('pods/u1/volume-subpaths/data/main/0'));
-    expect(await readFile(file, 'utf8')).toBe('content');
-    const fifo = await subPaths.prepare({ ...part('fifo', { foreign }), index: 1 }, signal);
-    expect((await stat(fifo)).isFIFO()).toBe(true);
-    const made = await subPaths.prepare({ ...part('new/deep', { foreign }), container: 'side' }, signal);
-    await writeFile(join(made, 'f'), 'x');
-    expect(await readFile(at('volume/new/deep/f'), 'utf8')).toBe('x');
-    expect(await mounts()).toHaveLength(3);
-    await subPaths.clean('u1', 'data', signal);
-    expect(await mounts()).toEqual([]);
-    expect(await fs.exists(at('pods/u1/volume-subpaths'))).toBe(false);
-    expect(await readFile(at('volume/new/deep/f'), 'utf8')).toBe('x');
-  });
+  it.each([false, true])(
+    'subPaths that are directories, files or FIFOs are bind-mounted and removed (host path: %s)',
+    async (foreign) => {
+      await writeFile(at('volume/file'), 'content');
+      execFileSync('mkfifo', [at('volume/fifo')]);
+      const file = await subPaths.prepare(part('file', { foreign }), signal);
+      expect(file).toBe(at('pods/u1/volume-subpaths/data/main/0'));
+      expect(await readFile(file, 'utf8')).toBe('content');
+      const fifo = await subPaths.prepare({ ...part('fifo', { foreign }), index: 1 }, signal);
+      expect((await stat(fifo)).isFIFO()).toBe(true);
+      const made = await subPaths.prepare({ ...part('new/deep', { foreign }), container: 'side' }, signal);
+      await writeFile(join(made, 'f'), 'x');
+      expect(await readFile(at('volume/new/deep/f'), 'utf8')).toBe('x');
+      expect(await mounts()).toHaveLength(3);
+      await subPaths.clean('u1', 'data', signal);
+      expect(await mounts()).toEqual([]);
+      expect(await fs.exists(at('pods/u1/volume-subpaths'))).toBe(false);
+      expect(await readFile(at('volume/new/deep/f'), 'utf8')).toBe('x');
+    },
+  );
 
-  it('W3: nothing from outside of the volume is ever mounted, whatever is swapped while it is prepared', async () => {
+  it('W3: nothing outside of the volume is ever mounted, even if path components are swapped during preparation', async () => {
     await writeFile(at('volume/dir/f'), 'own');
     await symlink('../outside', at('volume/link'));
-    // One that was made in the moment without the name is in the way of some, and goes with the last.
+    // Some attempts fail because an entry exists that was created while the name was absent. It is removed with the
+    // last mount.
     const script =
       'cd "$1"; while [ ! -e ../stop ]; do mv -T dir real; mv -T link dir; mv -T dir link; mv -T real dir; done; exit 0';
     const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
@@ -80,25 +84,25 @@ describe.runIf(isRoot)('parts of volumes on Linux, for root', () => {
     }
     await writeFile(at('stop'), '');
     await ended;
-    // What was made in a moment without the name is empty, and of the volume.
+    // An entry that was created while the name was absent is empty and lies inside the volume.
     for (const outcome of seen) expect(['own', 'empty', 'SubPathFailed']).toContain(outcome);
     expect(seen).toContain('own');
   }, 60_000);
 
-  it('mounts on one another go, and what is mounted in the volume stays there', async () => {
+  it('removing a subPath removes its stacked mounts and keeps mounts inside the volume', async () => {
     mount('--bind', at('volume'), at('volume'));
     mount('--make-shared', at('volume'));
     const target = await subPaths.prepare(part('dir'), signal);
     await mkdir(at('volume/dir/disk'));
     mount('-t', 'tmpfs', 'disk', at('volume/dir/disk'));
-    // It came along: the mounts are of one group.
+    // The mount propagated, because both mounts are in one peer group.
     expect(await mounts()).toContain(join(target, 'disk'));
     mount('--bind', at('volume/dir'), target);
     await subPaths.clean('u1', 'data', signal);
     expect(await mounts()).toEqual([at('volume'), at('volume/dir/disk')]);
   });
 
-  it('K1: what was mounted by a process that was killed is used again, or replaced by what is wanted', async () => {
+  it('K1: after a kill, the next process reuses the subPath mount, or replaces a mount of another path', async () => {
     const target = await subPaths.prepare(part('dir'), signal);
     const next = new SubPathMounts({ fs, foreignFiles, mounter, paths: new PodPaths(root), logger: silentLogger });
     expect(await next.prepare(part('dir'), signal)).toBe(target);

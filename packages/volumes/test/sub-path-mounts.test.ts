@@ -21,12 +21,12 @@ async function show({ manager, signal }: Fixture, pod: Pod, environment = [{ nam
   return (await manager.containerMounts(pod, container, environment, signal))[0]?.hostPath;
 }
 
-/** As a process has it that was just started. */
+/** The subPath state of a new kubelet process. */
 const restarted = (fixture: Fixture): Fixture => ({ ...fixture, manager: fixture.newManager() });
 const left = ({ under }: Fixture): string[] => under('u1').filter((path) => path.startsWith('volume-subpaths'));
 
-describe('a part of a volume', () => {
-  it('is made as the volume is, shown, shown again to the next container, and taken away with the volume', async () => {
+describe('a subPath mount', () => {
+  it("a subPath is created with the volume's permissions, mounted, mounted again for the next container, and removed with the volume", async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'a/b' });
     expect(await show(fixture, pod)).toBe(TARGET);
@@ -42,7 +42,7 @@ describe('a part of a volume', () => {
     expect(fixture.fs.heldPlaces).toBe(0);
   });
 
-  it('may be a file, and is what it is by then for the next container', async () => {
+  it("a subPath may be a file; the next container gets the file's current version", async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'conf' });
     await fixture.fs.mkdir(VOLUME);
@@ -56,7 +56,7 @@ describe('a part of a volume', () => {
     expect(fixture.mounter.asked).toEqual(['bind', 'unmount', 'bind']);
   });
 
-  it('is named by the environment where it is an expression', async () => {
+  it("a subPathExpr is expanded from the container's environment", async () => {
     const fixture = setUp();
     const pod = podMounting({ subPathExpr: 'logs/$(NAME)' });
     await show(fixture, pod);
@@ -65,7 +65,7 @@ describe('a part of a volume', () => {
     expect(error).toMatchObject({ code: 'InvalidPath', message: 'missing value for NAME' });
   });
 
-  it('of a downward API volume mounts the file as it is at mount time', async () => {
+  it("a subPath of a downward API volume mounts the file's version at mount time", async () => {
     const fixture = setUp();
     const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];
     const pod = podMounting({ subPath: 'name' }, { downwardAPI: { items } });
@@ -73,7 +73,7 @@ describe('a part of a volume', () => {
     expect(Buffer.from(await fixture.fs.readFile(TARGET)).toString()).toBe('pod-u1');
   });
 
-  it.each(['../../secret', '/etc/secret', 'loop'])('W3: is refused where a link leads to %s', async (target) => {
+  it.each(['../../secret', '/etc/secret', 'loop'])('W3: refuses a subPath if a link leads to %s', async (target) => {
     const fixture = setUp();
     await fixture.fs.mkdir('/etc/secret');
     await fixture.fs.mkdir(VOLUME);
@@ -85,7 +85,7 @@ describe('a part of a volume', () => {
     expect(left(fixture)).toEqual([]);
   });
 
-  it('W3: makes nothing where a link leads nowhere, and says nothing of the host', async () => {
+  it('W3: creates nothing if a subPath is a dangling link, and the error names no host path', async () => {
     const fixture = setUp();
     await fixture.fs.mkdir(VOLUME);
     await fixture.fs.symlink('missing', `${VOLUME}/link`);
@@ -94,7 +94,7 @@ describe('a part of a volume', () => {
     expect(await fixture.fs.exists(`${VOLUME}/missing`)).toBe(false);
   });
 
-  it('W6: of a host path that does not answer fails after the deadline, and holds up no other pod', async () => {
+  it('W6: a subPath of a hanging host path fails at its deadline and delays no other pod', async () => {
     const fixture = setUp();
     await fixture.fs.mkdir('/nfs/x');
     const hang = fixture.fs.injectFault({ code: 'EIO', path: '/nfs/x', hangs: true });
@@ -108,12 +108,12 @@ describe('a part of a volume', () => {
   });
 });
 
-describe('after a crash', () => {
+describe('subPaths after a crash', () => {
   it.each([
     ['before the mount, where the target is of the other kind', 'target'],
     ['after the mount', 'mounted'],
     ['of something else under its name', 'other'],
-  ])('K1: a part is shown again: %s', async (_name, state) => {
+  ])('K1: a subPath is mounted again after a crash: %s', async (_name, state) => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'a' });
     await fixture.fs.mkdir(`${VOLUME}/a`);
@@ -130,24 +130,30 @@ describe('after a crash', () => {
     expect(fixture.mounter.asked.filter((asked) => asked === 'bind')).toHaveLength(1 + (state === 'other' ? 1 : 0));
   });
 
-  it.each(['data', 'emptied', 'gone'])('K1: what is left of an orphan is taken away, its volume %s', async (volume) => {
-    const fixture = setUp();
-    await fixture.fs.mkdir('/srv/x');
-    await show(fixture, podMounting({ subPath: 'x' }, { hostPath: { path: '/srv' } }));
-    if (volume === 'emptied') await fixture.fs.mkdir(`${POD}/volume-subpaths/other/main`);
-    if (volume === 'gone') await fixture.mounter.unmount(TARGET);
-    const { manager } = restarted(fixture);
-    expect(await manager.podVolumesExist('u1')).toBe(true);
-    await manager.cleanupOrphanedPodDirs(() => false);
-    expect(await fixture.fs.exists(POD)).toBe(false);
-    expect(fixture.fs.mountPoints()).toEqual([]);
-    expect(await fixture.fs.exists('/srv/x')).toBe(true);
-  });
+  it.each(['data', 'emptied', 'gone'])(
+    'K1: subPath mounts of an orphaned pod are removed, with its volume %s',
+    async (volume) => {
+      const fixture = setUp();
+      await fixture.fs.mkdir('/srv/x');
+      await show(fixture, podMounting({ subPath: 'x' }, { hostPath: { path: '/srv' } }));
+      if (volume === 'emptied') await fixture.fs.mkdir(`${POD}/volume-subpaths/other/main`);
+      if (volume === 'gone') await fixture.mounter.unmount(TARGET);
+      const { manager } = restarted(fixture);
+      expect(await manager.podVolumesExist('u1')).toBe(true);
+      await manager.cleanupOrphanedPodDirs(() => false);
+      expect(await fixture.fs.exists(POD)).toBe(false);
+      expect(fixture.fs.mountPoints()).toEqual([]);
+      expect(await fixture.fs.exists('/srv/x')).toBe(true);
+    },
+  );
 
-  describe('K1: killed at any step of showing a part and taking it away', () => {
+  describe('K1: a kill at any step of a subPath mount and unmount', () => {
     const PART = { podUid: 'u1', container: 'main', volumeName: 'data', directoryName: 'data', index: 0, path: 'a/b' };
 
-    /** Shows a part and takes it away, as a process that ends with its n-th call. @returns whether it got to the end */
+    /**
+     * Mounts and unmounts a subPath in a process that is killed at its n-th call. @returns whether the process
+     * finished
+     */
     async function liveFor(fixture: Fixture, calls: number): Promise<boolean> {
       let left = calls;
       const mortal = <T extends object>(target: T): T =>
@@ -196,7 +202,7 @@ describe('after a crash', () => {
     });
   });
 
-  it('K4: one that is given up while it is looked for leaves nothing once its pod is gone', async () => {
+  it('K4: a subPath mount that is aborted during its lookup leaves nothing after the pod is removed', async () => {
     const fixture = setUp();
     const { clock, fs, manager, signal } = fixture;
     const pod = podMounting({ subPath: 'x' });
@@ -220,7 +226,7 @@ describe('after a crash', () => {
     expect(await manager.podVolumesExist('u1')).toBe(false);
   });
 
-  it('a mount that cannot be taken away keeps its volume, and is told', async () => {
+  it('a subPath mount that cannot be unmounted keeps its volume, and the failure is reported', async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'x' });
     await show(fixture, pod);

@@ -4,8 +4,8 @@ import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers
 const scratch = { name: 'scratch', emptyDir: {} };
 
 describe('volumes of a pod', () => {
-  // All counted with each, they would take longer than a test may.
-  it('W6: a pod with a great many volumes is ready as soon as any', async () => {
+  // Counting all volumes for each volume would exceed the test's timeout.
+  it('W6: a pod with many volumes is ready in linear time', async () => {
     const { manager, signal } = setUp();
     const names = Array.from({ length: 30_000 }, (_, index) => `etc-${index}`);
     const pod = podOf(names.map((name) => ({ name, hostPath: { path: '/etc' } })));
@@ -16,7 +16,7 @@ describe('volumes of a pod', () => {
     expect(mounts.map(({ containerPath }) => containerPath)).toEqual(names.map((name) => `/mnt/${name}`));
   });
 
-  it('are directories where upstream has them, with its modes', async () => {
+  it("emptyDir volumes are directories at upstream's paths with upstream's modes", async () => {
     const { manager, fs, signal, under } = setUp();
     await manager.makePodDataDirs('u1');
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
@@ -35,7 +35,7 @@ describe('volumes of a pod', () => {
     expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o755, 0o777]);
   });
 
-  it('lie in directories that are made once, and again where a sweep does not find them any more', async () => {
+  it('parent directories of volumes are created once, and again if a sweep does not find them', async () => {
     const { manager, fs, clock, under } = setUp();
     const made: string[] = [];
     const mkdir = fs.mkdir.bind(fs);
@@ -49,19 +49,19 @@ describe('volumes of a pod', () => {
       await clock.advance(60_000);
     }
     expect(made).toEqual([`${ROOT}/pods/u1/volumes`, `${ROOT}/pods/u1/plugins`]);
-    // Somebody else has removed it.
+    // Another program has removed the directory.
     await fs.removeAll(`${ROOT}/pods/u1`);
     await manager.cleanupOrphanedPodDirs(() => true);
     await manager.makePodDataDirs('u1');
     expect(under('u1')).toEqual(['plugins', 'volumes']);
-    // No sweep looks into a pod's directory.
+    // No sweep reads a pod's directory.
     await fs.removeAll(`${ROOT}/pods/u1/volumes`);
     await clock.advance(600_000);
     await manager.makePodDataDirs('u1');
     expect(under('u1')).toEqual(['plugins', 'volumes']);
   });
 
-  it('show in containers once they are ready, and not before', async () => {
+  it('containers see volumes only after the volumes are ready', async () => {
     const { manager, signal } = setUp();
     const pod = podOf([scratch, { name: 'etc', hostPath: { path: '/etc' } }]);
     const [container] = pod.spec.containers;
@@ -75,13 +75,13 @@ describe('volumes of a pod', () => {
     ]);
   });
 
-  it('are set up only where a container mounts them', async () => {
+  it('a volume is set up only if a container mounts it', async () => {
     const { manager, signal, under } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch], 'u1', { containers: [{ name: 'main' }] }), signal);
     expect(under('u1')).toEqual([]);
   });
 
-  it('K1: keep their content through syncs and restarts of the kubelet', async () => {
+  it('K1: volumes keep their content through syncs and kubelet restarts', async () => {
     const { manager, newManager, fs, signal } = setUp();
     const file = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`;
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
@@ -92,17 +92,17 @@ describe('volumes of a pod', () => {
     expect(await next.podVolumesExist('u1')).toBe(true);
     await next.waitForAttachAndMount(podOf([scratch]), signal);
     expect(new TextDecoder().decode(await fs.readFile(file))).toBe('kept');
-    // What a container made of the mode is its own business.
+    // The container may change the mode; the kubelet leaves it.
     expect((await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).mode).toBe(0o700);
   });
 
-  it("belong to the pod's group", async () => {
+  it("volumes belong to the pod's fsGroup", async () => {
     const { manager, fs, signal } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch], 'u1', { securityContext: { fsGroup: 2000 } }), signal);
     expect(await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).toMatchObject({ gid: 2000, mode: 0o2777 });
   });
 
-  it('in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end', async () => {
+  it('a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal', async () => {
     const { manager, newManager, mounter, signal, under } = setUp();
     const limit = (memory: string) => ({ resources: { limits: { memory } } });
     const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } };
@@ -119,13 +119,9 @@ describe('volumes of a pod', () => {
   });
 });
 
-describe('what cannot be set up', () => {
+describe('volumes that cannot be set up', () => {
   const refused: [string, object, string][] = [
-    [
-      'a type that there is not',
-      { configMap: { name: 'c' } },
-      'volume v: type configMap is not supported by this kubelet',
-    ],
+    ['an unknown type', { configMap: { name: 'c' } }, 'volume v: type configMap is not supported by this kubelet'],
     [
       'huge pages',
       { emptyDir: { medium: 'HugePages-2Mi' } },
@@ -138,7 +134,7 @@ describe('what cannot be set up', () => {
     ],
   ];
   it.each(refused)(
-    '%s is named in an event and in the error, and the others are set up',
+    'an unsupported volume of type %s is named in an event and in the error, and the other volumes are set up',
     async (_name, source, message) => {
       const { manager, events, signal, under } = setUp();
       const pod = podOf([{ name: 'v', ...source }, scratch]);
@@ -152,7 +148,7 @@ describe('what cannot be set up', () => {
     },
   );
 
-  it('a full disk is an event and an error, and a later call goes on from there', async () => {
+  it('a full disk causes an event and an error, and a later call continues the setup', async () => {
     const { manager, fs, events, signal, clock } = setUp();
     fs.injectFault({ code: 'ENOSPC', operation: 'mkdir' });
     const error = await errorOf(manager.waitForAttachAndMount(podOf([scratch]), signal));
@@ -163,7 +159,7 @@ describe('what cannot be set up', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('is told before a pod is taken on', () => {
+  it('an unsupported volume is reported before its pod is admitted', () => {
     const { manager } = setUp();
     expect(manager.unsupported(podOf([scratch]))).toEqual([]);
     expect(manager.unsupported(podOf([scratch, { name: 'c', csi: { driver: 'd' } }]))).toEqual([
@@ -171,16 +167,19 @@ describe('what cannot be set up', () => {
     ]);
   });
 
-  it.each(['../../etc', '..', '', 'a/b', 'a\0b', 'x'.repeat(256)])('W3: the UID %j makes no path', async (uid) => {
-    const { manager, fs, signal } = setUp();
-    expect((await errorOf(manager.makePodDataDirs(uid))).code).toBe('InvalidPath');
-    expect((await errorOf(manager.waitForAttachAndMount(podOf([scratch], uid), signal))).code).toBe('NotMounted');
-    expect(fs.paths().filter((path) => path !== '/tmp')).toEqual([]);
-  });
+  it.each(['../../etc', '..', '', 'a/b', 'a\0b', 'x'.repeat(256)])(
+    'W3: refuses the pod UID %j in a path',
+    async (uid) => {
+      const { manager, fs, signal } = setUp();
+      expect((await errorOf(manager.makePodDataDirs(uid))).code).toBe('InvalidPath');
+      expect((await errorOf(manager.waitForAttachAndMount(podOf([scratch], uid), signal))).code).toBe('NotMounted');
+      expect(fs.paths().filter((path) => path !== '/tmp')).toEqual([]);
+    },
+  );
 });
 
-describe('taking volumes away', () => {
-  it('removes all of a pod and nothing of another one', async () => {
+describe('removal of volumes', () => {
+  it('removes all volumes of a pod and no volume of another pod', async () => {
     const { manager, signal, under, fs } = setUp();
     for (const uid of ['u1', 'u2']) await manager.waitForAttachAndMount(podOf([scratch], uid), signal);
     await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
@@ -190,7 +189,7 @@ describe('taking volumes away', () => {
     expect(under('u2')).toContain(`${EMPTY_DIRS}/scratch`);
   });
 
-  it('W3: never follows a link out of the volume', async () => {
+  it('W3: removal never follows a link out of the volume', async () => {
     const { manager, signal, fs } = setUp();
     await fs.mkdir('/precious');
     await fs.writeFile('/precious/file', 'x');
@@ -204,7 +203,7 @@ describe('taking volumes away', () => {
     expect(await fs.exists(volume)).toBe(false);
   });
 
-  it('W3: never removes what is mounted in a volume, and says so', async () => {
+  it('W3: removal never deletes the content of a mount inside the volume, and reports the mount', async () => {
     const { manager, signal, fs, mounter } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     const inside = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/inside`;
@@ -217,19 +216,22 @@ describe('taking volumes away', () => {
     expect(mounter.asked).toEqual([]);
   });
 
-  it.each(['', '/u1/volumes'])('starts although %s of the pods directory cannot be read', async (below) => {
-    const { manager, newManager, signal, fs } = setUp();
-    await manager.waitForAttachAndMount(podOf([scratch]), signal);
-    fs.injectFault({ code: 'EIO', operation: 'readdir', path: `${ROOT}/pods${below}`, times: 1 });
-    const controller = new AbortController();
-    const next = newManager();
-    const ended = next.start(controller.signal);
-    await next.waitForAttachAndMount(podOf([scratch]), signal);
-    controller.abort();
-    await expect(ended).resolves.toBeUndefined();
-  });
+  it.each(['', '/u1/volumes'])(
+    'the volume manager starts although %s of the pods directory cannot be read',
+    async (below) => {
+      const { manager, newManager, signal, fs } = setUp();
+      await manager.waitForAttachAndMount(podOf([scratch]), signal);
+      fs.injectFault({ code: 'EIO', operation: 'readdir', path: `${ROOT}/pods${below}`, times: 1 });
+      const controller = new AbortController();
+      const next = newManager();
+      const ended = next.start(controller.signal);
+      await next.waitForAttachAndMount(podOf([scratch]), signal);
+      controller.abort();
+      await expect(ended).resolves.toBeUndefined();
+    },
+  );
 
-  it('K1: moves a volume aside in one step, and ends a removal that was cut short', async () => {
+  it('K1: removal renames a volume in one step, and a new process finishes an interrupted removal', async () => {
     const { manager, newManager, signal, fs, under } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
@@ -257,7 +259,7 @@ describe('taking volumes away', () => {
     await ended;
   });
 
-  it('tells of volumes that may be left where the disk does not tell', async () => {
+  it('reports volumes as possibly present if the disk cannot be read', async () => {
     const { manager, fs } = setUp();
     await manager.makePodDataDirs('u1');
     fs.injectFault({ code: 'EIO', operation: 'readdir' });
@@ -266,7 +268,7 @@ describe('taking volumes away', () => {
 });
 
 describe('orphaned pods', () => {
-  it('lose their volumes, tmpfs among them, and their directories; known ones lose nothing', async () => {
+  it('orphaned pods lose their volumes, including tmpfs, and their directories; known pods lose nothing', async () => {
     const { manager, newManager, signal, fs, mounter } = setUp();
     for (const uid of ['gone', 'known']) {
       await manager.makePodDataDirs(uid);
@@ -283,7 +285,7 @@ describe('orphaned pods', () => {
     expect(mounter.asked.filter((what) => what === 'unmount')).toHaveLength(1);
   });
 
-  it('W3: are left whole where something else is mounted in them', async () => {
+  it("W3: an orphaned pod's directory is kept completely if it contains another mount", async () => {
     const { manager, fs, mounter, signal } = setUp();
     await manager.makePodDataDirs('gone');
     await fs.mkdir(`${ROOT}/pods/gone/containers/x`);
@@ -296,7 +298,7 @@ describe('orphaned pods', () => {
     expect(fs.paths()).toEqual(before);
   });
 
-  it('W3: keep the content of volumes that no plugin knows, and do not hold the others up', async () => {
+  it('W3: an orphaned pod keeps the content of volumes without a plugin, which delays no other orphan', async () => {
     const { manager, fs } = setUp();
     await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share`);
     await fs.writeFile(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share/precious`, 'x');
@@ -309,19 +311,19 @@ describe('orphaned pods', () => {
     expect(await fs.exists(`${ROOT}/pods/b`)).toBe(false);
   });
 
-  it('lose empty directories of volumes that no plugin knows', async () => {
+  it('an orphaned pod loses empty directories of volumes without a plugin', async () => {
     const { manager, fs } = setUp();
     await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share`);
     await manager.cleanupOrphanedPodDirs(() => false);
     expect(await fs.exists(`${ROOT}/pods/a`)).toBe(false);
   });
 
-  it('are no orphans any more when their directories were asked for while the sweep went on', async () => {
+  it('a pod whose directories are requested during the sweep no longer counts as orphaned', async () => {
     const { manager, fs } = setUp();
     for (const uid of ['a', 'b']) await manager.makePodDataDirs(uid);
     const asked: Promise<void>[] = [];
     const sweep = manager.cleanupOrphanedPodDirs((uid) => {
-      // While the first is looked at the second comes back; and the first itself once its removal has begun.
+      // The second pod returns while the first is checked; the first pod returns after its removal has started.
       if (uid === 'a') {
         asked.push(manager.makePodDataDirs('b'));
         queueMicrotask(() => asked.push(manager.makePodDataDirs('a')));
@@ -334,7 +336,7 @@ describe('orphaned pods', () => {
     for (const uid of ['a', 'b']) expect(await fs.exists(`${ROOT}/pods/${uid}/volumes`)).toBe(true);
   });
 
-  it('W6: are taken away side by side: one that hangs holds up no other, nor is it begun twice', async () => {
+  it('W6: orphaned pods are removed in parallel: a hanging removal delays no other and is not started twice', async () => {
     const { manager, fs, clock, signal } = setUp();
     for (const uid of ['a', 'stuck', 'z']) {
       await manager.makePodDataDirs(uid);
@@ -353,16 +355,16 @@ describe('orphaned pods', () => {
     expect(await fs.readdir(`${ROOT}/pods`)).toEqual([]);
   });
 
-  it('are asked for once more right before each is touched', async () => {
+  it('each orphaned pod is checked again right before its removal', async () => {
     const { manager, fs } = setUp();
     for (let n = 0; n < 100; n++) await manager.makePodDataDirs(`p${n}`);
     let asked = 0;
-    // All but the first that are asked for have come back meanwhile.
+    // All pods but the first have returned by then.
     await manager.cleanupOrphanedPodDirs(() => ++asked > 1);
     expect([asked, (await fs.readdir(`${ROOT}/pods`)).length]).toEqual([100, 99]);
   });
 
-  it('never lose a file of a volume that no plugin knows', async () => {
+  it('an orphaned pod never loses a file of a volume without a plugin', async () => {
     const { manager, fs } = setUp();
     await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs`);
     await fs.writeFile(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/image`, 'precious');
@@ -370,7 +372,7 @@ describe('orphaned pods', () => {
     expect(await fs.exists(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/image`)).toBe(true);
   });
 
-  it('are none where there is no directory of pods yet', async () => {
+  it('a missing pods directory means no orphaned pods', async () => {
     await expect(setUp().manager.cleanupOrphanedPodDirs(() => false)).resolves.toBeUndefined();
   });
 });
@@ -380,7 +382,7 @@ describe('K1: a kill at any operation', () => {
   const kill = (fs: Fixture['fs'], after: number) =>
     fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
 
-  it('while volumes are set up: the next process sets them up all the same', async () => {
+  it('K1: after a kill at any operation of the setup, the next process completes the setup', async () => {
     let killed = 0;
     for (let after = 0; after < 60; after++) {
       const { manager, newManager, fs, mounter, signal, under } = setUp();
@@ -396,7 +398,7 @@ describe('K1: a kill at any operation', () => {
     expect(killed).toBeGreaterThan(10);
   });
 
-  it('while volumes are taken away: the next process leaves nothing', async () => {
+  it('K1: after a kill at any operation of the removal, the next process leaves nothing', async () => {
     let killed = 0;
     for (let after = 0; after < 60; after++) {
       const { manager, newManager, fs, signal, under } = setUp();

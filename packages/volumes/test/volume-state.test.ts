@@ -33,7 +33,7 @@ describe('nextVolumeStep', () => {
     [{ presence: 'absent', node: 'notStaged' }, 'stage'],
     [{ presence: 'uncertain', node: 'notStaged' }, 'stage'],
     [{ presence: 'absent', node: 'notStaged', busy: true }, 'none'],
-    // How often that is tried is the node level's to say.
+    // The node level decides how often the operation is retried.
     [{ presence: 'absent', node: 'notStaged', retryAtMs: 11 }, 'stage'],
     [{ node: 'notStaged' }, 'none'],
     [{ node: 'notStaged', stale: true }, 'setUp'],
@@ -41,13 +41,13 @@ describe('nextVolumeStep', () => {
     [{ wanted: false, presence: 'absent', node: 'staged' }, 'forget'],
     [{ wanted: undefined, presence: 'uncertain', node: 'notStaged' }, 'none'],
   ];
-  it.each(table)('%j at 10 ms: %s', (change, step) => {
+  it.each(table)('the next step of a volume in state %j at 10 ms is %s', (change, step) => {
     expect(nextVolumeStep({ ...idle, ...change }, 10)).toBe(step);
   });
 });
 
 describe('nextBackOffMs', () => {
-  it('doubles from half a second to two minutes and two seconds', () => {
+  it('the retry delay of volume operations doubles from 500 ms to 122 s', () => {
     const delays: number[] = [];
     for (let i = 0; i < 11; i++) delays.push(nextBackOffMs(delays.at(-1)));
     expect(delays).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 122_000, 122_000, 122_000]);

@@ -17,7 +17,7 @@ async function ready() {
 }
 
 describe('volumeUsage', () => {
-  it('tells what volumes take, of which medium, and what they are held to; host paths are nobody else’s', async () => {
+  it("reports usage, medium and size limit of a pod's own volumes, but not of host paths", async () => {
     const { fs, clock, usage } = await ready();
     await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/disk/f`, 'x'.repeat(5_000));
     const [disk, memory, info, ...others] = await usage();
@@ -29,7 +29,7 @@ describe('volumeUsage', () => {
     expect(others).toEqual([]);
   });
 
-  it('reads the mount table once for a mount, and again where another is in its place', async () => {
+  it('reads the mount table once per mount, and again if another mount has replaced it', async () => {
     const { mounter, usage } = await ready();
     const memory = `${VOLUMES}/kubernetes.io~empty-dir/memory`;
     await usage();
@@ -41,13 +41,13 @@ describe('volumeUsage', () => {
     expect(reads).toHaveBeenCalledOnce();
   });
 
-  it('has none of a pod whose volumes are not ready', async () => {
+  it('a pod whose volumes are not ready has no volume usage', async () => {
     const { manager, signal } = setUp();
     expect(await manager.volumeUsage(POD, signal)).toEqual([]);
   });
 
-  // All looked up for each, they would take longer than a test may.
-  it('W6: is told of a pod with a great many volumes as quickly as of any', async () => {
+  // Looking all volumes up for each volume would exceed the test's timeout.
+  it('W6: reports the usage of a pod with many volumes in linear time', async () => {
     const { manager, signal } = setUp();
     const hostPaths = Array.from({ length: 16_000 }, (_, index) => ({
       name: `etc-${index}`,
@@ -58,7 +58,7 @@ describe('volumeUsage', () => {
     expect((await manager.volumeUsage(pod, signal)).map(({ name }) => name)).toEqual(['disk']);
   });
 
-  it('W6: one that hangs holds up neither the others nor operations, and is asked once for all who wait', async () => {
+  it('W6: a hanging volume delays neither other volumes nor operations, and is queried once for all waiting callers', async () => {
     const { fs, clock, usage, manager, signal } = await ready();
     const hang = fs.injectFault({ code: 'EIO', path: `${VOLUMES}/kubernetes.io~empty-dir/disk`, hangs: true });
     const controller = new AbortController();
@@ -75,7 +75,7 @@ describe('volumeUsage', () => {
     for (const answer of answers) expect((await answer).map(({ name }) => name)).toEqual(['disk', 'memory', 'info']);
   });
 
-  it('W6: what something else was mounted over is not asked', async () => {
+  it('W6: usage of a volume that is covered by another mount is not queried', async () => {
     const { fs, mounter, usage } = await ready();
     const disk = `${VOLUMES}/kubernetes.io~empty-dir/disk`;
     await mounter.mount('x', disk, 'fuse.hang', []);

@@ -15,7 +15,7 @@ async function setUp() {
   return { clock, fs, written };
 }
 
-test('what was written is taken to be there while its link stands, for ten minutes', async () => {
+test('a written payload is assumed present for ten minutes while its ..data link is unchanged', async () => {
   const { clock, written } = await setUp();
   expect(await written.holds('/volume', 'digest')).toBe(true);
   await clock.advance(599_999);
@@ -24,7 +24,7 @@ test('what was written is taken to be there while its link stands, for ten minut
   expect(await written.holds('/volume', 'digest')).toBe(false);
 });
 
-test('other files, another link, a volume that is gone or was let go are not what was written', async () => {
+test('a payload does not count as written if the files or the link differ, or if the volume was removed or released', async () => {
   const { fs, written } = await setUp();
   expect(await written.holds('/volume', 'other')).toBe(false);
   expect(await written.holds('/elsewhere', 'digest')).toBe(false);
@@ -39,7 +39,7 @@ test('other files, another link, a volume that is gone or was let go are not wha
   expect(await written.holds('/volume', 'digest')).toBe(false);
 });
 
-test('two digests are the same where files, owners, permissions and places are, in whatever order they come', () => {
+test('payload digests are equal for equal paths, content, owners and modes, in any order', () => {
   const file = fc.record(
     { data: fc.uint8Array({ maxLength: 3 }), mode: fc.constantFrom(0o400, 0o644), ownerUid: fc.nat(2) },
     { requiredKeys: ['data', 'mode'] },

@@ -17,9 +17,9 @@ const common = [
     'volumeDevices',
     'block volume "b" is not supported by this kubelet',
     'block volumes are not implemented yet',
-    [t.mounts, 'names what each kind of container asks for'],
+    [t.mounts, 'reports the unsupported mounts of each kind of container'],
   ),
-  works('volumeMounts', [t.mounts, 'takes paths and flags over']),
+  works('volumeMounts', [t.mounts, 'mount paths and flags are copied from the volumeMounts']),
   works('workingDir', [t.container, 'describes the container, with variables expanded in its command']),
 ];
 

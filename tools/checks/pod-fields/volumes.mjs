@@ -2,16 +2,28 @@
 import { files as t } from './tests.mjs';
 import { others, partly, refused, works } from './verdicts.mjs';
 
-const unsupportedTest = [t.volumes, 'is told before a pod is taken on'];
+const unsupportedTest = [t.volumes, 'an unsupported volume is reported before its pod is admitted'];
 const unsupported = (fields, type, why) =>
   refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, unsupportedTest);
 /** A volume type that is not implemented: all of its fields have the same verdict. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
-const claims = [t.claims, 'shows what it is bound to, read-only where the pod takes it so, and leaves it as it is'];
-const local = [t.local, "is bound into each pod's own, where upstream has it, and stays as it is when they are gone"];
-const disk = [t.local, 'is mounted once for the node, shown to each pod, and unmounted when the last is gone'];
-const ownClaim = [t.claims, 'is named for it, and is its own'];
+const claims = [
+  t.claims,
+  'a claim mounts its bound host path, read-only if the pod requests that, and leaves the path unchanged',
+];
+const local = [
+  t.local,
+  "a local directory is bind-mounted at upstream's path for each pod, and is unchanged after the pods are removed",
+];
+const disk = [
+  t.local,
+  'a local disk is mounted once for the node, bind-mounted for each pod, and unmounted after the last pod',
+];
+const ownClaim = [
+  t.claims,
+  'the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod',
+];
 const otherTypes =
   'persistent volumes of types other than hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
 const csi = 'CSI drivers are not implemented yet';
@@ -19,23 +31,23 @@ const removed =
   'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
 const payload = [t.payload, 'optional keys'];
-const filled = [t.projections, 'are where upstream has them, and read-only for containers'];
+const filled = [t.projections, "written volumes are at upstream's paths and read-only in containers"];
 const anchors = [
   t.projections,
-  'hold trust anchors by name or by signer, where they may be missing as where they may not',
+  'a projected volume gets trust anchors by name or signer, which may be optional or required',
 ];
 const imageVolume = [t.imageVolumes, 'pulls the image of a volume once for all containers that mount it'];
 const controller = 'the controller that creates the PersistentVolumeClaim';
 
 export const volumes = {
   Volume: [
-    works('name', [t.mounts, 'takes paths and flags over']),
+    works('name', [t.mounts, 'mount paths and flags are copied from the volumeMounts']),
     works('configMap downwardAPI projected secret', filled),
     works('emptyDir', [
       t.volumes,
-      'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
+      'a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal',
     ]),
-    works('hostPath', [t.volumes, 'show in containers once they are ready, and not before']),
+    works('hostPath', [t.volumes, 'containers see volumes only after the volumes are ready']),
     works('image', imageVolume),
     partly('persistentVolumeClaim', otherTypes, claims, local, disk),
     partly('ephemeral', otherTypes, ownClaim),
@@ -55,51 +67,57 @@ export const volumes = {
     ].map((fields) => unsupported(fields, '…', removed)),
   ],
   VolumeMount: [
-    works('mountPath mountPropagation name readOnly recursiveReadOnly', [t.mounts, 'takes paths and flags over']),
+    works('mountPath mountPropagation name readOnly recursiveReadOnly', [
+      t.mounts,
+      'mount paths and flags are copied from the volumeMounts',
+    ]),
     works('subPath', [
       t.subPaths,
-      'is made as the volume is, shown, shown again to the next container, and taken away with the volume',
+      "a subPath is created with the volume's permissions, mounted, mounted again for the next container, and removed with the volume",
     ]),
-    works('subPathExpr', [t.subPaths, 'is named by the environment where it is an expression']),
+    works('subPathExpr', [t.subPaths, "a subPathExpr is expanded from the container's environment"]),
   ],
   VolumeDevice: [
     refused(
       'devicePath name',
       'block volume "b" is not supported by this kubelet',
       'block volumes are not implemented yet',
-      [t.mounts, 'names what each kind of container asks for'],
+      [t.mounts, 'reports the unsupported mounts of each kind of container'],
     ),
   ],
   EmptyDirVolumeSource: [
     works(
       'medium',
-      [t.volumes, 'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end'],
-      [t.hugePages, 'is mounted once, is of the group, and is taken away'],
+      [t.volumes, 'a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal'],
+      [t.hugePages, 'a huge page emptyDir is mounted once, belongs to the fsGroup, and is removed with the pod'],
     ),
     partly('sizeLimit', 'for a volume on disk, eviction enforces the limit: a pod above it is evicted', [
       t.volumes,
-      'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
+      'a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal',
     ]),
   ],
   HostPathVolumeSource: [
-    works('path type', [t.hostPath, 'gives the path as it is, follows links to tell the type, and asks for no label']),
+    works('path type', [
+      t.hostPath,
+      'returns the host path unchanged, follows links to check its type, and requests no relabelling',
+    ]),
   ],
   ConfigMapVolumeSource: [
     works('defaultMode items name optional', [
       t.projections,
-      'wait for what is not there yet, with nothing on the disk, and not for what is optional',
+      'a volume waits for a missing required source with nothing on the disk, and does not wait for an optional source',
     ]),
   ],
   SecretVolumeSource: [
     works('defaultMode items optional secretName', [
       t.projections,
-      'wait for what is not there yet, with nothing on the disk, and not for what is optional',
+      'a volume waits for a missing required source with nothing on the disk, and does not wait for an optional source',
     ]),
   ],
   KeyToPath: [works('key mode path', payload)],
   DownwardAPIVolumeSource: [works('defaultMode items', filled)],
   DownwardAPIVolumeFile: [
-    works('fieldRef mode path resourceFieldRef', [t.payload, 'names each file that makes no sense']),
+    works('fieldRef mode path resourceFieldRef', [t.payload, 'a downward API payload names each invalid item']),
   ],
   ProjectedVolumeSource: [works('defaultMode sources', filled)],
   VolumeProjection: [
@@ -109,21 +127,21 @@ export const volumes = {
       'podCertificate',
       'projected source podCertificate is not supported by this kubelet',
       'not implemented yet',
-      [t.projections, 'are refused by name where nothing gives what they need'],
+      [t.projections, 'refuses written volumes by name if the program provides no source for them'],
     ),
   ],
   ClusterTrustBundleProjection: [works('labelSelector name optional path signerName', anchors)],
   ConfigMapProjection: [
-    works('items name optional', [t.projections, 'name all sources of a projected volume that are missing']),
+    works('items name optional', [t.projections, 'the error of a projected volume names all missing sources']),
   ],
   SecretProjection: [
-    works('items name optional', [t.projections, 'name all sources of a projected volume that are missing']),
+    works('items name optional', [t.projections, 'the error of a projected volume names all missing sources']),
   ],
   DownwardAPIProjection: [works('items', filled)],
   ServiceAccountTokenProjection: [
     works('audience expirationSeconds path', [
       t.projections,
-      "give tokens to the pod's user alone, and to its group; and ask for them as the pod says",
+      "token files are readable by the pod's user and group only, and are requested with the pod's parameters",
     ]),
   ],
   PodCertificateProjection: [
@@ -131,7 +149,7 @@ export const volumes = {
       'certificateChainPath credentialBundlePath keyPath keyType maxExpirationSeconds signerName userAnnotations',
       'projected source podCertificate is not supported by this kubelet',
       'not implemented yet',
-      [t.projections, 'are refused by name where nothing gives what they need'],
+      [t.projections, 'refuses written volumes by name if the program provides no source for them'],
     ),
   ],
   LabelSelector: [

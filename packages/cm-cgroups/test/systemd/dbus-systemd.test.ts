@@ -19,7 +19,7 @@ describe('systemd over D-Bus', () => {
     { path: '/missing', isBus: true },
     { path: '/bus', isBus: true },
   ];
-  /** Lets time pass while something is waited for. */
+  /** Advances the time while a promise is pending. */
   const during = async <T>(work: Promise<T>, ms = 60_000): Promise<T | unknown> => {
     const settled = work.catch((err: unknown) => err);
     for (let passed = 0; passed < ms; passed += 1000) {
@@ -38,7 +38,7 @@ describe('systemd over D-Bus', () => {
     );
   });
 
-  test('a unit is started with its properties, changed, and stopped', async () => {
+  test('starts a systemd unit with its properties, changes it, and stops it', async () => {
     await systemd.startTransientUnit(UNIT, PROPERTIES);
     expect(manager.units.get(UNIT)).toEqual({
       state: 'active',
@@ -56,21 +56,21 @@ describe('systemd over D-Bus', () => {
     expect(manager.connections).toHaveLength(1);
   });
 
-  test('a unit that runs already stays as it is; one that is not there is stopped', async () => {
+  test('starting a running unit leaves it unchanged; stopping a missing unit succeeds', async () => {
     manager.units.set(UNIT, { state: 'active', properties: new Map() });
     await systemd.startTransientUnit(UNIT, PROPERTIES);
     expect(manager.units.get(UNIT)?.properties.size).toBe(0);
     await systemd.stopUnit('other.slice');
   });
 
-  test.each(['inactive', 'failed'])('a unit that is there and %s is started', async (state) => {
+  test.each(['inactive', 'failed'])('a unit that exists and %s is started', async (state) => {
     manager.units.set(UNIT, { state, properties: new Map() });
     await during(systemd.startTransientUnit(UNIT, PROPERTIES), 3000);
     if (state === 'failed') await systemd.startTransientUnit(UNIT, PROPERTIES);
     expect(manager.units.get(UNIT)?.state).toBe('active');
   });
 
-  test('a job that fails is an error with its result, and what it left is forgotten', async () => {
+  test('a failed systemd job is an error with its result, and the failed unit is reset', async () => {
     manager.jobResult = 'failed';
     await expect(systemd.startTransientUnit(UNIT, PROPERTIES)).rejects.toMatchObject({
       code: 'Remote',
@@ -79,14 +79,14 @@ describe('systemd over D-Bus', () => {
     expect(manager.units.size).toBe(0);
   });
 
-  test('a systemd that starts anew between two calls is asked over a new connection', async () => {
+  test('if systemd restarts between two calls, then a new connection is used', async () => {
     await systemd.version();
     manager.restart();
     await systemd.startTransientUnit(UNIT, PROPERTIES);
     expect(manager.connections).toHaveLength(2);
   });
 
-  test('a systemd that starts anew while a job is waited for: it is asked for again, and found done', async () => {
+  test('if systemd restarts during a job, then the job is requested again and found done', async () => {
     manager.tells = false;
     const starting = systemd.startTransientUnit(UNIT, PROPERTIES);
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -95,14 +95,14 @@ describe('systemd over D-Bus', () => {
     expect(manager.units.get(UNIT)?.state).toBe('active');
   });
 
-  test('the end of a job of which nothing is heard is asked for', async () => {
+  test("the job's state is queried if no job signal arrives", async () => {
     manager.tells = false;
     expect(await during(systemd.startTransientUnit(UNIT, PROPERTIES), 5000)).toBeUndefined();
     manager.jobResult = 'failed';
     expect(await during(systemd.startTransientUnit('other.slice', PROPERTIES), 5000)).toMatchObject({ code: 'Remote' });
   });
 
-  test('somebody else who says that the job is done is not believed', async () => {
+  test('a job signal from another sender is ignored', async () => {
     manager.jobResult = undefined;
     const starting = systemd.startTransientUnit(UNIT, PROPERTIES);
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -119,7 +119,7 @@ describe('systemd over D-Bus', () => {
     expect(await during(starting, 25_000)).toMatchObject({ code: 'Timeout', message: expect.stringContaining(UNIT) });
   });
 
-  test('a systemd that hangs costs a deadline, and nothing after it is back', async () => {
+  test('a hanging systemd fails each call at its deadline, and no later call waits', async () => {
     await systemd.version();
     manager.answers = false;
     expect(await during(systemd.setUnitProperties(UNIT, PROPERTIES), 25_000)).toMatchObject({ code: 'Timeout' });
@@ -127,7 +127,7 @@ describe('systemd over D-Bus', () => {
     await systemd.startTransientUnit(UNIT, PROPERTIES);
   });
 
-  test('where nobody is, every place that was tried is named', async () => {
+  test('if no systemd socket accepts a connection, then the error names all tried sockets', async () => {
     const nowhere = new DbusSystemd(
       { connect: (path) => manager.connect(path), clock },
       { userId: 0, endpoints: [endpoints[0] ?? { path: '', isBus: true }] },
@@ -138,7 +138,7 @@ describe('systemd over D-Bus', () => {
     });
   });
 
-  test('many who ask at once share one connection', async () => {
+  test('concurrent calls share one connection', async () => {
     await Promise.all(['a', 'b', 'c'].map((name) => systemd.startTransientUnit(`${name}.slice`, PROPERTIES)));
     expect(manager.connections).toHaveLength(1);
     expect([...manager.units.values()].map(({ state }) => state)).toEqual(['active', 'active', 'active']);

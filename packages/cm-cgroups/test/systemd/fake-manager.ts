@@ -4,17 +4,17 @@ import { type Answer, type AnsweringPeer, FakePeer } from '@node-agent/dbus/test
 const NAME = 'org.freedesktop.systemd1';
 const PATH = '/org/freedesktop/systemd1';
 
-/** systemd as it is on D-Bus: units, jobs that end some time after they were asked for, and what goes wrong with them. */
+/** A fake systemd on D-Bus: units, jobs that finish after a delay, and configurable faults. */
 export class FakeManager {
   readonly units: Map<string, { state: string; properties: Map<string, DbusValue> }> = new Map();
   readonly connections: FakePeer[] = [];
-  /** How jobs end; `undefined`: not at all. */
+  /** The result of each job; `undefined`: jobs do not finish. */
   jobResult: string | undefined = 'done';
-  /** Whether the signal that tells of it is sent. */
+  /** Whether the JobRemoved signal is sent. */
   tells = true;
   /** Whether calls are answered. */
   answers = true;
-  /** What else a call gets. */
+  /** Additional replies to calls. */
   override: (member: string) => Answer | undefined = () => undefined;
   readonly members: string[] = [];
   readonly #jobs = new Set<number>();
@@ -31,7 +31,7 @@ export class FakeManager {
     return peer;
   }
 
-  /** As `systemctl daemon-reexec` looks from outside: all connections end. */
+  /** Closes all connections, as `systemctl daemon-reexec` does. */
   restart(): void {
     for (const peer of this.connections) peer.end();
   }

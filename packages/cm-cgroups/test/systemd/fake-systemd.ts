@@ -3,11 +3,11 @@ import { parseSystemdPath, systemdPath } from '../../src/names.ts';
 import type { Systemd, UnitProperty } from '../../src/systemd/systemd.ts';
 import type { FakeKernel } from '../kernel.ts';
 
-/** systemd over the groups of a fake kernel: slices have directories, are remembered, and come back when it thinks of them. */
+/** A fake systemd over the cgroups of a fake kernel: slices have directories and are remembered. */
 export class FakeSystemd implements Systemd {
   readonly units: Map<string, Map<string, DbusValue>> = new Map();
   readonly stopped: string[] = [];
-  /** What each call throws first. */
+  /** The error that the next call throws. */
   fails: (member: string, unit: string) => DbusError | undefined = () => undefined;
   readonly #kernel: FakeKernel;
 
@@ -22,7 +22,7 @@ export class FakeSystemd implements Systemd {
   async startTransientUnit(name: string, properties: readonly UnitProperty[]): Promise<void> {
     this.#check('start', name);
     if (!this.units.has(name)) this.units.set(name, new Map(properties.map(([key, , value]) => [key, value])));
-    // With the controllers that it was asked for, and in the hierarchies that it uses: on v1 its own and a few.
+    // With the requested controllers, in the hierarchies that systemd uses: on v1 its own and a few others.
     const mounts = this.#kernel.version === 2 ? [''] : ['/systemd', '/cpu', '/memory', '/pids'];
     for (const mount of mounts) await this.#kernel.fs.mkdir(`/sys/fs/cgroup${mount}${pathOf(name)}`);
   }
@@ -39,7 +39,7 @@ export class FakeSystemd implements Systemd {
     this.stopped.push(name);
     this.units.delete(name);
     await this.#kernel.reap();
-    // What is below it goes first; what still has processes stays.
+    // Children are removed first; cgroups that still contain processes stay.
     const mounts = this.#kernel.version === 2 ? [''] : ['/systemd', '/cpu', '/memory', '/pids'];
     for (const mount of mounts) {
       const own = `${mount}${pathOf(name)}`;

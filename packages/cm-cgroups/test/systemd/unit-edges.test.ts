@@ -5,8 +5,8 @@ import { resourceProperties, sliceProperties, withWholePercents } from '../../sr
 
 const INFINITY = (1n << 64n) - 1n;
 
-describe('what systemd is told, with the types that it takes', () => {
-  test('of a new slice', () => {
+describe('systemd unit properties with their D-Bus types', () => {
+  test('properties of a new slice', () => {
     expect(sliceProperties('a-b.slice', 'a.slice', 2)).toEqual([
       ['Description', 's', 'Kubernetes cgroup a-b.slice'],
       ['Wants', 'as', ['a.slice']],
@@ -24,7 +24,7 @@ describe('what systemd is told, with the types that it takes', () => {
     [242, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t']],
     [243, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t']],
     [244, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t', 'AllowedCPUs ay']],
-  ])('by version %i', (version, expected) => {
+  ])('properties for systemd version %i', (version, expected) => {
     const properties = resourceProperties({ cpuQuotaUs: 1000, cpuPeriodUs: 100_000, cpus: '0' }, 2, version);
     expect(properties.map(([name, type]) => `${name} ${type}`)).toEqual(expected);
   });
@@ -34,12 +34,12 @@ describe('what systemd is told, with the types that it takes', () => {
     [{ cpuQuotaUs: 0, cpuPeriodUs: 100_000 }, INFINITY],
     [{ cpuQuotaUs: -1, cpuPeriodUs: 100_000 }, INFINITY],
     [{ cpuQuotaUs: 1, cpuPeriodUs: 100_000 }, 10_000n],
-  ])('of CPU time: %j', (config, perSecond) => {
+  ])('CPU properties for %j', (config, perSecond) => {
     expect(resourceProperties(config, 2, 252).find(([name]) => name === 'CPUQuotaPerSecUSec')?.[2]).toBe(perSecond);
   });
 });
 
-describe('a quota in whole percents', () => {
+describe('CPU quota rounding to whole percents', () => {
   test.each([
     ['what has none', {}],
     ['what has a period alone', { cpuPeriodUs: 100_000 }],
@@ -47,11 +47,11 @@ describe('a quota in whole percents', () => {
     ['none', { cpuQuotaUs: -1, cpuPeriodUs: 100_000 }],
     ['a whole percent', { cpuQuotaUs: 1000, cpuPeriodUs: 100_000 }],
     ['a whole percent, all but: nobody loses a part of it', { cpuQuotaUs: 10_000, cpuPeriodUs: 999_999 }],
-  ])('leaves %s as it is', (_title, config: ResourceConfig) => {
+  ])('a quota of %s is unchanged', (_title, config: ResourceConfig) => {
     expect(withWholePercents(config)).toEqual(config);
   });
 
-  test('is the next one', () => {
+  test('a fractional quota is rounded up to the next percent', () => {
     expect(withWholePercents({ cpuQuotaUs: 1 })).toEqual({ cpuQuotaUs: 1000 });
     expect(withWholePercents({ cpuQuotaUs: 1001 })).toEqual({ cpuQuotaUs: 2000 });
     expect(withWholePercents({ cpuQuotaUs: 12_345_678 })).toEqual({ cpuQuotaUs: 12_346_000 });
@@ -59,12 +59,12 @@ describe('a quota in whole percents', () => {
 });
 
 describe('lists of CPUs', () => {
-  test('may leave whole bytes out, and reach to the last CPU there may be', () => {
+  test('a CPU list may skip whole bytes and contain the highest possible CPU', () => {
     expect([...cpuBits('0,17')]).toEqual([1, 0, 2]);
     expect(cpuBits('65535')).toHaveLength(8192);
   });
 
-  test.each(['0,3-1', '0,x', '0,65536', '3-1', '', ' , '])('%j is none', (list) => {
+  test.each(['0,3-1', '0,x', '0,65536', '3-1', '', ' , '])('%j is not a CPU list', (list) => {
     expect(() => cpuBits(list)).toThrow(CgroupError);
   });
 });

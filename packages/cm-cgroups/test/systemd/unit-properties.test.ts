@@ -7,7 +7,7 @@ import { parseSystemdVersion } from '../../src/systemd/version.ts';
 
 const INFINITY = (1n << 64n) - 1n;
 
-describe("what systemd is told of a group's limits", () => {
+describe("systemd properties of a cgroup's limits", () => {
   test.each<[string, ResourceConfig, 1 | 2, Record<string, unknown>]>([
     ['nothing', {}, 2, {}],
     ['shares on v2', { cpuShares: 1024 }, 2, { CPUWeight: 39n }],
@@ -64,7 +64,7 @@ describe("what systemd is told of a group's limits", () => {
     expect(Object.fromEntries(properties.map(([name, , value]) => [name, value]))).toEqual(expected);
   });
 
-  test('an old systemd is not told what it does not know', () => {
+  test('an old systemd gets no properties that it does not support', () => {
     const config = { cpus: '0', cpuQuotaUs: 1000, cpuPeriodUs: 10_000 };
     expect(resourceProperties(config, 2, 241).map(([name]) => name)).toEqual(['CPUQuotaPerSecUSec']);
     expect(resourceProperties(config, 2, 243).map(([name]) => name)).toEqual([
@@ -73,7 +73,7 @@ describe("what systemd is told of a group's limits", () => {
     ]);
   });
 
-  test("the files are told the same quota as systemd, and never less than the pod's", () => {
+  test("the control files get the same quota as systemd, and never less than the pod's limit", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1000, max: 10_000_000 }),
@@ -81,7 +81,7 @@ describe("what systemd is told of a group's limits", () => {
         (quota, period) => {
           const { cpuQuotaUs = 0 } = withWholePercents({ cpuQuotaUs: quota, cpuPeriodUs: period });
           const [, , perSecond] = resourceProperties({ cpuQuotaUs: quota, cpuPeriodUs: period }, 2, 257)[1] ?? [];
-          // Of a second's percents: less than one more than was asked for, but for what the kernel's microseconds round off.
+          // The difference is below one percent of a second, apart from the rounding to the kernel's microseconds.
           expect(cpuQuotaUs).toBeGreaterThanOrEqual(quota - 1);
           expect(cpuQuotaUs).toBeLessThanOrEqual(quota + period / 100);
           expect(Number(perSecond) % 10_000).toBe(0);
@@ -93,7 +93,7 @@ describe("what systemd is told of a group's limits", () => {
     );
   });
 
-  test('a slice is accounted, depends on nothing by default, and keeps its parent', () => {
+  test('a slice has accounting enabled, no default dependencies, and its parent slice', () => {
     const properties = sliceProperties('a-b.slice', 'a.slice', 2);
     expect(Object.fromEntries(properties.map(([name, , value]) => [name, value]))).toEqual({
       Description: 'Kubernetes cgroup a-b.slice',
@@ -105,8 +105,8 @@ describe("what systemd is told of a group's limits", () => {
   });
 });
 
-describe('lists of CPUs as bits', () => {
-  // As in opencontainers' own table.
+describe('CPU lists as bit masks', () => {
+  // The values of opencontainers' own test table.
   test.each<[string, number[]]>([
     ['0', [0x01]],
     ['4-7', [0xf0]],
@@ -118,7 +118,7 @@ describe('lists of CPUs as bits', () => {
   ])('%s', (list, bytes) => {
     expect([...cpuBits(list)]).toEqual(bytes);
   });
-  test.each(['', ' ', ',', 'a', '3-1', '-1', '1-', '1-2-3', '99999999', '0x1'])('%j is refused', (list) => {
+  test.each(['', ' ', ',', 'a', '3-1', '-1', '1-', '1-2-3', '99999999', '0x1'])('refuses the CPU list %j', (list) => {
     expect(() => cpuBits(list)).toThrow(expect.objectContaining({ code: 'Refused' }));
   });
 });
@@ -128,6 +128,6 @@ test.each([
   ['v245.4-1.fc32', 245],
   ['"252.39"', 252],
   ['none', 0],
-])('the version in %s', (text, version) => {
+])('the systemd version is parsed from %s', (text, version) => {
   expect(parseSystemdVersion(text)).toBe(version);
 });
