@@ -125,8 +125,8 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     const it = cluster();
     const volumes = [{ name: 'v', emptyDir: {} }];
     const volumeMounts = [{ name: 'v', mountPath: '/v' }];
-    await it.createPod('the kubelet to have sockets', { containers: [container(FOREVER)] });
-    await it.readyPod('the kubelet to have sockets');
+    await it.createPod('quiet', { containers: [container(FOREVER)] });
+    await it.readyPod('quiet');
     expect(await condition(it, 'DiskPressure')).toBe('False');
     const begunMs = performance.now();
     const text = `dd if=/dev/zero of=/v/file bs=1M count=180; ${FOREVER}`;
@@ -144,7 +144,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
       const { bavail, bsize } = await statfs(join(it.directory, 'root'));
       return bavail * bsize > 120 * 2 ** 20 || undefined;
     });
-    expect((await it.pod('the kubelet to have sockets'))?.status?.phase).toBe('Running');
+    expect((await it.pod('quiet'))?.status?.phase).toBe('Running');
     const events = await it.get<{ items: { reason: string; metadata: { annotations?: object } }[] }>(
       '/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=writer,reason=Evicted',
     );
@@ -153,6 +153,6 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
       return (await condition(it, 'DiskPressure')) === 'False' || undefined;
     });
     await it.deletePod('writer');
-    await it.deletePod('the kubelet to have sockets');
+    await it.deletePod('quiet');
   });
 });
