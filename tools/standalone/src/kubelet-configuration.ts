@@ -30,6 +30,14 @@ failSwapOn: false
 failCgroupV1: false
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
+# The disk of a workstation may be nearly full: with the default percentages, the node would reject every pod.
+evictionHard:
+  memory.available: 100Mi
+  nodefs.available: 500Mi
+  imagefs.available: 500Mi
+  nodefs.inodesFree: 1%
+# 100 turns image garbage collection off: images in the runtime may belong to the user.
+imageGCHighThresholdPercent: 100
 `;
 }
 

@@ -72,6 +72,9 @@ export class TestNode {
       failCgroupV1: false,
       cgroupsPerQOS: false,
       enforceNodeAllocatable: [],
+      // The disk of the machine may be nearly full.
+      evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '100Mi', 'imagefs.available': '100Mi' },
+      imageGCHighThresholdPercent: 100,
       ...this.#options.configuration,
     };
     await writeFile(file, JSON.stringify(configuration));
