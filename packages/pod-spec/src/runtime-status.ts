@@ -46,7 +46,7 @@ export interface RuntimeContainerStatus {
    * Set if the container runs, but its `postStart` hook, its `Started` event or the link to its log is still missing.
    */
   readonly startUnfinished?: true;
-  /** The container runs although its `postStart` hook has failed: it is to be stopped, and not started again. */
+  /** Set if the container runs although its `postStart` hook has failed. The kubelet must stop the container. */
   readonly hookFailed?: true;
 }
 

@@ -4,12 +4,15 @@ import { describe, expect, test } from 'vitest';
 import type { LifecycleHooks } from '../src/index.ts';
 import { pod } from './builders.ts';
 import { killedAt } from './kills.ts';
-import { Machine, sleeper } from './machine.ts';
+import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
 const postStart = { exec: { command: ['true'] } };
 
 /** A machine that notes what of two containers happens in which order. */
-function hookedMachine(outcome: (container: string) => Promise<void> = async () => {}) {
+function hookedMachine(
+  outcome: (container: string) => Promise<void> = async () => {},
+  runtime: MachineOptions['runtime'] = {},
+) {
   const happened: string[] = [];
   const hooks: LifecycleHooks = {
     async postStart(_pod, { name }) {
@@ -18,7 +21,7 @@ function hookedMachine(outcome: (container: string) => Promise<void> = async () 
     },
     preStop: async () => {},
   };
-  const machine: Machine = new Machine({ hooks });
+  const machine: Machine = new Machine({ hooks, runtime });
   return { machine, happened };
 }
 
@@ -159,20 +162,71 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     expect(machine.live()).not.toContain('s/0');
   });
 
-  test.each(['OnFailure', 'Always'] as const)('though the runtime is away at first: policy %s', async (policy) => {
+  /**
+   * The first hook fails, and the runtime does not answer the request for the container's state after that. Containers
+   * exit with code 0 on SIGTERM.
+   */
+  function awayAfterHook(extra: () => void = () => {}): Machine {
     let isFirst = true;
-    const { machine } = hookedMachine(() => {
-      const rpcs = isFirst ? (['stopContainer', 'containerStatus'] as const) : [];
-      for (const rpc of rpcs) machine.cri.faults.add({ rpc, times: 1, fault: unavailable });
+    const outcome = async (): Promise<void> => {
+      if (!isFirst) return;
       isFirst = false;
-      return Promise.reject(new Error('no'));
-    });
+      machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault: unavailable });
+      extra();
+      throw new Error('no');
+    };
+    const { machine } = hookedMachine(outcome, { script: () => ({ termExitCode: 0 }) });
+    return machine;
+  }
+
+  test.each([
+    ['OnFailure', 'the same'],
+    ['OnFailure', 'the next'],
+    ['Always', 'the same'],
+    ['Always', 'the next'],
+  ] as const)('though the runtime is away at first: policy %s, %s kubelet', async (policy, which) => {
+    const machine = awayAfterHook();
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, hooked(policy));
     expect(machine.live()).toEqual(['a/0']);
-    await machine.sync(kubelet, hooked(policy));
+    const second = which === 'the same' ? kubelet : machine.kubelet();
+    await machine.sync(second, hooked(policy));
     expect(machine.live()).not.toContain('a/0');
+    await machine.clock.advance(20_001);
+    await machine.sync(second, hooked(policy));
+    expect(machine.live()).toEqual(['a/1']);
   });
+
+  test('though the runtime is away at first: a sidecar', async () => {
+    const machine = awayAfterHook();
+    const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
+    const web = pod({ initContainers: [sidecar], containers: [sleeper('b')] });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['s/0']);
+    await machine.sync(kubelet, web);
+    expect(machine.live()).not.toContain('s/0');
+    expect(machine.events).toContain('Normal Killing initContainers{s}: FailedPostStartHook');
+  });
+
+  test.each([
+    [0, 'OnFailure', 'does not start again'],
+    [1, 'OnFailure', 'starts again'],
+    [0, 'Always', 'starts again'],
+  ] as const)(
+    'C6: a container that exited with %i while the runtime was away during its hook, under policy %s, %s',
+    async (exitCode, policy, outcome) => {
+      const machine = awayAfterHook(() => {
+        const [live] = machine.cri.liveContainers();
+        machine.cri.killContainer(live?.id ?? '', { exitCode });
+      });
+      const kubelet = machine.kubelet();
+      await machine.sync(kubelet, hooked(policy));
+      await machine.clock.advance(20_001);
+      await machine.sync(kubelet, hooked(policy));
+      expect(machine.live()).toEqual(outcome === 'starts again' ? ['a/1'] : []);
+    },
+  );
 });
 
 describe('K1: the kubelet is killed over the start of a container with a hook', () => {

@@ -3,6 +3,7 @@ import {
   canRestartAll,
   initFailed,
   isRestartableInit,
+  type RestartOwed,
   type RuntimeContainerStatus,
   restartsAfterKill,
   shouldStart,
@@ -11,6 +12,9 @@ import {
 import { currentStatus } from './current-status.ts';
 import { killReason, type PodActionsDraft, type Situation } from './pod-actions.ts';
 import { addResize } from './resize-actions.ts';
+
+/** Restart that is owed to a running sidecar whose hook failed. */
+const HOOK_FAILED: RestartOwed = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
 
 /** Result of examining one init container. */
 type Step =
@@ -148,7 +152,7 @@ function runningSidecarStep(
   const kill = (message: string, reason: 'StartupProbe' | 'LivenessProbe' | 'Unknown'): void => {
     actions.containersToKill.set(status.id, { name, message: `Init container ${name} ${message}`, reason });
   };
-  const { restartOwed } = status;
+  const restartOwed = status.restartOwed ?? (status.hookFailed && HOOK_FAILED);
   if (restartOwed !== undefined) {
     actions.containersToKill.set(status.id, {
       ...{ name, message: restartOwed.message },

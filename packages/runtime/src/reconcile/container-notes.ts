@@ -12,7 +12,7 @@ export interface ContainerNote {
   readonly restart?: RestartOwed;
   /** Set if the `postStart` hook of the container has not succeeded yet. */
   readonly postStart?: true;
-  /** Set if the `postStart` hook of the container has failed and the container must be stopped for good. */
+  /** Set if the `postStart` hook of the container has failed and the container must be stopped if it still runs. */
   readonly hookFailed?: true;
   /**
    * Set if StartContainer got no response, or an error: the container may run nevertheless. Not kept across a kubelet

@@ -414,7 +414,7 @@ export class ContainerStarter {
   }
 
   async #postStart(request: Subject, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
-    const { hooks, killer, logger, notes } = this.#components;
+    const { hooks, logger, notes } = this.#components;
     const { pod, container } = request;
     const handler = container.lifecycle?.postStart;
     if (handler == null) return undefined;
@@ -428,35 +428,52 @@ export class ContainerStarter {
       logger.warn({ ...fields, err }, 'PostStart hook failed');
       // The event omits the error text, because it may contain a server's response with secrets.
       this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
-      const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
-      const isOwed = await this.#noteRestart(pod, container, id, signal);
-      try {
-        await killer.killContainer(pod, kill, signal);
-        if (!isOwed) await notes.delete(pod.metadata.uid, container.name, id);
-      } catch (killError) {
-        // The note is kept, so the next sync kills the container (C5).
-        logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
-      }
+      await this.#stopAfterHook(request, id, signal);
       return { reason: 'PostStartHookError', message: errorText(err) };
     }
   }
 
+  /** Stops a container whose hook failed. A container whose state is unknown is left to the next sync. */
+  async #stopAfterHook({ pod, container }: Subject, id: string, signal: AbortSignal): Promise<void> {
+    const { killer, logger, notes } = this.#components;
+    const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
+    const next = await this.#noteHookFailure(pod, container, id, signal);
+    if (next === 'unknown') return;
+    try {
+      await killer.killContainer(pod, kill, signal);
+      if (next === 'ended') await notes.delete(pod.metadata.uid, container.name, id);
+    } catch (err) {
+      // The note is kept, so the next sync kills the container (C5).
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id, err };
+      logger.warn(fields, 'A container whose PostStart hook failed could not be killed');
+    }
+  }
+
   /**
-   * Notes that a container whose hook failed must be restarted. The container counts as failed, although it may exit
-   * with code 0 when it is stopped. If the container had already exited, the hook may have failed because of that, so
-   * the exit code counts.
-   * @returns whether a restart was noted
+   * Notes that the hook of a container failed. If the container runs, it must be restarted: it counts as failed, although
+   * it may exit with code 0 when it is stopped. If it had already exited, the hook may have failed because of that, so
+   * the exit code counts (C6).
+   * @returns what follows the stop of the container; `unknown` if the runtime did not say whether the container had
+   * exited, so that it must not be stopped yet
    */
-  async #noteRestart(pod: Pod, container: AnyContainer, id: string, signal: AbortSignal): Promise<boolean> {
+  async #noteHookFailure(
+    pod: Pod,
+    container: AnyContainer,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<'restarted' | 'ended' | 'unknown'> {
     const { notes, features } = this.#components;
+    const { uid } = pod.metadata;
     const restart = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
     if (!restartsAfterKill(pod, container, features)) {
-      await notes.put(pod.metadata.uid, container.name, { id, hookFailed: true });
-      return false;
+      await notes.put(uid, container.name, { id, hookFailed: true });
+      return 'ended';
     }
-    if ((await this.#stateOf(id, signal)) === ContainerState.CONTAINER_EXITED) return false;
-    await notes.put(pod.metadata.uid, container.name, { id, restart });
-    return true;
+    const state = await this.#stateOf(id, signal);
+    if (state === ContainerState.CONTAINER_EXITED) return 'ended';
+    const isRunning = state === ContainerState.CONTAINER_RUNNING;
+    await notes.put(uid, container.name, isRunning ? { id, restart } : { id, hookFailed: true });
+    return isRunning ? 'restarted' : 'unknown';
   }
 
   /**
