@@ -2,6 +2,7 @@
 // counts are the same whether or not the tests of a package ran now.
 import fs from 'node:fs';
 import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { workspaceManifests } from '../bootstrap/toolchain.mjs';
 
 const reportOf = (root, manifest) => path.join(root, path.dirname(manifest), '.reports/vitest.json');
@@ -39,10 +40,19 @@ export function readReports(root) {
         sum.faults.push(`${where}: ${suite.message}`);
       }
       for (const test of suite.assertionResults) {
-        if (test.status === 'failed') sum.faults.push(`${where}: ${test.fullName}`);
+        if (test.status === 'failed') sum.faults.push(`${where}: ${test.fullName}\n${reasonOf(test)}`);
         if (test.status === 'pending' || test.status === 'skipped') sum.lines.push(`  skipped: ${test.fullName}`);
       }
     }
   }
   return sum;
+}
+
+/** Returns the first line and the last lines of a failure: a message may quote a long log, whose end shows the cause. */
+function reasonOf({ failureMessages = [] }) {
+  const lines = stripVTControlCharacters(failureMessages.join('\n'))
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^\s+at /.test(line));
+  const shown = lines.length > 6 ? [lines[0], '...', ...lines.slice(-5)] : lines;
+  return shown.map((line) => `      ${line.slice(0, 300)}`).join('\n');
 }
