@@ -20,6 +20,7 @@ import { firstPods, type RunPodResult, runPodsOnce } from './node/run-once.ts';
 import { runService } from './node/run-service.ts';
 import { RuntimeState } from './node/runtime-state.ts';
 import { RuntimeWatch } from './node/runtime-watch.ts';
+import { podsPastDeadline } from './pods/active-deadline.ts';
 import { PodEvents } from './pods/pod-events.ts';
 import { KubeletPodSyncer } from './pods/pod-syncer.ts';
 import type { PodWorkersPort } from './ports.ts';
@@ -28,8 +29,8 @@ import { Housekeeper } from './sync/housekeeper.ts';
 import { inPortions } from './sync/in-portions.ts';
 import { failingHandler, syncLoopFault } from './sync/loop-health.ts';
 import { PodGroups } from './sync/pod-groups.ts';
-import { SyncHandler } from './sync/sync-handler.ts';
 import { SyncLoop } from './sync/sync-loop.ts';
+import { makeSyncParts, type SyncParts } from './sync/sync-parts.ts';
 
 /** Interval at which resizes that have waited for long are retried. */
 const RESIZE_CHECK_MS = 30_000;
@@ -47,7 +48,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #runtimeState: RuntimeState;
   readonly #runtimeWatch: RuntimeWatch;
   readonly #workers: PodWorkersPort;
-  readonly #handler: SyncHandler;
+  readonly #sync: SyncParts;
   readonly #loop: SyncLoop;
   readonly #syncer: KubeletPodSyncer;
   readonly #housekeeper: Housekeeper;
@@ -126,7 +127,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
-    const groups = new PodGroups({ ...dependencies, activePods: () => this.#handler.activePods() });
+    const groups = new PodGroups({ ...dependencies, activePods: () => this.activePods() });
     const syncAgain = (uid: string): void => this.syncPods([uid]);
     this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups, syncAgain });
     const syncer = this.#syncer;
@@ -138,14 +139,14 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: (...args) => {
           // The pod no longer holds resources of the node.
-          this.#handler.retryResizes('pod_terminated');
+          this.#sync.updates.retryResizes('pod_terminated');
           return this.#noticed(syncer.syncTerminatedPod(...args));
         },
       },
       { passed: (signal) => this.#gate(signal) },
     );
-    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers, groups });
-    this.#housekeeper = new Housekeeper({ ...dependencies, handler: this.#handler, groups });
+    this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, groups });
+    this.#housekeeper = new Housekeeper({ ...dependencies, ...this.#sync, groups });
     const syncPods = (uids: readonly string[]): void => this.syncPods(uids);
     this.#events = new PodEvents({ ...dependencies, workers: this.#workers, syncPods });
   }
@@ -165,6 +166,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   async run(signal: AbortSignal): Promise<void> {
     const { podConfig, pleg, volumes, services, runtimeDependentServices, probes, allocation } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs, runtimeStatusPeriodMs } = this.#options;
+    const { updates, admissions } = this.#sync;
     const loop = this.#loop;
     try {
       await allocation.load(signal);
@@ -200,9 +202,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       const onProbed = (update: ProbeUpdate): void => this.#events.probed(update);
       group.add((ending) => loop.consume('probe', probes.updates, onProbed, ending, whenever));
     }
-    const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
+    const deadlines = { ...this.#deps, workers: this.#workers, admissions };
+    const syncPastDeadline = (): void => updates.handlePodSyncs(podsPastDeadline(deadlines));
     group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
-    group.add((ending) => loop.tick('resize', RESIZE_CHECK_MS, () => this.#handler.retryOverdueResizes(), ending));
+    group.add((ending) => loop.tick('resize', RESIZE_CHECK_MS, () => updates.retryOverdueResizes(), ending));
     group.add((ending) => loop.tickPrepared('housekeeping', housekeepingPeriodMs, this.#housekeeper, ending));
     await group.ended();
   }
@@ -268,7 +271,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   /** Returns the pods that hold resources of the node, with their allocated resources (N1). */
   activePods(): readonly Pod[] {
-    return this.#handler.activePods();
+    return this.#sync.active.list();
   }
 
   /**
@@ -276,12 +279,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
    * reserved for them (N1).
    */
   applicants(): readonly Pod[] {
-    return this.#handler.applicants();
+    return this.#sync.admissions.applicants();
   }
 
   /** Syncs the pods with these UIDs, after a decision about them. */
   syncPods(uids: readonly string[]): void {
-    this.#handler.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
+    this.#sync.updates.syncUids(uids);
   }
 
   /** Returns all pods that this node should run, each with its latest known status. */
@@ -311,7 +314,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return explainPod(this.#withStatus(pod), {
       nowMs: this.#deps.clock.now(),
       noted: this.#deps.journal.steps(uid),
-      undecided: this.#handler.isUndecided(uid),
+      undecided: this.#sync.admissions.isUndecided(uid),
       isEnding: this.#workers.isPodTerminationRequested(uid),
       worker: this.#workers.explain(uid),
       probes: this.#deps.probes?.explain(uid) ?? [],
@@ -349,7 +352,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     const { clock, logger } = this.#deps;
     logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
     this.#housekeeper.due();
-    const handler = this.#handler;
+    const { handler } = this.#sync;
     const isAddition = op === 'ADD' || op === 'SET';
     const handle = (portion: readonly Pod[]): void => {
       if (isAddition) handler.handlePodAdditions(portion, signal);
@@ -373,8 +376,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     // Housekeeping would also terminate them, but only after the runtime has listed its pods. Until then their workers
     // must not continue (P6).
-    this.#handler.early.endAll();
-    this.#handler.retryResizes('pods_added');
+    this.#sync.early.endAll();
+    this.#sync.updates.retryResizes('pods_added');
   }
 
   /** Makes housekeeping due after a step of a pod worker, successful or not, unless the step did nothing. */

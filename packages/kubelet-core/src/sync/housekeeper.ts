@@ -2,8 +2,9 @@ import type { Clock } from '@node-agent/async';
 import type { RuntimePod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { Dependencies } from '../dependencies.ts';
+import type { EarlyEnds } from './early-ends.ts';
+import type { PodCleanups } from './pod-cleanups.ts';
 import type { PodGroups } from './pod-groups.ts';
-import type { SyncHandler } from './sync-handler.ts';
 
 /** Input of one housekeeping pass. */
 interface Pass {
@@ -12,7 +13,7 @@ interface Pass {
    * Whether some sources have not reported. Then only running pods that a static pod of the same name replaces may be
    * terminated (F1, F4).
    */
-  readonly early: boolean;
+  readonly isEarly: boolean;
 }
 
 /** Maximum time between two complete passes, whether or not anything happened. */
@@ -24,7 +25,8 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly runtime: Pick<Dependencies['runtime'], 'getPods'>;
-  readonly handler: Pick<SyncHandler, 'restartReused' | 'handlePodCleanups' | 'early'>;
+  readonly cleanups: Pick<PodCleanups, 'restartReused' | 'handlePodCleanups'>;
+  readonly early: Pick<EarlyEnds, 'mayHaveNamesakes' | 'endNamesakes'>;
   readonly groups: Pick<PodGroups, 'look'>;
 }
 
@@ -54,9 +56,9 @@ export class Housekeeper {
    * may be slow.
    */
   async prepare(signal: AbortSignal): Promise<Pass | undefined> {
-    const { clock, podConfig, runtime, handler, groups } = this.#components;
+    const { clock, podConfig, runtime, early, groups } = this.#components;
     if (!podConfig.seenAllSources()) {
-      return { pods: handler.early.mayHaveNamesakes() ? await runtime.getPods(signal) : [], early: true };
+      return { pods: early.mayHaveNamesakes() ? await runtime.getPods(signal) : [], isEarly: true };
     }
     const nowMs = clock.monotonic();
     const repair = nowMs - this.#lastMs >= REPAIR_MS;
@@ -68,17 +70,17 @@ export class Housekeeper {
       await groups.look(signal);
       return await runtime.getPods(signal);
     });
-    return { pods, early: false };
+    return { pods, isEarly: false };
   }
 
   /** Performs the pass, in the sync loop. */
-  async handle({ pods, early }: Pass, signal: AbortSignal): Promise<void> {
-    const { clock, logger, handler } = this.#components;
-    if (early) {
-      handler.restartReused(signal);
-      return handler.early.endNamesakes(pods);
+  async handle({ pods, isEarly }: Pass, signal: AbortSignal): Promise<void> {
+    const { clock, logger, cleanups, early } = this.#components;
+    if (isEarly) {
+      cleanups.restartReused(signal);
+      return early.endNamesakes(pods);
     }
-    await this.#untilDone(() => handler.handlePodCleanups(pods, signal));
+    await this.#untilDone(() => cleanups.handlePodCleanups(pods, signal));
     this.#lastMs = this.#beganMs;
     const durationMs = clock.monotonic() - this.#beganMs;
     if (durationMs > WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
