@@ -1,4 +1,4 @@
-import { checkComponents, checkOptions, TaskGroup } from '@node-agent/async';
+import { TaskGroup } from '@node-agent/async';
 import type { PodLifecycleEvent, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
@@ -16,6 +16,7 @@ import type {
 import { KubeletError } from './errors.ts';
 import { explainPod, type PodExplanation } from './explain/explain.ts';
 import { PodJournal } from './explain/pod-journal.ts';
+import { checkKubeletInput } from './kubelet-input.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './node/run-once.ts';
 import { runService } from './node/run-service.ts';
 import { RuntimeState } from './node/runtime-state.ts';
@@ -56,74 +57,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   /** @throws OptionsError naming the invalid component or option */
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
-    const asked = checkOptions('Kubelet', options, {
-      configuration: 'any',
-      nodeRef: 'object',
-      syncPeriodMs: 'positive?',
-      housekeepingPeriodMs: 'positive?',
-      runtimeStatusPeriodMs: 'positive?',
-      runtimeUpThresholdMs: 'positive?',
-      containerGcPeriodMs: 'positive?',
-      imageGcPeriodMs: 'positive?',
-      syncFrequencyMs: 'positive?',
-    });
-    checkComponents('Kubelet', given, {
-      podConfig: ['seenAllSources', 'sourceReady', 'allSourcesSeen'],
-      podManager: [
-        'addPod',
-        'updatePod',
-        'removePod',
-        'getPods',
-        'getPodByUid',
-        'getPodByName',
-        'translatePodUid',
-        'getPodAndMirrorPod',
-        'getPodsAndMirrorPods',
-      ],
-      podWorkers: 'function',
-      pleg: ['start', 'hint', 'healthy'],
-      podCache: ['get', 'hasSeen', 'runningPods', 'getNewerThan'],
-      runtime: ['getPods', 'getPodStatus', 'syncPod', 'killPod', 'status', 'forget', 'containerEnded'],
-      status: [
-        'getPodStatus',
-        'knownStatus',
-        'setPodStatus',
-        'terminatePod',
-        'setContainerReadiness',
-        'setContainerStartup',
-        'isReadinessStale',
-        'removeOrphanedStatuses',
-        'resetForNewInstance',
-      ],
-      generatePodStatus: 'function',
-      volumes: [
-        'start',
-        'makePodDataDirs',
-        'waitForAttachAndMount',
-        'waitForUnmount',
-        'podVolumesExist',
-        'cleanupOrphanedPodDirs',
-      ],
-      containerGc: ['garbageCollect', 'deleteContainersInPod'],
-      admitHandlers: 'list',
-      services: 'list',
-      runtimeDependentServices: 'list',
-    });
+    this.#options = checkKubeletInput(given, options);
     const withCommon = withDefaults(given);
     const journal = given.journal ?? new PodJournal(withCommon);
     const dependencies = { allocation: noAllocation, ...withCommon, journal };
     const { clock, logger, pleg } = dependencies;
     this.#deps = dependencies;
-    this.#options = {
-      syncPeriodMs: 1000,
-      housekeepingPeriodMs: 2000,
-      runtimeStatusPeriodMs: 5000,
-      runtimeUpThresholdMs: 30_000,
-      containerGcPeriodMs: 60_000,
-      imageGcPeriodMs: 300_000,
-      syncFrequencyMs: 60_000,
-      ...asked,
-    };
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
@@ -147,8 +86,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     );
     this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, groups });
     this.#housekeeper = new Housekeeper({ ...dependencies, ...this.#sync, groups });
-    const syncPods = (uids: readonly string[]): void => this.syncPods(uids);
-    this.#events = new PodEvents({ ...dependencies, workers: this.#workers, syncPods });
+    const { updates } = this.#sync;
+    this.#events = new PodEvents({ ...dependencies, workers: this.#workers, updates });
   }
 
   getConfiguration(): C {

@@ -1,4 +1,4 @@
-import { LendingGate, TaskGroup, type Timer } from '@node-agent/async';
+import type { Timer } from '@node-agent/async';
 import type { PodStatusFn, PodSyncer, PodUpdateType } from '@node-agent/contracts';
 import {
   isTerminalPhase,
@@ -17,20 +17,13 @@ import type { RuntimeState } from '../node/runtime-state.ts';
 import type { PodFailure, PodManagerPort } from '../ports.ts';
 import type { PodGroups } from '../sync/pod-groups.ts';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+import { PodPreparation } from './pod-preparation.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
 import { StartMetrics } from './start-metrics.ts';
 
 /** Grace period for the containers of a pod that only the runtime knows. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
-
-/**
- * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
- * the others wait, instead of all being prepared first.
- */
-const PREPARED_AT_ONCE = 4;
-/** A preparation that takes longer no longer occupies a slot: its volume may hang or wait for a secret (C7). */
-const PREPARATION_OVERDUE_MS = 100;
 
 /**
  * Delay before a ready sandbox is written to the pod's status. Most pods start their containers within this time, and
@@ -71,7 +64,7 @@ type Components = Pick<
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
-  readonly #preparations: LendingGate;
+  readonly #preparation: PodPreparation;
   readonly #starts: StartMetrics;
   /**
    * Pods whose sandbox became ready during the current sync, so the sync's input does not show it; each with the timer
@@ -86,10 +79,9 @@ export class KubeletPodSyncer implements PodSyncer {
   constructor(components: Components) {
     this.#deps = components;
     this.#starts = new StartMetrics(components.metrics);
-    this.#preparations = new LendingGate(components, {
-      concurrency: PREPARED_AT_ONCE,
-      overdueMs: PREPARATION_OVERDUE_MS,
-    });
+    const killContainers = (pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> =>
+      this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), undefined, signal);
+    this.#preparation = new PodPreparation({ ...components, killContainers });
   }
 
   async syncPod(
@@ -123,7 +115,7 @@ export class KubeletPodSyncer implements PodSyncer {
     }
 
     const { uid } = pod.metadata;
-    const runtimeStatus = await this.#makeReady(pod, givenStatus, signal);
+    const runtimeStatus = await this.#preparation.prepare(pod, givenStatus, signal);
 
     let sandboxUp = false;
     this.#deps.probes?.addPod(pod);
@@ -199,70 +191,6 @@ export class KubeletPodSyncer implements PodSyncer {
   #asShown(wanted: Pod): Pod {
     const status = this.#deps.podManager.getPodByUid(wanted.metadata.uid)?.status;
     return status === undefined || status === wanted.status ? wanted : { ...wanted, status };
-  }
-
-  /**
-   * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
-   * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
-   * parallel; if the kubelet is killed meanwhile, its successor admits the pod again and finds them.
-   * @returns the pod's current runtime status
-   */
-  async #makeReady(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
-    if (givenStatus.sandboxes.length > 0 || givenStatus.containers.length > 0) {
-      await this.#saveGrant(pod);
-      return this.#makeGroupAndVolumes(pod, givenStatus, signal);
-    }
-    const parts = new TaskGroup(signal);
-    parts.add(() => this.#saveGrant(pod));
-    parts.add(async (making) => void (await this.#makeGroupAndVolumes(pod, givenStatus, making)));
-    await parts.ended();
-    signal.throwIfAborted();
-    return givenStatus;
-  }
-
-  async #saveGrant(pod: Pod): Promise<void> {
-    try {
-      await this.#deps.allocation.saved(pod.metadata.uid);
-    } catch (err) {
-      this.#warn(pod, eventReasons.failedSync, `error saving the pod's allocated resources: ${errorText(err)}`);
-      throw err;
-    }
-  }
-
-  async #makeGroupAndVolumes(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
-    const { journal, groups } = this.#deps;
-    const { uid } = pod.metadata;
-    const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
-    const ensured = () => groups.ensure(pod, givenStatus, endContainers, signal);
-    const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
-    // A pod that already runs has priority over pods that do not.
-    const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
-    const prepared = () => this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
-    await journal.during(uid, 'Volumes', {}, prepared, signal);
-    return runtimeStatus;
-  }
-
-  /** Prepares what the pod needs on this machine before its containers can start. */
-  async #prepare(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { volumes } = this.#deps;
-    try {
-      await volumes.makePodDataDirs(pod.metadata.uid);
-    } catch (err) {
-      this.#warn(
-        pod,
-        eventReasons.failedToMakePodDataDirectories,
-        `error making pod data directories: ${errorText(err)}`,
-      );
-      throw err;
-    }
-    try {
-      await volumes.waitForAttachAndMount(pod, signal);
-    } catch (err) {
-      if (!signal.aborted && !(err instanceof Error && 'isTold' in err && err.isTold === true)) {
-        this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);
-      }
-      throw err;
-    }
   }
 
   async syncTerminatingPod(
