@@ -1,16 +1,19 @@
-import { checkComponents, checkOptions, linkAbort, StartOnce, sleep, untilNextMs } from '@node-agent/async';
+import { checkComponents, checkOptions, linkAbort, StartOnce, sleep } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
-import { Aside, LANES, type Lane, laneOf } from './aside.ts';
-import { bear, bearing } from './bearing.ts';
+import { BackgroundWork } from './background-work.ts';
+import { nextCheckInMs, RETRY_MS } from './check-schedule.ts';
 import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
-import { DiskInquiry } from './disk-inquiry.ts';
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
+import { DiskLayoutQuery } from './disk-layout-query.ts';
+import { DiskSettling } from './disk-settling.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
+import { callGuarded, guardedRecorder } from './guarded-calls.ts';
 import type { Gauge } from './headroom.ts';
 import { HeadroomWatch } from './headroom-watch.ts';
+import { LANES, type Lane, laneOf } from './lanes.ts';
 import { hasStorageLimit } from './local-storage.ts';
 import type { Observations } from './observations.ts';
 import { checkValues, type EvictionOptions, withOptionDefaults } from './options.ts';
@@ -21,12 +24,12 @@ import {
   NO_PRESSURE,
   nextPressure,
   type PressureState,
-  seenMeanwhile,
   staleness,
+  withNewerObservations,
 } from './pressure.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
-import { type Figures, Statistics } from './statistics.ts';
-import { endOverLimits, overStorageLimits } from './storage-limits.ts';
+import { StatsReader, type StatsSnapshot } from './stats-reader.ts';
+import { evictOverLimits, overStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
 import { ThresholdResponder } from './threshold-responder.ts';
 
@@ -48,14 +51,12 @@ export interface EvictionComponents extends Partial<CommonPorts> {
 }
 
 const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
-/** Delay before stats are read again if the current stats cannot be acted on. */
-const RETRY_MS = 1000;
 /**
  * Maximum wait of a memory or PID shortage for pods that are evicted for exceeding their own storage limits. Such pods
  * have a grace period of one second, and their termination may resolve the shortage. If their termination takes longer,
  * the shortage is handled without waiting.
  */
-const OVER_LIMITS_PATIENCE_MS = 2000;
+const OVER_LIMITS_WAIT_MS = 2000;
 
 /**
  * Evicts pods before the node runs out of memory, disk, inodes or PIDs (`pkg/kubelet/eviction/eviction_manager.go`).
@@ -66,17 +67,18 @@ const OVER_LIMITS_PATIENCE_MS = 2000;
 export class EvictionManager {
   readonly #components: WithDefaults<EvictionComponents & CommonPorts>;
   readonly #options: Required<EvictionOptions>;
-  readonly #statistics: Statistics;
+  readonly #statsReader: StatsReader;
   readonly #evictor: Evictor;
   readonly #watch: HeadroomWatch;
   readonly #decisions = new Decisions();
-  readonly #aside = new Aside((signal) => this.#nextLook(signal));
+  readonly #background = new BackgroundWork((signal) => this.#untilNextCheck(signal));
+  readonly #settling: DiskSettling;
   readonly #responder: ThresholdResponder;
-  readonly #inquiry: DiskInquiry;
+  readonly #layoutQuery: DiskLayoutQuery;
   /** The disk layout as of the start of this round. */
   #layout: DiskLayout | undefined;
   /** Ends the wait for the next check of the node when the disk layout becomes known. */
-  #disksKnown: (() => void) | undefined;
+  #onLayoutKnown: (() => void) | undefined;
   #thresholds: readonly Threshold[];
   #state: PressureState = NO_PRESSURE;
   #observations: Observations = new Map();
@@ -85,10 +87,10 @@ export class EvictionManager {
    * end of that work.
    */
   #busy: ReadonlySet<Lane> = new Set();
-  /** Whether a reaction may be needed but the stats were not fresh enough to act on. */
-  #isWaitingForFigures = false;
-  /** Maximum time until the next check of the node. */
-  #patienceMs = Number.POSITIVE_INFINITY;
+  /** Whether a response may be needed but the stats were not fresh enough to act on. */
+  #needsNewerStats = false;
+  /** Maximum delay of the next check of the node, while pods that exceed their storage limits are awaited. */
+  #maxDelayMs = Number.POSITIVE_INFINITY;
   /** Wall-clock time of the last action. Stats up to this time do not reflect the action. */
   #staleUntilMs = 0;
   /** Error of the last round; `undefined` if the round succeeded. */
@@ -117,21 +119,28 @@ export class EvictionManager {
       reclaim: ['deleteUnusedContainers', 'deleteUnusedImages'],
     });
     const common = withDefaults(given);
-    const components = { ...common, recorder: bearing(common.recorder, common.logger) };
+    const components = { ...common, recorder: guardedRecorder(common.recorder, common.logger) };
     this.#components = components;
     this.#options = withOptionDefaults(options);
     checkValues(this.#options);
     // Until the disk layout is known, only memory and PID thresholds are monitored.
     this.#thresholds = options.thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
     const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs } = this.#options;
-    this.#statistics = new Statistics(components, { timeoutMs: statsTimeoutMs });
-    const onAnswer = (): void => this.#disksKnown?.();
-    this.#inquiry = new DiskInquiry({ ...components, onAnswer }, { timeoutMs: statsTimeoutMs });
+    this.#statsReader = new StatsReader(components, { timeoutMs: statsTimeoutMs });
+    const onLayout = (): void => this.#onLayoutKnown?.();
+    this.#layoutQuery = new DiskLayoutQuery({ ...components, onLayout }, { timeoutMs: statsTimeoutMs });
     this.#evictor = new Evictor(components, { goneTimeoutMs: podCleanupTimeoutMs });
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
-    const seen = (figures: Figures): void => this.#seeMeanwhile(figures);
-    const parts = { statistics: this.#statistics, evictor: this.#evictor, decisions: this.#decisions };
-    this.#responder = new ThresholdResponder({ ...components, ...parts, aside: this.#aside, seen }, this.#options);
+    this.#settling = new DiskSettling(components.clock);
+    const parts = {
+      statsReader: this.#statsReader,
+      evictor: this.#evictor,
+      settling: this.#settling,
+      background: this.#background,
+      decisions: this.#decisions,
+      onStats: (stats: StatsSnapshot) => this.#observeBetweenChecks(stats),
+    };
+    this.#responder = new ThresholdResponder({ ...components, ...parts }, this.#options);
   }
 
   /**
@@ -151,7 +160,7 @@ export class EvictionManager {
           const hasEvicted = await this.#round(signal);
           this.#failure = undefined;
           if (hasEvicted) this.#staleUntilMs = clock.now();
-          else await this.#aside.wait(signal);
+          else await this.#background.waitForNextCheck(signal);
         } catch (err) {
           signal.throwIfAborted();
           this.#fail(err);
@@ -161,7 +170,7 @@ export class EvictionManager {
     } catch (err) {
       if (!signal.aborted) throw err;
     } finally {
-      await Promise.all([this.#aside.ended(), this.#inquiry.ended()]);
+      await Promise.all([this.#background.ended(), this.#layoutQuery.ended()]);
     }
   }
 
@@ -182,7 +191,7 @@ export class EvictionManager {
    */
   explain(): EvictionExplanation {
     const nowMs = this.#components.clock.monotonic();
-    const problem = this.#failure ?? this.#inquiry.problem ?? this.#statistics.problem ?? this.#staleness;
+    const problem = this.#failure ?? this.#layoutQuery.problem ?? this.#statsReader.problem ?? this.#staleness;
     return {
       conditions: conditionsIn(this.#state),
       thresholds: this.#thresholds.map((threshold) => {
@@ -207,20 +216,22 @@ export class EvictionManager {
   }
 
   /** Resolves when the node must be checked again. */
-  async #nextLook(signal: AbortSignal): Promise<void> {
-    const soonMs = this.#isWaitingForFigures ? RETRY_MS : this.#patienceMs;
-    const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
-    if (this.#layout === undefined && this.#inquiry.layout !== undefined) return;
+  async #untilNextCheck(signal: AbortSignal): Promise<void> {
+    if (this.#layout === undefined && this.#layoutQuery.layout !== undefined) return;
+    const delayMs = nextCheckInMs({
+      nowMs: this.#components.clock.monotonic(),
+      periodMs: this.#options.monitoringPeriodMs,
+      firstMetAt: this.#state.firstMetAt,
+      needsNewerStats: this.#needsNewerStats,
+      maxDelayMs: this.#maxDelayMs,
+    });
     using link = linkAbort(signal);
-    const disksKnown = Promise.withResolvers<undefined>();
-    this.#disksKnown = () => disksKnown.resolve(undefined);
-    const looks = [
-      this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), link.signal),
-      disksKnown.promise,
-    ];
-    const crossed = await Promise.race(looks).finally(() => link.abort());
+    const layoutKnown = Promise.withResolvers<undefined>();
+    this.#onLayoutKnown = () => layoutKnown.resolve(undefined);
+    const causes = [this.#watch.crossed(delayMs, link.signal), layoutKnown.promise];
+    const crossed = await Promise.race(causes).finally(() => link.abort());
     if (crossed === undefined) return;
-    this.#isWaitingForFigures = true;
+    this.#needsNewerStats = true;
     this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold appears to be crossed');
   }
 
@@ -236,37 +247,40 @@ export class EvictionManager {
     this.#staleUntilMs = clock.now();
   }
 
-  /** Checks the node once and reacts. @returns whether a pod was evicted */
+  /** Checks the node once and responds. @returns whether pods were evicted and are gone */
   async #round(signal: AbortSignal): Promise<boolean> {
-    this.#evictor.look();
-    this.#lookAside();
-    const layout = this.#disks(signal);
-    const figures = await this.#measure(signal);
-    if (figures === undefined) return false;
-    const actionable = this.#see(figures);
-    if (layout !== undefined && (await this.#keepStorageLimits(figures, actionable, signal))) return true;
-    let newest = figures;
+    this.#evictor.forgetGone();
+    this.#updateBusyLanes();
+    const layout = this.#diskLayout(signal);
+    const stats = await this.#measure(signal);
+    if (stats === undefined) return false;
+    const actionable = this.#observe(stats);
+    if (layout !== undefined) {
+      const outcome = await this.#enforceStorageLimits(stats, actionable, signal);
+      if (outcome !== 'none') return outcome === 'evicted';
+    }
+    return await this.#respond(actionable, stats, layout ?? ONE_DISK, signal);
+  }
+
+  /** Responds to the thresholds, one after another. @returns whether a pod was evicted and is gone */
+  async #respond(
+    actionable: readonly Threshold[],
+    roundStats: StatsSnapshot,
+    layout: DiskLayout,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let stats = roundStats;
     for (const threshold of actionable) {
-      // Work was waited for, so the stats are out of date (N2).
-      if (this.#aside.isLookDue) return false;
       const lane = laneOf(threshold.signal);
-      if (this.#busy.has(lane)) {
-        this.#responder.hurry(threshold, signal);
-        continue;
-      }
-      // A reaction to an earlier threshold may have resolved this one.
-      if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
-      const { outcome, after } = await this.#responder.relieve(
-        threshold,
-        actionable,
-        newest,
-        layout ?? ONE_DISK,
-        signal,
-      );
-      if (outcome === 'under way') this.#busy = new Set([...this.#busy, lane]);
-      this.#isWaitingForFigures ||= outcome === 'unknown' || outcome === 'settling';
-      if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
-      newest = after;
+      // A response to an earlier threshold may have resolved this one.
+      const isMet = stats === roundStats || isMetBy(threshold, stats.observations, true);
+      const request = { threshold, actionable, stats, isMet, isLaneBusy: this.#busy.has(lane), layout };
+      const response = await this.#responder.respond(request, signal);
+      const { step, retry } = response.loop;
+      this.#needsNewerStats ||= retry;
+      if (step === 'checkNow') this.#busy = new Set([...this.#busy, lane]);
+      if (step !== 'next') return step === 'evicted';
+      stats = response.stats;
     }
     return false;
   }
@@ -274,66 +288,73 @@ export class EvictionManager {
   /**
    * Marks stats as stale if background work has finished: stats measured before its end do not reflect the work (N2).
    */
-  #lookAside(): void {
-    const busy = new Set(LANES.filter((lane) => this.#aside.isUnderWay(lane)));
+  #updateBusyLanes(): void {
+    const busy = new Set(LANES.filter((lane) => this.#background.isInProgress(lane)));
     if ([...this.#busy].some((lane) => !busy.has(lane))) this.#staleUntilMs = this.#components.clock.now();
     this.#busy = busy;
   }
 
-  /** @returns whether pods were evicted and are gone */
-  async #keepStorageLimits(figures: Figures, actionable: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
-    if (!this.#options.localStorageCapacityIsolation || !figures.ofPods || this.#busy.has('disk')) return false;
+  /**
+   * Evicts the pods that exceed their own storage limits.
+   * @returns `evicted`: the pods are gone. `working`: they are being evicted, and the node must be checked again.
+   */
+  async #enforceStorageLimits(
+    stats: StatsSnapshot,
+    actionable: readonly Threshold[],
+    signal: AbortSignal,
+  ): Promise<'none' | 'evicted' | 'working'> {
+    if (!this.#options.localStorageCapacityIsolation || !stats.hasPods || this.#busy.has('disk')) return 'none';
     const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
-    const over = overStorageLimits(parts, figures);
-    if (over.length === 0) return false;
-    if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#patienceMs = OVER_LIMITS_PATIENCE_MS;
-    const end = async (): Promise<void> => {
-      await endOverLimits(parts, over, signal);
-      this.#responder.podsEnded();
+    const over = overStorageLimits(parts, stats);
+    if (over.length === 0) return 'none';
+    if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#maxDelayMs = OVER_LIMITS_WAIT_MS;
+    const evict = async (): Promise<void> => {
+      await evictOverLimits(parts, over, signal);
+      this.#settling.podsGone();
     };
-    const hasEnded = await this.#aside.run('disk', end, signal);
-    this.#patienceMs = Number.POSITIVE_INFINITY;
+    const hasEnded = await this.#background.run('disk', evict, signal);
+    this.#maxDelayMs = Number.POSITIVE_INFINITY;
     if (!hasEnded) this.#busy = new Set([...this.#busy, 'disk']);
-    return hasEnded;
+    return hasEnded ? 'evicted' : 'working';
   }
 
   /**
    * Returns whether stats of the node alone are sufficient. Usually no pod has a storage limit that must be checked;
    * then the pods are not measured.
    */
-  #looksAtNodeAlone(): boolean {
-    if (!this.#statistics.hasNodeAlone) return false;
+  #needsNodeStatsOnly(): boolean {
+    if (!this.#statsReader.hasNodeStats) return false;
     return !this.#options.localStorageCapacityIsolation || !this.#components.pods.active().some(hasStorageLimit);
   }
 
   /** Reads node stats, with pod stats if a pod may have to be chosen in this round. */
   async #measure(
     signal: AbortSignal,
-    of: 'node' | 'pods' = this.#looksAtNodeAlone() ? 'node' : 'pods',
-  ): Promise<Figures | undefined> {
+    of: 'node' | 'pods' = this.#needsNodeStatsOnly() ? 'node' : 'pods',
+  ): Promise<StatsSnapshot | undefined> {
     const readings = await this.#watch.read(this.#thresholds, signal);
-    const figures = await this.#statistics.take(signal, of);
-    if (figures === undefined) return undefined;
+    const stats = await this.#statsReader.read(signal, of);
+    if (stats === undefined) return undefined;
     // Pods must be chosen by stats that count as new, so these node-only stats must not be recorded as the newest.
-    if (!figures.ofPods && this.#mayChoose(figures)) return await this.#measure(signal, 'pods');
-    this.#watch.mark(readings, this.#thresholds, figures.observations);
-    return figures;
+    if (!stats.hasPods && this.#mayChoose(stats)) return await this.#measure(signal, 'pods');
+    this.#watch.setBaseline(readings, this.#thresholds, stats.observations);
+    return stats;
   }
 
   /**
    * Returns whether a pod may have to be chosen in this round. For disks, pods are measured both before and after the
    * removal, because the runtime's first values for writable layers may be old.
    */
-  #mayChoose({ observations }: Figures): boolean {
+  #mayChoose({ observations }: StatsSnapshot): boolean {
     const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
     return met.length > 0 || this.#state.pressing.length > 0;
   }
 
-  /** Updates the pressure state from the stats. @returns the thresholds that require a reaction */
-  #see(figures: Figures): readonly Threshold[] {
-    const { observations, askedAtMs } = figures;
+  /** Updates the pressure state from the stats. @returns the thresholds that require a response */
+  #observe(stats: StatsSnapshot): readonly Threshold[] {
+    const { observations, requestedAtMs } = stats;
     // If the wall clock was set back, the stale limit moves back too, so that stats do not stay stale forever.
-    this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
+    this.#staleUntilMs = Math.min(this.#staleUntilMs, requestedAtMs);
     const input = {
       thresholds: this.#thresholds,
       observations,
@@ -345,36 +366,36 @@ export class EvictionManager {
     const { state, actionable } = step;
     this.#staleness = staleness(step, input);
     this.#observations = observations;
-    this.#responder.settle(figures, [...state.firstMetAt.keys()]);
-    this.#isWaitingForFigures = state.pressing.length > actionable.length;
-    this.#remember(state);
+    this.#responder.onStats(stats, [...state.firstMetAt.keys()]);
+    this.#needsNewerStats = state.pressing.length > actionable.length;
+    this.#setState(state);
     return actionable;
   }
 
   /** Stores the state and reports changed node conditions. */
-  #remember(state: PressureState): void {
+  #setState(state: PressureState): void {
     const before = conditionsIn(this.#state);
     this.#state = state;
     const conditions = conditionsIn(state);
     if (conditions.join() === before.join()) return;
     const { logger, onPressureChanged } = this.#components;
     logger.info({ conditions }, 'Eviction manager: node conditions changed');
-    if (onPressureChanged !== undefined) bear('onPressureChanged', onPressureChanged, logger);
+    if (onPressureChanged !== undefined) callGuarded('onPressureChanged', onPressureChanged, logger);
   }
 
-  #seeMeanwhile({ observations }: Figures): void {
+  #observeBetweenChecks({ observations }: StatsSnapshot): void {
     const nowMs = this.#components.clock.monotonic();
-    this.#remember(seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
+    this.#setState(withNewerObservations(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
   }
 
   /**
    * Returns the disk layout, or `undefined` and starts a query in the background: memory eviction must not wait for the
    * layout (N2).
    */
-  #disks(signal: AbortSignal): DiskLayout | undefined {
+  #diskLayout(signal: AbortSignal): DiskLayout | undefined {
     if (this.#layout !== undefined) return this.#layout;
-    this.#inquiry.ask(signal);
-    const { layout } = this.#inquiry;
+    this.#layoutQuery.start(signal);
+    const { layout } = this.#layoutQuery;
     if (layout === undefined) return undefined;
     const { thresholds, overridden } = withContainerFs(this.#options.thresholds, layout);
     if (overridden.length > 0) {
@@ -386,12 +407,5 @@ export class EvictionManager {
     this.#layout = layout;
     this.#thresholds = thresholds;
     return layout;
-  }
-
-  /** Time until the first running grace period ends. */
-  #graceEndsInMs(): number {
-    const nowMs = this.#components.clock.monotonic();
-    const rest = [...this.#state.firstMetAt].map(([{ gracePeriodMs }, sinceMs]) => sinceMs + gracePeriodMs - nowMs);
-    return Math.min(...rest.filter((ms) => ms > 0));
   }
 }
