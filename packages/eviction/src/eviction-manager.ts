@@ -4,30 +4,23 @@ import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@n
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
 import { BackgroundWork } from './background-work.ts';
 import { nextCheckInMs, RETRY_MS } from './check-schedule.ts';
-import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
-import { type DiskLayout, withContainerFs } from './disk-layout.ts';
+import { Decisions, type EvictionDecision } from './decisions.ts';
+import type { DiskLayout } from './disk-layout.ts';
 import { DiskLayoutQuery } from './disk-layout-query.ts';
 import { DiskSettling } from './disk-settling.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
-import { callGuarded, guardedRecorder } from './guarded-calls.ts';
+import { guardedRecorder } from './guarded-calls.ts';
 import type { Gauge } from './headroom.ts';
 import { HeadroomWatch } from './headroom-watch.ts';
 import { LANES, type Lane, laneOf } from './lanes.ts';
 import { hasStorageLimit } from './local-storage.ts';
-import type { Observations } from './observations.ts';
+import { MonitoredThresholds } from './monitored-thresholds.ts';
 import { checkValues, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
-import {
-  conditionsIn,
-  isMetBy,
-  NO_PRESSURE,
-  nextPressure,
-  type PressureState,
-  staleness,
-  withNewerObservations,
-} from './pressure.ts';
-import { conditionOf, type PressureCondition } from './signals.ts';
+import { isMetBy } from './pressure.ts';
+import { PressureTracker } from './pressure-tracker.ts';
+import type { PressureCondition } from './signals.ts';
 import { StatsReader, type StatsSnapshot } from './stats-reader.ts';
 import { evictOverLimits, overStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
@@ -75,13 +68,10 @@ export class EvictionManager {
   readonly #settling: DiskSettling;
   readonly #responder: ThresholdResponder;
   readonly #layoutQuery: DiskLayoutQuery;
-  /** The disk layout as of the start of this round. */
-  #layout: DiskLayout | undefined;
+  readonly #thresholds: MonitoredThresholds;
+  readonly #pressure: PressureTracker;
   /** Ends the wait for the next check of the node when the disk layout becomes known. */
   #onLayoutKnown: (() => void) | undefined;
-  #thresholds: readonly Threshold[];
-  #state: PressureState = NO_PRESSURE;
-  #observations: Observations = new Map();
   /**
    * Lanes in which work was in progress when this round began, or is in progress now. The stats may be older than the
    * end of that work.
@@ -91,12 +81,8 @@ export class EvictionManager {
   #needsNewerStats = false;
   /** Maximum delay of the next check of the node, while pods that exceed their storage limits are awaited. */
   #maxDelayMs = Number.POSITIVE_INFINITY;
-  /** Wall-clock time of the last action. Stats up to this time do not reflect the action. */
-  #staleUntilMs = 0;
   /** Error of the last round; `undefined` if the round succeeded. */
   #failure: string | undefined;
-  /** Reason why some of the last stats are ignored; `undefined` if none are. */
-  #staleness: string | undefined;
   readonly #startOnce = new StartOnce('EvictionManager');
 
   /** @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid */
@@ -123,12 +109,12 @@ export class EvictionManager {
     this.#components = components;
     this.#options = withOptionDefaults(options);
     checkValues(this.#options);
-    // Until the disk layout is known, only memory and PID thresholds are monitored.
-    this.#thresholds = options.thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
-    const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs } = this.#options;
+    const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs, pressureTransitionMs } = this.#options;
     this.#statsReader = new StatsReader(components, { timeoutMs: statsTimeoutMs });
     const onLayout = (): void => this.#onLayoutKnown?.();
     this.#layoutQuery = new DiskLayoutQuery({ ...components, onLayout }, { timeoutMs: statsTimeoutMs });
+    this.#thresholds = new MonitoredThresholds(options.thresholds, this.#layoutQuery, components.logger);
+    this.#pressure = new PressureTracker(components, { transitionMs: pressureTransitionMs });
     this.#evictor = new Evictor(components, { goneTimeoutMs: podCleanupTimeoutMs });
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
     this.#settling = new DiskSettling(components.clock);
@@ -138,7 +124,7 @@ export class EvictionManager {
       settling: this.#settling,
       background: this.#background,
       decisions: this.#decisions,
-      onStats: (stats: StatsSnapshot) => this.#observeBetweenChecks(stats),
+      onStats: (stats: StatsSnapshot) => this.#pressure.observeBetweenChecks(stats, this.#thresholds.all()),
     };
     this.#responder = new ThresholdResponder({ ...components, ...parts }, this.#options);
   }
@@ -153,13 +139,13 @@ export class EvictionManager {
     const { thresholds, localStorageCapacityIsolation } = this.#options;
     if (thresholds.length === 0 && !localStorageCapacityIsolation) return;
     logger.info({ thresholds: thresholds.map(formatThreshold) }, 'Eviction manager: starting control loop');
-    this.#staleUntilMs = clock.now();
+    this.#pressure.markStale();
     try {
       while (!signal.aborted) {
         try {
           const hasEvicted = await this.#round(signal);
           this.#failure = undefined;
-          if (hasEvicted) this.#staleUntilMs = clock.now();
+          if (hasEvicted) this.#pressure.markStale();
           else await this.#background.waitForNextCheck(signal);
         } catch (err) {
           signal.throwIfAborted();
@@ -176,33 +162,24 @@ export class EvictionManager {
 
   /** Returns the node's pressure conditions. Each condition outlasts its cause by the transition period (N3). */
   pressure(): Pressure {
-    const conditions = conditionsIn(this.#state);
+    const { conditions } = this.#pressure;
     const has = (condition: PressureCondition): boolean => conditions.includes(condition);
     return { memory: has('MemoryPressure'), disk: has('DiskPressure'), pid: has('PIDPressure') };
   }
 
   /** Decides whether a pod can be admitted under the current node conditions. */
   admit(pod: Pod): PressureVerdict {
-    return admitUnderPressure(pod, conditionsIn(this.#state));
+    return admitUnderPressure(pod, this.#pressure.conditions);
   }
 
   /**
    * Returns the observed thresholds and conditions, the current problem, and the latest decisions with their reasons.
    */
   explain(): EvictionExplanation {
-    const nowMs = this.#components.clock.monotonic();
-    const problem = this.#failure ?? this.#layoutQuery.problem ?? this.#statsReader.problem ?? this.#staleness;
+    const problem = this.#failure ?? this.#layoutQuery.problem ?? this.#statsReader.problem ?? this.#pressure.staleness;
     return {
-      conditions: conditionsIn(this.#state),
-      thresholds: this.#thresholds.map((threshold) => {
-        const sinceMs = this.#state.firstMetAt.get(threshold);
-        return {
-          threshold: formatThreshold(threshold),
-          ...observationView(this.#observations.get(threshold.signal)),
-          met: sinceMs !== undefined,
-          ...(sinceMs !== undefined && { metForMs: nowMs - sinceMs }),
-        };
-      }),
+      conditions: this.#pressure.conditions,
+      thresholds: this.#pressure.explain(this.#thresholds.all()),
       ...(problem !== undefined && { problem }),
       decisions: this.#decisions.all(),
     };
@@ -217,11 +194,11 @@ export class EvictionManager {
 
   /** Resolves when the node must be checked again. */
   async #untilNextCheck(signal: AbortSignal): Promise<void> {
-    if (this.#layout === undefined && this.#layoutQuery.layout !== undefined) return;
+    if (this.#thresholds.isLayoutNew) return;
     const delayMs = nextCheckInMs({
       nowMs: this.#components.clock.monotonic(),
       periodMs: this.#options.monitoringPeriodMs,
-      firstMetAt: this.#state.firstMetAt,
+      firstMetAt: this.#pressure.firstMetAt,
       needsNewerStats: this.#needsNewerStats,
       maxDelayMs: this.#maxDelayMs,
     });
@@ -240,21 +217,23 @@ export class EvictionManager {
    * failure is logged once.
    */
   #fail(err: unknown): void {
-    const { clock, logger } = this.#components;
+    const { logger } = this.#components;
     const failure = `eviction round failed: ${errorText(err)}`;
     if (failure !== this.#failure) logger.error({ err }, 'Eviction manager: round failed, retrying soon');
     this.#failure = failure;
-    this.#staleUntilMs = clock.now();
+    this.#pressure.markStale();
   }
 
   /** Checks the node once and responds. @returns whether pods were evicted and are gone */
   async #round(signal: AbortSignal): Promise<boolean> {
     this.#evictor.forgetGone();
     this.#updateBusyLanes();
-    const layout = this.#diskLayout(signal);
+    const layout = this.#thresholds.startRound(signal);
     const stats = await this.#measure(signal);
     if (stats === undefined) return false;
-    const actionable = this.#observe(stats);
+    const { actionable, met, needsNewerStats } = this.#pressure.observe(stats, this.#thresholds.all());
+    this.#responder.onStats(stats, met);
+    this.#needsNewerStats = needsNewerStats;
     if (layout !== undefined) {
       const outcome = await this.#enforceStorageLimits(stats, actionable, signal);
       if (outcome !== 'none') return outcome === 'evicted';
@@ -290,7 +269,7 @@ export class EvictionManager {
    */
   #updateBusyLanes(): void {
     const busy = new Set(LANES.filter((lane) => this.#background.isInProgress(lane)));
-    if ([...this.#busy].some((lane) => !busy.has(lane))) this.#staleUntilMs = this.#components.clock.now();
+    if ([...this.#busy].some((lane) => !busy.has(lane))) this.#pressure.markStale();
     this.#busy = busy;
   }
 
@@ -332,80 +311,13 @@ export class EvictionManager {
     signal: AbortSignal,
     of: 'node' | 'pods' = this.#needsNodeStatsOnly() ? 'node' : 'pods',
   ): Promise<StatsSnapshot | undefined> {
-    const readings = await this.#watch.read(this.#thresholds, signal);
+    const thresholds = this.#thresholds.all();
+    const readings = await this.#watch.read(thresholds, signal);
     const stats = await this.#statsReader.read(signal, of);
     if (stats === undefined) return undefined;
     // Pods must be chosen by stats that count as new, so these node-only stats must not be recorded as the newest.
-    if (!stats.hasPods && this.#mayChoose(stats)) return await this.#measure(signal, 'pods');
-    this.#watch.setBaseline(readings, this.#thresholds, stats.observations);
+    if (!stats.hasPods && this.#pressure.mayChoose(stats, thresholds)) return await this.#measure(signal, 'pods');
+    this.#watch.setBaseline(readings, thresholds, stats.observations);
     return stats;
-  }
-
-  /**
-   * Returns whether a pod may have to be chosen in this round. For disks, pods are measured both before and after the
-   * removal, because the runtime's first values for writable layers may be old.
-   */
-  #mayChoose({ observations }: StatsSnapshot): boolean {
-    const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
-    return met.length > 0 || this.#state.pressing.length > 0;
-  }
-
-  /** Updates the pressure state from the stats. @returns the thresholds that require a response */
-  #observe(stats: StatsSnapshot): readonly Threshold[] {
-    const { observations, requestedAtMs } = stats;
-    // If the wall clock was set back, the stale limit moves back too, so that stats do not stay stale forever.
-    this.#staleUntilMs = Math.min(this.#staleUntilMs, requestedAtMs);
-    const input = {
-      thresholds: this.#thresholds,
-      observations,
-      nowMs: this.#components.clock.monotonic(),
-      staleUntilMs: this.#staleUntilMs,
-      transitionMs: this.#options.pressureTransitionMs,
-    };
-    const step = nextPressure(this.#state, input);
-    const { state, actionable } = step;
-    this.#staleness = staleness(step, input);
-    this.#observations = observations;
-    this.#responder.onStats(stats, [...state.firstMetAt.keys()]);
-    this.#needsNewerStats = state.pressing.length > actionable.length;
-    this.#setState(state);
-    return actionable;
-  }
-
-  /** Stores the state and reports changed node conditions. */
-  #setState(state: PressureState): void {
-    const before = conditionsIn(this.#state);
-    this.#state = state;
-    const conditions = conditionsIn(state);
-    if (conditions.join() === before.join()) return;
-    const { logger, onPressureChanged } = this.#components;
-    logger.info({ conditions }, 'Eviction manager: node conditions changed');
-    if (onPressureChanged !== undefined) callGuarded('onPressureChanged', onPressureChanged, logger);
-  }
-
-  #observeBetweenChecks({ observations }: StatsSnapshot): void {
-    const nowMs = this.#components.clock.monotonic();
-    this.#setState(withNewerObservations(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
-  }
-
-  /**
-   * Returns the disk layout, or `undefined` and starts a query in the background: memory eviction must not wait for the
-   * layout (N2).
-   */
-  #diskLayout(signal: AbortSignal): DiskLayout | undefined {
-    if (this.#layout !== undefined) return this.#layout;
-    this.#layoutQuery.start(signal);
-    const { layout } = this.#layoutQuery;
-    if (layout === undefined) return undefined;
-    const { thresholds, overridden } = withContainerFs(this.#options.thresholds, layout);
-    if (overridden.length > 0) {
-      this.#components.logger.warn(
-        { signals: overridden },
-        'Ignoring thresholds of containerfs: containerfs uses the thresholds of the disk that it is on',
-      );
-    }
-    this.#layout = layout;
-    this.#thresholds = thresholds;
-    return layout;
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
-import { type EventRecorder, eventReasons, type Histogram, type Logger, type Metrics } from '@node-agent/telemetry';
+import type { EventRecorder, Histogram, Logger, Metrics } from '@node-agent/telemetry';
 import type { BackgroundWork } from './background-work.ts';
-import { type Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
+import { type Decisions, type RankedPodView, rankedView } from './decisions.ts';
 import { type DiskLayout, type Reclaim, reclaimsOf } from './disk-layout.ts';
 import { type DiskSettling, isDiskThreshold } from './disk-settling.ts';
 import type { Evictor } from './evictor.ts';
@@ -14,6 +14,7 @@ import { isMetBy } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
 import { measureDiskUsage, reclaim } from './reclaim.ts';
 import { isRemovalDue, type Removal, showsEffect } from './removal.ts';
+import { ResponseReport } from './response-report.ts';
 import {
   type FinalAction,
   type LoopStep,
@@ -21,9 +22,9 @@ import {
   type ResponseEvent,
   type WorkAction,
 } from './response-state.ts';
-import { isSignal, resourceOf } from './signals.ts';
+import { isSignal } from './signals.ts';
 import type { StatsReader, StatsSnapshot } from './stats-reader.ts';
-import { formatThreshold, isHard, type Threshold } from './threshold.ts';
+import { isHard, type Threshold } from './threshold.ts';
 
 interface Components {
   readonly pods: EvictionPods;
@@ -89,6 +90,7 @@ interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'la
 export class ThresholdResponder {
   readonly #components: Components;
   readonly #options: Options;
+  readonly #report: ResponseReport;
   readonly #age: Histogram<'eviction_signal'>;
   /** The removals of thresholds in state `removed`: no stats have shown their effect yet. */
   readonly #removals = new Map<Threshold, Removal>();
@@ -96,6 +98,7 @@ export class ThresholdResponder {
   constructor(components: Components, options: Options) {
     this.#components = components;
     this.#options = options;
+    this.#report = new ResponseReport(components, options);
     this.#age = components.metrics.histogram({
       name: 'kubelet_eviction_stats_age_seconds',
       help: 'Age of the stats that a pod was evicted for, in seconds, by eviction signal.',
@@ -127,7 +130,7 @@ export class ThresholdResponder {
       // A threshold that is still met is assessed when the round reaches it.
       if (!showsEffect(removal, threshold, stats) || isMetBy(threshold, stats.observations, true)) continue;
       this.#removals.delete(threshold);
-      this.#reportReclaimed(threshold, removal.kinds, stats);
+      this.#report.reclaimed({ threshold, kinds: removal.kinds, stats });
     }
   }
 
@@ -144,14 +147,12 @@ export class ThresholdResponder {
       case 'rank':
         return this.#rank(attempt);
       case 'evict':
-        return await this.#run(attempt, this.#eviction(attempt, signal), 'evictionEnded', signal);
+        return await this.#run(attempt, () => this.#evict(attempt, signal), 'evictionEnded', signal);
     }
   }
 
   #finish(action: FinalAction, attempt: Attempt, signal: AbortSignal): void {
-    const { threshold, kinds, stats, ranked } = attempt;
-    const { logger, decisions } = this.#components;
-    const resource = resourceOf(threshold.signal);
+    const { threshold, ranked } = attempt;
     switch (action) {
       case 'shortenGracePeriod': {
         // The evictions in this lane may have started while the shortage was less urgent.
@@ -160,19 +161,6 @@ export class ThresholdResponder {
         this.#shortenGracePeriod(threshold, (cause) => isInLane(cause.signal), signal);
         return;
       }
-      case 'awaitStats':
-        // The effect of the removal is unknown, so no pod is evicted until stats are available.
-        decisions.add({ ...this.#decisionFacts(threshold, kinds, stats), outcome: 'unknown', ranked: [] });
-        return;
-      case 'reportReclaimed':
-        this.#reportReclaimed(threshold, kinds, stats);
-        return;
-      case 'awaitPods':
-        // Images must be removed before pods are evicted, but while not all pods are known, needed images may look
-        // unused.
-        logger.info({ resource }, 'Eviction manager: keeping unused images and pods until all pod sources are ready');
-        decisions.add({ ...this.#decisionFacts(threshold, kinds, stats), outcome: 'waiting', ranked: [] });
-        return;
       case 'joinEviction': {
         // The pod is being evicted for a disk threshold or its own storage limit. Its termination will also relieve
         // this shortage.
@@ -180,9 +168,17 @@ export class ThresholdResponder {
         this.#shortenGracePeriod(threshold, (_cause, pod) => pod.metadata.uid === first?.pod.metadata.uid, signal);
         return;
       }
+      case 'awaitStats':
+        this.#report.awaitsStats(attempt);
+        return;
+      case 'awaitPods':
+        this.#report.awaitsPods(attempt);
+        return;
+      case 'reportReclaimed':
+        this.#report.reclaimed(attempt);
+        return;
       case 'reportNoCandidate':
-        logger.error({ resource }, 'Eviction manager: unable to evict any pods from the node');
-        decisions.add({ ...this.#rankedDecision(attempt), outcome: 'nobody' });
+        this.#report.noCandidate(attempt, this.#places(ranked));
         return;
     }
   }
@@ -190,7 +186,7 @@ export class ThresholdResponder {
   /** Decides whether to wait for disk space, to remove unused resources, or to evict a pod. */
   #assess(attempt: Attempt): ResponseEvent {
     const { threshold, layout, stats } = attempt;
-    const { recorder, logger, settling, pods, diskUsage } = this.#components;
+    const { settling, pods, diskUsage } = this.#components;
     const earlier = settling.record(threshold, stats);
     attempt.before = earlier ?? stats;
     if (settling.maySettle(threshold, earlier, stats)) {
@@ -198,10 +194,7 @@ export class ThresholdResponder {
       this.#removals.delete(threshold);
       return { type: 'assessed', maySettle: true, isRemovalDue: false };
     }
-    const resource = resourceOf(threshold.signal);
-    logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
-    const text = `Attempting to reclaim ${resource}`;
-    recorder.event(this.#options.nodeRef, 'Warning', eventReasons.evictionThresholdMet, text);
+    this.#report.started(threshold);
     const all = reclaimsOf(threshold.signal, layout);
     attempt.kinds = (pods.areKnown?.() ?? true) ? all : all.filter((kind) => kind !== 'images');
     attempt.keepsImages = attempt.kinds.length < all.length;
@@ -264,24 +257,20 @@ export class ThresholdResponder {
     return { type: 'ranked', candidate: this.#victim(attempt.ranked) === undefined ? 'none' : 'found' };
   }
 
-  /** Records the decision to evict the first pod that may be evicted. @returns the eviction */
-  #eviction(attempt: Attempt, signal: AbortSignal): () => Promise<void> {
+  /** Evicts the first pod that may be evicted. */
+  async #evict(attempt: Attempt, signal: AbortSignal): Promise<void> {
     const { threshold, actionable, stats, ranked } = attempt;
-    const { decisions, evictor, settling } = this.#components;
-    const decision = this.#rankedDecision(attempt);
+    const { evictor, settling } = this.#components;
+    const victim = this.#victim(ranked);
+    if (victim === undefined) return;
+    const { pod } = victim;
     this.#observeAges(actionable, stats);
-    return async () => {
-      const victim = this.#victim(ranked);
-      if (victim === undefined) return;
-      const { pod } = victim;
-      const explained = evictionMessage(pod, stats.statsOf(pod), threshold, stats.observations);
-      const { message } = explained;
-      decisions.add({ ...decision, outcome: 'evicted', evicted: pod.metadata.uid, message });
-      const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
-      await evictor.evict(pod, { ...explained, signal: threshold.signal, ...how }, signal);
-      await evictor.waitUntilGone([pod], signal);
-      if (isDiskThreshold(threshold)) settling.podsGone();
-    };
+    const explained = evictionMessage(pod, stats.statsOf(pod), threshold, stats.observations);
+    this.#report.evicted(attempt, this.#places(ranked), pod, explained.message);
+    const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
+    await evictor.evict(pod, { ...explained, signal: threshold.signal, ...how }, signal);
+    await evictor.waitUntilGone([pod], signal);
+    if (isDiskThreshold(threshold)) settling.podsGone();
   }
 
   /** Shortens the grace period of pods that are being evicted, if the threshold is hard. */
@@ -291,31 +280,6 @@ export class ThresholdResponder {
     signal: AbortSignal,
   ): void {
     if (isHard(threshold)) this.#components.evictor.shortenGracePeriod(isAffected, IMMEDIATE_GRACE_SECONDS, signal);
-  }
-
-  #reportReclaimed(threshold: Threshold, kinds: readonly Reclaim[], stats: StatsSnapshot): void {
-    const { logger, decisions } = this.#components;
-    const resource = resourceOf(threshold.signal);
-    logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
-    decisions.add({ ...this.#decisionFacts(threshold, kinds, stats), outcome: 'reclaimed', ranked: [] });
-  }
-
-  #decisionFacts(
-    threshold: Threshold,
-    reclaims: readonly Reclaim[],
-    { observations }: StatsSnapshot,
-  ): Pick<EvictionDecision, 'cause' | 'reclaims' | 'atMs' | 'available' | 'capacity'> {
-    return {
-      atMs: this.#components.clock.now(),
-      cause: formatThreshold(threshold),
-      reclaims,
-      ...observationView(observations.get(threshold.signal)),
-    };
-  }
-
-  #rankedDecision({ threshold, kinds, stats, ranked }: Attempt): Omit<EvictionDecision, 'outcome'> {
-    const places = ranked.map((place) => rankedView(place, this.#exclusion(place)));
-    return { ...this.#decisionFacts(threshold, kinds, stats), ranked: places };
   }
 
   /**
@@ -328,6 +292,10 @@ export class ThresholdResponder {
       if (atMs === undefined) continue;
       this.#age.observe({ eviction_signal: signal }, Math.max(0, this.#components.clock.now() - atMs) / 1000);
     }
+  }
+
+  #places(ranked: readonly RankedPod[]): readonly RankedPodView[] {
+    return ranked.map((place) => rankedView(place, this.#exclusion(place)));
   }
 
   /** Returns the first pod that is not critical, even if it is already terminating. */
