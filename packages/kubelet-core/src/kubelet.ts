@@ -29,7 +29,7 @@ import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
 import { inPortions } from './sync/in-portions.ts';
 import { failingHandler, syncLoopFault } from './sync/loop-health.ts';
-import { PodGroups } from './sync/pod-groups.ts';
+import { PodCgroups } from './sync/pod-cgroups.ts';
 import { SyncLoop } from './sync/sync-loop.ts';
 import { makeSyncParts, type SyncParts } from './sync/sync-parts.ts';
 
@@ -66,26 +66,26 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
-    const groups = new PodGroups({ ...dependencies, activePods: () => this.activePods() });
+    const podCgroups = new PodCgroups({ ...dependencies, activePods: () => this.activePods() });
     const syncAgain = (uid: string): void => this.syncPods([uid]);
-    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups, syncAgain });
+    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, podCgroups, syncAgain });
     const syncer = this.#syncer;
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
     this.#workers = dependencies.podWorkers(
       {
-        syncPod: (...args) => this.#noticed(syncer.syncPod(...args), ({ idle }) => idle === true),
-        syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
-        syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
+        syncPod: (...args) => this.#requestingHousekeeping(syncer.syncPod(...args), ({ idle }) => idle === true),
+        syncTerminatingPod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingPod(...args)),
+        syncTerminatingRuntimePod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: (...args) => {
           // The pod no longer holds resources of the node.
           this.#sync.updates.retryResizes('pod_terminated');
-          return this.#noticed(syncer.syncTerminatedPod(...args));
+          return this.#requestingHousekeeping(syncer.syncTerminatedPod(...args));
         },
       },
       { passed: (signal) => this.#gate(signal) },
     );
-    this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, groups });
-    this.#housekeeper = new Housekeeper({ ...dependencies, ...this.#sync, groups });
+    this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, podCgroups });
+    this.#housekeeper = new Housekeeper({ ...dependencies, ...this.#sync, podCgroups });
     const { updates } = this.#sync;
     this.#events = new PodEvents({ ...dependencies, workers: this.#workers, updates });
   }
@@ -130,9 +130,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) =>
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
     );
-    group.add((ending) => this.#endEarlyRemoved(ending));
+    group.add((ending) => this.#terminateEarlyRemoved(ending));
     const onPlegEvent = (event: PodLifecycleEvent): void => {
-      this.#housekeeper.due();
+      this.#housekeeper.requestPass();
       this.#events.changed(event);
       this.#syncer.containersChanged(event.podUid);
     };
@@ -200,7 +200,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   async updateRuntimeUp(signal: AbortSignal): Promise<void> {
-    await this.#runtimeWatch.look(signal);
+    await this.#runtimeWatch.refresh(signal);
   }
 
   /** Notes that the runtime has set up a pod's sandbox and network, while the sync of the pod continues. */
@@ -290,7 +290,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#deps;
     logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
-    this.#housekeeper.due();
+    this.#housekeeper.requestPass();
     const { handler } = this.#sync;
     const isAddition = op === 'ADD' || op === 'SET';
     const handle = (portion: readonly Pod[]): void => {
@@ -306,7 +306,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
    * Terminates the pods that were removed before all sources were ready, as soon as all sources are ready (F1). Pods
    * removed later are terminated immediately.
    */
-  async #endEarlyRemoved(signal: AbortSignal): Promise<void> {
+  async #terminateEarlyRemoved(signal: AbortSignal): Promise<void> {
     try {
       await this.#deps.podConfig.allSourcesSeen(signal);
     } catch (err) {
@@ -315,19 +315,19 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     // Housekeeping would also terminate them, but only after the runtime has listed its pods. Until then their workers
     // must not continue (P6).
-    this.#sync.early.endAll();
+    this.#sync.early.terminateAll();
     this.#sync.updates.retryResizes('pods_added');
   }
 
   /** Makes housekeeping due after a step of a pod worker, successful or not, unless the step did nothing. */
-  async #noticed<T>(work: Promise<T>, didNothing: (result: T) => boolean = () => false): Promise<T> {
+  async #requestingHousekeeping<T>(work: Promise<T>, didNothing: (result: T) => boolean = () => false): Promise<T> {
     let nothing = false;
     try {
       const result = await work;
       nothing = didNothing(result);
       return result;
     } finally {
-      if (!nothing) this.#housekeeper.due();
+      if (!nothing) this.#housekeeper.requestPass();
     }
   }
 }

@@ -48,7 +48,7 @@ function setUp(
     isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
   };
   const probes = new PlainProbes();
-  const groups = {
+  const podCgroups = {
     removeOrphans(isKnown: (uid: string) => boolean): void {
       parts.isKnownGroup = isKnown;
     },
@@ -63,7 +63,7 @@ function setUp(
       },
     },
     journal: new PodJournal({ clock: parts.clock }),
-    groups,
+    podCgroups,
     probes,
     clock: parts.clock,
     logger: silentLogger,
@@ -562,7 +562,7 @@ describe('removals', () => {
     handler.handlePodRemoves([makePod('a')]);
     setSourcesReady(true);
     await cleanUp(handler);
-    handler.early.endAll();
+    handler.early.terminateAll();
     expect(told(workers)).toEqual([]);
   });
 });

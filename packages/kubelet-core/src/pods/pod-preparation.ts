@@ -4,7 +4,7 @@ import { type EventRecorder, errorText, eventReasons } from '@node-agent/telemet
 import type { AllocationPort } from '../admit/allocation.ts';
 import type { PodJournalPort } from '../explain/pod-journal.ts';
 import type { VolumesPort } from '../ports.ts';
-import type { PodGroups } from '../sync/pod-groups.ts';
+import type { PodCgroups } from '../sync/pod-cgroups.ts';
 
 /**
  * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
@@ -19,7 +19,7 @@ interface Components {
   readonly recorder: EventRecorder;
   readonly allocation: Pick<AllocationPort, 'saved'>;
   readonly journal: PodJournalPort;
-  readonly groups: Pick<PodGroups, 'ensure'>;
+  readonly podCgroups: Pick<PodCgroups, 'ensure'>;
   readonly volumes: Pick<VolumesPort, 'makePodDataDirs' | 'waitForAttachAndMount'>;
   /** Stops the pod's containers, because they run outside the pod's cgroup. */
   readonly killContainers: (pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal) => Promise<void>;
@@ -67,9 +67,9 @@ export class PodPreparation {
   }
 
   async #makeCgroupAndVolumes(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
-    const { journal, groups, killContainers } = this.#components;
+    const { journal, podCgroups, killContainers } = this.#components;
     const { uid } = pod.metadata;
-    const ensured = () => groups.ensure(pod, lastStatus, () => killContainers(pod, lastStatus, signal), signal);
+    const ensured = () => podCgroups.ensure(pod, lastStatus, () => killContainers(pod, lastStatus, signal), signal);
     const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
     // A pod that already runs has priority over pods that do not.
     const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';

@@ -2,9 +2,9 @@ import type { Clock } from '@node-agent/async';
 import type { RuntimePod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { Dependencies } from '../dependencies.ts';
-import type { EarlyEnds } from './early-ends.ts';
+import type { EarlyTerminations } from './early-terminations.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
 import type { PodCleanups } from './pod-cleanups.ts';
-import type { PodGroups } from './pod-groups.ts';
 
 /** Input of one housekeeping pass. */
 interface Pass {
@@ -26,8 +26,8 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
   readonly logger: Logger;
   readonly runtime: Pick<Dependencies['runtime'], 'getPods'>;
   readonly cleanups: Pick<PodCleanups, 'restartReused' | 'handlePodCleanups'>;
-  readonly early: Pick<EarlyEnds, 'mayHaveNamesakes' | 'endNamesakes'>;
-  readonly groups: Pick<PodGroups, 'look'>;
+  readonly early: Pick<EarlyTerminations, 'mayHaveReplacedOrphans' | 'killReplacedOrphans'>;
+  readonly podCgroups: Pick<PodCgroups, 'refresh'>;
 }
 
 /**
@@ -37,9 +37,9 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
 export class Housekeeper {
   readonly #components: Components;
   /** Whether something has happened since the last pass that housekeeping may have to react to. */
-  #due = true;
+  #isPassDue = true;
   /** Start of the current pass. */
-  #beganMs = 0;
+  #startedMs = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
   constructor(components: Components) {
@@ -47,8 +47,8 @@ export class Housekeeper {
   }
 
   /** Requests a pass, because something happened that housekeeping may have to react to. */
-  due(): void {
-    this.#due = true;
+  requestPass(): void {
+    this.#isPassDue = true;
   }
 
   /**
@@ -56,18 +56,18 @@ export class Housekeeper {
    * may be slow.
    */
   async prepare(signal: AbortSignal): Promise<Pass | undefined> {
-    const { clock, podConfig, runtime, early, groups } = this.#components;
+    const { clock, podConfig, runtime, early, podCgroups } = this.#components;
     if (!podConfig.seenAllSources()) {
-      return { pods: early.mayHaveNamesakes() ? await runtime.getPods(signal) : [], isEarly: true };
+      return { pods: early.mayHaveReplacedOrphans() ? await runtime.getPods(signal) : [], isEarly: true };
     }
     const nowMs = clock.monotonic();
     const repair = nowMs - this.#lastMs >= REPAIR_MS;
-    if (!this.#due && !repair) return undefined;
+    if (!this.#isPassDue && !repair) return undefined;
     // Events from now on are for the next pass.
-    this.#due = false;
-    this.#beganMs = nowMs;
+    this.#isPassDue = false;
+    this.#startedMs = nowMs;
     const pods = await this.#untilDone(async () => {
-      await groups.look(signal);
+      await podCgroups.refresh(signal);
       return await runtime.getPods(signal);
     });
     return { pods, isEarly: false };
@@ -78,11 +78,11 @@ export class Housekeeper {
     const { clock, logger, cleanups, early } = this.#components;
     if (isEarly) {
       cleanups.restartReused(signal);
-      return early.endNamesakes(pods);
+      return early.killReplacedOrphans(pods);
     }
     await this.#untilDone(() => cleanups.handlePodCleanups(pods, signal));
-    this.#lastMs = this.#beganMs;
-    const durationMs = clock.monotonic() - this.#beganMs;
+    this.#lastMs = this.#startedMs;
+    const durationMs = clock.monotonic() - this.#startedMs;
     if (durationMs > WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
   }
 
@@ -91,7 +91,7 @@ export class Housekeeper {
     try {
       return await half();
     } catch (err) {
-      this.#due = true;
+      this.#isPassDue = true;
       throw err;
     }
   }

@@ -5,11 +5,11 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort } from '../ports.ts';
-import type { EarlyEnds } from './early-ends.ts';
+import type { EarlyTerminations } from './early-terminations.ts';
 import { planHousekeeping, uidsToKeep } from './housekeeping.ts';
 import type { HousekeepingMetrics } from './housekeeping-metrics.ts';
 import { cleanUpOrphans } from './orphans.ts';
-import type { PodGroups } from './pod-groups.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
 import type { UidLifetimes } from './uid-lifetimes.ts';
 import type { WorkerUpdates } from './worker-updates.ts';
 
@@ -30,11 +30,11 @@ export interface PodCleanupsComponents
   readonly allocation: AllocationPort;
   readonly journal: Pick<PodJournal, 'known' | 'forget'>;
   readonly workers: PodWorkersPort;
-  readonly groups: Pick<PodGroups, 'removeOrphans'>;
+  readonly podCgroups: Pick<PodCgroups, 'removeOrphans'>;
   readonly uids: UidLifetimes;
   readonly active: ActivePods;
-  readonly early: Pick<EarlyEnds, 'clear'>;
-  readonly admissions: Pick<Admissions, 'askAll'>;
+  readonly early: Pick<EarlyTerminations, 'clear'>;
+  readonly admissions: Pick<Admissions, 'admitAll'>;
   readonly updates: Pick<WorkerUpdates, 'killOrphan'>;
   readonly housekeepingMetrics: Pick<HousekeepingMetrics, 'record'>;
 }
@@ -126,7 +126,7 @@ export class PodCleanups {
       this.#forget(uid);
       journal.known(uid);
     }
-    admissions.askAll(pods, signal);
+    admissions.admitAll(pods, signal);
   }
 
   /** Drops the state of pods of which nothing is left (K4). */

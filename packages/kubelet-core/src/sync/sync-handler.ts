@@ -5,7 +5,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort, StatusPort } from '../ports.ts';
-import type { EarlyEnds } from './early-ends.ts';
+import type { EarlyTerminations } from './early-terminations.ts';
 import { oldestFirst } from './oldest-first.ts';
 import { planAddition } from './pod-addition.ts';
 import type { UidLifetimes } from './uid-lifetimes.ts';
@@ -20,10 +20,10 @@ interface Components
   readonly allocation: AllocationPort;
   readonly journal: Pick<PodJournal, 'known'>;
   readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain' | 'isPodTerminationRequested'>;
-  readonly admissions: Pick<Admissions, 'ask' | 'isUndecided' | 'withdraw'>;
+  readonly admissions: Pick<Admissions, 'admit' | 'isUndecided' | 'withdraw'>;
   readonly uids: UidLifetimes;
   readonly active: Pick<ActivePods, 'add'>;
-  readonly early: Pick<EarlyEnds, 'removed' | 'endReplaced'>;
+  readonly early: Pick<EarlyTerminations, 'podRemoved' | 'terminateReplaced'>;
   readonly updates: WorkerUpdates;
 }
 
@@ -73,7 +73,7 @@ export class SyncHandler {
       });
       if (next === 'admit') {
         // Resources that an earlier process allocated count, even if the pod requests others by now.
-        admissions.ask(allocation.allocated(pod), signal);
+        admissions.admit(allocation.allocated(pod), signal);
         continue;
       }
       if (next === 'resume') {
@@ -82,7 +82,7 @@ export class SyncHandler {
       }
       updates.changed('create', pod, mirrorPod);
     }
-    early.endReplaced();
+    early.terminateReplaced();
     updates.syncUids(allocation.added(resumed));
   }
 
@@ -128,7 +128,7 @@ export class SyncHandler {
       }
       admissions.withdraw(removed.metadata.uid);
       if (podConfig.seenAllSources()) workers.updatePod({ updateType: 'kill', pod: removed });
-      else if (!early.removed(removed)) {
+      else if (!early.podRemoved(removed)) {
         logger.info({ podUid: removed.metadata.uid }, 'Pod removal waits until all sources are ready');
       }
     }

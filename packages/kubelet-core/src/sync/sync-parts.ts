@@ -5,10 +5,10 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort } from '../ports.ts';
-import { EarlyEnds } from './early-ends.ts';
+import { EarlyTerminations } from './early-terminations.ts';
 import { HousekeepingMetrics } from './housekeeping-metrics.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
 import { PodCleanups } from './pod-cleanups.ts';
-import type { PodGroups } from './pod-groups.ts';
 import { SyncHandler } from './sync-handler.ts';
 import { UidLifetimes } from './uid-lifetimes.ts';
 import { WorkerUpdates } from './worker-updates.ts';
@@ -37,7 +37,7 @@ export type SyncComponents = Pick<
   readonly allocation: AllocationPort;
   readonly journal: Pick<PodJournal, keyof PodJournal>;
   readonly workers: PodWorkersPort;
-  readonly groups: Pick<PodGroups, 'removeOrphans'>;
+  readonly podCgroups: Pick<PodCgroups, 'removeOrphans'>;
 };
 
 /** Parts that handle the items of the sync loop; they share the pods in admission, the active pods and the UIDs. */
@@ -45,7 +45,7 @@ export interface SyncParts {
   readonly handler: SyncHandler;
   readonly cleanups: PodCleanups;
   /** Terminations that are allowed before all pod sources are ready. */
-  readonly early: EarlyEnds;
+  readonly early: EarlyTerminations;
   readonly updates: WorkerUpdates;
   readonly admissions: Admissions;
   readonly active: ActivePods;
@@ -67,7 +67,7 @@ export function makeSyncParts(components: SyncComponents): SyncParts {
     onAdmitted: (pod) => results.admitted(pod),
     onRefused: (pod, refusal) => results.rejected(pod, refusal),
   });
-  const early = new EarlyEnds({ ...components, killOrphan: (pod) => updates.killOrphan(pod) });
+  const early = new EarlyTerminations({ ...components, killOrphan: (pod) => updates.killOrphan(pod) });
   const parts = { updates, admissions, active, early };
   const cleanups = new PodCleanups({ ...components, ...parts, uids, housekeepingMetrics });
   const handler = new SyncHandler({ ...components, ...parts, uids });
