@@ -135,19 +135,25 @@ export class ThresholdResponder {
   }
 
   async #perform(action: WorkAction, attempt: Attempt, signal: AbortSignal): Promise<ResponseEvent> {
+    const lane = laneOf(attempt.threshold.signal);
+    const { background } = this.#components;
     switch (action) {
       case 'assess':
         return this.#assess(attempt);
-      case 'reclaim':
-        return await this.#run(attempt, () => this.#reclaim(attempt, signal), 'removalEnded', signal);
+      case 'reclaim': {
+        const hasEnded = await background.run(lane, () => this.#reclaim(attempt, signal), signal);
+        return { type: hasEnded ? 'removalEnded' : 'checkDue' };
+      }
       case 'measure':
         return await this.#measure(attempt, signal);
       case 'checkChoice':
         return this.#checkChoice(attempt);
       case 'rank':
         return this.#rank(attempt);
-      case 'evict':
-        return await this.#run(attempt, () => this.#evict(attempt, signal), 'evictionEnded', signal);
+      case 'evict': {
+        const hasEnded = await background.run(lane, () => this.#evict(attempt, signal), signal);
+        return { type: hasEnded ? 'evictionEnded' : 'checkDue' };
+      }
     }
   }
 
@@ -203,17 +209,6 @@ export class ThresholdResponder {
     const shown = last !== undefined && showsEffect(last, threshold, stats) ? last.kinds : undefined;
     const measuresUsage = isDiskThreshold(threshold) && diskUsage !== undefined;
     return { type: 'assessed', maySettle: false, isRemovalDue: isRemovalDue(attempt.kinds, shown, measuresUsage) };
-  }
-
-  /** Runs the work of a lane. @returns `ended`, or `checkDue` if the work continues in the background */
-  async #run(
-    { threshold }: Attempt,
-    work: () => Promise<void>,
-    ended: 'removalEnded' | 'evictionEnded',
-    signal: AbortSignal,
-  ): Promise<ResponseEvent> {
-    const hasEnded = await this.#components.background.run(laneOf(threshold.signal), work, signal);
-    return { type: hasEnded ? ended : 'checkDue' };
   }
 
   async #reclaim({ threshold, kinds }: Attempt, signal: AbortSignal): Promise<void> {

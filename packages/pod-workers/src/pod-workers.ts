@@ -335,8 +335,10 @@ export class PodWorkers implements AsyncDisposable {
     } else if (worker !== undefined) {
       if (effect.kind === 'cancel') this.#cancel(worker);
       else if (effect.kind === 'begin') this.#schedule(worker);
-      else if (effect.kind === 'run') this.#run(worker, effect);
-      else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
+      else if (effect.kind === 'run') {
+        if (effect.update.patient) worker.lastUpdateMs = clock.monotonic();
+        this.#runner.run(worker, effect);
+      } else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
         worker.activity = { kind: 'waitingForFullName', sinceMs: clock.now(), holderUid: undefined };
       }
       // `requeue` is handled in #onEnd, because it needs the step's error.
@@ -407,11 +409,6 @@ export class PodWorkers implements AsyncDisposable {
     }
     if (claim === 'first') this.#turns.advance(fullName, uid);
     return this.#turns.take(fullName, uid);
-  }
-
-  #run(worker: Worker, effect: Extract<PodWorkerEffect, { kind: 'run' }>): void {
-    if (effect.update.patient) worker.lastUpdateMs = this.#components.clock.monotonic();
-    this.#runner.run(worker, effect);
   }
 
   #onEnd(worker: Worker, { outcome, error, startMs }: StepEnd): void {

@@ -10,7 +10,7 @@ import { rejectedStatus } from './rejected-status.ts';
 interface Components extends Pick<Dependencies, 'recorder' | 'podManager' | 'status'> {
   readonly allocation: Pick<AllocationPort, 'grant' | 'added'>;
   readonly active: Pick<ActivePods, 'add'>;
-  readonly updates: Pick<WorkerUpdates, 'changed' | 'syncUids' | 'retryResizes'>;
+  readonly updates: Pick<WorkerUpdates, 'update' | 'syncUids' | 'retryResizes'>;
   readonly housekeepingMetrics: Pick<HousekeepingMetrics, 'rejected'>;
 }
 
@@ -29,7 +29,7 @@ export class AdmissionResults {
     const { pod = asked, mirrorPod } = podManager.getPodAndMirrorPod(podManager.getPodByUid(uid) ?? asked);
     allocation.grant(asked);
     active.add(uid);
-    updates.changed('create', pod, mirrorPod);
+    updates.update('create', pod, mirrorPod);
     updates.syncUids(allocation.added([pod]));
   }
 

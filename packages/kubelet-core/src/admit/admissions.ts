@@ -1,7 +1,8 @@
 import { type LinkedAbort, linkAbort } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EndStep, noJournal, type PodJournalPort } from '../explain/pod-journal.ts';
-import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
+import type { AdmissionResults } from './admission-results.ts';
+import type { AdmitHandler, AdmitResult } from './admit-handler.ts';
 import { admitPod, confirmAll, releaseAll, whenSettled } from './admit-pod.ts';
 
 /** Components of {@link Admissions}. */
@@ -10,8 +11,8 @@ export interface AdmissionsComponents {
   readonly handlers: readonly AdmitHandler[];
   /** Returns the admitted pods that hold resources of the node (N1), without pods in admission. */
   readonly activePods: () => readonly Pod[];
-  readonly onAdmitted: (pod: Pod) => void;
-  readonly onRefused: (pod: Pod, refusal: Refusal) => void;
+  /** Acts on the decisions; {@link AdmissionResults} in a kubelet. */
+  readonly results: Pick<AdmissionResults, 'admitted' | 'rejected'>;
   /** If absent, nothing is recorded. */
   readonly journal?: PodJournalPort;
 }
@@ -57,17 +58,11 @@ export class Admissions {
   }
 
   /**
-   * Starts the admission of a pod. If no handler has to wait, the pod is decided when this returns.
+   * Starts the admission of pods that arrive together, in this order. None of them holds resources until it is decided.
+   * A pod is decided when this returns if no handler has to wait.
    * @param signal cancels the admission without a decision
    */
-  admit(pod: Pod, signal: AbortSignal): void {
-    this.admitAll([pod], signal);
-  }
-
-  /**
-   * Starts the admission of pods that arrive together, in this order. None of them holds resources until it is decided.
-   */
-  admitAll(pods: readonly Pod[], signal: AbortSignal): void {
+  admit(pods: readonly Pod[], signal: AbortSignal): void {
     const { journal = noJournal } = this.#components;
     const applicants = pods.map((pod): Applicant => {
       const decided = journal.begin(pod.metadata.uid, 'Admission');
@@ -120,9 +115,9 @@ export class Admissions {
     applicant.decided(decision.admit ? undefined : { error: `${decision.reason}: ${decision.message}` });
     if (decision.admit) {
       confirmAll(this.#components.handlers, pod);
-      this.#components.onAdmitted(pod);
+      this.#components.results.admitted(pod);
     } else {
-      this.#components.onRefused(pod, { admit: false, reason: decision.reason, message: decision.message });
+      this.#components.results.rejected(pod, { admit: false, reason: decision.reason, message: decision.message });
     }
     this.#evaluateWaiting();
   }

@@ -34,7 +34,7 @@ export interface PodCleanupsComponents
   readonly uids: UidLifetimes;
   readonly active: ActivePods;
   readonly early: Pick<EarlyTerminations, 'clear'>;
-  readonly admissions: Pick<Admissions, 'admitAll'>;
+  readonly admissions: Pick<Admissions, 'admit'>;
   readonly updates: Pick<WorkerUpdates, 'killOrphan'>;
   readonly housekeepingMetrics: Pick<HousekeepingMetrics, 'record'>;
 }
@@ -126,7 +126,7 @@ export class PodCleanups {
       this.#forget(uid);
       journal.known(uid);
     }
-    admissions.admitAll(pods, signal);
+    admissions.admit(pods, signal);
   }
 
   /** Drops the state of pods of which nothing is left (K4). */

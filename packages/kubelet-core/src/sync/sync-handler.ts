@@ -58,7 +58,7 @@ export class SyncHandler {
       const { pod, mirrorPod, wasMirror } = this.#store('addPod', added);
       if (pod === undefined) continue;
       if (wasMirror) {
-        updates.changed('update', pod, mirrorPod);
+        updates.update('update', pod, mirrorPod);
         continue;
       }
       const { uid, deletionTimestamp } = pod.metadata;
@@ -73,14 +73,14 @@ export class SyncHandler {
       });
       if (next === 'admit') {
         // Resources that an earlier process allocated count, even if the pod requests others by now.
-        admissions.admit(allocation.allocated(pod), signal);
+        admissions.admit([allocation.allocated(pod)], signal);
         continue;
       }
       if (next === 'resume') {
         if (!allocation.hasGrant(uid)) allocation.grant(pod);
         resumed.push(pod);
       }
-      updates.changed('create', pod, mirrorPod);
+      updates.update('create', pod, mirrorPod);
     }
     early.terminateReplaced();
     updates.syncUids(allocation.added(resumed));
@@ -100,7 +100,7 @@ export class SyncHandler {
       if (before !== undefined) this.#warnOf(before, pod);
       // A pod that must terminate needs no admission; its worker stops whatever runs of it.
       if (pod.metadata.deletionTimestamp !== undefined) admissions.withdraw(pod.metadata.uid);
-      updates.changed('update', pod, mirrorPod);
+      updates.update('update', pod, mirrorPod);
     }
   }
 
@@ -123,7 +123,7 @@ export class SyncHandler {
       podManager.removePod(removed);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
       if (wasMirror) {
-        if (pod !== undefined) updates.changed('update', pod, mirrorPod);
+        if (pod !== undefined) updates.update('update', pod, mirrorPod);
         continue;
       }
       admissions.withdraw(removed.metadata.uid);

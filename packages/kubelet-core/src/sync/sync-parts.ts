@@ -64,8 +64,7 @@ export function makeSyncParts(components: SyncComponents): SyncParts {
     handlers: components.admitHandlers,
     journal: components.journal,
     activePods: () => active.list(),
-    onAdmitted: (pod) => results.admitted(pod),
-    onRefused: (pod, refusal) => results.rejected(pod, refusal),
+    results,
   });
   const early = new EarlyTerminations({ ...components, killOrphan: (pod) => updates.killOrphan(pod) });
   const parts = { updates, admissions, active, early };

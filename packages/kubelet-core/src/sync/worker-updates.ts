@@ -16,7 +16,10 @@ interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager
   readonly isUndecided: (uid: string) => boolean;
 }
 
-/** Updates pod workers (`podWorkers.UpdatePod` in upstream's handlers), but starts none for a pod that must not run. */
+/**
+ * Updates pod workers, but starts none for a pod that must not run (`HandlePodSyncs` and the calls of
+ * `podWorkers.UpdatePod` in `pkg/kubelet/kubelet.go`).
+ */
 export class WorkerUpdates {
   readonly #components: Components;
 
@@ -24,25 +27,28 @@ export class WorkerUpdates {
     this.#components = components;
   }
 
-  /** Updates the pod's worker because the pod was added or changed. */
-  changed(updateType: 'create' | 'update', pod: Pod, mirrorPod: Pod | undefined): void {
-    this.update(updateType, pod, mirrorPod);
-    this.compare(pod);
+  /**
+   * Updates the pod's worker, if the pod may have one. After a change in its source, the pod is also compared with its
+   * API objects.
+   */
+  update(updateType: PodUpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
+    const { workers, uids, clock } = this.#components;
+    if (this.#mayHaveWorker(updateType, pod)) {
+      uids.track(pod.metadata.uid);
+      workers.updatePod({ updateType, pod, ...(mirrorPod && { mirrorPod }), startTimeMs: clock.monotonic() });
+    }
+    if (updateType !== 'sync') this.compare(pod);
   }
 
   /**
-   * Updates the pod's worker. A pod without a worker was rejected, or has just terminated while only the runtime knew
-   * it. Except for a deletion, which must terminate the pod, no change and no container event starts such a pod; only
-   * housekeeping admits it again (N1, N9). Upstream starts it on such events.
+   * Returns whether the pod may have a worker. A pod in admission may not. A pod without a worker was rejected, or has
+   * just terminated while only the runtime knew it. Except for a deletion, which must terminate the pod, no change and
+   * no container event starts such a pod; only housekeeping admits it again (N1, N9). Upstream starts it on such events.
    */
-  update(updateType: PodUpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
-    const { workers, uids, clock, isUndecided } = this.#components;
-    const { uid, deletionTimestamp } = pod.metadata;
-    if (isUndecided(uid)) return;
-    const mayStart = updateType === 'create' || workers.explain(uid) !== undefined;
-    if (!mayStart && deletionTimestamp === undefined) return;
-    uids.track(uid);
-    workers.updatePod({ updateType, pod, ...(mirrorPod && { mirrorPod }), startTimeMs: clock.monotonic() });
+  #mayHaveWorker(updateType: PodUpdateType, { metadata: { uid, deletionTimestamp } }: Pod): boolean {
+    const { workers, isUndecided } = this.#components;
+    if (isUndecided(uid)) return false;
+    return updateType === 'create' || workers.explain(uid) !== undefined || deletionTimestamp !== undefined;
   }
 
   /**
@@ -54,7 +60,8 @@ export class WorkerUpdates {
     if (isStaticPod(pod)) mirrorPods?.look(podFullName(pod));
   }
 
-  /** Syncs pods that did not change (`HandlePodSyncs` in `pkg/kubelet/kubelet.go`). */
+  /** Syncs pods that did not change (`HandlePodSyncs` in `pkg/kubelet/kubelet.go`).
+   */
   handlePodSyncs(pods: readonly Pod[]): void {
     for (const one of pods) {
       const { pod, mirrorPod, wasMirror } = this.#components.podManager.getPodAndMirrorPod(one);

@@ -197,7 +197,10 @@ export class PodReconciler {
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
-    const sandboxReady = this.#ensureSandbox(run, actions, sandboxConfig);
+    const { sandboxId } = actions;
+    const sandboxReady = actions.createSandbox
+      ? this.#makeSandbox(run, actions, sandboxConfig)
+      : Promise.resolve({ sandboxId, sandboxConfig, empty: false, podIps: run.status.ips });
     // If a sandbox could not be created before, images are pulled only once a sandbox exists, to avoid repeating their
     // events.
     if (failedBefore && (await sandboxReady) === undefined) return;
@@ -392,15 +395,6 @@ export class PodReconciler {
   }
 
   /** Returns the sandbox for the containers: the existing one or a new one; `undefined` if it cannot be created. */
-  async #ensureSandbox(
-    run: Run,
-    actions: PodActions,
-    sandboxConfig: Init<PodSandboxConfig>,
-  ): Promise<ReadySandbox | undefined> {
-    if (actions.createSandbox) return this.#makeSandbox(run, actions, sandboxConfig);
-    return { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: run.status.ips };
-  }
-
   async #makeSandbox(
     { pod, status, results, signal }: Run,
     { attempt }: PodActions,
