@@ -15,8 +15,8 @@ export type PressureVerdict =
 export function admitUnderPressure(pod: Pod, conditions: readonly PressureCondition[]): PressureVerdict {
   if (conditions.length === 0 || isCriticalPod(pod)) return { admit: true };
   const onlyMemory = conditions.every((condition) => condition === 'MemoryPressure');
-  const bears = podQosClass(pod) !== 'BestEffort' || (pod.spec.tolerations ?? []).some(toleratesMemoryPressure);
-  if (onlyMemory && bears) return { admit: true };
+  const isTolerated = podQosClass(pod) !== 'BestEffort' || (pod.spec.tolerations ?? []).some(toleratesMemoryPressure);
+  if (onlyMemory && isTolerated) return { admit: true };
   return { admit: false, reason: EVICTED, message: pressureMessage(conditions) };
 }
 

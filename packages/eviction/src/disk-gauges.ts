@@ -2,18 +2,18 @@ import type { Gauge } from './headroom.ts';
 import type { Signal } from './signals.ts';
 
 /** Free space and inodes of a file system, from `statfs(2)`. */
-export interface DiskLeft {
+export interface DiskSpace {
   readonly availableBytes: number;
   readonly freeInodes: number;
 }
 
 /** Port that reads `statfs(2)`; a call may hang. `nodeForeignFiles` of `@node-agent/host` implements it. */
 export interface GaugeDisks {
-  statfs(path: string, signal?: AbortSignal): Promise<DiskLeft>;
+  statfs(path: string, signal?: AbortSignal): Promise<DiskSpace>;
 }
 
 /** One path on each of the node's file systems; the paths may be equal if the file systems are the same. */
-export interface DiskPlaces {
+export interface DiskPaths {
   readonly nodefs: string;
   readonly imagefs: string;
   readonly containerfs: string;
@@ -33,21 +33,21 @@ const DISKS = ['nodefs', 'imagefs', 'containerfs'] as const;
 
 /**
  * Returns gauges for the node's disks. Gauges on the same disk that are read at the same time share one `statfs` call.
- * @param places called at each read; the result may change, and the call may throw while the paths are not known yet
+ * @param paths called at each read; the result may change, and the call may throw while the paths are not known yet
  */
-export function diskGauges(disks: GaugeDisks, places: () => DiskPlaces): readonly Gauge[] {
-  const asked = new Map<string, Promise<DiskLeft>>();
-  const left = (path: string): Promise<DiskLeft> => {
-    const before = asked.get(path);
-    if (before !== undefined) return before;
+export function diskGauges(disks: GaugeDisks, paths: () => DiskPaths): readonly Gauge[] {
+  const requests = new Map<string, Promise<DiskSpace>>();
+  const read = (path: string): Promise<DiskSpace> => {
+    const inProgress = requests.get(path);
+    if (inProgress !== undefined) return inProgress;
     // A caller that times out stops waiting; the shared call continues for the other callers.
-    const answer = disks.statfs(path).finally(() => asked.delete(path));
-    asked.set(path, answer);
-    return answer;
+    const request = disks.statfs(path).finally(() => requests.delete(path));
+    requests.set(path, request);
+    return request;
   };
-  const gauge = (signal: Signal, disk: keyof DiskPlaces, perSecond: number, of: keyof DiskLeft): Gauge => ({
+  const gauge = (signal: Signal, disk: keyof DiskPaths, perSecond: number, of: keyof DiskSpace): Gauge => ({
     ...{ signal, perSecond, quietMs: QUIET_MS },
-    available: async () => (await left(places()[disk]))[of],
+    available: async () => (await read(paths()[disk]))[of],
   });
   return DISKS.flatMap((disk) => [
     gauge(`${disk}.available`, disk, BYTES_PER_SECOND, 'availableBytes'),

@@ -1,32 +1,28 @@
-import { checkComponents, checkOptions, linkAbort, StartOnce, sleep, untilNextMs } from '@node-agent/async';
+import { checkComponents, checkOptions, linkAbort, StartOnce, sleep } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
-import { Aside, LANES, type Lane, laneOf } from './aside.ts';
-import { bear, bearing } from './bearing.ts';
-import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
-import { DiskInquiry } from './disk-inquiry.ts';
-import { type DiskLayout, withContainerFs } from './disk-layout.ts';
+import { BackgroundWork } from './background-work.ts';
+import { nextCheckInMs, RETRY_MS } from './check-schedule.ts';
+import { Decisions, type EvictionDecision } from './decisions.ts';
+import type { DiskLayout } from './disk-layout.ts';
+import { DiskLayoutQuery } from './disk-layout-query.ts';
+import { DiskSettling } from './disk-settling.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
+import { guardedRecorder } from './guarded-calls.ts';
 import type { Gauge } from './headroom.ts';
 import { HeadroomWatch } from './headroom-watch.ts';
+import { LANES, type Lane, laneOf } from './lanes.ts';
 import { hasStorageLimit } from './local-storage.ts';
-import type { Observations } from './observations.ts';
+import { MonitoredThresholds } from './monitored-thresholds.ts';
 import { checkValues, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
-import {
-  conditionsIn,
-  isMetBy,
-  NO_PRESSURE,
-  nextPressure,
-  type PressureState,
-  seenMeanwhile,
-  staleness,
-} from './pressure.ts';
-import { conditionOf, type PressureCondition } from './signals.ts';
-import { type Figures, Statistics } from './statistics.ts';
-import { endOverLimits, overStorageLimits } from './storage-limits.ts';
+import { isMetBy } from './pressure.ts';
+import { PressureTracker } from './pressure-tracker.ts';
+import type { PressureCondition } from './signals.ts';
+import { StatsReader, type StatsSnapshot } from './stats-reader.ts';
+import { evictOverLimits, overStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
 import { ThresholdResponder } from './threshold-responder.ts';
 
@@ -48,14 +44,12 @@ export interface EvictionComponents extends Partial<CommonPorts> {
 }
 
 const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
-/** Delay before stats are read again if the current stats cannot be acted on. */
-const RETRY_MS = 1000;
 /**
  * Maximum wait of a memory or PID shortage for pods that are evicted for exceeding their own storage limits. Such pods
  * have a grace period of one second, and their termination may resolve the shortage. If their termination takes longer,
  * the shortage is handled without waiting.
  */
-const OVER_LIMITS_PATIENCE_MS = 2000;
+const OVER_LIMITS_WAIT_MS = 2000;
 
 /**
  * Evicts pods before the node runs out of memory, disk, inodes or PIDs (`pkg/kubelet/eviction/eviction_manager.go`).
@@ -66,35 +60,29 @@ const OVER_LIMITS_PATIENCE_MS = 2000;
 export class EvictionManager {
   readonly #components: WithDefaults<EvictionComponents & CommonPorts>;
   readonly #options: Required<EvictionOptions>;
-  readonly #statistics: Statistics;
+  readonly #statsReader: StatsReader;
   readonly #evictor: Evictor;
   readonly #watch: HeadroomWatch;
   readonly #decisions = new Decisions();
-  readonly #aside = new Aside((signal) => this.#nextLook(signal));
+  readonly #background = new BackgroundWork((signal) => this.#untilNextCheck(signal));
+  readonly #settling: DiskSettling;
   readonly #responder: ThresholdResponder;
-  readonly #inquiry: DiskInquiry;
-  /** The disk layout as of the start of this round. */
-  #layout: DiskLayout | undefined;
+  readonly #layoutQuery: DiskLayoutQuery;
+  readonly #thresholds: MonitoredThresholds;
+  readonly #pressure: PressureTracker;
   /** Ends the wait for the next check of the node when the disk layout becomes known. */
-  #disksKnown: (() => void) | undefined;
-  #thresholds: readonly Threshold[];
-  #state: PressureState = NO_PRESSURE;
-  #observations: Observations = new Map();
+  #onLayoutKnown: (() => void) | undefined;
   /**
    * Lanes in which work was in progress when this round began, or is in progress now. The stats may be older than the
    * end of that work.
    */
   #busy: ReadonlySet<Lane> = new Set();
-  /** Whether a reaction may be needed but the stats were not fresh enough to act on. */
-  #isWaitingForFigures = false;
-  /** Maximum time until the next check of the node. */
-  #patienceMs = Number.POSITIVE_INFINITY;
-  /** Wall-clock time of the last action. Stats up to this time do not reflect the action. */
-  #staleUntilMs = 0;
+  /** Whether a response may be needed but the stats were not fresh enough to act on. */
+  #needsNewerStats = false;
+  /** Maximum delay of the next check of the node, while pods that exceed their storage limits are awaited. */
+  #maxDelayMs = Number.POSITIVE_INFINITY;
   /** Error of the last round; `undefined` if the round succeeded. */
   #failure: string | undefined;
-  /** Reason why some of the last stats are ignored; `undefined` if none are. */
-  #staleness: string | undefined;
   readonly #startOnce = new StartOnce('EvictionManager');
 
   /** @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid */
@@ -117,21 +105,28 @@ export class EvictionManager {
       reclaim: ['deleteUnusedContainers', 'deleteUnusedImages'],
     });
     const common = withDefaults(given);
-    const components = { ...common, recorder: bearing(common.recorder, common.logger) };
+    const components = { ...common, recorder: guardedRecorder(common.recorder, common.logger) };
     this.#components = components;
     this.#options = withOptionDefaults(options);
     checkValues(this.#options);
-    // Until the disk layout is known, only memory and PID thresholds are monitored.
-    this.#thresholds = options.thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
-    const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs } = this.#options;
-    this.#statistics = new Statistics(components, { timeoutMs: statsTimeoutMs });
-    const onAnswer = (): void => this.#disksKnown?.();
-    this.#inquiry = new DiskInquiry({ ...components, onAnswer }, { timeoutMs: statsTimeoutMs });
+    const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs, pressureTransitionMs } = this.#options;
+    this.#statsReader = new StatsReader(components, { timeoutMs: statsTimeoutMs });
+    const onLayout = (): void => this.#onLayoutKnown?.();
+    this.#layoutQuery = new DiskLayoutQuery({ ...components, onLayout }, { timeoutMs: statsTimeoutMs });
+    this.#thresholds = new MonitoredThresholds(options.thresholds, this.#layoutQuery, components.logger);
+    this.#pressure = new PressureTracker(components, { transitionMs: pressureTransitionMs });
     this.#evictor = new Evictor(components, { goneTimeoutMs: podCleanupTimeoutMs });
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
-    const seen = (figures: Figures): void => this.#seeMeanwhile(figures);
-    const parts = { statistics: this.#statistics, evictor: this.#evictor, decisions: this.#decisions };
-    this.#responder = new ThresholdResponder({ ...components, ...parts, aside: this.#aside, seen }, this.#options);
+    this.#settling = new DiskSettling(components.clock);
+    const parts = {
+      statsReader: this.#statsReader,
+      evictor: this.#evictor,
+      settling: this.#settling,
+      background: this.#background,
+      decisions: this.#decisions,
+      onStats: (stats: StatsSnapshot) => this.#pressure.observeBetweenChecks(stats, this.#thresholds.all()),
+    };
+    this.#responder = new ThresholdResponder({ ...components, ...parts }, this.#options);
   }
 
   /**
@@ -144,14 +139,14 @@ export class EvictionManager {
     const { thresholds, localStorageCapacityIsolation } = this.#options;
     if (thresholds.length === 0 && !localStorageCapacityIsolation) return;
     logger.info({ thresholds: thresholds.map(formatThreshold) }, 'Eviction manager: starting control loop');
-    this.#staleUntilMs = clock.now();
+    this.#pressure.markStale();
     try {
       while (!signal.aborted) {
         try {
           const hasEvicted = await this.#round(signal);
           this.#failure = undefined;
-          if (hasEvicted) this.#staleUntilMs = clock.now();
-          else await this.#aside.wait(signal);
+          if (hasEvicted) this.#pressure.markStale();
+          else await this.#background.waitForNextCheck(signal);
         } catch (err) {
           signal.throwIfAborted();
           this.#fail(err);
@@ -161,39 +156,30 @@ export class EvictionManager {
     } catch (err) {
       if (!signal.aborted) throw err;
     } finally {
-      await Promise.all([this.#aside.ended(), this.#inquiry.ended()]);
+      await Promise.all([this.#background.ended(), this.#layoutQuery.ended()]);
     }
   }
 
   /** Returns the node's pressure conditions. Each condition outlasts its cause by the transition period (N3). */
   pressure(): Pressure {
-    const conditions = conditionsIn(this.#state);
+    const { conditions } = this.#pressure;
     const has = (condition: PressureCondition): boolean => conditions.includes(condition);
     return { memory: has('MemoryPressure'), disk: has('DiskPressure'), pid: has('PIDPressure') };
   }
 
   /** Decides whether a pod can be admitted under the current node conditions. */
   admit(pod: Pod): PressureVerdict {
-    return admitUnderPressure(pod, conditionsIn(this.#state));
+    return admitUnderPressure(pod, this.#pressure.conditions);
   }
 
   /**
    * Returns the observed thresholds and conditions, the current problem, and the latest decisions with their reasons.
    */
   explain(): EvictionExplanation {
-    const nowMs = this.#components.clock.monotonic();
-    const problem = this.#failure ?? this.#inquiry.problem ?? this.#statistics.problem ?? this.#staleness;
+    const problem = this.#failure ?? this.#layoutQuery.problem ?? this.#statsReader.problem ?? this.#pressure.staleness;
     return {
-      conditions: conditionsIn(this.#state),
-      thresholds: this.#thresholds.map((threshold) => {
-        const sinceMs = this.#state.firstMetAt.get(threshold);
-        return {
-          threshold: formatThreshold(threshold),
-          ...observationView(this.#observations.get(threshold.signal)),
-          met: sinceMs !== undefined,
-          ...(sinceMs !== undefined && { metForMs: nowMs - sinceMs }),
-        };
-      }),
+      conditions: this.#pressure.conditions,
+      thresholds: this.#pressure.explain(this.#thresholds.all()),
       ...(problem !== undefined && { problem }),
       decisions: this.#decisions.all(),
     };
@@ -207,20 +193,22 @@ export class EvictionManager {
   }
 
   /** Resolves when the node must be checked again. */
-  async #nextLook(signal: AbortSignal): Promise<void> {
-    const soonMs = this.#isWaitingForFigures ? RETRY_MS : this.#patienceMs;
-    const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
-    if (this.#layout === undefined && this.#inquiry.layout !== undefined) return;
+  async #untilNextCheck(signal: AbortSignal): Promise<void> {
+    if (this.#thresholds.isLayoutNew) return;
+    const delayMs = nextCheckInMs({
+      nowMs: this.#components.clock.monotonic(),
+      periodMs: this.#options.monitoringPeriodMs,
+      firstMetAt: this.#pressure.firstMetAt,
+      needsNewerStats: this.#needsNewerStats,
+      maxDelayMs: this.#maxDelayMs,
+    });
     using link = linkAbort(signal);
-    const disksKnown = Promise.withResolvers<undefined>();
-    this.#disksKnown = () => disksKnown.resolve(undefined);
-    const looks = [
-      this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), link.signal),
-      disksKnown.promise,
-    ];
-    const crossed = await Promise.race(looks).finally(() => link.abort());
+    const layoutKnown = Promise.withResolvers<undefined>();
+    this.#onLayoutKnown = () => layoutKnown.resolve(undefined);
+    const causes = [this.#watch.crossed(delayMs, link.signal), layoutKnown.promise];
+    const crossed = await Promise.race(causes).finally(() => link.abort());
     if (crossed === undefined) return;
-    this.#isWaitingForFigures = true;
+    this.#needsNewerStats = true;
     this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold appears to be crossed');
   }
 
@@ -229,44 +217,49 @@ export class EvictionManager {
    * failure is logged once.
    */
   #fail(err: unknown): void {
-    const { clock, logger } = this.#components;
+    const { logger } = this.#components;
     const failure = `eviction round failed: ${errorText(err)}`;
     if (failure !== this.#failure) logger.error({ err }, 'Eviction manager: round failed, retrying soon');
     this.#failure = failure;
-    this.#staleUntilMs = clock.now();
+    this.#pressure.markStale();
   }
 
-  /** Checks the node once and reacts. @returns whether a pod was evicted */
+  /** Checks the node once and responds. @returns whether pods were evicted and are gone */
   async #round(signal: AbortSignal): Promise<boolean> {
-    this.#evictor.look();
-    this.#lookAside();
-    const layout = this.#disks(signal);
-    const figures = await this.#measure(signal);
-    if (figures === undefined) return false;
-    const actionable = this.#see(figures);
-    if (layout !== undefined && (await this.#keepStorageLimits(figures, actionable, signal))) return true;
-    let newest = figures;
+    this.#evictor.forgetGone();
+    this.#updateBusyLanes();
+    const layout = this.#thresholds.startRound(signal);
+    const stats = await this.#measure(signal);
+    if (stats === undefined) return false;
+    const { actionable, met, needsNewerStats } = this.#pressure.observe(stats, this.#thresholds.all());
+    this.#responder.onStats(stats, met);
+    this.#needsNewerStats = needsNewerStats;
+    if (layout !== undefined) {
+      const outcome = await this.#enforceStorageLimits(stats, actionable, signal);
+      if (outcome !== 'none') return outcome === 'evicted';
+    }
+    return await this.#respond(actionable, stats, layout ?? ONE_DISK, signal);
+  }
+
+  /** Responds to the thresholds, one after another. @returns whether a pod was evicted and is gone */
+  async #respond(
+    actionable: readonly Threshold[],
+    roundStats: StatsSnapshot,
+    layout: DiskLayout,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let stats = roundStats;
     for (const threshold of actionable) {
-      // Work was waited for, so the stats are out of date (N2).
-      if (this.#aside.isLookDue) return false;
       const lane = laneOf(threshold.signal);
-      if (this.#busy.has(lane)) {
-        this.#responder.hurry(threshold, signal);
-        continue;
-      }
-      // A reaction to an earlier threshold may have resolved this one.
-      if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
-      const { outcome, after } = await this.#responder.relieve(
-        threshold,
-        actionable,
-        newest,
-        layout ?? ONE_DISK,
-        signal,
-      );
-      if (outcome === 'under way') this.#busy = new Set([...this.#busy, lane]);
-      this.#isWaitingForFigures ||= outcome === 'unknown' || outcome === 'settling';
-      if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
-      newest = after;
+      // A response to an earlier threshold may have resolved this one.
+      const isMet = stats === roundStats || isMetBy(threshold, stats.observations, true);
+      const request = { threshold, actionable, stats, isMet, isLaneBusy: this.#busy.has(lane), layout };
+      const response = await this.#responder.respond(request, signal);
+      const { step, retry } = response.loop;
+      this.#needsNewerStats ||= retry;
+      if (step === 'checkNow') this.#busy = new Set([...this.#busy, lane]);
+      if (step !== 'next') return step === 'evicted';
+      stats = response.stats;
     }
     return false;
   }
@@ -274,124 +267,57 @@ export class EvictionManager {
   /**
    * Marks stats as stale if background work has finished: stats measured before its end do not reflect the work (N2).
    */
-  #lookAside(): void {
-    const busy = new Set(LANES.filter((lane) => this.#aside.isUnderWay(lane)));
-    if ([...this.#busy].some((lane) => !busy.has(lane))) this.#staleUntilMs = this.#components.clock.now();
+  #updateBusyLanes(): void {
+    const busy = new Set(LANES.filter((lane) => this.#background.isInProgress(lane)));
+    if ([...this.#busy].some((lane) => !busy.has(lane))) this.#pressure.markStale();
     this.#busy = busy;
   }
 
-  /** @returns whether pods were evicted and are gone */
-  async #keepStorageLimits(figures: Figures, actionable: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
-    if (!this.#options.localStorageCapacityIsolation || !figures.ofPods || this.#busy.has('disk')) return false;
+  /**
+   * Evicts the pods that exceed their own storage limits.
+   * @returns `evicted`: the pods are gone. `working`: they are being evicted, and the node must be checked again.
+   */
+  async #enforceStorageLimits(
+    stats: StatsSnapshot,
+    actionable: readonly Threshold[],
+    signal: AbortSignal,
+  ): Promise<'none' | 'evicted' | 'working'> {
+    if (!this.#options.localStorageCapacityIsolation || !stats.hasPods || this.#busy.has('disk')) return 'none';
     const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
-    const over = overStorageLimits(parts, figures);
-    if (over.length === 0) return false;
-    if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#patienceMs = OVER_LIMITS_PATIENCE_MS;
-    const end = async (): Promise<void> => {
-      await endOverLimits(parts, over, signal);
-      this.#responder.podsEnded();
+    const over = overStorageLimits(parts, stats);
+    if (over.length === 0) return 'none';
+    if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#maxDelayMs = OVER_LIMITS_WAIT_MS;
+    const evict = async (): Promise<void> => {
+      await evictOverLimits(parts, over, signal);
+      this.#settling.podsGone();
     };
-    const hasEnded = await this.#aside.run('disk', end, signal);
-    this.#patienceMs = Number.POSITIVE_INFINITY;
+    const hasEnded = await this.#background.run('disk', evict, signal);
+    this.#maxDelayMs = Number.POSITIVE_INFINITY;
     if (!hasEnded) this.#busy = new Set([...this.#busy, 'disk']);
-    return hasEnded;
+    return hasEnded ? 'evicted' : 'working';
   }
 
   /**
    * Returns whether stats of the node alone are sufficient. Usually no pod has a storage limit that must be checked;
    * then the pods are not measured.
    */
-  #looksAtNodeAlone(): boolean {
-    if (!this.#statistics.hasNodeAlone) return false;
+  #needsNodeStatsOnly(): boolean {
+    if (!this.#statsReader.hasNodeStats) return false;
     return !this.#options.localStorageCapacityIsolation || !this.#components.pods.active().some(hasStorageLimit);
   }
 
   /** Reads node stats, with pod stats if a pod may have to be chosen in this round. */
   async #measure(
     signal: AbortSignal,
-    of: 'node' | 'pods' = this.#looksAtNodeAlone() ? 'node' : 'pods',
-  ): Promise<Figures | undefined> {
-    const readings = await this.#watch.read(this.#thresholds, signal);
-    const figures = await this.#statistics.take(signal, of);
-    if (figures === undefined) return undefined;
+    of: 'node' | 'pods' = this.#needsNodeStatsOnly() ? 'node' : 'pods',
+  ): Promise<StatsSnapshot | undefined> {
+    const thresholds = this.#thresholds.all();
+    const readings = await this.#watch.read(thresholds, signal);
+    const stats = await this.#statsReader.read(signal, of);
+    if (stats === undefined) return undefined;
     // Pods must be chosen by stats that count as new, so these node-only stats must not be recorded as the newest.
-    if (!figures.ofPods && this.#mayChoose(figures)) return await this.#measure(signal, 'pods');
-    this.#watch.mark(readings, this.#thresholds, figures.observations);
-    return figures;
-  }
-
-  /**
-   * Returns whether a pod may have to be chosen in this round. For disks, pods are measured both before and after the
-   * removal, because the runtime's first values for writable layers may be old.
-   */
-  #mayChoose({ observations }: Figures): boolean {
-    const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
-    return met.length > 0 || this.#state.pressing.length > 0;
-  }
-
-  /** Updates the pressure state from the stats. @returns the thresholds that require a reaction */
-  #see(figures: Figures): readonly Threshold[] {
-    const { observations, askedAtMs } = figures;
-    // If the wall clock was set back, the stale limit moves back too, so that stats do not stay stale forever.
-    this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
-    const input = {
-      thresholds: this.#thresholds,
-      observations,
-      nowMs: this.#components.clock.monotonic(),
-      staleUntilMs: this.#staleUntilMs,
-      transitionMs: this.#options.pressureTransitionMs,
-    };
-    const step = nextPressure(this.#state, input);
-    const { state, actionable } = step;
-    this.#staleness = staleness(step, input);
-    this.#observations = observations;
-    this.#responder.settle(figures, [...state.firstMetAt.keys()]);
-    this.#isWaitingForFigures = state.pressing.length > actionable.length;
-    this.#remember(state);
-    return actionable;
-  }
-
-  /** Stores the state and reports changed node conditions. */
-  #remember(state: PressureState): void {
-    const before = conditionsIn(this.#state);
-    this.#state = state;
-    const conditions = conditionsIn(state);
-    if (conditions.join() === before.join()) return;
-    const { logger, onPressureChanged } = this.#components;
-    logger.info({ conditions }, 'Eviction manager: node conditions changed');
-    if (onPressureChanged !== undefined) bear('onPressureChanged', onPressureChanged, logger);
-  }
-
-  #seeMeanwhile({ observations }: Figures): void {
-    const nowMs = this.#components.clock.monotonic();
-    this.#remember(seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
-  }
-
-  /**
-   * Returns the disk layout, or `undefined` and starts a query in the background: memory eviction must not wait for the
-   * layout (N2).
-   */
-  #disks(signal: AbortSignal): DiskLayout | undefined {
-    if (this.#layout !== undefined) return this.#layout;
-    this.#inquiry.ask(signal);
-    const { layout } = this.#inquiry;
-    if (layout === undefined) return undefined;
-    const { thresholds, overridden } = withContainerFs(this.#options.thresholds, layout);
-    if (overridden.length > 0) {
-      this.#components.logger.warn(
-        { signals: overridden },
-        'Ignoring thresholds of containerfs: containerfs uses the thresholds of the disk that it is on',
-      );
-    }
-    this.#layout = layout;
-    this.#thresholds = thresholds;
-    return layout;
-  }
-
-  /** Time until the first running grace period ends. */
-  #graceEndsInMs(): number {
-    const nowMs = this.#components.clock.monotonic();
-    const rest = [...this.#state.firstMetAt].map(([{ gracePeriodMs }, sinceMs]) => sinceMs + gracePeriodMs - nowMs);
-    return Math.min(...rest.filter((ms) => ms > 0));
+    if (!stats.hasPods && this.#pressure.mayChoose(stats, thresholds)) return await this.#measure(signal, 'pods');
+    this.#watch.setBaseline(readings, thresholds, stats.observations);
+    return stats;
   }
 }

@@ -23,31 +23,31 @@ interface Components {
   readonly recorder: EventRecorder;
 }
 
-/** An evicted pod whose termination is still awaited. */
-interface Going {
+/** An eviction whose pod is still awaited. */
+interface Eviction {
   readonly pod: Pod;
   readonly cause: EvictionCause;
   /** Settles when a kill with a shortened grace period has finished; the original kill is then no longer awaited. */
-  readonly hurried: PromiseWithResolvers<void>;
+  readonly shortened: PromiseWithResolvers<void>;
 }
 
 /** Maximum duration of a kill beyond twice the grace period. The port that kills pods has its own timeouts. */
-const KILL_PATIENCE_MS = 60_000;
-const GONE_LOOK_MS = 100;
+const KILL_TIMEOUT_MS = 60_000;
+const GONE_POLL_MS = 100;
 
 /** Kills pods and waits until their resources are free (N2). Metric: `kubelet_evictions{eviction_signal}`. */
 export class Evictor {
   readonly #components: Components;
   readonly #goneTimeoutMs: number;
-  readonly #evictions: Counter<'eviction_signal'>;
+  readonly #evictionCount: Counter<'eviction_signal'>;
   /** Evicted pods that are not gone yet, including those whose termination is no longer awaited. */
-  readonly #ending = new Map<string, Pod>();
-  readonly #going = new Map<string, Going>();
+  readonly #terminating = new Map<string, Pod>();
+  readonly #evictionsInProgress = new Map<string, Eviction>();
 
   constructor(components: Components, { goneTimeoutMs }: { readonly goneTimeoutMs: number }) {
     this.#components = components;
     this.#goneTimeoutMs = goneTimeoutMs;
-    this.#evictions = components.metrics.counter({
+    this.#evictionCount = components.metrics.counter({
       name: 'kubelet_evictions',
       help: 'Pods evicted, by eviction signal.',
       labels: ['eviction_signal'],
@@ -55,53 +55,57 @@ export class Evictor {
   }
 
   /** Returns whether the pod was evicted before and is still terminating. Evicting it again would free nothing. */
-  isEnding(pod: Pod): boolean {
-    return this.#ending.has(pod.metadata.uid);
+  isTerminating(pod: Pod): boolean {
+    return this.#terminating.has(pod.metadata.uid);
   }
 
   /** Returns whether the pod was evicted and its termination is still awaited. */
-  isGoing(pod: Pod): boolean {
-    return this.#going.has(pod.metadata.uid);
+  isBeingEvicted(pod: Pod): boolean {
+    return this.#evictionsInProgress.has(pod.metadata.uid);
   }
 
   /**
    * Shortens the grace period of matching pods that are being evicted, because the shortage has become urgent. Returns
    * without waiting.
    */
-  hurry(isMeant: (cause: EvictionCause, pod: Pod) => boolean, gracePeriodSeconds: number, signal: AbortSignal): void {
+  shortenGracePeriod(
+    isAffected: (cause: EvictionCause, pod: Pod) => boolean,
+    gracePeriodSeconds: number,
+    signal: AbortSignal,
+  ): void {
     const { logger } = this.#components;
-    for (const [uid, { pod, cause, hurried }] of this.#going) {
-      if (!isMeant(cause, pod) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
-      this.#going.set(uid, { pod, cause: { ...cause, gracePeriodSeconds }, hurried });
-      const facts = { pod: formatPod(pod), gracePeriodSeconds, had: cause.gracePeriodSeconds };
+    for (const [uid, { pod, cause, shortened }] of this.#evictionsInProgress) {
+      if (!isAffected(cause, pod) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
+      this.#evictionsInProgress.set(uid, { pod, cause: { ...cause, gracePeriodSeconds }, shortened });
+      const facts = { pod: formatPod(pod), gracePeriodSeconds, before: cause.gracePeriodSeconds };
       logger.info(facts, 'Eviction manager: shortened the grace period of a terminating pod');
       const how = { statusFn: (status: PodStatus) => status, gracePeriodSeconds };
-      this.#kill(pod, how, signal).then(hurried.resolve, hurried.reject);
+      this.#kill(pod, how, signal).then(shortened.resolve, shortened.reject);
     }
   }
 
   /** Removes pods that are gone from the set of terminating pods. */
-  look(): void {
-    for (const [uid, pod] of this.#ending) if (this.#components.pods.isGone(pod)) this.#ending.delete(uid);
+  forgetGone(): void {
+    for (const [uid, pod] of this.#terminating) if (this.#components.pods.isGone(pod)) this.#terminating.delete(uid);
   }
 
   /**
    * Kills a pod and waits until its containers have stopped, or until the kill has timed out. The pod's resources may
    * not be free yet. @throws the signal's reason
    */
-  async end(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
+  async evict(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
     const { recorder, logger } = this.#components;
     const { message, gracePeriodSeconds, isDisruption } = cause;
     recorder.event(podReference(pod), 'Warning', eventReasons.evicted, message, cause.annotations);
-    this.#evictions.inc({ eviction_signal: cause.signal });
-    this.#ending.set(pod.metadata.uid, pod);
-    const hurried = Promise.withResolvers<void>();
-    this.#going.set(pod.metadata.uid, { pod, cause, hurried });
+    this.#evictionCount.inc({ eviction_signal: cause.signal });
+    this.#terminating.set(pod.metadata.uid, pod);
+    const shortened = Promise.withResolvers<void>();
+    this.#evictionsInProgress.set(pod.metadata.uid, { pod, cause, shortened });
     const facts = { pod: formatPod(pod), gracePeriodSeconds, signal: cause.signal };
     logger.info({ ...facts, message }, 'Evicting pod');
     const how = { statusFn: evictedStatus(pod, message, isDisruption), gracePeriodSeconds };
     try {
-      await Promise.race([this.#kill(pod, how, signal), hurried.promise]);
+      await Promise.race([this.#kill(pod, how, signal), shortened.promise]);
       logger.info(facts, 'Eviction manager: pod is evicted successfully');
     } catch (err) {
       signal.throwIfAborted();
@@ -112,31 +116,31 @@ export class Evictor {
   /** @throws if the kill takes too long; the signal's reason */
   async #kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void> {
     const { pods, clock } = this.#components;
-    const limitMs = 2000 * how.gracePeriodSeconds + KILL_PATIENCE_MS;
+    const limitMs = 2000 * how.gracePeriodSeconds + KILL_TIMEOUT_MS;
     await withTimeout(clock, limitMs, (limit) => pods.kill(pod, how, limit), signal);
   }
 
   /** Waits until the evicted pods are gone, or until the clean-up timeout has passed. @throws the signal's reason */
-  async gone(ended: readonly Pod[], signal: AbortSignal): Promise<void> {
+  async waitUntilGone(evicted: readonly Pod[], signal: AbortSignal): Promise<void> {
     try {
-      await this.#untilGone(ended, signal);
+      await this.#untilGone(evicted, signal);
     } finally {
-      for (const { metadata } of ended) this.#going.delete(metadata.uid);
+      for (const { metadata } of evicted) this.#evictionsInProgress.delete(metadata.uid);
     }
   }
 
-  async #untilGone(ended: readonly Pod[], signal: AbortSignal): Promise<void> {
+  async #untilGone(evicted: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { pods, logger, clock } = this.#components;
     const endMs = clock.monotonic() + this.#goneTimeoutMs;
     for (;;) {
-      const left = ended.filter((pod) => !pods.isGone(pod));
-      for (const pod of ended) if (!left.includes(pod)) this.#ending.delete(pod.metadata.uid);
+      const left = evicted.filter((pod) => !pods.isGone(pod));
+      for (const pod of evicted) if (!left.includes(pod)) this.#terminating.delete(pod.metadata.uid);
       if (left.length === 0) return;
       if (clock.monotonic() >= endMs) {
         logger.warn({ pods: left.map(formatPod) }, 'Eviction manager: timed out waiting for pods to be cleaned up');
         return;
       }
-      await sleep(clock, GONE_LOOK_MS, signal);
+      await sleep(clock, GONE_POLL_MS, signal);
     }
   }
 }

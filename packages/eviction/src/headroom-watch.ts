@@ -1,6 +1,6 @@
 import { type Clock, linkAbort, sleep, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
-import { type Gauge, headroomOf, plannedLookMs } from './headroom.ts';
+import { type Gauge, headroomOf, plannedGaugeReadMs } from './headroom.ts';
 import type { Observations } from './observations.ts';
 import type { Signal } from './signals.ts';
 import type { Threshold } from './threshold.ts';
@@ -11,18 +11,18 @@ export interface Reading {
   readonly atMs: number;
 }
 
-interface Mark {
+interface Baseline {
   readonly headroom: number;
   /** The gauge's value when `headroom` was measured. */
   readonly reading: Reading;
 }
 
-const MIN_LOOK_MS = 100;
+const MIN_READ_INTERVAL_MS = 100;
 /**
  * Maximum duration of a gauge read. A slower gauge is read again in the next round, so that a disk whose server does
  * not answer does not delay other gauges.
  */
-const READ_PATIENCE_MS = 1000;
+const READ_TIMEOUT_MS = 1000;
 
 /**
  * Reads gauges between two measurements of the node, more often as less headroom is left, so that a crossed threshold
@@ -36,7 +36,7 @@ export class HeadroomWatch {
   readonly #maxMs: number;
   readonly #failed = new Set<Gauge>();
   /** Headroom per gauge. A gauge whose crossing was reported has no entry until newer stats arrive. */
-  #marks = new Map<Gauge, Mark>();
+  #baselines = new Map<Gauge, Baseline>();
   /** Last reading per gauge, from which the next rate is calculated. */
   readonly #last = new Map<Gauge, Reading>();
 
@@ -51,7 +51,7 @@ export class HeadroomWatch {
   }
 
   /**
-   * Reads the gauges of these thresholds. The result is passed to {@link mark}; call `read` before the stats are read.
+   * Reads the gauges of these thresholds. The result is passed to {@link setBaseline}; call `read` before the stats are read.
    */
   async read(thresholds: readonly Threshold[], signal: AbortSignal): Promise<ReadonlyMap<Gauge, Reading>> {
     const signals = new Set(thresholds.map((threshold) => threshold.signal));
@@ -64,8 +64,12 @@ export class HeadroomWatch {
   }
 
   /** Sets the stats from which further changes of the gauges are counted. */
-  mark(readings: ReadonlyMap<Gauge, Reading>, thresholds: readonly Threshold[], observations: Observations): void {
-    this.#marks = new Map(
+  setBaseline(
+    readings: ReadonlyMap<Gauge, Reading>,
+    thresholds: readonly Threshold[],
+    observations: Observations,
+  ): void {
+    this.#baselines = new Map(
       [...readings].flatMap(([gauge, reading]) => {
         const headroom = headroomOf(gauge.signal, thresholds, observations);
         return headroom === undefined ? [] : [[gauge, { headroom, reading }] as const];
@@ -83,10 +87,11 @@ export class HeadroomWatch {
     try {
       return await new Promise<Signal | undefined>((resolve, reject) => {
         sleep(this.#clock, maxMs, link.signal).then(() => resolve(undefined), reject);
-        const noticed = (crossed: Signal | undefined): void => {
+        const resolveIfCrossed = (crossed: Signal | undefined): void => {
           if (crossed !== undefined) resolve(crossed);
         };
-        for (const [gauge, mark] of this.#marks) this.#crossedBy(gauge, mark, endMs, link.signal).then(noticed, reject);
+        for (const [gauge, baseline] of this.#baselines)
+          this.#crossedBy(gauge, baseline, endMs, link.signal).then(resolveIfCrossed, reject);
       });
     } finally {
       link.abort();
@@ -94,31 +99,31 @@ export class HeadroomWatch {
   }
 
   /** @returns `undefined` if the gauge need not be read again before `endMs` */
-  async #crossedBy(gauge: Gauge, mark: Mark, endMs: number, signal: AbortSignal): Promise<Signal | undefined> {
-    const limits = { minMs: MIN_LOOK_MS, maxMs: this.#maxMs };
-    let left = mark.headroom;
-    let speed = this.#speedAt(gauge, mark.reading);
-    let { atMs } = mark.reading;
+  async #crossedBy(gauge: Gauge, baseline: Baseline, endMs: number, signal: AbortSignal): Promise<Signal | undefined> {
+    const limits = { minMs: MIN_READ_INTERVAL_MS, maxMs: this.#maxMs };
+    let left = baseline.headroom;
+    let ratePerSecond = this.#ratePerSecondAt(gauge, baseline.reading);
+    let { atMs } = baseline.reading;
     let atLeastMs = 0;
     for (;;) {
-      const dueMs = atMs + Math.max(plannedLookMs(left, gauge, speed, limits), atLeastMs);
+      const dueMs = atMs + Math.max(plannedGaugeReadMs(left, gauge, ratePerSecond, limits), atLeastMs);
       if (dueMs >= endMs) return undefined;
       await sleep(this.#clock, Math.ceil(dueMs - this.#clock.monotonic()), signal);
       const newest = await this.#read(gauge, signal);
       signal.throwIfAborted();
       atMs = this.#clock.monotonic();
-      atLeastMs = newest === undefined ? READ_PATIENCE_MS : 0;
+      atLeastMs = newest === undefined ? READ_TIMEOUT_MS : 0;
       if (newest === undefined) continue;
-      speed = this.#speedAt(gauge, newest);
-      left = mark.headroom - (mark.reading.value - newest.value);
+      ratePerSecond = this.#ratePerSecondAt(gauge, newest);
+      left = baseline.headroom - (baseline.reading.value - newest.value);
       if (left >= 0) continue;
-      this.#marks.delete(gauge);
+      this.#baselines.delete(gauge);
       return gauge.signal;
     }
   }
 
   /** Returns how much the gauge shrank per second since the previous reading; 0 if unknown. */
-  #speedAt(gauge: Gauge, newest: Reading): number {
+  #ratePerSecondAt(gauge: Gauge, newest: Reading): number {
     const before = this.#last.get(gauge);
     this.#last.set(gauge, newest);
     const seconds = before === undefined ? 0 : (newest.atMs - before.atMs) / 1000;
@@ -128,7 +133,7 @@ export class HeadroomWatch {
   async #read(gauge: Gauge, signal: AbortSignal): Promise<Reading | undefined> {
     try {
       const atMs = this.#clock.monotonic();
-      const value = await withTimeout(this.#clock, READ_PATIENCE_MS, (limit) => gauge.available(limit), signal);
+      const value = await withTimeout(this.#clock, READ_TIMEOUT_MS, (limit) => gauge.available(limit), signal);
       this.#failed.delete(gauge);
       return Number.isFinite(value) ? { value, atMs } : undefined;
     } catch (err) {

@@ -17,7 +17,7 @@ export interface Gauge {
 }
 
 /** Minimum and maximum period between two reads of a gauge, in ms. */
-export interface LookLimits {
+export interface GaugeReadLimits {
   readonly minMs: number;
   readonly maxMs: number;
 }
@@ -26,7 +26,7 @@ export interface LookLimits {
  * Returns the delay until the next read of a gauge: the time in which the headroom above the threshold could be used up
  * at the maximum rate, within the limits.
  */
-export function nextLookMs(headroom: number, perSecond: number, { minMs, maxMs }: LookLimits): number {
+export function nextGaugeReadMs(headroom: number, perSecond: number, { minMs, maxMs }: GaugeReadLimits): number {
   return Math.min(Math.max((headroom / perSecond) * 1000, minMs), maxMs);
 }
 
@@ -34,14 +34,16 @@ export function nextLookMs(headroom: number, perSecond: number, { minMs, maxMs }
  * Returns the delay until the next read of a gauge whose current rate is known. At that rate, the gauge is read when
  * half of the headroom is used up; without an observed rate, when all of it could be used up at the maximum rate.
  */
-export function plannedLookMs(
+export function plannedGaugeReadMs(
   headroom: number,
   { perSecond, quietMs = 0 }: Pick<Gauge, 'perSecond' | 'quietMs'>,
-  seenPerSecond: number,
-  { minMs, maxMs }: LookLimits,
+  observedPerSecond: number,
+  { minMs, maxMs }: GaugeReadLimits,
 ): number {
-  const atWorstMs = nextLookMs(headroom, perSecond, { minMs: Math.max(minMs, quietMs), maxMs });
-  return seenPerSecond > 0 ? Math.min(atWorstMs, nextLookMs(headroom / 2, seenPerSecond, { minMs, maxMs })) : atWorstMs;
+  const atMaxRateMs = nextGaugeReadMs(headroom, perSecond, { minMs: Math.max(minMs, quietMs), maxMs });
+  return observedPerSecond > 0
+    ? Math.min(atMaxRateMs, nextGaugeReadMs(headroom / 2, observedPerSecond, { minMs, maxMs }))
+    : atMaxRateMs;
 }
 
 /**

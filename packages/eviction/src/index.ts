@@ -1,6 +1,6 @@
 export { admitUnderPressure, type PressureVerdict } from './admit.ts';
 export type { EvictionDecision, RankedPodView } from './decisions.ts';
-export { type DiskLeft, type DiskPlaces, diskGauges, type GaugeDisks } from './disk-gauges.ts';
+export { type DiskPaths, type DiskSpace, diskGauges, type GaugeDisks } from './disk-gauges.ts';
 export {
   type DiskLayout,
   type DiskPart,
@@ -13,7 +13,7 @@ export { EvictionError, type EvictionErrorCode } from './errors.ts';
 export { type EvictionComponents, EvictionManager } from './eviction-manager.ts';
 export type { EvictionExplanation, Pressure } from './explanation.ts';
 export { cgroupMemoryGauge, type GaugeFiles, nodeMemoryGauge, nodeProcessGauge } from './gauges.ts';
-export { type Gauge, headroomOf, type LookLimits, nextLookMs, plannedLookMs } from './headroom.ts';
+export { type Gauge, type GaugeReadLimits, headroomOf, nextGaugeReadMs, plannedGaugeReadMs } from './headroom.ts';
 export { type StorageViolation, storageViolation } from './local-storage.ts';
 export { type EvictionMessage, evictionMessage } from './messages.ts';
 export { type Observation, type Observations, type Observed, observe } from './observations.ts';

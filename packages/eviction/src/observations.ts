@@ -19,7 +19,7 @@ export interface Observed {
   readonly faults: readonly string[];
 }
 
-interface Figures {
+interface SignalAmounts {
   readonly available: number | undefined;
   readonly capacity: number | undefined;
   readonly time: string | null;
@@ -32,14 +32,14 @@ interface Figures {
 export function observe(summary: EvictionSummary): Observed {
   const { memory, systemContainers = [], fs, runtime, rlimit } = summary.node;
   const pods = systemContainers.find(({ name }) => name === 'pods');
-  const bytes = (of: typeof fs): Figures | undefined =>
+  const bytes = (of: typeof fs): SignalAmounts | undefined =>
     of && { available: of.availableBytes, capacity: of.capacityBytes, time: of.time };
-  const inodes = (of: typeof fs): Figures | undefined =>
+  const inodes = (of: typeof fs): SignalAmounts | undefined =>
     // A file system that reports 0 inodes (btrfs) does not count inodes and cannot run out of them.
     of && of.inodes !== 0 ? { available: of.inodesFree, capacity: of.inodes, time: of.time } : undefined;
-  const figures: Readonly<Record<Signal, Figures | undefined>> = {
-    'memory.available': memoryFigures(memory),
-    'allocatableMemory.available': memoryFigures(pods?.memory),
+  const amounts: Readonly<Record<Signal, SignalAmounts | undefined>> = {
+    'memory.available': memoryAmounts(memory),
+    'allocatableMemory.available': memoryAmounts(pods?.memory),
     'nodefs.available': bytes(fs),
     'nodefs.inodesFree': inodes(fs),
     'imagefs.available': bytes(runtime?.imageFs),
@@ -54,7 +54,7 @@ export function observe(summary: EvictionSummary): Observed {
   };
   const observations = new Map<Signal, Observation>();
   const faults: string[] = [];
-  for (const [signal, of] of Object.entries(figures) as [Signal, Figures | undefined][]) {
+  for (const [signal, of] of Object.entries(amounts) as [Signal, SignalAmounts | undefined][]) {
     if (of?.available === undefined || of.capacity === undefined) continue;
     const { available, capacity, time } = of;
     if (!isCount(available) || !isCount(capacity) || available > capacity) {
@@ -73,7 +73,7 @@ export function observe(summary: EvictionSummary): Observed {
 }
 
 /** The stats do not contain the memory capacity; it is the sum of working set and available bytes. */
-function memoryFigures(of: MemoryStats | undefined): Figures | undefined {
+function memoryAmounts(of: MemoryStats | undefined): SignalAmounts | undefined {
   if (of?.availableBytes === undefined || of.workingSetBytes === undefined) return undefined;
   const { availableBytes: available, workingSetBytes, time } = of;
   // A negative working set makes the capacity smaller than the available bytes, which the caller detects.

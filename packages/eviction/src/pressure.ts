@@ -12,14 +12,14 @@ export interface PressureState {
   readonly pressing: readonly Threshold[];
   readonly conditionSeenAt: ReadonlyMap<PressureCondition, number>;
   /** Wall-clock time of the last values of each signal that has thresholds. */
-  readonly figuresAt: ReadonlyMap<Signal, number>;
+  readonly lastObservedAt: ReadonlyMap<Signal, number>;
 }
 
 export const NO_PRESSURE: PressureState = {
   firstMetAt: new Map(),
   pressing: [],
   conditionSeenAt: new Map(),
-  figuresAt: new Map(),
+  lastObservedAt: new Map(),
 };
 
 /** Input of {@link nextPressure}. */
@@ -65,13 +65,13 @@ export function nextPressure(before: PressureState, input: PressureInput): Press
   const pressing = [...firstMetAt]
     .filter(([{ gracePeriodMs }, sinceMs]) => nowMs - sinceMs >= gracePeriodMs)
     .map(([threshold]) => threshold);
-  const figuresAt = new Map(before.figuresAt);
+  const lastObservedAt = new Map(before.lastObservedAt);
   // Signals without thresholds were not evaluated; thresholds for them may be added by the next check.
   for (const { signal } of thresholds) {
     const atMs = observations.get(signal)?.atMs;
-    if (atMs !== undefined) figuresAt.set(signal, atMs);
+    if (atMs !== undefined) lastObservedAt.set(signal, atMs);
   }
-  const state = { firstMetAt, pressing, conditionSeenAt, figuresAt };
+  const state = { firstMetAt, pressing, conditionSeenAt, lastObservedAt };
   return {
     state,
     conditions: conditionsIn(state),
@@ -89,21 +89,21 @@ export function conditionsIn({ conditionSeenAt }: PressureState): readonly Press
  * shortages count from these stats (N3), and a shortage that these stats show as over must last for its grace period
  * again (N2). Signals without values in the stats are unchanged.
  */
-export function seenMeanwhile(
+export function withNewerObservations(
   state: PressureState,
   { thresholds, observations, nowMs }: Pick<PressureInput, 'thresholds' | 'observations' | 'nowMs'>,
 ): PressureState {
-  const isTold = ({ signal }: Threshold): boolean => observations.has(signal);
-  const isLacking = (threshold: Threshold): boolean =>
-    isTold(threshold)
+  const isObserved = ({ signal }: Threshold): boolean => observations.has(signal);
+  const isStillMet = (threshold: Threshold): boolean =>
+    isObserved(threshold)
       ? isMetBy(threshold, observations, state.pressing.includes(threshold))
       : state.firstMetAt.has(threshold);
-  const lacking = thresholds.filter(isLacking);
-  const seen = lacking.filter(isTold).map(({ signal }) => [conditionOf(signal), nowMs] as const);
+  const stillMet = thresholds.filter(isStillMet);
+  const seen = stillMet.filter(isObserved).map(({ signal }) => [conditionOf(signal), nowMs] as const);
   return {
     ...state,
-    firstMetAt: new Map(lacking.map((threshold) => [threshold, state.firstMetAt.get(threshold) ?? nowMs])),
-    pressing: state.pressing.filter((threshold) => lacking.includes(threshold)),
+    firstMetAt: new Map(stillMet.map((threshold) => [threshold, state.firstMetAt.get(threshold) ?? nowMs])),
+    pressing: state.pressing.filter((threshold) => stillMet.includes(threshold)),
     conditionSeenAt: new Map([...state.conditionSeenAt, ...seen]),
   };
 }
@@ -120,7 +120,7 @@ export function isMetBy(threshold: Threshold, observations: Observations, withMi
 /** Values without a time are never fresh, because their age is unknown. */
 function isFresh(signal: Signal, before: PressureState, { observations, staleUntilMs }: PressureInput): boolean {
   const atMs = observations.get(signal)?.atMs;
-  return atMs !== undefined && atMs > (before.figuresAt.get(signal) ?? staleUntilMs) && atMs > staleUntilMs;
+  return atMs !== undefined && atMs > (before.lastObservedAt.get(signal) ?? staleUntilMs) && atMs > staleUntilMs;
 }
 
 /** Returns why values are ignored, by signal; `undefined` if none are ignored. */
@@ -128,14 +128,14 @@ export function staleness(
   { state: { pressing }, actionable }: PressureStep,
   { thresholds, observations }: Pick<PressureInput, 'thresholds' | 'observations'>,
 ): string | undefined {
-  const ofNoTime = thresholds.filter(({ signal }) => {
-    const figures = observations.get(signal);
-    return figures !== undefined && figures.atMs === undefined;
+  const withoutTime = thresholds.filter(({ signal }) => {
+    const observation = observations.get(signal);
+    return observation !== undefined && observation.atMs === undefined;
   });
-  const old = pressing.filter((threshold) => !actionable.includes(threshold) && !ofNoTime.includes(threshold));
+  const old = pressing.filter((threshold) => !actionable.includes(threshold) && !withoutTime.includes(threshold));
   const list = (all: readonly Threshold[]): string => [...new Set(all.map(({ signal }) => signal))].join(', ');
   const texts = [
-    ...(ofNoTime.length > 0 ? [`the stats of ${list(ofNoTime)} have no time`] : []),
+    ...(withoutTime.length > 0 ? [`the stats of ${list(withoutTime)} have no time`] : []),
     ...(old.length > 0 ? [`the stats of ${list(old)} are not newer than the last action or the previous stats`] : []),
   ];
   return texts.length > 0 ? `no pod is evicted: ${texts.join('; ')}` : undefined;

@@ -1,21 +1,30 @@
 import type { Clock } from '@node-agent/async';
-import type { Pod } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type Histogram, type Logger, type Metrics } from '@node-agent/telemetry';
-import { type Aside, laneOf } from './aside.ts';
-import { type Decisions, type EvictionDecision, observationView, rankedView } from './decisions.ts';
+import type { EventRecorder, Histogram, Logger, Metrics } from '@node-agent/telemetry';
+import type { BackgroundWork } from './background-work.ts';
+import { type Decisions, type RankedPodView, rankedView } from './decisions.ts';
 import { type DiskLayout, type Reclaim, reclaimsOf } from './disk-layout.ts';
+import { type DiskSettling, isDiskThreshold } from './disk-settling.ts';
 import type { Evictor } from './evictor.ts';
 import { gracePeriodSeconds, IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
+import { laneOf } from './lanes.ts';
 import { evictionMessage } from './messages.ts';
 import type { EvictionOptions } from './options.ts';
 import type { EvictionDiskUsage, EvictionPods, EvictionReclaim } from './ports.ts';
 import { isMetBy } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
 import { measureDiskUsage, reclaim } from './reclaim.ts';
-import { maySettle, SETTLING_MS } from './settling.ts';
-import { isSignal, resourceOf } from './signals.ts';
-import type { Figures, Statistics } from './statistics.ts';
-import { formatThreshold, isHard, type Threshold } from './threshold.ts';
+import { isRemovalDue, type Removal, showsEffect } from './removal.ts';
+import { ResponseReport } from './response-report.ts';
+import {
+  type FinalAction,
+  type LoopStep,
+  nextResponse,
+  type ResponseEvent,
+  type WorkAction,
+} from './response-state.ts';
+import { isSignal } from './signals.ts';
+import type { StatsReader, StatsSnapshot } from './stats-reader.ts';
+import { isHard, type Threshold } from './threshold.ts';
 
 interface Components {
   readonly pods: EvictionPods;
@@ -25,13 +34,13 @@ interface Components {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly recorder: EventRecorder;
-  readonly statistics: Pick<Statistics, 'take'>;
+  readonly statsReader: Pick<StatsReader, 'read'>;
   readonly evictor: Evictor;
-  /** Runs all long work in the background of the control loop. */
-  readonly aside: Aside;
+  readonly settling: DiskSettling;
+  readonly background: Pick<BackgroundWork, 'run'>;
   readonly decisions: Decisions;
-  /** Receives the additional stats that are read during a reaction. */
-  readonly seen: (figures: Figures) => void;
+  /** Receives the additional stats that are read during a response. */
+  readonly onStats: (stats: StatsSnapshot) => void;
 }
 
 type Options = Pick<
@@ -39,48 +48,57 @@ type Options = Pick<
   'nodeRef' | 'maxPodGracePeriodSeconds' | 'reclaimTimeoutMs' | 'statsTimeoutMs'
 >;
 
-/** Result of a reaction, with the newest stats of the node. */
-export interface Relieved {
-  /**
-   * `under way`: the work continues in the background and a later check handles its result. `settling`: removed data
-   * may not be free yet. `going`: the pod that would be evicted is already being evicted.
-   */
-  readonly outcome: EvictionDecision['outcome'] | 'under way' | 'settling' | 'going';
-  readonly after: Figures;
+/** A threshold that a round of the control loop responds to. */
+export interface ResponseRequest {
+  readonly threshold: Threshold;
+  /** All thresholds that require a response in this round. */
+  readonly actionable: readonly Threshold[];
+  /** Newest stats of the round. */
+  readonly stats: StatsSnapshot;
+  /** Whether the newest stats meet the threshold. */
+  readonly isMet: boolean;
+  /** Whether the threshold's lane has work in progress. */
+  readonly isLaneBusy: boolean;
+  readonly layout: DiskLayout;
 }
 
-/** A finished removal. */
-interface Reclaimed {
-  /** Wall-clock time of the end of the removal. */
-  readonly atMs: number;
-  readonly reclaims: readonly Reclaim[];
+/** Result of a response, with the newest stats of the node. */
+export interface ThresholdResponse {
+  readonly loop: LoopStep;
+  readonly stats: StatsSnapshot;
+}
+
+/** Data of one response; its state is that of {@link nextResponse}. */
+interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'layout'> {
+  /** Newest stats. */
+  stats: StatsSnapshot;
+  /** Earlier stats, for the fill rate of a disk. */
+  before: StatsSnapshot | undefined;
+  /** Kinds of resources that may be removed. */
+  kinds: readonly Reclaim[];
+  /** Whether images are kept because not all pods are known. */
+  keepsImages: boolean;
+  ranked: readonly RankedPod[];
 }
 
 /**
  * Responds to one met threshold: removes unused resources and, if that is not enough, evicts one pod (N2;
- * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). Both run in the background
- * of the control loop.
+ * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). {@link nextResponse} has
+ * the decisions; this class performs its actions. Long work runs in the background of the control loop.
  * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class ThresholdResponder {
   readonly #components: Components;
   readonly #options: Options;
+  readonly #report: ResponseReport;
   readonly #age: Histogram<'eviction_signal'>;
-  /** Removals whose effect no stats have shown yet. */
-  readonly #reclaimed = new Map<Threshold, Reclaimed>();
-  /** Last stats of each disk that is short; `undefined` if they must not be used to compute a fill rate. */
-  readonly #looks = new Map<Threshold, Figures | undefined>();
-  /**
-   * Whether containers were removed, or have stopped, since a disk is short. The runtime frees their disk space some
-   * time after the removal.
-   */
-  #mayFree = false;
-  /** Monotonic time since when disk space may become free. */
-  #freeingSinceMs: number | undefined;
+  /** The removals of thresholds in state `removed`: no stats have shown their effect yet. */
+  readonly #removals = new Map<Threshold, Removal>();
 
   constructor(components: Components, options: Options) {
     this.#components = components;
     this.#options = options;
+    this.#report = new ResponseReport(components, options);
     this.#age = components.metrics.histogram({
       name: 'kubelet_eviction_stats_age_seconds',
       help: 'Age of the stats that a pod was evicted for, in seconds, by eviction signal.',
@@ -88,219 +106,182 @@ export class ThresholdResponder {
     });
   }
 
-  /**
-   * Responds to one threshold.
-   * @param actionable all thresholds that require a reaction, including this one
-   * @param before the stats that show them
-   * @throws the signal's reason
-   */
-  async relieve(
-    threshold: Threshold,
-    actionable: readonly Threshold[],
-    before: Figures,
-    layout: DiskLayout,
-    signal: AbortSignal,
-  ): Promise<Relieved> {
-    const { recorder, logger, decisions, aside } = this.#components;
-    const earlier = this.#looks.get(threshold);
-    if (isOfDisk(threshold)) this.#looks.set(threshold, before);
-    if (this.#isSettling(threshold, earlier, before)) {
-      // The last removal and measurement will be out of date when the settling time has passed.
-      this.#reclaimed.delete(threshold);
-      return { outcome: 'settling', after: before };
+  /** Responds to one threshold. @throws the signal's reason */
+  async respond(request: ResponseRequest, signal: AbortSignal): Promise<ThresholdResponse> {
+    const { threshold, actionable, layout, stats, isMet, isLaneBusy } = request;
+    const facts = { before: undefined, kinds: [], keepsImages: false, ranked: [] };
+    const attempt: Attempt = { threshold, actionable, layout, stats, ...facts };
+    const state = isLaneBusy ? 'working' : this.#removals.has(threshold) ? 'removed' : 'met';
+    let next = nextResponse(state, { type: 'round', isMet });
+    while (next.loop === undefined) {
+      next = nextResponse(next.state, await this.#perform(next.action, attempt, signal));
     }
-    const resource = resourceOf(threshold.signal);
-    logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
-    const text = `Attempting to reclaim ${resource}`;
-    recorder.event(this.#options.nodeRef, 'Warning', eventReasons.evictionThresholdMet, text);
-    const all = reclaimsOf(threshold.signal, layout);
-    const reclaims = this.#arePodsKnown() ? all : all.filter((what) => what !== 'images');
-    let figures = before;
-    if (this.#isToReclaim(threshold, before, reclaims)) {
-      const hasEnded = await aside.run(
-        laneOf(threshold.signal),
-        () => this.#reclaim(threshold, reclaims, signal),
-        signal,
-      );
-      if (!hasEnded) return { outcome: 'under way', after: before };
-      const after = await this.#look(threshold, signal);
-      if (after === undefined) {
-        // The effect of the removal is unknown, so no pod is evicted until stats are available.
-        decisions.add({ ...this.#facts(threshold, reclaims, before), outcome: 'unknown', ranked: [] });
-        return { outcome: 'unknown', after: before };
-      }
-      if (!isMetBy(threshold, after.observations, true)) {
-        this.#tellReclaimed(threshold, reclaims, after);
-        return { outcome: 'reclaimed', after };
-      }
-      figures = after;
-    }
-    if (reclaims.length < all.length) {
-      // Images must be removed before pods are evicted, but while not all pods are known, needed images may look
-      // unused.
-      logger.info({ resource }, 'Eviction manager: keeping unused images and pods until all pod sources are ready');
-      decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
-      return { outcome: 'waiting', after: figures };
-    }
-    if (isOfDisk(threshold)) this.#looks.set(threshold, figures);
-    if (this.#isSettling(threshold, earlier ?? before, figures)) return { outcome: 'settling', after: figures };
-    const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
-    const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
-    // The pod is already being evicted, for a disk threshold or its own storage limit. Its termination will also
-    // relieve this shortage.
-    if (first !== undefined && this.#components.evictor.isGoing(first.pod)) {
-      this.#hurry(threshold, (_cause, pod) => pod.metadata.uid === first.pod.metadata.uid, signal);
-      return { outcome: 'going', after: figures };
-    }
-    const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
-    const victim = ranked.find(({ pod }) => this.#whyNot(pod) === undefined);
-    const decision = { ...this.#facts(threshold, reclaims, figures), ranked: places };
-    if (victim === undefined) {
-      logger.error({ resource }, 'Eviction manager: unable to evict any pods from the node');
-      decisions.add({ ...decision, outcome: 'nobody' });
-      return { outcome: 'nobody', after: figures };
-    }
-    this.#observeAges(actionable, figures);
-    const evict = (): Promise<void> =>
-      this.#evict(victim, threshold, figures, { ...decision, outcome: 'evicted' }, signal);
-    const hasEnded = await aside.run(laneOf(threshold.signal), evict, signal);
-    return { outcome: hasEnded ? 'evicted' : 'under way', after: figures };
-  }
-
-  /**
-   * Shortens the grace period of pods that are being evicted in this threshold's lane, if the threshold is hard. Their
-   * evictions may have started while the shortage was less urgent.
-   */
-  hurry(threshold: Threshold, signal: AbortSignal): void {
-    const lane = laneOf(threshold.signal);
-    this.#hurry(threshold, (cause) => isSignal(cause.signal) && laneOf(cause.signal) === lane, signal);
-  }
-
-  #hurry(threshold: Threshold, isMeant: Parameters<Evictor['hurry']>[0], signal: AbortSignal): void {
-    if (isHard(threshold)) this.#components.evictor.hurry(isMeant, IMMEDIATE_GRACE_SECONDS, signal);
-  }
-
-  /**
-   * Returns whether a removal is due. No removal is due if these stats are the first that show the effect of the last
-   * removal and the last removal covered the same kinds.
-   */
-  #isToReclaim(threshold: Threshold, figures: Figures, reclaims: readonly Reclaim[]): boolean {
-    const last = this.#reclaimed.get(threshold);
-    this.#reclaimed.delete(threshold);
-    const isTried =
-      isOfOrAfter(figures, threshold, last?.atMs) && reclaims.every((what) => last?.reclaims.includes(what));
-    const hasUsage = isOfDisk(threshold) && this.#components.diskUsage !== undefined;
-    return !isTried && (reclaims.length > 0 || hasUsage);
-  }
-
-  /**
-   * Returns whether removed data, including the files of the last evicted pod, may still become free; until then no pod
-   * is chosen for a disk (N2).
-   */
-  #isSettling(threshold: Threshold, before: Figures | undefined, now: Figures): boolean {
-    if (!isOfDisk(threshold)) return false;
-    const sinceMs = this.#freeingSinceMs;
-    if (sinceMs === undefined || this.#components.clock.monotonic() - sinceMs >= SETTLING_MS) return false;
-    const [then, last] = [before, now].map((figures) => figures?.observations.get(threshold.signal));
-    return then === undefined || last === undefined || maySettle(then, last);
-  }
-
-  async #reclaim(threshold: Threshold, reclaims: readonly Reclaim[], signal: AbortSignal): Promise<void> {
-    const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
-    const [mayFree] = await Promise.all([
-      reclaim(reclaims, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
-      isOfDisk(threshold) && measureDiskUsage({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
-    ]);
-    const { clock } = this.#components;
-    this.#reclaimed.set(threshold, { atMs: clock.now(), reclaims });
-    this.#mayFree ||= mayFree;
-    if (this.#mayFree) this.#freeingSinceMs ??= clock.monotonic();
-  }
-
-  /** @returns stats that show the effect of a removal; `undefined` if there are none yet */
-  async #look(threshold: Threshold, signal: AbortSignal): Promise<Figures | undefined> {
-    const { statistics, seen } = this.#components;
-    const after = await statistics.take(signal);
-    if (after !== undefined) seen(after);
-    if (after === undefined || !isOfOrAfter(after, threshold, this.#reclaimed.get(threshold)?.atMs)) return undefined;
-    this.#reclaimed.delete(threshold);
-    return after;
+    this.#finish(next.action, attempt, signal);
+    return { loop: next.loop, stats: attempt.stats };
   }
 
   /**
    * Processes newer stats of the node: records removals that turn out to have been sufficient.
    * @param met the thresholds that these stats meet, whether or not their grace period has passed
    */
-  settle(figures: Figures, met: readonly Threshold[]): void {
-    for (const threshold of this.#looks.keys()) {
-      // A disk without values keeps its state.
-      const isTold = figures.observations.has(threshold.signal);
-      if (isTold && !isMetBy(threshold, figures.observations, true)) this.#looks.delete(threshold);
-    }
-    if (this.#looks.size === 0 && !met.some(isOfDisk)) this.#frees(false);
-    for (const [threshold, { atMs, reclaims }] of this.#reclaimed) {
-      if (!isOfOrAfter(figures, threshold, atMs) || isMetBy(threshold, figures.observations, true)) continue;
-      this.#reclaimed.delete(threshold);
-      this.#tellReclaimed(threshold, reclaims, figures);
+  onStats(stats: StatsSnapshot, met: readonly Threshold[]): void {
+    this.#components.settling.onStats(stats, met);
+    for (const [threshold, removal] of this.#removals) {
+      // A threshold that is still met is assessed when the round reaches it.
+      if (!showsEffect(removal, threshold, stats) || isMetBy(threshold, stats.observations, true)) continue;
+      this.#removals.delete(threshold);
+      this.#report.reclaimed({ threshold, kinds: removal.kinds, stats });
     }
   }
 
-  #tellReclaimed(threshold: Threshold, reclaims: readonly Reclaim[], figures: Figures): void {
-    const { logger, decisions } = this.#components;
-    const resource = resourceOf(threshold.signal);
-    logger.info({ resource }, 'Eviction manager: able to reduce resource pressure without evicting pods.');
-    decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'reclaimed', ranked: [] });
+  async #perform(action: WorkAction, attempt: Attempt, signal: AbortSignal): Promise<ResponseEvent> {
+    const lane = laneOf(attempt.threshold.signal);
+    const { background } = this.#components;
+    switch (action) {
+      case 'assess':
+        return this.#assess(attempt);
+      case 'reclaim': {
+        const hasEnded = await background.run(lane, () => this.#reclaim(attempt, signal), signal);
+        return { type: hasEnded ? 'removalEnded' : 'checkDue' };
+      }
+      case 'measure':
+        return await this.#measure(attempt, signal);
+      case 'checkChoice':
+        return this.#checkChoice(attempt);
+      case 'rank':
+        return this.#rank(attempt);
+      case 'evict': {
+        const hasEnded = await background.run(lane, () => this.#evict(attempt, signal), signal);
+        return { type: hasEnded ? 'evictionEnded' : 'checkDue' };
+      }
+    }
   }
 
-  #facts(
-    threshold: Threshold,
-    reclaims: readonly Reclaim[],
-    { observations }: Figures,
-  ): Pick<EvictionDecision, 'cause' | 'reclaims' | 'atMs' | 'available' | 'capacity'> {
-    const atMs = this.#components.clock.now();
-    return {
-      atMs,
-      cause: formatThreshold(threshold),
-      reclaims,
-      ...observationView(observations.get(threshold.signal)),
-    };
+  #finish(action: FinalAction, attempt: Attempt, signal: AbortSignal): void {
+    const { threshold, ranked } = attempt;
+    switch (action) {
+      case 'shortenGracePeriod': {
+        // The evictions in this lane may have started while the shortage was less urgent.
+        const lane = laneOf(threshold.signal);
+        const isInLane = (cause: string): boolean => isSignal(cause) && laneOf(cause) === lane;
+        this.#shortenGracePeriod(threshold, (cause) => isInLane(cause.signal), signal);
+        return;
+      }
+      case 'joinEviction': {
+        // The pod is being evicted for a disk threshold or its own storage limit. Its termination will also relieve
+        // this shortage.
+        const first = this.#firstCandidate(ranked);
+        this.#shortenGracePeriod(threshold, (_cause, pod) => pod.metadata.uid === first?.pod.metadata.uid, signal);
+        return;
+      }
+      case 'awaitStats':
+        this.#report.awaitsStats(attempt);
+        return;
+      case 'awaitPods':
+        this.#report.awaitsPods(attempt);
+        return;
+      case 'reportReclaimed':
+        this.#report.reclaimed(attempt);
+        return;
+      case 'reportNoCandidate':
+        this.#report.noCandidate(attempt, this.#places(ranked));
+        return;
+    }
   }
 
-  async #evict(
-    { pod }: RankedPod,
-    threshold: Threshold,
-    { observations, statsOf }: Figures,
-    decision: EvictionDecision,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { decisions, evictor } = this.#components;
-    const explained = evictionMessage(pod, statsOf(pod), threshold, observations);
-    decisions.add({ ...decision, evicted: pod.metadata.uid, message: explained.message });
+  /** Decides whether to wait for disk space, to remove unused resources, or to evict a pod. */
+  #assess(attempt: Attempt): ResponseEvent {
+    const { threshold, layout, stats } = attempt;
+    const { settling, pods, diskUsage } = this.#components;
+    const earlier = settling.record(threshold, stats);
+    attempt.before = earlier ?? stats;
+    if (settling.maySettle(threshold, earlier, stats)) {
+      // The last removal will be out of date when the settling time has passed.
+      this.#removals.delete(threshold);
+      return { type: 'assessed', maySettle: true, isRemovalDue: false };
+    }
+    this.#report.started(threshold);
+    const all = reclaimsOf(threshold.signal, layout);
+    attempt.kinds = (pods.areKnown?.() ?? true) ? all : all.filter((kind) => kind !== 'images');
+    attempt.keepsImages = attempt.kinds.length < all.length;
+    const last = this.#removals.get(threshold);
+    this.#removals.delete(threshold);
+    const shown = last !== undefined && showsEffect(last, threshold, stats) ? last.kinds : undefined;
+    const measuresUsage = isDiskThreshold(threshold) && diskUsage !== undefined;
+    return { type: 'assessed', maySettle: false, isRemovalDue: isRemovalDue(attempt.kinds, shown, measuresUsage) };
+  }
+
+  async #reclaim({ threshold, kinds }: Attempt, signal: AbortSignal): Promise<void> {
+    const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
+    const [mayFree] = await Promise.all([
+      reclaim(kinds, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
+      isDiskThreshold(threshold) && measureDiskUsage({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
+    ]);
+    this.#removals.set(threshold, { endedAtMs: this.#components.clock.now(), kinds });
+    this.#components.settling.removalEnded(mayFree);
+  }
+
+  /** Reads stats that show the effect of a removal. */
+  async #measure(attempt: Attempt, signal: AbortSignal): Promise<ResponseEvent> {
+    const { statsReader, onStats } = this.#components;
+    const { threshold } = attempt;
+    const after = await statsReader.read(signal);
+    if (after !== undefined) onStats(after);
+    const removal = this.#removals.get(threshold);
+    if (after === undefined || removal === undefined || !showsEffect(removal, threshold, after)) {
+      return { type: 'measured', shows: 'nothing' };
+    }
+    this.#removals.delete(threshold);
+    attempt.stats = after;
+    return { type: 'measured', shows: isMetBy(threshold, after.observations, true) ? 'met' : 'unmet' };
+  }
+
+  #checkChoice({ threshold, before, stats, keepsImages }: Attempt): ResponseEvent {
+    if (keepsImages) return { type: 'choiceChecked', keepsImages, maySettle: false };
+    const { settling } = this.#components;
+    settling.record(threshold, stats);
+    return { type: 'choiceChecked', keepsImages, maySettle: settling.maySettle(threshold, before, stats) };
+  }
+
+  #rank(attempt: Attempt): ResponseEvent {
+    const { threshold, stats, layout } = attempt;
+    const { pods, evictor } = this.#components;
+    attempt.ranked = rankPods(threshold.signal, pods.active(), stats.statsOf, layout);
+    const first = this.#firstCandidate(attempt.ranked);
+    if (first !== undefined && evictor.isBeingEvicted(first.pod)) return { type: 'ranked', candidate: 'beingEvicted' };
+    return { type: 'ranked', candidate: this.#victim(attempt.ranked) === undefined ? 'none' : 'found' };
+  }
+
+  /** Evicts the first pod that may be evicted. */
+  async #evict(attempt: Attempt, signal: AbortSignal): Promise<void> {
+    const { threshold, actionable, stats, ranked } = attempt;
+    const { evictor, settling } = this.#components;
+    const victim = this.#victim(ranked);
+    if (victim === undefined) return;
+    const { pod } = victim;
+    this.#observeAges(actionable, stats);
+    const explained = evictionMessage(pod, stats.statsOf(pod), threshold, stats.observations);
+    this.#report.evicted(attempt, this.#places(ranked), pod, explained.message);
     const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
-    await evictor.end(pod, { ...explained, signal: threshold.signal, ...how }, signal);
-    await evictor.gone([pod], signal);
-    if (isOfDisk(threshold)) this.podsEnded();
+    await evictor.evict(pod, { ...explained, signal: threshold.signal, ...how }, signal);
+    await evictor.waitUntilGone([pod], signal);
+    if (isDiskThreshold(threshold)) settling.podsGone();
+  }
+
+  /** Shortens the grace period of pods that are being evicted, if the threshold is hard. */
+  #shortenGracePeriod(
+    threshold: Threshold,
+    isAffected: Parameters<Evictor['shortenGracePeriod']>[0],
+    signal: AbortSignal,
+  ): void {
+    if (isHard(threshold)) this.#components.evictor.shortenGracePeriod(isAffected, IMMEDIATE_GRACE_SECONDS, signal);
   }
 
   /**
-   * Records that pods which wrote to disks are gone. The fill rates measured so far do not apply to the remaining pods.
-   */
-  podsEnded(): void {
-    this.#frees(true);
-    for (const threshold of this.#looks.keys()) this.#looks.set(threshold, undefined);
-  }
-
-  /** Resets the settling state. @param mayFree whether the next removal may free disk space */
-  #frees(mayFree: boolean): void {
-    this.#mayFree = mayFree;
-    this.#freeingSinceMs = undefined;
-  }
-
-  /**
-   * Observes the stats age of all signals that require a reaction, as upstream does, not only of the signal that the
+   * Observes the stats age of all signals that require a response, as upstream does, not only of the signal that the
    * pod is evicted for.
    */
-  #observeAges(actionable: readonly Threshold[], { observations }: Figures): void {
+  #observeAges(actionable: readonly Threshold[], { observations }: StatsSnapshot): void {
     for (const { signal } of actionable) {
       const { atMs } = observations.get(signal) ?? {};
       if (atMs === undefined) continue;
@@ -308,22 +289,23 @@ export class ThresholdResponder {
     }
   }
 
-  #arePodsKnown(): boolean {
-    return this.#components.pods.areKnown?.() ?? true;
+  #places(ranked: readonly RankedPod[]): readonly RankedPodView[] {
+    return ranked.map((place) => rankedView(place, this.#exclusion(place)));
   }
 
-  #whyNot(pod: Pod): 'critical' | 'still ending' | undefined {
+  /** Returns the first pod that is not critical, even if it is already terminating. */
+  #firstCandidate(ranked: readonly RankedPod[]): RankedPod | undefined {
+    return ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
+  }
+
+  /** Returns the first pod that may be evicted. */
+  #victim(ranked: readonly RankedPod[]): RankedPod | undefined {
+    return ranked.find((place) => this.#exclusion(place) === undefined);
+  }
+
+  /** Returns why a pod is not evicted; `undefined` if it may be evicted. */
+  #exclusion({ pod }: RankedPod): 'critical' | 'still ending' | undefined {
     if (this.#components.pods.isCritical(pod)) return 'critical';
-    return this.#components.evictor.isEnding(pod) ? 'still ending' : undefined;
+    return this.#components.evictor.isTerminating(pod) ? 'still ending' : undefined;
   }
-}
-
-function isOfDisk({ signal }: Threshold): boolean {
-  return laneOf(signal) === 'disk';
-}
-
-/** Returns whether the stats are at least as new as an action that ended at this wall-clock time. */
-function isOfOrAfter({ observations }: Figures, { signal }: Threshold, doneAtMs: number | undefined): boolean {
-  const { atMs } = observations.get(signal) ?? {};
-  return atMs !== undefined && doneAtMs !== undefined && atMs >= doneAtMs;
 }

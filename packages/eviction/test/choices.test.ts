@@ -17,7 +17,7 @@ import {
   withContainerFs,
 } from '../src/index.ts';
 import { checkValues, withOptionDefaults } from '../src/options.ts';
-import { conditionsIn, seenMeanwhile } from '../src/pressure.ts';
+import { conditionsIn, withNewerObservations } from '../src/pressure.ts';
 import { asking, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
 
 const [hard, soft] = parseThresholds({
@@ -108,7 +108,7 @@ describe('eviction thresholds', () => {
   });
 });
 
-describe('nextPressure and seenMeanwhile', () => {
+describe('nextPressure and withNewerObservations', () => {
   const look = (state: PressureState, observations: Observations, nowMs = 0, staleUntilMs = 0, thresholds = [hard]) =>
     nextPressure(state, { thresholds, observations, nowMs, staleUntilMs, transitionMs: 1000 });
   const lookSoftly = (state: PressureState, observations: Observations, nowMs: number) =>
@@ -144,7 +144,7 @@ describe('nextPressure and seenMeanwhile', () => {
   test('N3: stats between two rounds prolong a condition only if they meet a threshold', () => {
     const { state } = look(NO_PRESSURE, leaving(10, 1));
     const seen = (left: number) =>
-      seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 });
+      withNewerObservations(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 });
     expect(look(seen(900), leaving(900, 3), 1100).conditions).toEqual([]);
     expect(look(seen(10), leaving(900, 3), 1100).conditions).toEqual(['MemoryPressure']);
   });
@@ -152,7 +152,7 @@ describe('nextPressure and seenMeanwhile', () => {
   test('N3: a condition starts with stats between two rounds if they meet a threshold', () => {
     const { state } = look(NO_PRESSURE, leaving(900, 1));
     const seen = (left: number) =>
-      conditionsIn(seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 }));
+      conditionsIn(withNewerObservations(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 }));
     expect(seen(900)).toEqual([]);
     expect(seen(10)).toEqual(['MemoryPressure']);
   });
@@ -160,7 +160,7 @@ describe('nextPressure and seenMeanwhile', () => {
   test('N2: the soft grace period starts again if stats between two rounds no longer meet the threshold', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
     const actionable = (left: number) => {
-      const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(left, 2), nowMs: 10 });
+      const seen = withNewerObservations(state, { thresholds: [soft], observations: leaving(left, 2), nowMs: 10 });
       return lookSoftly(seen, leaving(150, 3), 1000).actionable;
     };
     expect(actionable(150)).toEqual([soft]);
@@ -169,23 +169,25 @@ describe('nextPressure and seenMeanwhile', () => {
 
   test('N2: the soft grace period starts with stats between two rounds if these meet the threshold first', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(900, 1), 0);
-    const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(150, 2), nowMs: 10 });
+    const seen = withNewerObservations(state, { thresholds: [soft], observations: leaving(150, 2), nowMs: 10 });
     expect(lookSoftly(seen, leaving(150, 3), 1009).actionable).toEqual([]);
     expect(lookSoftly(seen, leaving(150, 3), 1010).actionable).toEqual([soft]);
   });
 
   test('N2: stats between two rounds without a value for a signal neither end nor prolong its pressure', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
-    const seen = seenMeanwhile(state, { thresholds: [soft], observations: new Map(), nowMs: 10 });
+    const seen = withNewerObservations(state, { thresholds: [soft], observations: new Map(), nowMs: 10 });
     expect(lookSoftly(seen, leaving(150, 3), 1000).actionable).toEqual([soft]);
     expect(lookSoftly(seen, leaving(900, 3), 1000).conditions).toEqual([]);
-    expect(seenMeanwhile(NO_PRESSURE, { thresholds: [soft], observations: new Map(), nowMs: 10 })).toEqual(NO_PRESSURE);
+    expect(withNewerObservations(NO_PRESSURE, { thresholds: [soft], observations: new Map(), nowMs: 10 })).toEqual(
+      NO_PRESSURE,
+    );
   });
 
   test('N2: a soft threshold whose grace period has passed stays actionable until the minimum reclaim is reached', () => {
     const { state } = lookSoftly(lookSoftly(NO_PRESSURE, leaving(150, 1), 0).state, leaving(150, 2), 1000);
     const actionable = (left: number) => {
-      const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(left, 3), nowMs: 1010 });
+      const seen = withNewerObservations(state, { thresholds: [soft], observations: leaving(left, 3), nowMs: 1010 });
       return lookSoftly(seen, leaving(220, 4), 1020).actionable;
     };
     expect(actionable(220)).toEqual([soft]);
@@ -195,7 +197,7 @@ describe('nextPressure and seenMeanwhile', () => {
   test('N2: a threshold no longer requires the minimum reclaim after stats between two rounds showed that it was reached', () => {
     const { state } = look(NO_PRESSURE, leaving(10, 1));
     const actionable = (left: number) => {
-      const seen = seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 1 });
+      const seen = withNewerObservations(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 1 });
       return look(seen, leaving(120, 3), 2).actionable;
     };
     expect(actionable(149)).toEqual([hard]);

@@ -1,14 +1,14 @@
 import { sleep } from '@node-agent/async';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type DiskPlaces, diskGauges, type Gauge, plannedLookMs } from '../src/index.ts';
+import { type DiskPaths, diskGauges, type Gauge, plannedGaugeReadMs } from '../src/index.ts';
 import { MI, makePod, podStats, World } from './world.ts';
 
 const GI = 1024 * MI;
 const LIMITS = { minMs: 100, maxMs: 10_000 };
 const DISK = { perSecond: 2 * GI, quietMs: 1000 };
 
-describe('plannedLookMs', () => {
+describe('plannedGaugeReadMs', () => {
   test.each([
     // Far above the threshold: no reading before the next round, whatever the observed speed.
     [500 * GI, 0, 10_000],
@@ -25,18 +25,18 @@ describe('plannedLookMs', () => {
     // The space decreases slower than the disk could write.
     [1 * GI, 10 * MI, 1000],
   ])(
-    'plannedLookMs plans the next reading with %d bytes above the threshold and a decrease of %d bytes per second: in %d ms',
+    'plannedGaugeReadMs plans the next reading with %d bytes above the threshold and a decrease of %d bytes per second: in %d ms',
     (left, seen, expected) => {
-      expect(plannedLookMs(left, DISK, seen, LIMITS)).toBe(expected);
+      expect(plannedGaugeReadMs(left, DISK, seen, LIMITS)).toBe(expected);
     },
   );
 
-  test('plannedLookMs stays within its limits and is shorter for a faster decrease', () => {
+  test('plannedGaugeReadMs stays within its limits and is shorter for a faster decrease', () => {
     const amount = fc.double({ min: 0, max: 1e13, noNaN: true });
     fc.assert(
       fc.property(amount, amount, amount, (left, seen, more) => {
-        const slow = plannedLookMs(left, DISK, seen, LIMITS);
-        const fast = plannedLookMs(left, DISK, seen + more, LIMITS);
+        const slow = plannedGaugeReadMs(left, DISK, seen, LIMITS);
+        const fast = plannedGaugeReadMs(left, DISK, seen + more, LIMITS);
         expect(slow).toBeGreaterThanOrEqual(LIMITS.minMs);
         expect(slow).toBeLessThanOrEqual(LIMITS.maxMs);
         expect(fast).toBeLessThanOrEqual(slow);
@@ -44,7 +44,7 @@ describe('plannedLookMs', () => {
     );
   });
 
-  test('plannedLookMs detects a crossing within a second at any speed up to the bound, and within a tenth at a steady speed', () => {
+  test('plannedGaugeReadMs detects a crossing within a second at any speed up to the bound, and within a tenth at a steady speed', () => {
     const speed = fc.double({ min: 10 * MI, max: DISK.perSecond, noNaN: true });
     const headroom = fc.double({ min: 0, max: 100 * GI, noNaN: true });
     fc.assert(
@@ -53,7 +53,7 @@ describe('plannedLookMs', () => {
         let seen = 0;
         let looks = 0;
         while (atMs * perSecond < all * 1000) {
-          atMs += plannedLookMs(all - (atMs / 1000) * perSecond, DISK, seen, LIMITS);
+          atMs += plannedGaugeReadMs(all - (atMs / 1000) * perSecond, DISK, seen, LIMITS);
           seen = perSecond;
           looks += 1;
         }
@@ -65,7 +65,7 @@ describe('plannedLookMs', () => {
 });
 
 describe('disk gauges', () => {
-  const PLACES: DiskPlaces = { nodefs: '/var/lib/kubelet', imagefs: '/images', containerfs: '/images' };
+  const PLACES: DiskPaths = { nodefs: '/var/lib/kubelet', imagefs: '/images', containerfs: '/images' };
   const HARD = { evictionHard: { 'nodefs.available': '10%', 'imagefs.available': '15%' } };
   let world: World;
   let asked: string[];
@@ -148,7 +148,7 @@ describe('disk gauges', () => {
   });
 
   test('does not read disk gauges before the disk layout is known', async () => {
-    const places = (): DiskPlaces => {
+    const places = (): DiskPaths => {
       throw new Error('asked too early');
     };
     const layout = async () => {

@@ -1,6 +1,6 @@
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type EvictionManager, type Gauge, nextLookMs } from '../src/index.ts';
+import { type EvictionManager, type Gauge, nextGaugeReadMs } from '../src/index.ts';
 import { asking, files, MI, makePod, ONE_DISK, podStats, usingMemory, World } from './world.ts';
 
 const HARD = { evictionHard: { 'memory.available': '100Mi' } };
@@ -959,9 +959,9 @@ describe('eviction manager: gauges', () => {
     [10, 1000, 10_000, 100],
     [0, 1000, 10_000, 100],
   ])(
-    'nextLookMs with %d left, a decrease of at most %d per second and a maximum of %d ms is %d',
+    'nextGaugeReadMs with %d left, a decrease of at most %d per second and a maximum of %d ms is %d',
     (left, perSecond, maxMs, expected) => {
-      expect(nextLookMs(left, perSecond, { minMs: 100, maxMs })).toBe(expected);
+      expect(nextGaugeReadMs(left, perSecond, { minMs: 100, maxMs })).toBe(expected);
     },
   );
 });

@@ -136,7 +136,7 @@ describe('nextPressure properties', () => {
           for (const { signal } of step.actionable) {
             const atMs = observations.get(signal)?.atMs;
             expect(atMs).toBeDefined();
-            expect(atMs).toBeGreaterThan(before.figuresAt.get(signal) ?? Number.NEGATIVE_INFINITY);
+            expect(atMs).toBeGreaterThan(before.lastObservedAt.get(signal) ?? Number.NEGATIVE_INFINITY);
           }
         }
       }),

@@ -1,11 +1,11 @@
 import type { ImageService } from '@node-agent/cri-client';
-import type { DiskLayout, DiskPlaces } from '@node-agent/eviction';
+import type { DiskLayout, DiskPaths } from '@node-agent/eviction';
 import type { HostPathFiles } from '@node-agent/volumes';
 
 /** Disk layout of the node, and a path on each disk. */
 export interface NodeDisks {
   readonly layout: DiskLayout;
-  readonly places: DiskPlaces;
+  readonly paths: DiskPaths;
 }
 
 /**
@@ -33,6 +33,6 @@ export async function nodeDisks(
   const containerfs = layer === image ? imagefs : layer === root ? rootDirectory : layers;
   return {
     layout: { dedicatedImageFs: image !== root || layer !== image, splitContainerFs: layer !== image },
-    places: { nodefs: rootDirectory, imagefs, containerfs },
+    paths: { nodefs: rootDirectory, imagefs, containerfs },
   };
 }

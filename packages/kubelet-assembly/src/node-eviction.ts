@@ -1,6 +1,6 @@
 import type { ContainerGc } from '@node-agent/container-gc';
 import {
-  type DiskPlaces,
+  type DiskPaths,
   diskGauges,
   type EvictionDiskUsage,
   EvictionManager,
@@ -34,7 +34,7 @@ export interface EvictionParts {
  * Maximum time for which images are kept because some pod sources have not reported; the same as before the first image
  * garbage collection (`collectGarbage` of kubelet-core).
  */
-const SOURCES_PATIENCE_MS = 300_000;
+const SOURCES_TIMEOUT_MS = 300_000;
 
 /** Creates the eviction manager; returns `undefined` if eviction is not configured or the node is not measured. */
 export function nodeEviction(
@@ -53,16 +53,16 @@ export function nodeEviction(
     child('eviction').logger.warn({ thresholds, localStorageCapacityIsolation }, message);
     return undefined;
   }
-  let places: DiskPlaces | undefined;
-  const knownPlaces = (): DiskPlaces => {
-    if (places === undefined) throw new Error('disk layout is not known yet');
-    return places;
+  let paths: DiskPaths | undefined;
+  const knownPaths = (): DiskPaths => {
+    if (paths === undefined) throw new Error('disk layout is not known yet');
+    return paths;
   };
   const components = child('eviction');
   const { clock } = components;
   // An API server that is unavailable for hours must not let the disk fill up.
-  const patientUntilMs = clock.monotonic() + SOURCES_PATIENCE_MS;
-  const areKnown = (): boolean => parts.allSourcesReady() || clock.monotonic() >= patientUntilMs;
+  const sourcesTimeoutAtMs = clock.monotonic() + SOURCES_TIMEOUT_MS;
+  const areKnown = (): boolean => parts.allSourcesReady() || clock.monotonic() >= sourcesTimeoutAtMs;
   return new EvictionManager(
     {
       ...components,
@@ -71,7 +71,7 @@ export function nodeEviction(
       disks: {
         async layout(signal) {
           const disks = await nodeDisks(cri, foreignFiles, rootDirectory, signal);
-          places = disks.places;
+          paths = disks.paths;
           return disks.layout;
         },
       },
@@ -84,7 +84,7 @@ export function nodeEviction(
         deleteUnusedImages: (signal) => parts.images.deleteUnused(signal),
       },
       diskUsage: diskUsage(parts),
-      gauges: [...gauges, ...(stats ? diskGauges(stats.disks, knownPlaces) : [])],
+      gauges: [...gauges, ...(stats ? diskGauges(stats.disks, knownPaths) : [])],
       onPressureChanged: parts.onPressureChanged,
     },
     { ...eviction, nodeRef: nodeReference(nodeName) },

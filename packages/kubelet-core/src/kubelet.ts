@@ -1,4 +1,4 @@
-import { checkComponents, checkOptions, TaskGroup } from '@node-agent/async';
+import { TaskGroup } from '@node-agent/async';
 import type { PodLifecycleEvent, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
@@ -16,10 +16,12 @@ import type {
 import { KubeletError } from './errors.ts';
 import { explainPod, type PodExplanation } from './explain/explain.ts';
 import { PodJournal } from './explain/pod-journal.ts';
+import { checkKubeletInput } from './kubelet-input.ts';
 import { firstPods, type RunPodResult, runPodsOnce } from './node/run-once.ts';
 import { runService } from './node/run-service.ts';
 import { RuntimeState } from './node/runtime-state.ts';
 import { RuntimeWatch } from './node/runtime-watch.ts';
+import { podsPastDeadline } from './pods/active-deadline.ts';
 import { PodEvents } from './pods/pod-events.ts';
 import { KubeletPodSyncer } from './pods/pod-syncer.ts';
 import type { PodWorkersPort } from './ports.ts';
@@ -27,9 +29,9 @@ import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
 import { inPortions } from './sync/in-portions.ts';
 import { failingHandler, syncLoopFault } from './sync/loop-health.ts';
-import { PodGroups } from './sync/pod-groups.ts';
-import { SyncHandler } from './sync/sync-handler.ts';
+import { PodCgroups } from './sync/pod-cgroups.ts';
 import { SyncLoop } from './sync/sync-loop.ts';
+import { makeSyncParts, type SyncParts } from './sync/sync-parts.ts';
 
 /** Interval at which resizes that have waited for long are retried. */
 const RESIZE_CHECK_MS = 30_000;
@@ -47,7 +49,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #runtimeState: RuntimeState;
   readonly #runtimeWatch: RuntimeWatch;
   readonly #workers: PodWorkersPort;
-  readonly #handler: SyncHandler;
+  readonly #sync: SyncParts;
   readonly #loop: SyncLoop;
   readonly #syncer: KubeletPodSyncer;
   readonly #housekeeper: Housekeeper;
@@ -55,99 +57,37 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   /** @throws OptionsError naming the invalid component or option */
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
-    const asked = checkOptions('Kubelet', options, {
-      configuration: 'any',
-      nodeRef: 'object',
-      syncPeriodMs: 'positive?',
-      housekeepingPeriodMs: 'positive?',
-      runtimeStatusPeriodMs: 'positive?',
-      runtimeUpThresholdMs: 'positive?',
-      containerGcPeriodMs: 'positive?',
-      imageGcPeriodMs: 'positive?',
-      syncFrequencyMs: 'positive?',
-    });
-    checkComponents('Kubelet', given, {
-      podConfig: ['seenAllSources', 'sourceReady', 'allSourcesSeen'],
-      podManager: [
-        'addPod',
-        'updatePod',
-        'removePod',
-        'getPods',
-        'getPodByUid',
-        'getPodByName',
-        'translatePodUid',
-        'getPodAndMirrorPod',
-        'getPodsAndMirrorPods',
-      ],
-      podWorkers: 'function',
-      pleg: ['start', 'hint', 'healthy'],
-      podCache: ['get', 'hasSeen', 'runningPods', 'getNewerThan'],
-      runtime: ['getPods', 'getPodStatus', 'syncPod', 'killPod', 'status', 'forget', 'containerEnded'],
-      status: [
-        'getPodStatus',
-        'knownStatus',
-        'setPodStatus',
-        'terminatePod',
-        'setContainerReadiness',
-        'setContainerStartup',
-        'isReadinessStale',
-        'removeOrphanedStatuses',
-        'resetForNewInstance',
-      ],
-      generatePodStatus: 'function',
-      volumes: [
-        'start',
-        'makePodDataDirs',
-        'waitForAttachAndMount',
-        'waitForUnmount',
-        'podVolumesExist',
-        'cleanupOrphanedPodDirs',
-      ],
-      containerGc: ['garbageCollect', 'deleteContainersInPod'],
-      admitHandlers: 'list',
-      services: 'list',
-      runtimeDependentServices: 'list',
-    });
+    this.#options = checkKubeletInput(given, options);
     const withCommon = withDefaults(given);
     const journal = given.journal ?? new PodJournal(withCommon);
     const dependencies = { allocation: noAllocation, ...withCommon, journal };
     const { clock, logger, pleg } = dependencies;
     this.#deps = dependencies;
-    this.#options = {
-      syncPeriodMs: 1000,
-      housekeepingPeriodMs: 2000,
-      runtimeStatusPeriodMs: 5000,
-      runtimeUpThresholdMs: 30_000,
-      containerGcPeriodMs: 60_000,
-      imageGcPeriodMs: 300_000,
-      syncFrequencyMs: 60_000,
-      ...asked,
-    };
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
-    const groups = new PodGroups({ ...dependencies, activePods: () => this.#handler.activePods() });
+    const podCgroups = new PodCgroups({ ...dependencies, activePods: () => this.activePods() });
     const syncAgain = (uid: string): void => this.syncPods([uid]);
-    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, groups, syncAgain });
+    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, podCgroups, syncAgain });
     const syncer = this.#syncer;
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
     this.#workers = dependencies.podWorkers(
       {
-        syncPod: (...args) => this.#noticed(syncer.syncPod(...args), ({ idle }) => idle === true),
-        syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
-        syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
+        syncPod: (...args) => this.#requestingHousekeeping(syncer.syncPod(...args), ({ idle }) => idle === true),
+        syncTerminatingPod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingPod(...args)),
+        syncTerminatingRuntimePod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: (...args) => {
           // The pod no longer holds resources of the node.
-          this.#handler.retryResizes('pod_terminated');
-          return this.#noticed(syncer.syncTerminatedPod(...args));
+          this.#sync.updates.retryResizes('pod_terminated');
+          return this.#requestingHousekeeping(syncer.syncTerminatedPod(...args));
         },
       },
       { passed: (signal) => this.#gate(signal) },
     );
-    this.#handler = new SyncHandler({ ...dependencies, workers: this.#workers, groups });
-    this.#housekeeper = new Housekeeper({ ...dependencies, handler: this.#handler, groups });
-    const syncPods = (uids: readonly string[]): void => this.syncPods(uids);
-    this.#events = new PodEvents({ ...dependencies, workers: this.#workers, syncPods });
+    this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, podCgroups });
+    this.#housekeeper = new Housekeeper({ ...dependencies, ...this.#sync, podCgroups });
+    const { updates } = this.#sync;
+    this.#events = new PodEvents({ ...dependencies, workers: this.#workers, updates });
   }
 
   getConfiguration(): C {
@@ -165,6 +105,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   async run(signal: AbortSignal): Promise<void> {
     const { podConfig, pleg, volumes, services, runtimeDependentServices, probes, allocation } = this.#deps;
     const { syncPeriodMs, housekeepingPeriodMs, runtimeStatusPeriodMs } = this.#options;
+    const { updates, admissions } = this.#sync;
     const loop = this.#loop;
     try {
       await allocation.load(signal);
@@ -189,9 +130,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) =>
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
     );
-    group.add((ending) => this.#endEarlyRemoved(ending));
+    group.add((ending) => this.#terminateEarlyRemoved(ending));
     const onPlegEvent = (event: PodLifecycleEvent): void => {
-      this.#housekeeper.due();
+      this.#housekeeper.requestPass();
       this.#events.changed(event);
       this.#syncer.containersChanged(event.podUid);
     };
@@ -200,9 +141,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       const onProbed = (update: ProbeUpdate): void => this.#events.probed(update);
       group.add((ending) => loop.consume('probe', probes.updates, onProbed, ending, whenever));
     }
-    const syncPastDeadline = (): void => this.#handler.handlePodSyncs(this.#handler.podsPastDeadline());
+    const deadlines = { ...this.#deps, workers: this.#workers, admissions };
+    const syncPastDeadline = (): void => updates.handlePodSyncs(podsPastDeadline(deadlines));
     group.add((ending) => loop.tick('sync', syncPeriodMs, syncPastDeadline, ending));
-    group.add((ending) => loop.tick('resize', RESIZE_CHECK_MS, () => this.#handler.retryOverdueResizes(), ending));
+    group.add((ending) => loop.tick('resize', RESIZE_CHECK_MS, () => updates.retryOverdueResizes(), ending));
     group.add((ending) => loop.tickPrepared('housekeeping', housekeepingPeriodMs, this.#housekeeper, ending));
     await group.ended();
   }
@@ -258,7 +200,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   }
 
   async updateRuntimeUp(signal: AbortSignal): Promise<void> {
-    await this.#runtimeWatch.look(signal);
+    await this.#runtimeWatch.refresh(signal);
   }
 
   /** Notes that the runtime has set up a pod's sandbox and network, while the sync of the pod continues. */
@@ -268,7 +210,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   /** Returns the pods that hold resources of the node, with their allocated resources (N1). */
   activePods(): readonly Pod[] {
-    return this.#handler.activePods();
+    return this.#sync.active.list();
   }
 
   /**
@@ -276,12 +218,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
    * reserved for them (N1).
    */
   applicants(): readonly Pod[] {
-    return this.#handler.applicants();
+    return this.#sync.admissions.applicants();
   }
 
   /** Syncs the pods with these UIDs, after a decision about them. */
   syncPods(uids: readonly string[]): void {
-    this.#handler.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
+    this.#sync.updates.syncUids(uids);
   }
 
   /** Returns all pods that this node should run, each with its latest known status. */
@@ -311,7 +253,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return explainPod(this.#withStatus(pod), {
       nowMs: this.#deps.clock.now(),
       noted: this.#deps.journal.steps(uid),
-      undecided: this.#handler.isUndecided(uid),
+      undecided: this.#sync.admissions.isUndecided(uid),
       isEnding: this.#workers.isPodTerminationRequested(uid),
       worker: this.#workers.explain(uid),
       probes: this.#deps.probes?.explain(uid) ?? [],
@@ -348,8 +290,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#deps;
     logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
-    this.#housekeeper.due();
-    const handler = this.#handler;
+    this.#housekeeper.requestPass();
+    const { handler } = this.#sync;
     const isAddition = op === 'ADD' || op === 'SET';
     const handle = (portion: readonly Pod[]): void => {
       if (isAddition) handler.handlePodAdditions(portion, signal);
@@ -364,7 +306,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
    * Terminates the pods that were removed before all sources were ready, as soon as all sources are ready (F1). Pods
    * removed later are terminated immediately.
    */
-  async #endEarlyRemoved(signal: AbortSignal): Promise<void> {
+  async #terminateEarlyRemoved(signal: AbortSignal): Promise<void> {
     try {
       await this.#deps.podConfig.allSourcesSeen(signal);
     } catch (err) {
@@ -373,19 +315,19 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     }
     // Housekeeping would also terminate them, but only after the runtime has listed its pods. Until then their workers
     // must not continue (P6).
-    this.#handler.early.endAll();
-    this.#handler.retryResizes('pods_added');
+    this.#sync.early.terminateAll();
+    this.#sync.updates.retryResizes('pods_added');
   }
 
   /** Makes housekeeping due after a step of a pod worker, successful or not, unless the step did nothing. */
-  async #noticed<T>(work: Promise<T>, didNothing: (result: T) => boolean = () => false): Promise<T> {
+  async #requestingHousekeeping<T>(work: Promise<T>, didNothing: (result: T) => boolean = () => false): Promise<T> {
     let nothing = false;
     try {
       const result = await work;
       nothing = didNothing(result);
       return result;
     } finally {
-      if (!nothing) this.#housekeeper.due();
+      if (!nothing) this.#housekeeper.requestPass();
     }
   }
 }

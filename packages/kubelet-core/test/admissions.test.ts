@@ -39,11 +39,13 @@ function setUp(handlers: readonly AdmitHandler[]) {
   const admissions = new Admissions({
     handlers,
     activePods: () => [...active],
-    onAdmitted: (pod) => {
-      active.push(pod);
-      told.push(`${pod.metadata.name} admitted`);
+    results: {
+      admitted(pod) {
+        active.push(pod);
+        told.push(`${pod.metadata.name} admitted`);
+      },
+      rejected: (pod, { reason }) => void told.push(`${pod.metadata.name} ${reason}`),
     },
-    onRefused: (pod, { reason }) => void told.push(`${pod.metadata.name} ${reason}`),
   });
   return { admissions, active, told };
 }
@@ -51,7 +53,7 @@ function setUp(handlers: readonly AdmitHandler[]) {
 describe('pods in admission', () => {
   test('are decided synchronously if no handler waits', () => {
     const { admissions, told } = setUp([roomFor(1)]);
-    for (const name of ['a', 'b']) admissions.ask(makePod(name), signal);
+    for (const name of ['a', 'b']) admissions.admit([makePod(name)], signal);
     expect(told).toEqual(['a admitted', 'b OutOfpods']);
     expect(admissions.isUndecided('uid-b')).toBe(false);
   });
@@ -65,7 +67,7 @@ describe('pods in admission', () => {
       release: ({ metadata: { name } }) => void calls.push(`${name} released`),
     };
     const { admissions, told } = setUp([first, handler]);
-    for (const name of ['a', 'b']) admissions.ask(makePod(name), signal);
+    for (const name of ['a', 'b']) admissions.admit([makePod(name)], signal);
     expect(calls).toEqual([]);
     await answer('a', { admit: true });
     expect([calls, told]).toEqual([['a admitted'], ['a admitted']]);
@@ -81,7 +83,7 @@ describe('pods in admission', () => {
     };
     const { handler, answer } = slowHandler();
     const { admissions, told } = setUp([onlySlow, roomFor(2)]);
-    for (const name of ['slow', 'b']) admissions.ask(makePod(name), signal);
+    for (const name of ['slow', 'b']) admissions.admit([makePod(name)], signal);
     expect(told).toEqual(['b admitted']);
     expect(admissions.isUndecided('uid-slow')).toBe(true);
     await answer('slow', { admit: true });
@@ -99,7 +101,7 @@ describe('pods in admission', () => {
           pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true },
       };
       const { admissions, told } = setUp([onlySlow, roomFor(1)]);
-      for (const name of ['slow', 'b']) admissions.ask(makePod(name), signal);
+      for (const name of ['slow', 'b']) admissions.admit([makePod(name)], signal);
       expect(told).toEqual([]);
       await answer('slow', result);
       expect(told).toEqual(expected);
@@ -112,14 +114,14 @@ describe('pods in admission', () => {
       admit: (pod, others, stop) => (pod.metadata.name === 'bad' ? full : handler.admit(pod, others, stop)),
     };
     const { admissions, told } = setUp([refuses]);
-    for (const name of ['slow', 'bad']) admissions.ask(makePod(name), signal);
+    for (const name of ['slow', 'bad']) admissions.admit([makePod(name)], signal);
     expect(told).toEqual(['bad OutOfpods']);
   });
 
   test('release the reservations of earlier handlers if a later one rejects', async () => {
     const { handler, answer, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(0)]);
-    admissions.ask(makePod('a'), signal);
+    admissions.admit([makePod('a')], signal);
     await answer('a', { admit: true });
     expect(told).toEqual(['a OutOfpods']);
     expect(released).toEqual(['a']);
@@ -133,7 +135,7 @@ describe('pods in admission', () => {
       },
     };
     const { admissions, told } = setUp([throws]);
-    for (const name of ['a', 'b']) admissions.ask(makePod(name), signal);
+    for (const name of ['a', 'b']) admissions.admit([makePod(name)], signal);
     await settled();
     expect(told).toEqual(['a UnexpectedAdmissionError', 'b UnexpectedAdmissionError']);
   });
@@ -167,7 +169,7 @@ describe('pod with preemption', () => {
     };
     const { admissions, active, told } = setUp([free]);
     active.push(makePod('x'), makePod('y'));
-    for (const name of ['critical', 'plain', 'fits']) admissions.ask(makePod(name), signal);
+    for (const name of ['critical', 'plain', 'fits']) admissions.admit([makePod(name)], signal);
     expect(begun).toEqual(['critical']);
     expect(told).toEqual(['fits admitted']);
     active.splice(0, 2);
@@ -184,7 +186,7 @@ describe('pod with preemption', () => {
     };
     const { admissions, active, told } = setUp([room, slow]);
     active.push(makePod('x'));
-    for (const name of ['slow', 'critical-a', 'critical-b']) admissions.ask(makePod(name), signal);
+    for (const name of ['slow', 'critical-a', 'critical-b']) admissions.admit([makePod(name)], signal);
     expect(begun).toEqual([]);
     await answer('slow', { admit: false, reason: 'NoDevice', message: '' });
     // By now there is room for the first of them.
@@ -204,7 +206,7 @@ describe('pod with preemption', () => {
     };
     const { admissions, active, told } = setUp([either]);
     active.push(makePod('x'), makePod('y'));
-    for (const name of ['slow', 'critical']) admissions.ask(makePod(name), signal);
+    for (const name of ['slow', 'critical']) admissions.admit([makePod(name)], signal);
     expect([begun, told]).toEqual([[], []]);
     await answer('slow', { admit: false, reason: 'NoDevice', message: '' });
     expect(begun).toEqual(['critical']);
@@ -217,7 +219,7 @@ describe('pod with preemption', () => {
     const { room, ended } = withRecovery();
     const { admissions, active, told } = setUp([room]);
     active.push(makePod('x'), makePod('y'));
-    for (const name of ['critical', 'plain']) admissions.ask(makePod(name), signal);
+    for (const name of ['critical', 'plain']) admissions.admit([makePod(name)], signal);
     admissions.withdraw('uid-critical');
     ended();
     await settled();
@@ -234,7 +236,7 @@ describe('pod with preemption', () => {
       release: ({ metadata }) => void released.push(metadata.name),
     };
     const { admissions, told } = setUp([first, broken]);
-    admissions.ask(makePod('a'), signal);
+    admissions.admit([makePod('a')], signal);
     await settled();
     expect(told).toEqual(['a UnexpectedAdmissionError']);
     expect(released).toEqual(['a']);
@@ -245,7 +247,7 @@ describe('withdrawn pod', () => {
   test('aborts its admit handler and releases an admission that arrives later', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);
-    admissions.ask(makePod('a'), signal);
+    admissions.admit([makePod('a')], signal);
     expect(admissions.withdraw('uid-a')).toBe(true);
     expect(asked[0]?.signal.aborted).toBe(true);
     await answer('a', { admit: true });
@@ -260,7 +262,7 @@ describe('withdrawn pod', () => {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
     };
     const { admissions, told } = setUp([onlySlow, roomFor(1)]);
-    for (const name of ['slow', 'b', 'c']) admissions.ask(makePod(name), signal);
+    for (const name of ['slow', 'b', 'c']) admissions.admit([makePod(name)], signal);
     admissions.withdraw('uid-slow');
     expect(told).toEqual(['b admitted', 'c OutOfpods']);
   });
@@ -269,7 +271,7 @@ describe('withdrawn pod', () => {
     const end = new AbortController();
     const { handler, answer, asked } = slowHandler();
     const { admissions, told } = setUp([handler]);
-    admissions.ask(makePod('a'), end.signal);
+    admissions.admit([makePod('a')], end.signal);
     end.abort(new Error('over'));
     expect(asked[0]?.signal.aborted).toBe(true);
     await answer('a', full);
@@ -302,7 +304,7 @@ test('N1: the same pods are admitted as one after another, however long each tak
           },
         };
         const { admissions, told } = setUp([fits, device]);
-        for (const pod of pods) admissions.ask(pod, signal);
+        for (const pod of pods) admissions.admit([pod], signal);
         while (pending.length > 0) {
           const [next] = pending.splice(picks.next().value % pending.length, 1);
           next?.();

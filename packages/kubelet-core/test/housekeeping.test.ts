@@ -1,7 +1,7 @@
 import type { PodWorkerSync } from '@node-agent/contracts';
 import { describe, expect, test } from 'vitest';
 
-import { type HousekeepingView, planHousekeeping } from '../src/sync/housekeeping.ts';
+import { type HousekeepingView, planHousekeeping, uidsToKeep } from '../src/sync/housekeeping.ts';
 import { makePod, makeRuntimePod } from './fakes.ts';
 
 const working: PodWorkerSync = { state: 'sync', orphan: false, hasConfig: true, static: true };
@@ -52,5 +52,23 @@ describe('planHousekeeping', () => {
     ['terminal alone', { status: { phase: 'Failed' } }],
   ])('does not finish a pod that is %s', (_what, overrides) => {
     expect(planHousekeeping(view({ pods: [makePod('a', overrides)], isActive: () => false })).finish).toEqual([]);
+  });
+});
+
+describe('uidsToKeep', () => {
+  const of = (state: PodWorkerSync['state']) => new Map([['uid-a', { ...working, state }]]);
+  const nothing = { pods: [], mirrorPods: [], workers: new Map<string, PodWorkerSync>(), runningPods: [] };
+
+  test.each([
+    ['a desired pod', { pods: [makePod('a')] }, ['present', 'withStatus']],
+    ['a mirror pod', { mirrorPods: [makePod('a')] }, ['present', 'withStatus']],
+    ['a removed pod that its worker syncs', { workers: of('sync') }, ['present', 'withStatus', 'withProbes']],
+    ['a removed pod that terminates', { workers: of('terminating') }, ['present', 'withStatus', 'withProbes']],
+    ['a removed pod that has terminated', { workers: of('terminated') }, ['present']],
+    ['a pod that only the runtime knows', { runningPods: [makeRuntimePod('uid-a')] }, ['present']],
+    ['an unknown pod', {}, []],
+  ])('R1, K4: %s', (_name, view, expected) => {
+    const keep = uidsToKeep({ ...nothing, ...view });
+    expect(Object.entries(keep).flatMap(([name, uids]) => (uids.has('uid-a') ? [name] : []))).toEqual(expected);
   });
 });

@@ -12,7 +12,7 @@ function parts(work: () => Promise<void>, withUserNamespaces = true) {
   };
   const components = {
     volumes: { cleanupOrphanedPodDirs: note('volumes') },
-    groups: { removeOrphans: note('groups') },
+    podCgroups: { removeOrphans: note('groups') },
     ...(withUserNamespaces && { userNamespaces: { releaseOrphans: note('user namespaces') } }),
     logger: { error: ({ err }: { err: Error }, message: string) => logged.push([err.message, message]) },
   } as unknown as OrphanComponents;
@@ -37,7 +37,7 @@ test('a failed clean-up is logged and does not stop the others; nothing is logge
     [],
   ]) {
     let calls = 0;
-    // PodGroups logs its own failures.
+    // PodCgroups logs its own failures.
     const { components, logged } = parts(async () => {
       calls += 1;
       if (calls !== 2) throw new Error('busy');

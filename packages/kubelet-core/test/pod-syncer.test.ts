@@ -9,7 +9,7 @@ import { RuntimeState } from '../src/node/runtime-state.ts';
 import { KubeletPodSyncer } from '../src/pods/pod-syncer.ts';
 import { withSandboxReady } from '../src/pods/sandbox-ready.ts';
 import type { GeneratePodStatus } from '../src/ports.ts';
-import { PodGroups } from '../src/sync/pod-groups.ts';
+import { PodCgroups } from '../src/sync/pod-cgroups.ts';
 import {
   emptyStatus,
   makePod,
@@ -71,7 +71,7 @@ function setUp({ withCgroups = false } = {}) {
   const pod = makePod('a');
   const probes = new PlainProbes();
   const cgroups = new PlainCgroups(calls);
-  const parts: Omit<ConstructorParameters<typeof KubeletPodSyncer>[0], 'groups'> = {
+  const parts: Omit<ConstructorParameters<typeof KubeletPodSyncer>[0], 'podCgroups'> = {
     allocation: noAllocation,
     podManager: { getPodByUid: () => behaviour.shown },
     journal: noJournal,
@@ -129,22 +129,22 @@ function setUp({ withCgroups = false } = {}) {
       forget: () => {},
     },
   };
-  const groups = new PodGroups({ ...parts, ...(withCgroups && { cgroups }), activePods: () => [pod] });
-  const syncer = new KubeletPodSyncer({ ...parts, groups });
-  return { parts, groups, syncer, pod, cgroups, probes, status, events, calls, behaviour, runtimeState, clock, ok };
+  const podCgroups = new PodCgroups({ ...parts, ...(withCgroups && { cgroups }), activePods: () => [pod] });
+  const syncer = new KubeletPodSyncer({ ...parts, podCgroups });
+  return { parts, podCgroups, syncer, pod, cgroups, probes, status, events, calls, behaviour, runtimeState, clock, ok };
 }
 
 const signal = new AbortController().signal;
 
 describe('syncPod', () => {
   test("uses the API's current status with the spec that the pod worker passed", async () => {
-    const { parts, groups, pod, behaviour } = setUp();
+    const { parts, podCgroups, pod, behaviour } = setUp();
     const given: Pod[] = [];
     const generatePodStatus: GeneratePodStatus = (of) => {
       given.push(of);
       return { phase: 'Running' };
     };
-    const syncer = new KubeletPodSyncer({ ...parts, groups, generatePodStatus });
+    const syncer = new KubeletPodSyncer({ ...parts, podCgroups, generatePodStatus });
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
     behaviour.shown = { ...pod, spec: { containers: [] }, status: { phase: 'Running' } };
     await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal);
@@ -285,7 +285,7 @@ describe('syncPod', () => {
       const all = setUp({ withCgroups: true });
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const allocation = { ...noAllocation, saved: () => promise };
-      const syncer = new KubeletPodSyncer({ ...all.parts, groups: all.groups, allocation });
+      const syncer = new KubeletPodSyncer({ ...all.parts, podCgroups: all.podCgroups, allocation });
       return { ...all, syncer, resolve, reject };
     };
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -396,25 +396,29 @@ describe('syncPod', () => {
 
 describe('container whose start is not complete', () => {
   test('C5: runs its hook before the pod waits for volumes, and then shows the container', async () => {
-    const { parts, groups, pod, behaviour, calls, status } = setUp();
+    const { parts, podCgroups, pod, behaviour, calls, status } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     behaviour.after = () => emptyStatus(pod, { containers: [container('running')] });
     const runtime = { ...parts.runtime, finishStarts: async () => void calls.push('finish') };
     const generatePodStatus: GeneratePodStatus = (_pod, { containers }) => ({
       phase: containers.some(({ startUnfinished }) => startUnfinished) ? 'Pending' : 'Running',
     });
-    const syncer = new KubeletPodSyncer({ ...parts, groups, runtime, generatePodStatus });
+    const syncer = new KubeletPodSyncer({ ...parts, podCgroups, runtime, generatePodStatus });
     await syncer.syncPod('sync', pod, undefined, emptyStatus(pod, { containers: [unfinished] }), signal);
     expect(calls.filter((call) => ['finish', 'mount', 'sync'].includes(call))).toEqual(['finish', 'mount', 'sync']);
     expect(status.history.map(({ phase }) => phase)).toEqual(['Pending', 'Running']);
   });
 
   test('is probed, with all others of its pod, while its hook runs', async () => {
-    const { parts, groups, pod, behaviour, probes, clock } = setUp();
+    const { parts, podCgroups, pod, behaviour, probes, clock } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     const { promise: hook, resolve: endHook } = Promise.withResolvers<void>();
     behaviour.after = () => emptyStatus(pod, { containers: [container('running')] });
-    const syncer = new KubeletPodSyncer({ ...parts, groups, runtime: { ...parts.runtime, finishStarts: () => hook } });
+    const syncer = new KubeletPodSyncer({
+      ...parts,
+      podCgroups,
+      runtime: { ...parts.runtime, finishStarts: () => hook },
+    });
     const sync = syncer.syncPod('sync', pod, undefined, emptyStatus(pod, { containers: [unfinished] }), signal);
     await clock.settle();
     expect(probes.calls).toEqual(['add uid-a']);
@@ -423,14 +427,14 @@ describe('container whose start is not complete', () => {
   });
 
   test('S2: starts nothing more of its pod if the pod has ended when the hook has', async () => {
-    const { parts, groups, pod, behaviour, calls } = setUp();
+    const { parts, podCgroups, pod, behaviour, calls } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
     const runtime = { ...parts.runtime, finishStarts: async () => void calls.push('finish') };
     const generatePodStatus: GeneratePodStatus = (_pod, { containers }) => ({
       phase: containers.some(({ state }) => state === 'running') ? 'Running' : 'Failed',
     });
-    const syncer = new KubeletPodSyncer({ ...parts, groups, runtime, generatePodStatus });
+    const syncer = new KubeletPodSyncer({ ...parts, podCgroups, runtime, generatePodStatus });
     const given = emptyStatus(pod, { containers: [unfinished] });
     expect(await syncer.syncPod('sync', pod, undefined, given, signal)).toEqual({ isTerminal: true });
     expect(calls).not.toContain('sync');
@@ -469,12 +473,12 @@ describe('syncTerminatingPod', () => {
   });
 
   test('S7: shows a terminated container while another container of the pod still stops', async () => {
-    const { parts, groups, pod, status, behaviour } = setUp();
+    const { parts, podCgroups, pod, status, behaviour } = setUp();
     const generatePodStatus: GeneratePodStatus = (_pod, { containers }, { podIsTerminal }) => ({
       phase: podIsTerminal ? 'Succeeded' : 'Running',
       message: containers.map(({ state }) => state).join(),
     });
-    const syncer = new KubeletPodSyncer({ ...parts, groups, generatePodStatus });
+    const syncer = new KubeletPodSyncer({ ...parts, podCgroups, generatePodStatus });
     const both = (first: RuntimeContainerStatus['state'], second: RuntimeContainerStatus['state']) =>
       emptyStatus(pod, { containers: [container(first), container(second, 'c2')] });
     const see = (seen: RuntimePodStatus): void => {
@@ -675,12 +679,12 @@ describe('cgroup of a pod', () => {
 
 describe('user namespace of a pod', () => {
   test('N5: is released after the pod’s volumes, containers and cgroup, before the pod counts as gone', async () => {
-    const { parts, groups, pod, calls, status } = setUp({ withCgroups: true });
+    const { parts, podCgroups, pod, calls, status } = setUp({ withCgroups: true });
     const userNamespaces = {
       release: async (uid: string) => void calls.push(`release ${uid} ${status.terminated.length}`),
       releaseOrphans: async () => {},
     };
-    const syncer = new KubeletPodSyncer({ ...parts, groups, userNamespaces });
+    const syncer = new KubeletPodSyncer({ ...parts, podCgroups, userNamespaces });
     await syncer.syncTerminatedPod(pod, emptyStatus(pod), signal);
     expect(calls).toEqual(['unmount', 'destroy uid-a', 'release uid-a 0']);
     expect(status.terminated).toEqual(['uid-a']);

@@ -5,7 +5,8 @@ import { describe, expect, test, vi } from 'vitest';
 import type { AdmitHandler, AdmitResult } from '../src/admit/admit-handler.ts';
 import { noAllocation } from '../src/admit/allocation.ts';
 import { PodJournal } from '../src/explain/pod-journal.ts';
-import { SyncHandler } from '../src/sync/sync-handler.ts';
+import { podsPastDeadline } from '../src/pods/active-deadline.ts';
+import { makeSyncParts } from '../src/sync/sync-parts.ts';
 import {
   makePod,
   makeRuntimePod,
@@ -47,12 +48,12 @@ function setUp(
     isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
   };
   const probes = new PlainProbes();
-  const groups = {
+  const podCgroups = {
     removeOrphans(isKnown: (uid: string) => boolean): void {
       parts.isKnownGroup = isKnown;
     },
   };
-  const handler = new SyncHandler({
+  const sync = makeSyncParts({
     allocation: {
       ...noAllocation,
       hasGrant: (uid) => !parts.ungranted.has(uid),
@@ -62,7 +63,7 @@ function setUp(
       },
     },
     journal: new PodJournal({ clock: parts.clock }),
-    groups,
+    podCgroups,
     probes,
     clock: parts.clock,
     logger: silentLogger,
@@ -118,6 +119,23 @@ function setUp(
       },
     },
   });
+  const { handler: sources, cleanups, updates, active, admissions, early } = sync;
+  /** The calls of the sync loop and of the kubelet, to whichever part handles them. */
+  const handler = {
+    early,
+    handlePodAdditions: (pods: readonly Pod[], ending: AbortSignal) => sources.handlePodAdditions(pods, ending),
+    handlePodUpdates: (pods: readonly Pod[]) => sources.handlePodUpdates(pods),
+    handlePodRemoves: (pods: readonly Pod[]) => sources.handlePodRemoves(pods),
+    handlePodReconcile: (pods: readonly Pod[]) => sources.handlePodReconcile(pods),
+    handlePodSyncs: (pods: readonly Pod[]) => updates.handlePodSyncs(pods),
+    handlePodCleanups: (listed: readonly RuntimePod[], ending: AbortSignal) =>
+      cleanups.handlePodCleanups(listed, ending),
+    restartReused: (ending: AbortSignal) => cleanups.restartReused(ending),
+    activePods: () => active.list(),
+    applicants: () => admissions.applicants(),
+    isUndecided: (uid: string) => admissions.isUndecided(uid),
+    podsPastDeadline: () => podsPastDeadline({ ...parts, admissions }),
+  };
   const setDisk = (disk: Promise<void>): void => {
     parts.disk = disk;
   };
@@ -127,6 +145,8 @@ function setUp(
   const groupsOf = (): typeof parts.isKnownGroup => parts.isKnownGroup;
   return { handler, ...parts, probes, setSourcesReady, setDisk, groupsOf };
 }
+
+type Parts = ReturnType<typeof setUp>;
 
 const told = (workers: RecordingWorkers): string[] =>
   workers.updates.map(({ updateType, pod, runningPod }) => `${updateType} ${pod?.metadata.name ?? runningPod?.uid}`);
@@ -542,13 +562,13 @@ describe('removals', () => {
     handler.handlePodRemoves([makePod('a')]);
     setSourcesReady(true);
     await cleanUp(handler);
-    handler.early.endAll();
+    handler.early.terminateAll();
     expect(told(workers)).toEqual([]);
   });
 });
 
-function cleanUp(handler: SyncHandler, listed: readonly RuntimePod[] = []): Promise<void> {
-  return handler.handlePodCleanups(listed, new AbortController().signal);
+function cleanUp({ handlePodCleanups }: Parts['handler'], listed: readonly RuntimePod[] = []): Promise<void> {
+  return handlePodCleanups(listed, new AbortController().signal);
 }
 
 describe('cleanups', () => {

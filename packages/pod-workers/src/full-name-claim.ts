@@ -25,31 +25,31 @@ export function fullNameClaim(
 ): FullNameClaim {
   if (holder === uid) return 'held';
   if (running?.includes(uid)) return 'first';
-  return isKeptFrom(uid, running, stateOf) && phase === 'syncing' ? 'blocked' : 'inLine';
+  return isFullNameBlocked(uid, running, stateOf) && phase === 'syncing' ? 'blocked' : 'inLine';
 }
 
 /**
  * Returns whether a pod other than `uid` runs, or may run, and keeps a full name that no pod worker holds. Parameters
  * as in {@link fullNameClaim}.
  */
-export function isKeptFrom(
+export function isFullNameBlocked(
   uid: string | undefined,
   running: readonly string[] | undefined,
   stateOf: (uid: string) => PodWorkerState | undefined,
 ): boolean {
-  return running === undefined || blockerOf(uid, running, stateOf) !== undefined;
+  return running === undefined || fullNameBlocker(uid, running, stateOf) !== undefined;
 }
 
 /**
  * Returns the UID of a running pod that keeps a full name, which no pod worker holds, from `uid`; `undefined` if there
  * is none. Parameters as in {@link fullNameClaim}.
  */
-export function blockerOf(
+export function fullNameBlocker(
   uid: string | undefined,
   running: readonly string[] | undefined,
   stateOf: (uid: string) => PodWorkerState | undefined,
 ): string | undefined {
-  return running?.find((other) => other !== uid && keepsName(stateOf(other)));
+  return running?.find((other) => other !== uid && blocksFullName(stateOf(other)));
 }
 
 /**
@@ -57,7 +57,7 @@ export function blockerOf(
  * API server. The pod's spec is checked, because a pod that was known only by its containers may turn out to be static
  * while it terminates.
  */
-function keepsName(state: PodWorkerState | undefined): boolean {
+function blocksFullName(state: PodWorkerState | undefined): boolean {
   const pod = (state?.active ?? state?.pending)?.pod;
   return pod === undefined || isStaticPod(pod);
 }

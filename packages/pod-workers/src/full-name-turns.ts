@@ -4,19 +4,19 @@
  */
 export class FullNameTurns {
   readonly #holders = new Map<string, string>();
-  readonly #lines = new Map<string, string[]>();
+  readonly #queues = new Map<string, string[]>();
 
   /** Adds a pod to the end of the queue. */
   join(fullName: string, uid: string): void {
-    const line = this.#lines.get(fullName);
-    if (line === undefined) this.#lines.set(fullName, [uid]);
-    else line.push(uid);
+    const queue = this.#queues.get(fullName);
+    if (queue === undefined) this.#queues.set(fullName, [uid]);
+    else queue.push(uid);
   }
 
   /** Moves a queued pod to the front of the queue, because the pod already runs. */
   advance(fullName: string, uid: string): void {
-    const line = this.#lines.get(fullName);
-    if (line?.includes(uid)) this.#lines.set(fullName, [uid, ...line.filter((waiting) => waiting !== uid)]);
+    const queue = this.#queues.get(fullName);
+    if (queue?.includes(uid)) this.#queues.set(fullName, [uid, ...queue.filter((waiting) => waiting !== uid)]);
   }
 
   /**
@@ -26,8 +26,8 @@ export class FullNameTurns {
   take(fullName: string, uid: string): boolean {
     const holder = this.#holders.get(fullName);
     if (holder !== undefined) return holder === uid;
-    if (this.#lines.get(fullName)?.[0] !== uid) return false;
-    this.#removeFromLine(fullName, uid);
+    if (this.#queues.get(fullName)?.[0] !== uid) return false;
+    this.#removeFromQueue(fullName, uid);
     this.#holders.set(fullName, uid);
     return true;
   }
@@ -38,8 +38,8 @@ export class FullNameTurns {
    */
   leave(fullName: string, uid: string): string | undefined {
     if (this.#holders.get(fullName) === uid) this.#holders.delete(fullName);
-    else this.#removeFromLine(fullName, uid);
-    return this.#holders.has(fullName) ? undefined : this.#lines.get(fullName)?.[0];
+    else this.#removeFromQueue(fullName, uid);
+    return this.#holders.has(fullName) ? undefined : this.#queues.get(fullName)?.[0];
   }
 
   /** Returns the UID of the pod that holds the name. */
@@ -49,12 +49,12 @@ export class FullNameTurns {
 
   /** Number of held names and of queues, for leak checks in tests. */
   get size(): number {
-    return this.#holders.size + this.#lines.size;
+    return this.#holders.size + this.#queues.size;
   }
 
-  #removeFromLine(fullName: string, uid: string): void {
-    const line = (this.#lines.get(fullName) ?? []).filter((waiting) => waiting !== uid);
-    if (line.length === 0) this.#lines.delete(fullName);
-    else this.#lines.set(fullName, line);
+  #removeFromQueue(fullName: string, uid: string): void {
+    const queue = (this.#queues.get(fullName) ?? []).filter((waiting) => waiting !== uid);
+    if (queue.length === 0) this.#queues.delete(fullName);
+    else this.#queues.set(fullName, queue);
   }
 }

@@ -13,8 +13,8 @@ export function effectiveGracePeriodSeconds(
   pod: Pod | undefined,
   override: number | undefined,
 ): number {
-  const asked = [current, pod?.metadata.deletionGracePeriodSeconds, override].filter((s) => s !== undefined);
-  const seconds = asked.length > 0 ? Math.min(...asked) : (pod?.spec.terminationGracePeriodSeconds ?? 1);
+  const requested = [current, pod?.metadata.deletionGracePeriodSeconds, override].filter((s) => s !== undefined);
+  const seconds = requested.length > 0 ? Math.min(...requested) : (pod?.spec.terminationGracePeriodSeconds ?? 1);
   return Math.max(1, seconds);
 }
 

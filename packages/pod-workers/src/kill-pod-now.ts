@@ -33,12 +33,12 @@ export function killPodNow(
   signal?: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const asked = options.gracePeriodSecondsOverride ?? undefined;
-    if (asked !== undefined && !Number.isFinite(asked)) {
-      throw new RangeError(`gracePeriodSecondsOverride must be a finite number, not ${String(asked)}`);
+    const override = options.gracePeriodSecondsOverride ?? undefined;
+    if (override !== undefined && !Number.isFinite(override)) {
+      throw new RangeError(`gracePeriodSecondsOverride must be a finite number, not ${String(override)}`);
     }
     signal?.throwIfAborted();
-    const graceSeconds = asked ?? pod.spec.terminationGracePeriodSeconds ?? 0;
+    const graceSeconds = override ?? pod.spec.terminationGracePeriodSeconds ?? 0;
     const timeoutSeconds = Math.max(MIN_TIMEOUT_SECONDS, graceSeconds + Math.floor(graceSeconds / 2));
     const end = (): void => {
       timer.cancel();

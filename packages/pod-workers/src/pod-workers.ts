@@ -4,7 +4,7 @@ import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetr
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
 import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
-import { blockerOf, fullNameClaim, isKeptFrom } from './full-name-claim.ts';
+import { fullNameBlocker, fullNameClaim, isFullNameBlocked } from './full-name-claim.ts';
 import { FullNameTurns } from './full-name-turns.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import { countWorkingPods, createPodWorkersMetrics, type PodWorkersMetrics } from './metrics.ts';
@@ -270,7 +270,7 @@ export class PodWorkers implements AsyncDisposable {
     if (holder !== undefined) return holder !== next;
     const [name = '', namespace = ''] = fullName.split('_');
     const running = this.#components.podCache.runningPods(name, namespace);
-    return isKeptFrom(next, running, (uid) => this.#state(uid));
+    return isFullNameBlocked(next, running, (uid) => this.#state(uid));
   }
 
   /**
@@ -282,7 +282,7 @@ export class PodWorkers implements AsyncDisposable {
     if (worker === undefined) return undefined;
     const { fullName, name, namespace } = worker.state;
     const running = this.#components.podCache.runningPods(name, namespace);
-    return worker.explain(this.#turns.holder(fullName) ?? blockerOf(uid, running, (other) => this.#state(other)));
+    return worker.explain(this.#turns.holder(fullName) ?? fullNameBlocker(uid, running, (other) => this.#state(other)));
   }
 
   #state(uid: string): Worker['state'] | undefined {
@@ -335,8 +335,10 @@ export class PodWorkers implements AsyncDisposable {
     } else if (worker !== undefined) {
       if (effect.kind === 'cancel') this.#cancel(worker);
       else if (effect.kind === 'begin') this.#schedule(worker);
-      else if (effect.kind === 'run') this.#run(worker, effect);
-      else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
+      else if (effect.kind === 'run') {
+        if (effect.update.patient) worker.lastUpdateMs = clock.monotonic();
+        this.#runner.run(worker, effect);
+      } else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
         worker.activity = { kind: 'waitingForFullName', sinceMs: clock.now(), holderUid: undefined };
       }
       // `requeue` is handled in #onEnd, because it needs the step's error.
@@ -379,14 +381,14 @@ export class PodWorkers implements AsyncDisposable {
       const { clock, podCache } = this.#components;
       const { uid, name, namespace } = state;
       // A pod that terminates without having started needs no full name.
-      const endsUnbegun = state.static && state.phase !== 'syncing' && state.startedAtMs === undefined;
-      const running = endsUnbegun ? podCache.runningPods(name, namespace) : [];
+      const terminatesUnstarted = state.static && state.phase !== 'syncing' && state.startedAtMs === undefined;
+      const running = terminatesUnstarted ? podCache.runningPods(name, namespace) : [];
       if (running === undefined && !state.observedRuntime) {
         // The runtime's pods are not known yet, so it is unknown whether anything of this pod must be stopped (C5).
         worker.setTimer(clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
         return;
       }
-      const turn = !state.static || endsUnbegun || this.#takesFullName(worker);
+      const turn = !state.static || terminatesUnstarted || this.#takeFullName(worker);
       this.#apply(uid, { type: 'begin', turn, runs: running?.includes(uid) ?? false, nowMs: clock.now() });
     });
   }
@@ -395,7 +397,7 @@ export class PodWorkers implements AsyncDisposable {
    * Returns whether a static pod holds its full name now (P4). If a running pod blocks the name, checks again after
    * `FULL_NAME_CHECK_MS`.
    */
-  #takesFullName(worker: Worker): boolean {
+  #takeFullName(worker: Worker): boolean {
     const { fullName, uid, name, namespace } = worker.state;
     const { clock, podCache } = this.#components;
     const running = podCache.runningPods(name, namespace);
@@ -407,11 +409,6 @@ export class PodWorkers implements AsyncDisposable {
     }
     if (claim === 'first') this.#turns.advance(fullName, uid);
     return this.#turns.take(fullName, uid);
-  }
-
-  #run(worker: Worker, effect: Extract<PodWorkerEffect, { kind: 'run' }>): void {
-    if (effect.update.patient) worker.lastUpdateMs = this.#components.clock.monotonic();
-    this.#runner.run(worker, effect);
   }
 
   #onEnd(worker: Worker, { outcome, error, startMs }: StepEnd): void {
@@ -428,9 +425,9 @@ export class PodWorkers implements AsyncDisposable {
     const { clock, random } = this.#components;
     const nowMs = clock.monotonic();
     // An elapsed `retryAtMs` causes at most one immediate retry in a row.
-    const overMs = worker.hurries ? nowMs : startMs;
+    const overMs = worker.retriesImmediately ? nowMs : startMs;
     const delayMs = retryDelayMs(error, { ...this.#options, nowMs, overMs, random });
-    worker.hurries = error !== undefined && delayMs === 0;
+    worker.retriesImmediately = error !== undefined && delayMs === 0;
     const sinceMs = clock.now();
     const untilMs = sinceMs + delayMs;
     worker.activity =

@@ -31,7 +31,7 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   if (first && state.phase !== 'syncing' && state.static && !observedRuntime) return finish(state);
 
   const step = stepOf(state, pending);
-  const ours = !state.static && pending.pod !== undefined;
+  const isStartedHere = !state.static && pending.pod !== undefined;
   return {
     state: {
       ...state,
@@ -40,7 +40,7 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
       active: pending,
       // A pod that terminates before it held its name, or that is known only by its containers, was not started by this
       // kubelet.
-      startedAtMs: state.startedAtMs ?? (step === 'syncPod' || ours ? event.nowMs : undefined),
+      startedAtMs: state.startedAtMs ?? (step === 'syncPod' || isStartedHere ? event.nowMs : undefined),
       terminationStarted: state.terminationStarted || state.phase !== 'syncing',
       observedRuntime,
       podStatusFnIsLate: false,
@@ -62,7 +62,7 @@ export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   const step = state.running;
   if (step === undefined) return { state, effects: [] };
   const idle: PodWorkerState = { ...state, running: undefined };
-  if (event.outcome === 'failed' || event.outcome === 'cancelled') return goOn(idle);
+  if (event.outcome === 'failed' || event.outcome === 'cancelled') return continueWork(idle);
   switch (step) {
     case 'syncTerminatedPod':
       return finish(idle);
@@ -70,14 +70,14 @@ export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
       // The pod is not in the configuration, so nothing about it needs to be kept.
       return { state: undefined, effects: complete(idle.completions) };
     case 'syncTerminatingPod':
-      if (idle.podStatusFnIsLate) return goOn(replay(idle));
+      if (idle.podStatusFnIsLate) return continueWork(replay(idle));
       return withEffects(
-        goOn(replay({ ...idle, phase: 'terminated', completions: [], podStatusFns: [] })),
+        continueWork(replay({ ...idle, phase: 'terminated', completions: [], podStatusFns: [] })),
         complete(idle.completions),
       );
     case 'syncPod':
-      if (event.outcome !== 'terminal' || idle.phase !== 'syncing') return goOn(idle);
-      return goOn(replay({ ...toTerminating(idle), terminationStarted: true }));
+      if (event.outcome !== 'terminal' || idle.phase !== 'syncing') return continueWork(idle);
+      return continueWork(replay({ ...toTerminating(idle), terminationStarted: true }));
   }
 }
 
@@ -97,7 +97,7 @@ function stepOf(state: PodWorkerState, update: PodWork): PodWorkerStep {
   return update.pod === undefined ? 'syncTerminatingRuntimePod' : 'syncTerminatingPod';
 }
 
-function goOn(state: PodWorkerState): PodWorkerTransition {
+function continueWork(state: PodWorkerState): PodWorkerTransition {
   return { state, effects: [{ kind: state.pending === undefined ? 'requeue' : 'begin' }] };
 }
 

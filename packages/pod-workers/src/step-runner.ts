@@ -82,13 +82,13 @@ export class StepRunner {
     }
     if (synced && !idle) worker.lastSyncMs = doneAtMs ?? clock.monotonic();
     worker.abort = undefined;
-    this.#tell(worker, step, end, clock.monotonic() - startMs);
+    this.#record(worker, step, end, clock.monotonic() - startMs);
     this.#onEnd(worker, end);
     const finished = step === 'syncTerminatedPod' && end.outcome === 'done';
     observeDuration(this.#metrics, update, finished, clock.monotonic());
   }
 
-  #tell({ state, history }: Worker, step: PodWorkerStep, { outcome, error }: StepEnd, durationMs: number): void {
+  #record({ state, history }: Worker, step: PodWorkerStep, { outcome, error }: StepEnd, durationMs: number): void {
     const { clock, logger } = this.#components;
     const atMs = clock.now();
     const failure = error === undefined ? {} : { error: errorText(error) };

@@ -34,14 +34,14 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   }
 
   const known = state ?? newRecord(event);
-  const news = toUpdate(known, options);
+  const work = toUpdate(known, options);
   const observed = withDeletion({ ...known, observedRuntime: known.observedRuntime || runtimeOnly }, options.pod);
   const kill: KillPodOptions = options.killPodOptions ?? {};
-  const claimed = observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options) : observed;
+  const claimed = observed.phase === 'syncing' ? startTermination(observed, work.pod, runtimeOnly, options) : observed;
   const pending: PodWork = {
-    ...news,
+    ...work,
     startTimeMs: oldest(known.pending?.startTimeMs, options.startTimeMs),
-    patient: news.patient && claimed.phase === 'syncing' && (known.pending?.patient ?? true),
+    patient: work.patient && claimed.phase === 'syncing' && (known.pending?.patient ?? true),
   };
 
   if (claimed.phase !== 'terminating') {
@@ -53,11 +53,11 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   }
   // A pod that is already deleted when first seen has been terminating under an earlier kubelet. Later, only the clock
   // of this node counts.
-  const inForce =
-    state === undefined && news.pod !== undefined
-      ? deletionSecondsLeft(news.pod, event.nowMs)
+  const currentSeconds =
+    state === undefined && work.pod !== undefined
+      ? deletionSecondsLeft(work.pod, event.nowMs)
       : known.gracePeriodSeconds;
-  const seconds = effectiveGracePeriodSeconds(inForce, news.pod, kill.gracePeriodSecondsOverride);
+  const seconds = effectiveGracePeriodSeconds(currentSeconds, work.pod, kill.gracePeriodSecondsOverride);
   const urgent =
     known.phase === 'syncing' || (known.gracePeriodSeconds !== undefined && seconds < known.gracePeriodSeconds);
   const effects: PodWorkerEffect[] = [{ kind: 'begin' }];

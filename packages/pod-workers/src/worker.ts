@@ -19,7 +19,7 @@ export class Worker {
   /** When the last step started that only an update had caused, by the monotonic clock. */
   lastUpdateMs: number = Number.NEGATIVE_INFINITY;
   /** Whether the current retry is immediate, because the `retryAtMs` of the last error passed while the step ran. */
-  hurries = false;
+  retriesImmediately = false;
   #timer: Timer | undefined;
 
   constructor(state: PodWorkerState) {

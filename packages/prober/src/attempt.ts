@@ -12,8 +12,8 @@ import { errorText, goDuration } from '@node-agent/telemetry';
 import { Deadlines } from './deadlines.ts';
 import { type GrpcTarget, grpcProbe } from './grpc-probe.ts';
 import { type ExecResult, execOutcome, httpOutcome, isCommandFault } from './outcomes.ts';
+import { type AttemptComponents, RunningAttempt } from './running-attempt.ts';
 import type { ProbeOutcome } from './types.ts';
-import { type ProbeMeans, ProbeUnderWay } from './under-way.ts';
 
 /**
  * Runs a command in a container and ends it after `timeoutMs`. Rejects with an error with `code` `DEADLINE_EXCEEDED` on
@@ -68,7 +68,7 @@ const EXEC_SLACK_MS = 120_000;
 export class ProbeAttempt {
   readonly #clock: Clock;
   readonly #ports: ProbePorts;
-  readonly #means: ProbeMeans;
+  readonly #components: AttemptComponents;
   readonly #requests = new WeakMap<
     HttpGetAction,
     { readonly podIp: string; readonly container: ProbeTarget['container']; readonly request: HttpGetRequest }
@@ -77,11 +77,11 @@ export class ProbeAttempt {
   constructor(clock: Clock, ports: ProbePorts) {
     this.#clock = clock;
     this.#ports = ports;
-    this.#means = {
+    this.#components = {
       clock,
-      deadlines: new Deadlines(clock, (underWay) => underWay.expire()),
+      deadlines: new Deadlines(clock, (attempt) => attempt.expire()),
       httpRequest: (target) => this.#ownHttpRequest(target),
-      ask: (target, timeoutMs, signal) => this.#ask(target, timeoutMs, signal),
+      runOther: (target, timeoutMs, signal) => this.#runOther(target, timeoutMs, signal),
     };
   }
 
@@ -95,9 +95,9 @@ export class ProbeAttempt {
     checkNumbers(target, { timeoutMs: 'positive' });
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<ProbeOutcome>();
-    const underWay = this.begin(target, resolve);
+    const attempt = this.begin(target, resolve);
     const onAbort = (): void => {
-      underWay.callOff(signal.reason);
+      attempt.callOff(signal.reason);
       reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
@@ -113,10 +113,10 @@ export class ProbeAttempt {
    * @param done called once with the outcome; never from within the call, nor after the attempt was cancelled
    */
   begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): { callOff(reason?: unknown): void } {
-    return new ProbeUnderWay(this.#means, target, done);
+    return new RunningAttempt(this.#components, target, done);
   }
 
-  async #ask(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
+  async #runOther(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
     const { probe, container, podIp } = target;
     const clock = this.#clock;
     const { http, tcp, grpc } = this.#ports;
@@ -164,8 +164,8 @@ export class ProbeAttempt {
     const command = expandAll(probe.exec?.command ?? [], (name) => env.get(name));
     // The runtime counts whole seconds. A timeout with a fraction is enforced here, and also counts as a failure of the
     // command.
-    const keptHere = wholeTimeoutMs % 1000 !== 0;
-    const limitMs = keptHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;
+    const enforcedHere = wholeTimeoutMs % 1000 !== 0;
+    const limitMs = enforcedHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;
     const late: ProbeOutcome = {
       result: 'failure',
       output: `command timed out: ${JSON.stringify(command.join(' '))} timed out after ${goDuration(wholeTimeoutMs)}`,

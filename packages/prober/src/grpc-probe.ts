@@ -90,8 +90,8 @@ const TIME_UNITS = { m: 1, S: 1000, M: 60_000 };
 
 /** Formats a timeout for gRPC, rounded up: at most eight digits, in the smallest unit that fits. */
 export function grpcTimeout(ms: number): string {
-  const told = Object.entries(TIME_UNITS).map(([unit, unitMs]) => `${Math.ceil(ms / unitMs)}${unit}`);
-  return told.find((text) => text.length <= 9) ?? '99999999H';
+  const formatted = Object.entries(TIME_UNITS).map(([unit, unitMs]) => `${Math.ceil(ms / unitMs)}${unit}`);
+  return formatted.find((text) => text.length <= 9) ?? '99999999H';
 }
 
 /** @returns `undefined` if there was no response in time */
@@ -138,10 +138,10 @@ function outcomeOf({ status: { code, message }, body }: Answer): ProbeOutcome {
     const words = 'error: this server does not implement the grpc health protocol (grpc.health.v1.Health)';
     return { result: 'failure', output: `${words}: ${message}` };
   }
-  const said = code === 'OK' ? healthStatus(body) : undefined;
-  if (said === 'SERVING') return { result: 'success', output: 'service healthy' };
-  if (said !== undefined)
-    return { result: 'failure', output: `service unhealthy (responded with ${JSON.stringify(said)})` };
+  const servingStatus = code === 'OK' ? healthStatus(body) : undefined;
+  if (servingStatus === 'SERVING') return { result: 'success', output: 'service healthy' };
+  if (servingStatus !== undefined)
+    return { result: 'failure', output: `service unhealthy (responded with ${JSON.stringify(servingStatus)})` };
   const fault = code === 'OK' ? { code: 'Internal', message: 'response is not a health response' } : { code, message };
   return {
     result: 'failure',

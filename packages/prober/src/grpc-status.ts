@@ -19,7 +19,7 @@ const CODES = [
   'Unauthenticated',
 ];
 /** gRPC codes for a server that responds in plain HTTP. */
-const OF_HTTP: Readonly<Record<number, string>> = {
+const CODE_BY_HTTP_STATUS: Readonly<Record<number, string>> = {
   400: 'Internal',
   401: 'Unauthenticated',
   403: 'PermissionDenied',
@@ -41,7 +41,10 @@ export function grpcStatusOf(headers: Readonly<Record<string, unknown>>): GrpcSt
   const http = Number(headers[':status'] ?? 200);
   const code = headers['grpc-status'];
   if (code === undefined && http !== 200) {
-    return { code: OF_HTTP[http] ?? 'Unknown', message: `unexpected HTTP status code received from server: ${http}` };
+    return {
+      code: CODE_BY_HTTP_STATUS[http] ?? 'Unknown',
+      message: `unexpected HTTP status code received from server: ${http}`,
+    };
   }
   if (code === undefined) return { code: 'Internal', message: 'server closed the stream without sending trailers' };
   return {

@@ -1,5 +1,5 @@
 /** Timing of the probes of one container. Times are monotonic, in ms. */
-export interface Rhythm {
+export interface ProbeGrid {
   /** An instant of the grid on which the probe is due every period. */
   readonly gridMs: number;
   readonly periodMs: number;
@@ -11,7 +11,7 @@ export interface Rhythm {
  * all but one are dropped.
  */
 export function nextDue(
-  { gridMs, periodMs }: Rhythm,
+  { gridMs, periodMs }: ProbeGrid,
   nowMs: number,
 ): { readonly dueMs: number; readonly gridMs: number } {
   if (nowMs < gridMs) return { dueMs: gridMs, gridMs };
@@ -21,12 +21,12 @@ export function nextDue(
 }
 
 const SHORTEST_MS = 25;
-const SOON_MS = 100;
+const EARLY_RETRY_MS = 100;
 /**
  * Fraction of the time since the container was first seen that passes until the next early attempt, within the promised
  * maximum.
  */
-const SOON_PART = 1 / 4;
+const EARLY_RETRY_PART = 1 / 4;
 
 /**
  * Returns the delay before an early attempt for a container that has just started. With these delays the container is
@@ -34,6 +34,9 @@ const SOON_PART = 1 / 4;
  * for a container that starts faster. Returns `undefined` if the delay would not be shorter than the period.
  */
 export function earlyRetryMs(knownForMs: number, periodMs: number): number | undefined {
-  const delayMs = Math.max(SHORTEST_MS, Math.min(knownForMs * SOON_PART, Math.max(SOON_MS, knownForMs / 10)));
+  const delayMs = Math.max(
+    SHORTEST_MS,
+    Math.min(knownForMs * EARLY_RETRY_PART, Math.max(EARLY_RETRY_MS, knownForMs / 10)),
+  );
   return delayMs < periodMs ? delayMs : undefined;
 }

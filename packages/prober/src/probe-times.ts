@@ -27,7 +27,7 @@ const FIELDS = ['periodMs', 'timeoutMs'] as const;
 /**
  * Bounds on the reported problems, because an annotation may have tens of thousands of invalid fields of any length.
  */
-const MAX_TOLD = 10;
+const MAX_PROBLEMS = 10;
 const MAX_NAME_LENGTH = 64;
 const KINDS = ['liveness', 'readiness', 'startup'] as const satisfies readonly ProbeKind[];
 
@@ -61,7 +61,8 @@ const overridesOf = oncePer(
     const problems: string[] = [];
     if (text === undefined) return { overrides, problems };
     const wrong = (field: string, want: string): void => {
-      if (problems.length < MAX_TOLD) problems.push(`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${field}: ${want}`);
+      if (problems.length < MAX_PROBLEMS)
+        problems.push(`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${field}: ${want}`);
     };
     const byName = new Map(Array.from(allContainers(pod), ({ container }) => [container.name, container]));
     for (const [container, kinds] of fieldsOf(parsed(text), '', wrong)) {

@@ -166,11 +166,11 @@ export class Prober {
       if (!first && !notReady) continue;
       // Containers from before the prober started wait for their turn, so that a restart does not probe all of them at
       // once. Exception: containers of a static pod whose earlier state is not known.
-      const hasTurn = first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker);
-      const beginsAfresh = isStaticPod(worker.pod) && this.results[worker.kind](state.containerId) !== undefined;
-      if (hasTurn && !beginsAfresh) continue;
-      if (worker.underWay !== undefined) worker.again = true;
-      else this.#at(worker, this.#nowMs(), { resetGrid: true });
+      const waitsForSlot = first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker);
+      const hasNoKnownState = isStaticPod(worker.pod) && this.results[worker.kind](state.containerId) !== undefined;
+      if (waitsForSlot && !hasNoKnownState) continue;
+      if (worker.attempt !== undefined) worker.again = true;
+      else this.#scheduleAt(worker, this.#nowMs(), { resetGrid: true });
     }
   }
 
@@ -200,11 +200,11 @@ export class Prober {
    */
   #begin(worker: Worker): void {
     const nowMs = this.#nowMs();
-    const atOnce = isStaticPod(worker.pod) && isUnknown(worker.kind, this.#decide(worker));
-    this.#at(worker, atOnce ? nowMs : Math.max(worker.gridMs, nowMs));
+    const isImmediate = isStaticPod(worker.pod) && isUnknown(worker.kind, this.#decide(worker));
+    this.#scheduleAt(worker, isImmediate ? nowMs : Math.max(worker.gridMs, nowMs));
   }
 
-  #at(worker: Worker, dueMs: number, { resetGrid = false, early = false } = {}): void {
+  #scheduleAt(worker: Worker, dueMs: number, { resetGrid = false, early = false } = {}): void {
     if (resetGrid) worker.gridMs = this.#slot(worker, dueMs);
     worker.early = early;
     this.#timetable.set(worker, dueMs);
@@ -255,32 +255,34 @@ export class Prober {
     }
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs: worker.times.periodMs }, nowMs);
     const soonerMs = next.atMs === undefined ? dueMs : nowMs + Math.max(1, next.atMs - this.#components.clock.now());
-    if (soonerMs < dueMs) this.#at(worker, soonerMs, { resetGrid: true });
+    if (soonerMs < dueMs) this.#scheduleAt(worker, soonerMs, { resetGrid: true });
     else {
       worker.gridMs = gridMs;
-      this.#at(worker, dueMs);
+      this.#scheduleAt(worker, dueMs);
     }
   }
 
   #probe(worker: Worker, startedMs: number): void {
     const { clock, statuses } = this.#components;
-    const { early, timeoutMs } = this.#mayTake(worker, startedMs);
+    const { early, timeoutMs } = this.#attemptLimits(worker, startedMs);
     const { probe, container, state } = worker;
     const podIp = statuses.getPodStatus(worker.podUid)?.podIP ?? '';
     const target = { probe, container, containerId: state.containerId, podIp, timeoutMs };
     const atMs = clock.now();
-    worker.underWay = this.#attempt.begin(target, (outcome) => this.#probed(worker, outcome, early, atMs, startedMs));
+    worker.attempt = this.#attempt.begin(target, (outcome) =>
+      this.#onAttemptEnd(worker, outcome, early, atMs, startedMs),
+    );
   }
 
-  #probed(worker: Worker, outcome: ProbeOutcome, early: boolean, atMs: number, startedMs: number): void {
+  #onAttemptEnd(worker: Worker, outcome: ProbeOutcome, early: boolean, atMs: number, startedMs: number): void {
     const nowMs = this.#nowMs();
     try {
       worker.history.add(atMs, nowMs - startedMs, outcome);
-      this.#found(worker, outcome, early, nowMs - startedMs);
+      this.#onOutcome(worker, outcome, early, nowMs - startedMs);
     } catch (err) {
       this.#components.logger.error({ err, ...worker.labels }, 'Probe failed');
     }
-    worker.underWay = undefined;
+    worker.attempt = undefined;
     if (!worker.removed) this.#schedule(worker, nowMs);
   }
 
@@ -289,7 +291,7 @@ export class Prober {
    * attempt of the grid is due. Its failure does not count: the cause may be gone by the next attempt of the grid, and
    * a container must get the full time that its thresholds grant.
    */
-  #mayTake(worker: Worker, startedMs: number): { readonly early: boolean; readonly timeoutMs: number } {
+  #attemptLimits(worker: Worker, startedMs: number): { readonly early: boolean; readonly timeoutMs: number } {
     const { timeoutMs, periodMs } = worker.times;
     if (!worker.early) return { early: false, timeoutMs };
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, startedMs);
@@ -299,7 +301,7 @@ export class Prober {
     return { early: false, timeoutMs };
   }
 
-  #found(worker: Worker, outcome: ProbeOutcome, early: boolean, durationMs: number): void {
+  #onOutcome(worker: Worker, outcome: ProbeOutcome, early: boolean, durationMs: number): void {
     const { kind, series, reference, times } = worker;
     const { counted, event } = findingOf(kind, outcome);
     worker.probed = true;
@@ -318,22 +320,22 @@ export class Prober {
     const { periodMs, initialDelayMs } = worker.times;
     if (worker.again) {
       worker.again = false;
-      this.#at(worker, nowMs, { resetGrid: true });
+      this.#scheduleAt(worker, nowMs, { resetGrid: true });
       return;
     }
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, nowMs);
     const { kind, probe, succeeded } = worker;
-    const mayHurry = this.#options.earlyTries && kind !== 'liveness' && probe.exec == null && !succeeded;
+    const mayRetryEarly = this.#options.earlyTries && kind !== 'liveness' && probe.exec == null && !succeeded;
     const failed = !worker.state.onHold && this.results[worker.kind](worker.state.containerId) !== 'success';
-    if (mayHurry && failed && worker.state.last !== 'success' && initialDelayMs === 0 && this.#isNew(worker)) {
+    if (mayRetryEarly && failed && worker.state.last !== 'success' && initialDelayMs === 0 && this.#isNew(worker)) {
       const delayMs = earlyRetryMs(nowMs - worker.seenMs, periodMs);
       if (delayMs !== undefined && nowMs + delayMs < dueMs) {
-        this.#at(worker, nowMs + delayMs, { early: true });
+        this.#scheduleAt(worker, nowMs + delayMs, { early: true });
         return;
       }
     }
     worker.gridMs = gridMs;
-    this.#at(worker, dueMs);
+    this.#scheduleAt(worker, dueMs);
   }
 
   /** Returns whether the container started after this prober, so it is not a container from before a restart. */
@@ -374,8 +376,8 @@ function isUnknown(kind: Worker['kind'], { next, set }: Decision): boolean {
 }
 
 function endProbe(worker: Worker): void {
-  worker.underWay?.callOff();
-  worker.underWay = undefined;
+  worker.attempt?.callOff();
+  worker.attempt = undefined;
 }
 
 function workerKey({ name }: Container, kind: Worker['kind']): string {

@@ -3,9 +3,9 @@
  */
 const WIDTHS_MS = [500, 100, 50, 10, 5];
 /** Maximum number of probes per slot. */
-const CROWD = 25;
+const MAX_PROBES_PER_SLOT = 25;
 /** Minimum number of slots per period. */
-const PARTS = 10;
+const MIN_SLOTS = 10;
 
 /**
  * Returns the width of the slots at whose start probes of a period are due, in ms; 0 if each probe has its own instant.
@@ -14,7 +14,8 @@ const PARTS = 10;
  * @param perSecond total number of probe attempts per second
  */
 export function slotMs(periodMs: number, perSecond: number): number {
-  const fits = (width: number): boolean => width * PARTS <= periodMs && (width / 1000) * perSecond <= CROWD;
+  const fits = (width: number): boolean =>
+    width * MIN_SLOTS <= periodMs && (width / 1000) * perSecond <= MAX_PROBES_PER_SLOT;
   return WIDTHS_MS.find(fits) ?? 0;
 }
 

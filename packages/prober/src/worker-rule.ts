@@ -31,7 +31,7 @@ export interface WorkerState {
 }
 
 /** Facts that a probe uses when it is due. */
-export interface Sight {
+export interface ProbeFacts {
   readonly kind: ProbeKind;
   readonly pod: Pod;
   readonly container: Container;
@@ -82,22 +82,22 @@ const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
  * Decides whether the probe runs now, and what follows from the status alone (`doProbe` in
  * `pkg/kubelet/prober/worker.go`).
  */
-export function beforeProbe(before: WorkerState, sight: Sight): Decision {
-  const { kind, pod, status, nowMs } = sight;
+export function beforeProbe(before: WorkerState, facts: ProbeFacts): Decision {
+  const { kind, pod, status, nowMs } = facts;
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
-  const found = statusOf(status, sight.container.name);
+  const found = statusOf(status, facts.container.name);
   // An eviction, a deadline or a node shutdown sets the phase to Failed before the containers have stopped. Readiness
   // is probed until they have; upstream stops at that phase (`pkg/kubelet/prober/worker.go: doProbe`).
-  const stillServes = kind === 'readiness' && found?.status.state?.running != null;
-  if (isTerminalPhase(status.phase) && !stillServes) return { state: before, next: { kind: 'end' } };
+  const isStillRunning = kind === 'readiness' && found?.status.state?.running != null;
+  if (isTerminalPhase(status.phase) && !isStillRunning) return { state: before, next: { kind: 'end' } };
   if (found === undefined) return { state: before, next: { kind: 'wait', why: 'the container' } };
 
-  const changes = before.containerId === found.id ? { state: before } : onContainer(before, found, sight);
+  const changes = before.containerId === found.id ? { state: before } : onContainer(before, found, facts);
   const { state } = changes;
   if (state.onHold) return { ...changes, next: { kind: 'wait', why: 'a new container' } };
   const running = found.status.state?.running;
   if (running == null) {
-    const next = startsAgain(found.status, sight, status)
+    const next = startsAgain(found.status, facts, status)
       ? ({ kind: 'wait', why: 'the container' } as const)
       : ({ kind: 'end' } as const);
     // A container that was only just created must not be killed because it does not run yet.
@@ -107,8 +107,8 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   if (pod.metadata.deletionTimestamp != null && kind !== 'readiness') {
     return { ...changes, set: 'success', next: { kind: 'end' } };
   }
-  const { initialDelayMs } = sight.times;
-  const knownForMs = state.containerId === before.containerId ? sight.knownForMs : 0;
+  const { initialDelayMs } = facts.times;
+  const knownForMs = state.containerId === before.containerId ? facts.knownForMs : 0;
   const delayedUntilMs = timeOf(running.startedAt) + initialDelayMs;
   if (nowMs < delayedUntilMs && knownForMs < initialDelayMs) {
     return {
@@ -120,10 +120,10 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
       },
     };
   }
-  const started = found.status.started === true || sight.startup(found.id) === 'success';
+  const started = found.status.started === true || facts.startup(found.id) === 'success';
   if (kind === 'startup' && started) return { ...changes, next: { kind: 'wait', why: 'a new container' } };
   if (kind !== 'startup' && !started) return { ...changes, next: { kind: 'wait', why: 'the startup probe' } };
-  if (sight.needsAddress && !status.podIP) return { ...changes, next: { kind: 'wait', why: "the pod's address" } };
+  if (facts.needsAddress && !status.podIP) return { ...changes, next: { kind: 'wait', why: "the pod's address" } };
   return { ...changes, next: PROBE };
 }
 
@@ -150,7 +150,7 @@ export function afterProbe(
 function onContainer(
   before: WorkerState,
   { id, status }: { readonly id: string; readonly status: ContainerStatus },
-  { kind }: Sight,
+  { kind }: ProbeFacts,
 ): Pick<Decision, 'state' | 'forget' | 'set'> {
   const forget = before.containerId === '' ? {} : { forget: before.containerId };
   const state = { ...newWorkerState, containerId: id };
@@ -187,7 +187,7 @@ const statusesByName = oncePer(({ containerStatuses, initContainerStatuses }: Po
   return byName;
 });
 
-function startsAgain(status: ContainerStatus, { pod, container, features }: Sight, podStatus: PodStatus): boolean {
+function startsAgain(status: ContainerStatus, { pod, container, features }: ProbeFacts, podStatus: PodStatus): boolean {
   const terminated = status.state?.terminated;
   if (terminated == null) return true;
   const { exitCode, reason = '' } = terminated;

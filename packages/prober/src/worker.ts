@@ -31,7 +31,7 @@ export class Worker {
   /** Whether the next attempt is an early one, outside the grid; only its success counts. */
   early = false;
   waitsFor: string | undefined = 'its first turn';
-  underWay: { callOff(): void } | undefined;
+  attempt: { callOff(): void } | undefined;
   /** Whether another attempt must be made as soon as the current one ends. */
   again = false;
   removed = false;

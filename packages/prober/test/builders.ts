@@ -1,6 +1,6 @@
 import type { Container, ContainerStatus, Pod, PodStatus, Probe } from '@node-agent/pod-spec';
 import { defaultRestartFeatures } from '@node-agent/pod-spec';
-import type { Sight } from '../src/worker-rule.ts';
+import type { ProbeFacts } from '../src/worker-rule.ts';
 
 export const CREATED_MS: number = Date.UTC(2026, 0, 1);
 export const httpProbe: Probe = {
@@ -32,7 +32,7 @@ export function statusOf(containerStatuses: readonly ContainerStatus[], fields: 
 }
 
 /** A readiness probe that may run now, unless `fields` change that. */
-export function sightOf(fields: Partial<Sight> = {}): Sight {
+export function sightOf(fields: Partial<ProbeFacts> = {}): ProbeFacts {
   const web = container('web');
   return {
     kind: 'readiness',

@@ -25,8 +25,8 @@ describe('beforeProbe', () => {
     ['the startup probe', sightOf({ status: only({ started: false }) })],
     ["the pod's address", sightOf({ status: statusOf([running('web', 'c1')], { podIP: '' }) })],
     ['a new container', sightOf({ kind: 'startup' })],
-  ])('waits for %s', (why, sight) => {
-    expect(beforeProbe(known, sight).next).toMatchObject({ kind: 'wait', why });
+  ])('waits for %s', (why, facts) => {
+    expect(beforeProbe(known, facts).next).toMatchObject({ kind: 'wait', why });
   });
 
   test('returns the end of the initial delay to the millisecond', () => {
@@ -36,15 +36,15 @@ describe('beforeProbe', () => {
   });
 
   test('probes a container even if the wall clock was set back', () => {
-    const sight = { nowMs: CREATED_MS - 3_600_000, times: { initialDelayMs: 5000 } };
-    expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 4999 })).next).toMatchObject({
+    const facts = { nowMs: CREATED_MS - 3_600_000, times: { initialDelayMs: 5000 } };
+    expect(beforeProbe(known, sightOf({ ...facts, knownForMs: 4999 })).next).toMatchObject({
       kind: 'wait',
-      atMs: sight.nowMs + 1,
+      atMs: facts.nowMs + 1,
     });
-    expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 5000 })).next.kind).toBe('probe');
-    expect(beforeProbe(newWorkerState, sightOf({ ...sight, times: { initialDelayMs: 0 } })).next.kind).toBe('probe');
-    const successor = beforeProbe({ ...known, containerId: 'c0' }, sightOf({ ...sight, knownForMs: 60_000 }));
-    expect(successor.next).toMatchObject({ kind: 'wait', atMs: sight.nowMs + 5000 });
+    expect(beforeProbe(known, sightOf({ ...facts, knownForMs: 5000 })).next.kind).toBe('probe');
+    expect(beforeProbe(newWorkerState, sightOf({ ...facts, times: { initialDelayMs: 0 } })).next.kind).toBe('probe');
+    const successor = beforeProbe({ ...known, containerId: 'c0' }, sightOf({ ...facts, knownForMs: 60_000 }));
+    expect(successor.next).toMatchObject({ kind: 'wait', atMs: facts.nowMs + 5000 });
   });
 
   test('R1: only the startup probe runs while the container has not started', () => {
@@ -58,9 +58,9 @@ describe('beforeProbe', () => {
   test('R1: ignores that an earlier container has started', () => {
     const before = { ...known, containerId: 'c0' };
     const startup = (id: string) => (id === 'c0' ? 'success' : undefined);
-    const sight = { status: only({ started: false }), startup };
-    expect(beforeProbe(before, sightOf({ ...sight, kind: 'startup' })).next.kind).toBe('probe');
-    expect(beforeProbe(before, sightOf(sight)).next).toMatchObject({ why: 'the startup probe' });
+    const facts = { status: only({ started: false }), startup };
+    expect(beforeProbe(before, sightOf({ ...facts, kind: 'startup' })).next.kind).toBe('probe');
+    expect(beforeProbe(before, sightOf(facts)).next).toMatchObject({ why: 'the startup probe' });
   });
 
   test.each<[ProbeKind, 'success' | 'failure' | 'unknown']>([
@@ -93,8 +93,8 @@ describe('beforeProbe', () => {
   test('finds a sidecar among the init containers', () => {
     const web = container('web', { restartPolicy: 'Always' });
     const status = statusOf([running('other', 'c9')], { initContainerStatuses: [running('web', 'c1')] });
-    const sight = sightOf({ pod: podOf('1', [container('other')], { initContainers: [web] }), container: web, status });
-    expect(beforeProbe(known, sight)).toEqual({ state: known, next: { kind: 'probe' } });
+    const facts = sightOf({ pod: podOf('1', [container('other')], { initContainers: [web] }), container: web, status });
+    expect(beforeProbe(known, facts)).toEqual({ state: known, next: { kind: 'probe' } });
     expect(runningSinceMs(status, 'web')).toBe(CREATED_MS);
   });
 

@@ -5,7 +5,7 @@ import type { PodActionsContext } from '../src/actions/pod-actions.ts';
 import type { ResizeContext } from '../src/actions/resize-actions.ts';
 import { terminationPrerequisites } from '../src/actions/termination-order.ts';
 import { shrinkProblem } from '../src/resize/memory-shrink.ts';
-import { heldAfter, memoryShrinks, type ResizePlan, resizeSteps } from '../src/resize/resize-steps.ts';
+import { groupAfter, memoryShrinks, type ResizePlan, resizeSteps } from '../src/resize/resize-steps.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 const dead = [sandbox({ state: 'notReady' })];
@@ -281,7 +281,7 @@ describe('cgroup of a resized pod', () => {
 
   test('keeps its values except the changed ones', () => {
     const steps = resizeSteps(plan({ cpuShares: 2, memoryBytes: 7 }, { cpuShares: 512 }));
-    expect(heldAfter({ cpuShares: 2, memoryBytes: 7 }, steps)).toEqual({ cpuShares: 512, memoryBytes: 7 });
+    expect(groupAfter({ cpuShares: 2, memoryBytes: 7 }, steps)).toEqual({ cpuShares: 512, memoryBytes: 7 });
   });
 
   test.each<[number | undefined, number | undefined, boolean]>([

@@ -11,7 +11,7 @@ import { byPrecedence, currentStatus } from '../src/actions/current-status.ts';
 import { surplusInitContainers } from '../src/actions/prune-rule.ts';
 import { delayFromRuns } from '../src/backoff/backoff-delay.ts';
 import { stopTimeoutSeconds } from '../src/kill/grace-period.ts';
-import { endedUnseen } from '../src/reconcile/before-create.ts';
+import { exitedUnobserved } from '../src/reconcile/before-create.ts';
 import { containerHash } from '../src/reconcile/container-hash.ts';
 import { tailOfCriLog } from '../src/status/cri-log-tail.ts';
 import { podsBeyondLabels, toRuntimeContainer, toRuntimePods } from '../src/status/runtime-pods.ts';
@@ -144,7 +144,7 @@ describe('attempts', () => {
     ['created', 'running', undefined],
   ] as const)('C6: one that was %s, and now is %s, has ended unseen: %s', (before, now, id) => {
     const listed = record('a', now);
-    expect(endedUnseen([listed], [record('a', before)])?.id).toBe(id);
+    expect(exitedUnobserved([listed], [record('a', before)])?.id).toBe(id);
   });
 });
 

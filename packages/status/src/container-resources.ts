@@ -33,20 +33,20 @@ export function containerResourceStatus(
 
 function enforced(
   allocated: ResourceRequirements,
-  { resources: told = {} }: RuntimeContainerStatus,
+  { resources: enforced = {} }: RuntimeContainerStatus,
   containerID: string,
   old: ContainerStatus | undefined,
 ): ResourceRequirements {
   const before = old?.state?.running != null && old.containerID === containerID ? old.resources : undefined;
   const limits = allocated.limits && {
     ...allocated.limits,
-    ...cpu(told.cpuLimitMilli, allocated.limits.cpu, before?.limits?.cpu, MIN_CPU_LIMIT_MILLI),
-    ...memory(told.memoryLimitBytes, allocated.limits.memory, before?.limits?.memory),
+    ...cpu(enforced.cpuLimitMilli, allocated.limits.cpu, before?.limits?.cpu, MIN_CPU_LIMIT_MILLI),
+    ...memory(enforced.memoryLimitBytes, allocated.limits.memory, before?.limits?.memory),
   };
   const requests = allocated.requests && {
     ...allocated.requests,
-    ...cpu(told.cpuRequestMilli, allocated.requests.cpu, before?.requests?.cpu, MIN_CPU_REQUEST_MILLI),
-    ...memory(told.memoryRequestBytes, allocated.requests.memory, before?.requests?.memory),
+    ...cpu(enforced.cpuRequestMilli, allocated.requests.cpu, before?.requests?.cpu, MIN_CPU_REQUEST_MILLI),
+    ...memory(enforced.memoryRequestBytes, allocated.requests.memory, before?.requests?.memory),
   };
   return { ...allocated, ...(limits && { limits }), ...(requests && { requests }) };
 }
@@ -56,23 +56,25 @@ function enforced(
  * shown.
  */
 function cpu(
-  told: number | undefined,
+  enforced: number | undefined,
   allocated: string | undefined,
   before: string | undefined,
-  least: number,
+  minMilli: number,
 ): { readonly cpu?: string } {
-  if (told === undefined) return before === undefined ? {} : { cpu: before };
-  const wanted = Number(parseQuantity(allocated ?? '0').milliValue());
-  return Math.max(told, wanted) > least ? shown('cpu', told, Quantity.ofMilli(told), allocated) : {};
+  if (enforced === undefined) return before === undefined ? {} : { cpu: before };
+  const allocatedMilli = Number(parseQuantity(allocated ?? '0').milliValue());
+  return Math.max(enforced, allocatedMilli) > minMilli
+    ? shown('cpu', enforced, Quantity.ofMilli(enforced), allocated)
+    : {};
 }
 
 function memory(
-  told: number | undefined,
+  enforced: number | undefined,
   allocated: string | undefined,
   before: string | undefined,
 ): { readonly memory?: string } {
-  if (told === undefined) return before === undefined ? {} : { memory: before };
-  return shown('memory', told, Quantity.of(told, 'BinarySI'), allocated);
+  if (enforced === undefined) return before === undefined ? {} : { memory: before };
+  return shown('memory', enforced, Quantity.of(enforced, 'BinarySI'), allocated);
 }
 
 /**
@@ -80,11 +82,11 @@ function memory(
  */
 function shown<K extends string>(
   name: K,
-  told: number,
+  enforced: number,
   quantity: Quantity,
   allocated: string | undefined,
 ): { readonly [P in K]?: string } {
-  if (told === 0 && allocated === undefined) return {};
+  if (enforced === 0 && allocated === undefined) return {};
   const same = allocated !== undefined && parseQuantity(allocated).equals(quantity);
   return { [name]: same ? allocated : quantity.toString() } as { readonly [P in K]?: string };
 }

@@ -211,7 +211,7 @@ function withoutRuntimeStatus(
     };
   }
   // A new sandbox has no records of init containers. The records are not lost: the init containers run again (C3).
-  const runsAgain = group === 'init' && endedWithOlderSandbox(old, runtimeStatus);
+  const runsAgain = group === 'init' && terminatedWithOlderSandbox(old, runtimeStatus);
   if (old?.state?.terminated != null && !runsAgain) return old;
   const begins = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
   const waiting = waitingStatus(context, container, old, { reason: begins });
@@ -223,7 +223,7 @@ function withoutRuntimeStatus(
   const reason = 'ContainerStatusUnknown';
   const message = 'The container could not be located when the pod was deleted.  The container used to be Running';
   const lost = { terminated: { reason, message, exitCode: UNKNOWN_EXIT_CODE } };
-  if (endsForGood(context, container, group)) return { ...old, state: lost, ready: false };
+  if (cannotRunAgain(context, container, group)) return { ...old, state: lost, ready: false };
   if (old.lastState?.terminated != null) return waiting;
   return { ...waiting, lastState: lost, restartCount };
 }
@@ -232,7 +232,7 @@ function withoutRuntimeStatus(
  * Returns whether a container whose termination was not observed will not run again: it is ephemeral, or its restart
  * policy and rules say so.
  */
-function endsForGood(
+function cannotRunAgain(
   { pod, features }: ContainerStatusContext,
   container: AnyContainer,
   group: 'init' | 'main' | 'ephemeral',
@@ -267,7 +267,7 @@ function waitingStatus(
  * Returns whether the container started before the pod's newest sandbox was created. Times in the status have whole
  * seconds.
  */
-function endedWithOlderSandbox(old: ContainerStatus | undefined, { sandboxes }: RuntimePodStatus): boolean {
+function terminatedWithOlderSandbox(old: ContainerStatus | undefined, { sandboxes }: RuntimePodStatus): boolean {
   const startedAt = old?.state?.running?.startedAt ?? old?.state?.terminated?.startedAt;
   const newest = Math.max(...sandboxes.map(({ createdAtMs }) => createdAtMs), 0);
   return startedAt !== undefined && Math.floor(Date.parse(startedAt) / 1000) < Math.floor(newest / 1000);

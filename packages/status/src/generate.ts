@@ -66,15 +66,15 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   // Stray attempts are ignored. A container that waits for such an attempt, which never runs, would otherwise never be
   // shown as completed.
   const runtimeStatus = withoutStrayAttempts(pod, reported, features);
-  const tellsOfRestarts = canRestartAll(pod, features);
-  const restartIsAsked =
-    tellsOfRestarts &&
+  const canAllRestart = canRestartAll(pod, features);
+  const isRestartRequested =
+    canAllRestart &&
     // Uses all containers of the runtime, because the runtime package decides the restart from the same containers.
     anyAsksToRestartAll(pod, (name) => reported.containers.find((container) => container.name === name));
   const input = {
     ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
     restartsAll:
-      restartIsAsked || (tellsOfRestarts && (wasRestartingAll(old) || lacksRecords(pod, old, runtimeStatus))),
+      isRestartRequested || (canAllRestart && (wasRestartingAll(old) || recordsWereRemoved(pod, old, runtimeStatus))),
     features,
     podIsTerminal: context.podIsTerminal,
     stopSignals: context.stopSignals ?? false,
@@ -100,9 +100,15 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const statuses = [...init, ...main];
   const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus, features);
   const { podIsTerminal } = context;
-  const owed = new Set(restartsOwed(pod, runtimeStatus));
-  const restartIsOwed = (name: string): boolean => owed.has(name);
-  const computed = podPhase(pod, statuses, { podIsTerminal, hasInitialized, restartIsAsked, restartIsOwed, features });
+  const pending = new Set(pendingRestarts(pod, runtimeStatus));
+  const isRestartPending = (name: string): boolean => pending.has(name);
+  const computed = podPhase(pod, statuses, {
+    podIsTerminal,
+    hasInitialized,
+    isRestartRequested,
+    isRestartPending,
+    features,
+  });
   const phase = settledPhase(pod, old, computed, context.failure !== undefined);
 
   const otherConditions = keptConditions(pod, old);
@@ -114,7 +120,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     sandboxReady: context.sandboxReady,
     oldStatus: old,
     isOver: context.failure !== undefined || isTerminalPhase(pod.status?.phase) || (old !== undefined && showsEnd(old)),
-    restartsAll: tellsOfRestarts ? restartIsAsked : undefined,
+    restartsAll: canAllRestart ? isRestartRequested : undefined,
   });
   const generation = pod.metadata.generation;
   return {
@@ -136,7 +142,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
  * Returns the names of the containers that restart although their last exit looks final: the kubelet stopped them for a
  * restart, or the next attempt of a main container was created and its start is not complete.
  */
-function restartsOwed({ spec }: Pod, { containers }: RuntimePodStatus): readonly string[] {
+function pendingRestarts({ spec }: Pod, { containers }: RuntimePodStatus): readonly string[] {
   const newest = new Map(containers.toReversed().map((container) => [container.name, container]));
   const isStarting = ({ state, startUnfinished }: RuntimeContainerStatus): boolean =>
     state === 'created' || (state === 'running' && startUnfinished === true);
@@ -168,7 +174,11 @@ function wasRestartingAll(old: PodStatus | undefined): boolean {
  * Garbage collection keeps the newest record of each container, so the records were removed for a restart of all
  * containers by a kubelet that was killed before it could report the restart (K1).
  */
-function lacksRecords(pod: Pod, old: PodStatus | undefined, { sandboxes, containers }: RuntimePodStatus): boolean {
+function recordsWereRemoved(
+  pod: Pod,
+  old: PodStatus | undefined,
+  { sandboxes, containers }: RuntimePodStatus,
+): boolean {
   if (sandboxes[0]?.state !== 'ready') return false;
   if (containers.length === 0) return true;
   const hasRun = old?.containerStatuses?.some(({ state }) => state?.running != null || state?.terminated != null);

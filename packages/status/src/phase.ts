@@ -14,7 +14,7 @@ import { RESTARTING_ALL } from './container-statuses.ts';
 import { exited, type Terminated } from './exited.ts';
 
 /** State of one container for the phase. A container that is not known counts as not started. */
-type Standing = 'unstarted' | 'running' | 'stopped';
+type ContainerStage = 'unstarted' | 'running' | 'stopped';
 
 /** Inputs of {@link podPhase} besides the container statuses. */
 export interface PhaseContext {
@@ -28,12 +28,12 @@ export interface PhaseContext {
   /**
    * Whether a container's exit requests a restart of all containers that is still pending (KEP-5532). Default: false.
    */
-  readonly restartIsAsked?: boolean;
+  readonly isRestartRequested?: boolean;
   /**
    * Returns whether the kubelet stopped the container of this name in order to restart it and has not restarted it yet.
    * Default: false.
    */
-  readonly restartIsOwed?: (containerName: string) => boolean;
+  readonly isRestartPending?: (containerName: string) => boolean;
   /** Feature gates that affect restarts. Default: all enabled. */
   readonly features?: RestartFeatures;
 }
@@ -45,17 +45,17 @@ export interface PhaseContext {
  * @param statuses statuses of main and init containers together
  */
 export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context: PhaseContext): PodPhase {
-  const { podIsTerminal, hasInitialized, features = defaultRestartFeatures, restartIsOwed = () => false } = context;
+  const { podIsTerminal, hasInitialized, features = defaultRestartFeatures, isRestartPending = () => false } = context;
   // A pod that is being deleted or has terminated restarts nothing.
   const isLeaving = podIsTerminal || pod.metadata.deletionTimestamp != null;
-  const restartsAll = context.restartIsAsked === true && !isLeaving;
+  const restartsAll = context.isRestartRequested === true && !isLeaving;
   const byName = new Map(statuses.map((status) => [status.name, status]));
   const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
-    restartIsOwed(container.name) || mayRunAgain(pod, container, status, last, features);
+    isRestartPending(container.name) || mayRunAgain(pod, container, status, last, features);
   const init = countInit(pod, byName, restarts);
   if (init.failedForGood && !restartsAll) return 'Failed';
 
-  const main = countMain(pod, byName, restarts, restartIsOwed);
+  const main = countMain(pod, byName, restarts, isRestartPending);
   if (init.pending || (init.startingSidecars && !hasInitialized)) return 'Pending';
   if (init.unstartedSidecars || main.unstarted > 0) return 'Pending';
   if (init.runningSidecars || main.running > 0) return 'Running';
@@ -80,14 +80,14 @@ function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, resta
   };
   for (const container of pod.spec.initContainers ?? []) {
     const status = byName.get(container.name);
-    const { standing, last } = stand(status);
+    const { stage, last } = stageOf(status);
     if (!isRestartableInit(container)) {
       if (last === undefined) counts.pending = true;
       else if (initFailed(exited(last)) && !restarts(container, status, last)) counts.failedForGood = true;
-    } else if (standing === 'running') {
+    } else if (stage === 'running') {
       counts.runningSidecars = true;
       if (status?.started !== true) counts.startingSidecars = true;
-    } else if (standing === 'unstarted') {
+    } else if (stage === 'unstarted') {
       counts.unstartedSidecars = true;
     }
   }
@@ -98,28 +98,28 @@ function countMain(
   pod: Pod,
   byName: ReadonlyMap<string, ContainerStatus>,
   restarts: Restarts,
-  restartIsOwed: (containerName: string) => boolean,
+  isRestartPending: (containerName: string) => boolean,
 ) {
   const counts = { unstarted: 0, running: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   for (const container of pod.spec.containers) {
     const status = byName.get(container.name);
-    const { standing, last } = stand(status);
-    counts[standing] += 1;
+    const { stage, last } = stageOf(status);
+    counts[stage] += 1;
     if (last === undefined) continue;
     if (!restarts(container, status, last)) counts.stoppedForGood += 1;
     // A container that should be restarted has not completed.
-    const hasSucceeded = status?.state?.terminated != null && last.exitCode === 0 && !restartIsOwed(container.name);
+    const hasSucceeded = status?.state?.terminated != null && last.exitCode === 0 && !isRestartPending(container.name);
     if (hasSucceeded) counts.succeeded += 1;
   }
   return counts;
 }
 
 /** A container that waits for its restart counts as stopped. */
-function stand(status: ContainerStatus | undefined): { standing: Standing; last?: Terminated } {
+function stageOf(status: ContainerStatus | undefined): { stage: ContainerStage; last?: Terminated } {
   const state = status?.state;
-  if (state?.running != null) return { standing: 'running' };
+  if (state?.running != null) return { stage: 'running' };
   const last = state?.terminated ?? (state?.waiting != null ? status?.lastState?.terminated : undefined);
-  return last == null ? { standing: 'unstarted' } : { standing: 'stopped', last };
+  return last == null ? { stage: 'unstarted' } : { stage: 'stopped', last };
 }
 
 function mayRunAgain(

@@ -18,7 +18,7 @@ import {
   nextStatus,
   phaseProblem,
   terminatedStatus,
-  withFormerEnds,
+  withTerminatedStatuses,
 } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
@@ -219,7 +219,7 @@ export class StatusManager {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
       return;
     }
-    const possible = illegal === undefined ? status : withFormerEnds(pod, old, status, this.#restartFeatures);
+    const possible = illegal === undefined ? status : withTerminatedStatuses(pod, old, status, this.#restartFeatures);
     const next = nextStatus(pod, old, possible, this.#clock.now());
     this.#countTerminated(old, next);
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;

@@ -19,7 +19,7 @@ import { needsReconcile } from './status-patch.ts';
 import type { PodDeletionSafety, StatusApi, StatusPods, StatusSource } from './status-writer-ports.ts';
 import {
   canBeDeleted,
-  isFailureNews,
+  isFailureLogged,
   isNewer,
   newerOf,
   retryDelayMs,
@@ -27,7 +27,7 @@ import {
   writeTarget,
 } from './write-rules.ts';
 import { newWriteState, type WriteState } from './write-state.ts';
-import { unlessGone, writeStatus } from './write-status.ts';
+import { ignoreGone, writeStatus } from './write-status.ts';
 
 /** Components of a {@link StatusWriter}. */
 export interface StatusWriterComponents {
@@ -129,7 +129,7 @@ export class StatusWriter implements AsyncDisposable {
   statusChanged({ pod }: Pick<VersionedStatus, 'pod'>): void {
     const state = this.#state(pod.metadata.uid);
     state.changedAtMs ??= this.#components.clock.monotonic();
-    this.#look(pod.metadata.uid, state);
+    this.#enqueueIfIdle(pod.metadata.uid, state);
   }
 
   /**
@@ -139,7 +139,7 @@ export class StatusWriter implements AsyncDisposable {
    */
   hint(uid: string): void {
     const state = this.#states.get(uid);
-    if (state !== undefined && this.#isDue(uid, state)) this.#look(uid, state);
+    if (state !== undefined && this.#isDue(uid, state)) this.#enqueueIfIdle(uid, state);
   }
 
   /** Writes statuses until `signal` is aborted. Must be called only once. */
@@ -269,15 +269,15 @@ export class StatusWriter implements AsyncDisposable {
     const { api, logger, safety } = this.#components;
     const { name, namespace } = pod.metadata;
     if (!canBeDeleted(pod, finished)) {
-      const heldBack = status.phase !== pod.status?.phase && safety.couldHaveRunningContainers(uid);
-      state.waitsFor = heldBack ? 'containers' : undefined;
-      return heldBack ? this.#options.recheckMs : undefined;
+      const isDelayed = status.phase !== pod.status?.phase && safety.couldHaveRunningContainers(uid);
+      state.waitsFor = isDelayed ? 'containers' : undefined;
+      return isDelayed ? this.#options.recheckMs : undefined;
     }
     // Set before the deletion, so that the attempt after a failed deletion continues here.
     state.waitsFor = 'resources';
     if (!safety.podResourcesAreReclaimed(uid)) return this.#options.recheckMs;
     const deletion = { uid: pod.metadata.uid, gracePeriodSeconds: 0 } as const;
-    await unlessGone(api.deletePod(namespace, name, deletion, signal), () => this.#watched(pod) !== undefined);
+    await ignoreGone(api.deletePod(namespace, name, deletion, signal), () => this.#watched(pod) !== undefined);
     state.deleted = true;
     logger.debug({ pod: `${namespace}/${name}`, podUid: uid }, 'Pod fully terminated and removed from etcd');
     return undefined;
@@ -294,7 +294,7 @@ export class StatusWriter implements AsyncDisposable {
       pod: `${metadata?.namespace}/${metadata?.name}`,
       failures: state.failures,
     };
-    logger[isFailureNews(error.code, state.failures) ? 'error' : 'debug'](fields, 'Failed to update status for pod');
+    logger[isFailureLogged(error.code, state.failures) ? 'error' : 'debug'](fields, 'Failed to update status for pod');
     // A conflict shows that the API server works, so the pod is read again soon, however often that happens.
     const back = { initialMs: initialBackOffMs, maxMs: error.code === 'Conflict' ? initialBackOffMs : maxBackOffMs };
     return retryDelayMs(state.failures, back, random.next(), error.retryAfterMs);
@@ -361,13 +361,13 @@ export class StatusWriter implements AsyncDisposable {
       const state = this.#state(uid);
       const watched = this.#watched(pod);
       if (!state.running && newerOf(watched, state.answer) === watched) state.answer = undefined;
-      if (this.#isDue(uid, state)) this.#look(uid, state);
+      if (this.#isDue(uid, state)) this.#enqueueIfIdle(uid, state);
       if (slice.isDue()) await slice.pause(signal);
     }
   }
 
   /** Queues the pod now or, after a failure, leaves it queued for its retry time. */
-  #look(uid: string, state: WriteState): void {
+  #enqueueIfIdle(uid: string, state: WriteState): void {
     if (state.running) state.again = true;
     else if (state.failures === 0 || this.#queue.dueInMs(uid) === undefined) this.#queue.enqueue(uid, 0);
   }

@@ -100,8 +100,8 @@ export function illegalTransition(
   next: PodStatus,
   features: RestartFeatures = defaultRestartFeatures,
 ): string | undefined {
-  const [first] = revived(pod, old, next, features);
-  return first && `terminated ${first.kind} ${first.former.name} attempted illegal transition to non-terminated state`;
+  const [first] = illegalRestarts(pod, old, next, features);
+  return first && `terminated ${first.kind} ${first.before.name} attempted illegal transition to non-terminated state`;
 }
 
 /**
@@ -109,15 +109,17 @@ export function illegalTransition(
  * status can differ if a new sandbox was to run init containers again or the runtime has lost their records; the pod's
  * termination must be reported nevertheless (S1).
  */
-export function withFormerEnds(
+export function withTerminatedStatuses(
   pod: Pod,
   old: PodStatus | undefined,
   ended: PodStatus,
   features: RestartFeatures = defaultRestartFeatures,
 ): PodStatus {
-  const formers = new Map(revived(pod, old, ended, features).map(({ former }) => [former.name, former]));
+  const terminatedBefore = new Map(
+    illegalRestarts(pod, old, ended, features).map(({ before }) => [before.name, before]),
+  );
   const kept = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
-    statuses.map((status) => formers.get(status.name) ?? status);
+    statuses.map((status) => terminatedBefore.get(status.name) ?? status);
   const { containerStatuses: main, initContainerStatuses: init } = ended;
   return {
     ...ended,
@@ -127,28 +129,33 @@ export function withFormerEnds(
 }
 
 /** A container that terminated for good and is shown in another state afterwards. */
-interface Revived {
+interface IllegalRestart {
   readonly kind: 'container' | 'init container';
   /** Status with which the container had terminated. */
-  readonly former: ContainerStatus;
+  readonly before: ContainerStatus;
 }
 
-function revived(pod: Pod, old: PodStatus | undefined, next: PodStatus, features: RestartFeatures): readonly Revived[] {
+function illegalRestarts(
+  pod: Pod,
+  old: PodStatus | undefined,
+  next: PodStatus,
+  features: RestartFeatures,
+): readonly IllegalRestart[] {
   const { restartPolicy = 'Always', containers, initContainers = [] } = pod.spec;
   // If all containers can be restarted, containers that terminated for good restart too.
   if (restartPolicy === 'Always' || canRestartAll(pod, features)) return [];
   const among = (
-    kind: Revived['kind'],
+    kind: IllegalRestart['kind'],
     some: readonly Container[],
-    before: readonly ContainerStatus[] = [],
-    after: readonly ContainerStatus[] = [],
-  ): readonly Revived[] =>
+    earlier: readonly ContainerStatus[] = [],
+    later: readonly ContainerStatus[] = [],
+  ): readonly IllegalRestart[] =>
     some.flatMap((container) => {
-      const former = before.find(({ name }) => name === container.name);
-      const end = former?.state?.terminated;
-      const now = after.find(({ name }) => name === container.name);
-      if (former === undefined || end == null || now === undefined || now.state?.terminated != null) return [];
-      return shouldRestartExited(pod, container, exited(end), features) ? [] : [{ kind, former }];
+      const before = earlier.find(({ name }) => name === container.name);
+      const end = before?.state?.terminated;
+      const now = later.find(({ name }) => name === container.name);
+      if (before === undefined || end == null || now === undefined || now.state?.terminated != null) return [];
+      return shouldRestartExited(pod, container, exited(end), features) ? [] : [{ kind, before }];
     });
   // Until a main container has run, a new sandbox makes all init containers run again.
   const once = hasRun(old) ? initContainers.filter((container) => !isRestartableInit(container)) : [];
@@ -185,7 +192,7 @@ export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus 
   const { containerStatuses: main = [], initContainerStatuses: init = [] } = status;
   // Init containers after the last one with a sign of having run never ran. The first init container is assumed to have
   // run.
-  const ran = Math.max(0, init.findLastIndex(showsThatItRan));
+  const ran = Math.max(0, init.findLastIndex(hasRunBefore));
   return {
     ...status,
     ...(status.containerStatuses && {
@@ -207,13 +214,13 @@ function hasInitialized(
   { containerStatuses: main = [], initContainerStatuses: init = [] }: PodStatus,
 ): boolean {
   const last = pod.spec.initContainers?.at(-1);
-  if (last === undefined || main.some(showsThatItRan)) return true;
+  if (last === undefined || main.some(hasRunBefore)) return true;
   const { state, lastState, started } = init.find(({ name }) => name === last.name) ?? {};
   if (isRestartableInit(last)) return state?.running != null && started === true;
   return [state, lastState].some((one) => one?.terminated?.exitCode === 0);
 }
 
-function showsThatItRan({ state, lastState }: ContainerStatus): boolean {
+function hasRunBefore({ state, lastState }: ContainerStatus): boolean {
   return state?.waiting == null || lastState?.terminated != null;
 }
 

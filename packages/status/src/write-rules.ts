@@ -46,7 +46,7 @@ export function canBeDeleted(pod: Pod, finished: boolean): boolean {
  * Returns whether an error means that the pod is gone. The Node authorizer forbids pods that it does not know, and may
  * learn of a new pod later than its node, so a forbidden pod counts as gone only if the watch does not show it.
  */
-export function saysGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
+export function meansPodIsGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
   return code === 'NotFound' || (code === 'Forbidden' && !isWatched);
 }
 
@@ -55,7 +55,7 @@ export function saysGone(code: StatusApiErrorCode, isWatched: boolean): boolean 
  * it, the API server rejects the change (`ValidateContainerStateTransition` in
  * `pkg/apis/core/validation/validation.go`).
  */
-export function revivesContainers(shown: PodStatus, next: PodStatus): boolean {
+export function restartsTerminated(shown: PodStatus, next: PodStatus): boolean {
   return (['containerStatuses', 'initContainerStatuses'] as const).some((list) =>
     shown[list]?.some(
       ({ name, state }) =>
@@ -72,7 +72,7 @@ const EXPECTED_REFUSALS = 3;
  * Returns whether a failed write is logged as an error: the first of a series, and then at doubling intervals, to keep
  * the log small.
  */
-export function isFailureNews(code: StatusApiErrorCode, failures: number): boolean {
+export function isFailureLogged(code: StatusApiErrorCode, failures: number): boolean {
   if (code === 'Conflict' || (failures & (failures - 1)) !== 0) return false;
   return code !== 'Forbidden' || failures > EXPECTED_REFUSALS;
 }
@@ -111,8 +111,8 @@ export function retryDelayMs(
   retryAfterMs = 0,
 ): number {
   const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(failures - 1, 30));
-  const askedMs = Number.isFinite(retryAfterMs) ? Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) : 0;
-  return Math.max(fullMs * (0.5 + chance / 2), askedMs);
+  const requestedMs = Number.isFinite(retryAfterMs) ? Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) : 0;
+  return Math.max(fullMs * (0.5 + chance / 2), requestedMs);
 }
 
 /**

@@ -5,7 +5,7 @@ import { type MergeContext, mergePodStatus } from './merge.ts';
 import type { VersionedStatus } from './status-manager.ts';
 import { podStatusPatch } from './status-patch.ts';
 import type { StatusApi } from './status-writer-ports.ts';
-import { revivesContainers, saysGone, type WriteTarget } from './write-rules.ts';
+import { meansPodIsGone, restartsTerminated, type WriteTarget } from './write-rules.ts';
 
 /** Input of {@link writeStatus}. */
 export interface StatusWrite {
@@ -29,7 +29,7 @@ export async function writeStatus(
 ): Promise<Pod | undefined> {
   const { namespace, name, uid } = target;
   const fields = { pod: `${namespace}/${name}`, podUid: newest.pod.metadata.uid, statusVersion: newest.version };
-  const pod = base ?? (await unlessGone(api.getPod(namespace, name, signal), isWatched));
+  const pod = base ?? (await ignoreGone(api.getPod(namespace, name, signal), isWatched));
   if (pod === undefined) {
     logger.debug(fields, 'Pod does not exist on the server');
     return undefined;
@@ -46,7 +46,7 @@ export async function writeStatus(
   const patching = api.patchPodStatus(namespace, name, uid, patch, signal).catch((error: unknown) => {
     throw refusalOf(error, pod, merged);
   });
-  const patched = await unlessGone(patching, isWatched);
+  const patched = await ignoreGone(patching, isWatched);
   logger.debug(
     { ...fields, patch },
     patched ? 'Status for pod updated successfully' : 'Pod does not exist on the server',
@@ -56,16 +56,16 @@ export async function writeStatus(
 
 function refusalOf(error: unknown, pod: Pod, merged: PodStatus): unknown {
   const { code, message } = StatusApiError.from(error);
-  const cannotRevive = code === 'Invalid' && isMirrorPod(pod) && revivesContainers(pod.status ?? {}, merged);
-  return cannotRevive ? new StatusApiError('CannotRevive', message, { cause: error }) : error;
+  const isIllegalRestart = code === 'Invalid' && isMirrorPod(pod) && restartsTerminated(pod.status ?? {}, merged);
+  return isIllegalRestart ? new StatusApiError('CannotRevive', message, { cause: error }) : error;
 }
 
-/** Returns the response of a request; `undefined` if the object does not exist ({@link saysGone}). */
-export async function unlessGone<T>(request: Promise<T>, isWatched: () => boolean): Promise<T | undefined> {
+/** Returns the response of a request; `undefined` if the object does not exist ({@link meansPodIsGone}). */
+export async function ignoreGone<T>(request: Promise<T>, isWatched: () => boolean): Promise<T | undefined> {
   try {
     return await request;
   } catch (error) {
-    if (saysGone(StatusApiError.from(error).code, isWatched())) return undefined;
+    if (meansPodIsGone(StatusApiError.from(error).code, isWatched())) return undefined;
     throw error;
   }
 }

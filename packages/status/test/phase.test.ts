@@ -114,7 +114,7 @@ describe('sidecars', () => {
 });
 
 describe('P7: a pod with a pending restart of all containers has not terminated, although nothing runs', () => {
-  const context = { podIsTerminal: false, hasInitialized: true, restartIsAsked: true };
+  const context = { podIsTerminal: false, hasInitialized: true, isRestartRequested: true };
   const withInit = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'i' }], containers: [{ name: 'a' }] });
 
   test.each<[string, Pod, readonly ContainerStatus[], object, PodPhase]>([
@@ -129,7 +129,13 @@ describe('P7: a pod with a pending restart of all containers has not terminated,
       'Failed',
     ],
     ['unless it is terminal', never, [apiStatus('a', 1), apiStatus('b', 1)], { podIsTerminal: true }, 'Failed'],
-    ['unless nothing was asked', never, [apiStatus('a', 1), apiStatus('b', 1)], { restartIsAsked: false }, 'Failed'],
+    [
+      'unless nothing was asked',
+      never,
+      [apiStatus('a', 1), apiStatus('b', 1)],
+      { isRestartRequested: false },
+      'Failed',
+    ],
   ])('%s', (_name, pod, statuses, more, expected) => {
     expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
   });

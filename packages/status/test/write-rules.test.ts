@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { StatusApiError } from '../src/api-error.ts';
 import {
   canBeDeleted,
-  isFailureNews,
+  isFailureLogged,
   isNewer,
+  meansPodIsGone,
   newerOf,
+  restartsTerminated,
   retryDelayMs,
-  revivesContainers,
-  saysGone,
   writeTarget,
 } from '../src/write-rules.ts';
 import { newWriteState } from '../src/write-state.ts';
@@ -111,7 +111,7 @@ test.each([
   ['Forbidden', true, false],
   ['Conflict', false, false],
 ] as const)('%s of a pod that is watched (%s) means that it is gone: %s', (code, isWatched, gone) => {
-  expect(saysGone(code, isWatched)).toBe(gone);
+  expect(meansPodIsGone(code, isWatched)).toBe(gone);
 });
 
 test.each([
@@ -121,7 +121,7 @@ test.each([
   ['Conflict', []],
 ] as const)('a series of %s is logged at its start, then less and less often: %j', (code, told) => {
   const rows = Array.from({ length: 20 }, (_, index) => index + 1);
-  expect(rows.filter((failures) => isFailureNews(code, failures))).toEqual(told);
+  expect(rows.filter((failures) => isFailureLogged(code, failures))).toEqual(told);
 });
 
 test('retries come after 200 ms, doubling to 5 s, each in the upper half of that', () => {
@@ -147,7 +147,7 @@ test.each([
   expect(StatusApiError.from('text').message).toBe('text');
 });
 
-describe('revivesContainers', () => {
+describe('restartsTerminated', () => {
   const of = (name: string, state: object) => ({ name, state }) as unknown as ContainerStatus;
   const ended = { terminated: { exitCode: 0 } };
   const lists = ['containerStatuses', 'initContainerStatuses'] as const;
@@ -163,10 +163,10 @@ describe('revivesContainers', () => {
     ['nothing is shown', [of('a', ended)], undefined, false],
   ] as const)('%s: %#', (_name, shown, next, expected) => {
     for (const list of lists) {
-      expect(revivesContainers({ [list]: shown } as PodStatus, { [list]: next } as PodStatus)).toBe(expected);
+      expect(restartsTerminated({ [list]: shown } as PodStatus, { [list]: next } as PodStatus)).toBe(expected);
     }
     expect(
-      revivesContainers({ containerStatuses: shown } as PodStatus, { initContainerStatuses: next } as PodStatus),
+      restartsTerminated({ containerStatuses: shown } as PodStatus, { initContainerStatuses: next } as PodStatus),
     ).toBe(false);
   });
 });

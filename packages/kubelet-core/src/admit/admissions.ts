@@ -1,8 +1,9 @@
 import { type LinkedAbort, linkAbort } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EndStep, noJournal, type PodJournalPort } from '../explain/pod-journal.ts';
-import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
-import { admitPod, answered, confirmAll, releaseAll } from './admit-pod.ts';
+import type { AdmissionResults } from './admission-results.ts';
+import type { AdmitHandler, AdmitResult } from './admit-handler.ts';
+import { admitPod, confirmAll, releaseAll, whenSettled } from './admit-pod.ts';
 
 /** Components of {@link Admissions}. */
 export interface AdmissionsComponents {
@@ -10,8 +11,8 @@ export interface AdmissionsComponents {
   readonly handlers: readonly AdmitHandler[];
   /** Returns the admitted pods that hold resources of the node (N1), without pods in admission. */
   readonly activePods: () => readonly Pod[];
-  readonly onAdmitted: (pod: Pod) => void;
-  readonly onRefused: (pod: Pod, refusal: Refusal) => void;
+  /** Acts on the decisions; {@link AdmissionResults} in a kubelet. */
+  readonly results: Pick<AdmissionResults, 'admitted' | 'rejected'>;
   /** If absent, nothing is recorded. */
   readonly journal?: PodJournalPort;
 }
@@ -23,7 +24,7 @@ interface Applicant {
   /** Records the decision in the journal. */
   readonly decided: EndStep;
   /** Whether a handler works on the pod. If not, the pod waits for the decision about an older applicant. */
-  asking: boolean;
+  isEvaluating: boolean;
   /** Whether other pods are being preempted for the pod. They hold their resources until they are gone. */
   recovering: boolean;
 }
@@ -57,27 +58,21 @@ export class Admissions {
   }
 
   /**
-   * Starts the admission of a pod. If no handler has to wait, the pod is decided when this returns.
+   * Starts the admission of pods that arrive together, in this order. None of them holds resources until it is decided.
+   * A pod is decided when this returns if no handler has to wait.
    * @param signal cancels the admission without a decision
    */
-  ask(pod: Pod, signal: AbortSignal): void {
-    this.askAll([pod], signal);
-  }
-
-  /**
-   * Starts the admission of pods that arrive together, in this order. None of them holds resources until it is decided.
-   */
-  askAll(pods: readonly Pod[], signal: AbortSignal): void {
+  admit(pods: readonly Pod[], signal: AbortSignal): void {
     const { journal = noJournal } = this.#components;
     const applicants = pods.map((pod): Applicant => {
       const decided = journal.begin(pod.metadata.uid, 'Admission');
-      return { pod, stop: linkAbort(signal), decided, asking: false, recovering: false };
+      return { pod, stop: linkAbort(signal), decided, isEvaluating: false, recovering: false };
     });
     for (const applicant of applicants) this.#undecided.set(applicant.pod.metadata.uid, applicant);
     for (const applicant of applicants) {
       // An earlier pod may have been decided synchronously, and this one as a consequence.
-      const isNext = !applicant.asking && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
-      if (isNext) this.#consider(applicant);
+      const isNext = !applicant.isEvaluating && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
+      if (isNext) this.#evaluate(applicant);
     }
   }
 
@@ -92,19 +87,19 @@ export class Admissions {
     const reason = new Error('pod admission was withdrawn');
     applicant.decided({ error: reason, cancelled: true });
     applicant.stop.abort(reason);
-    this.#considerWaiting();
+    this.#evaluateWaiting();
     return true;
   }
 
-  #consider(applicant: Applicant): void {
-    applicant.asking = true;
+  #evaluate(applicant: Applicant): void {
+    applicant.isEvaluating = true;
     const decision = this.#decide(applicant);
-    answered(decision, (settled) => this.#settle(applicant, settled));
+    whenSettled(decision, (settled) => this.#settle(applicant, settled));
   }
 
   #settle(applicant: Applicant, decision: Decision): void {
     const { pod, stop } = applicant;
-    applicant.asking = false;
+    applicant.isEvaluating = false;
     applicant.recovering = false;
     if (stop.signal.aborted) {
       if (decision.admit) releaseAll(this.#components.handlers, pod);
@@ -113,29 +108,29 @@ export class Admissions {
     }
     if (!decision.final) {
       // The older applicants may have been decided during the evaluation.
-      if (this.#older(pod).length === 0) this.#consider(applicant);
+      if (this.#older(pod).length === 0) this.#evaluate(applicant);
       return;
     }
     this.#forget(applicant);
     applicant.decided(decision.admit ? undefined : { error: `${decision.reason}: ${decision.message}` });
     if (decision.admit) {
       confirmAll(this.#components.handlers, pod);
-      this.#components.onAdmitted(pod);
+      this.#components.results.admitted(pod);
     } else {
-      this.#components.onRefused(pod, { admit: false, reason: decision.reason, message: decision.message });
+      this.#components.results.rejected(pod, { admit: false, reason: decision.reason, message: decision.message });
     }
-    this.#considerWaiting();
+    this.#evaluateWaiting();
   }
 
   /**
    * Evaluates the waiting pods again after a decision, oldest first, because each may take resources that the next one
    * needs.
    */
-  #considerWaiting(): void {
+  #evaluateWaiting(): void {
     for (const applicant of [...this.#undecided.values()]) {
-      const { asking, stop, pod } = applicant;
-      const isWaiting = !asking && !stop.signal.aborted && this.#undecided.get(pod.metadata.uid) === applicant;
-      if (isWaiting) this.#consider(applicant);
+      const { isEvaluating, stop, pod } = applicant;
+      const isWaiting = !isEvaluating && !stop.signal.aborted && this.#undecided.get(pod.metadata.uid) === applicant;
+      if (isWaiting) this.#evaluate(applicant);
     }
   }
 
@@ -154,15 +149,15 @@ export class Admissions {
       const onRecovery = (): void => {
         applicant.recovering = true;
       };
-      return answered(admitPod(handlers, pod, active, signal, onRecovery), (result) => ({ ...result, final: true }));
+      return whenSettled(admitPod(handlers, pod, active, signal, onRecovery), (result) => ({ ...result, final: true }));
     }
-    const besideOlder = [...active, ...older.map((one) => one.pod)];
-    return answered(admitPod(handlers, pod, besideOlder, signal), (beside) => {
-      if (beside.admit) return { ...beside, final: true };
-      if (older.some(({ recovering }) => recovering)) return { ...beside, final: false };
-      return answered(admitPod(handlers, pod, active, signal), (alone) => {
+    const withOlder = [...active, ...older.map((one) => one.pod)];
+    return whenSettled(admitPod(handlers, pod, withOlder, signal), (result) => {
+      if (result.admit) return { ...result, final: true };
+      if (older.some(({ recovering }) => recovering)) return { ...result, final: false };
+      return whenSettled(admitPod(handlers, pod, active, signal), (alone) => {
         if (alone.admit) releaseAll(handlers, pod);
-        return { ...beside, final: !alone.admit && alone.recover === undefined };
+        return { ...result, final: !alone.admit && alone.recover === undefined };
       });
     });
   }

@@ -18,13 +18,13 @@ export function admitPod(
 ): AdmitResult | Promise<AdmitResult> {
   const [handler, ...others] = handlers;
   if (handler === undefined) return { admit: true };
-  const verdict = answered(ask(handler, pod, activePods, signal), (result) => recovered(result, signal, onRecovery));
-  return answered(verdict, (result) => {
+  const verdict = whenSettled(ask(handler, pod, activePods, signal), (result) => recovered(result, signal, onRecovery));
+  return whenSettled(verdict, (result) => {
     if (!result.admit) return result;
     const rest: AdmitResult | Promise<AdmitResult> = signal.aborted
       ? { admit: false, reason: 'Withdrawn', message: errorText(signal.reason) }
       : admitPod(others, pod, activePods, signal, onRecovery);
-    return answered(rest, (last) => {
+    return whenSettled(rest, (last) => {
       if (!last.admit) handler.release?.(pod);
       return last;
     });
@@ -52,7 +52,7 @@ export function confirmAll(handlers: readonly AdmitHandler[], pod: Pod): void {
 }
 
 /** Calls `next` with a value, synchronously if the value is not a promise. */
-export function answered<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+export function whenSettled<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return isPromise(value) ? value.then(next) : next(value);
 }
 

@@ -16,7 +16,7 @@ export interface ToldEvent {
 }
 
 /** The printed part of a probe's explanation (`ProbeExplanation` of `@node-agent/prober`). */
-interface ToldProbe {
+interface ProbeView {
   readonly kind: string;
   readonly container: string;
   readonly result?: string;
@@ -26,7 +26,7 @@ interface ToldProbe {
 }
 
 /** The printed part of eviction's explanation (`EvictionExplanation` of `@node-agent/eviction`). */
-interface ToldEviction {
+interface EvictionView {
   readonly thresholds?: readonly {
     readonly threshold: string;
     readonly available?: string;
@@ -70,7 +70,7 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     ...section('Steps', stepLines(steps, atMs), 'none is known'),
     ...section(
       'Probes',
-      probes.map((probe) => probeLine(probe as ToldProbe)),
+      probes.map((probe) => probeLine(probe as ProbeView)),
     ),
     ...section(
       'Evictions',
@@ -78,8 +78,8 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     ),
     ...section('Events', events.map(eventLine)),
   ];
-  const said = causes.join('\n');
-  const lines = rest.map((line) => withoutRepeats(line, said));
+  const printed = causes.join('\n');
+  const lines = rest.map((line) => withoutRepeats(line, printed));
   return `${[...causes, ...lines].join('\n').trimEnd()}\n`;
 }
 
@@ -101,13 +101,13 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
     ),
     ...(eviction === undefined
       ? []
-      : section('Eviction', evictionLines(eviction as ToldEviction), 'nothing is known yet')),
+      : section('Eviction', evictionLines(eviction as EvictionView), 'nothing is known yet')),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
 /** Formats the state of the eviction thresholds; further fields are printed as JSON. */
-function evictionLines({ thresholds = [], ...rest }: ToldEviction): readonly string[] {
+function evictionLines({ thresholds = [], ...rest }: EvictionView): readonly string[] {
   const lines = thresholds.map(({ threshold, available = 'not known', capacity, met }) => {
     const of = capacity === undefined ? '' : ` of ${capacity}`;
     return oneLine(`${threshold}: ${available}${of} available${met ? ', which is too little' : ''}`);
@@ -170,7 +170,7 @@ function stepLines(steps: readonly PodStep[], atMs: number): readonly string[] {
   });
 }
 
-function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ToldProbe): string {
+function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ProbeView): string {
   const newest = last?.at(-1);
   const facts = [
     `${kind} of ${container}: ${result ?? 'no result yet'}`,

@@ -12,16 +12,16 @@ export function oneLine(text: string): string {
 const MIN_REPEATED = 48;
 
 /**
- * Replaces long parts of `text` that were already printed in `said` by `(as above)`. For example, an image error of 230
+ * Replaces long parts of `text` that were already printed in `printed` by `(as above)`. For example, an image error of 230
  * characters appears in a status, a step and two events, but is printed once.
  */
-export function withoutRepeats(text: string, said: string): string {
+export function withoutRepeats(text: string, printed: string): string {
   for (let from = 0; from + MIN_REPEATED <= text.length; from += 1) {
     // A repetition starts at a word, not at the separator before the word.
-    if (/[\s:;,]/.test(text[from] ?? '') || !said.includes(text.slice(from, from + MIN_REPEATED))) continue;
+    if (/[\s:;,]/.test(text[from] ?? '') || !printed.includes(text.slice(from, from + MIN_REPEATED))) continue;
     let to = from + MIN_REPEATED;
-    while (to < text.length && said.includes(text.slice(from, to + 1))) to += 1;
-    return `${text.slice(0, from)}(as above)${withoutRepeats(text.slice(to), said)}`;
+    while (to < text.length && printed.includes(text.slice(from, to + 1))) to += 1;
+    return `${text.slice(0, from)}(as above)${withoutRepeats(text.slice(to), printed)}`;
   }
   return text;
 }

@@ -105,7 +105,7 @@ const MAX_MESSAGE = 500;
 /**
  * Steps that run at every sync. A repetition after success changes nothing, so the record of the original step is kept.
  */
-const LOOKED_AT_AGAIN: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes']);
+const REPEATED_STEPS: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes']);
 
 /**
  * Keeps the steps of each pod, for explanations of pods: the newest of each step and target. Bounded
@@ -154,32 +154,32 @@ export class PodJournal implements PodJournalPort {
   begin(uid: string, step: PodStepName, { target, message }: StepDetail = {}): EndStep {
     const before = this.#pods.get(uid)?.get(keyOf(step, target));
     const failingSinceMs = before?.step.failingSinceMs;
-    const begun = this.#put(uid, {
+    const entry = this.#put(uid, {
       ...{ step, startedAtMs: this.#clock.now() },
       ...(target !== undefined && { target }),
       ...(message !== undefined && { message: shortened(message) }),
       ...(failingSinceMs !== undefined && { failingSinceMs }),
     });
-    if (begun === undefined) return () => undefined;
+    if (entry === undefined) return () => undefined;
     return (failure) => {
       const steps = this.#pods.get(uid);
       // The step was started again in the meantime, or the pod was forgotten.
-      if (steps?.get(keyOf(step, target)) !== begun) return;
+      if (steps?.get(keyOf(step, target)) !== entry) return;
       const hasFailed = failure !== undefined && failure.cancelled !== true;
-      if (!hasFailed && before?.step.outcome === 'done' && LOOKED_AT_AGAIN.has(step)) {
+      if (!hasFailed && before?.step.outcome === 'done' && REPEATED_STEPS.has(step)) {
         steps.set(keyOf(step, target), before);
         return;
       }
       const outcome = failure === undefined ? 'done' : failure.cancelled ? 'cancelled' : 'failed';
-      const said = outcome === 'failed' ? shortened(errorText(failure?.error)) : begun.step.message;
-      const { failingSinceMs: _before, ...rest } = begun.step;
-      const since = outcome === 'failed' ? (failingSinceMs ?? begun.step.startedAtMs) : undefined;
+      const message = outcome === 'failed' ? shortened(errorText(failure?.error)) : entry.step.message;
+      const { failingSinceMs: _before, ...rest } = entry.step;
+      const since = outcome === 'failed' ? (failingSinceMs ?? entry.step.startedAtMs) : undefined;
       steps.set(keyOf(step, target), {
-        order: begun.order,
+        order: entry.order,
         step: {
-          ...(outcome === 'cancelled' ? begun.step : rest),
+          ...(outcome === 'cancelled' ? entry.step : rest),
           ...{ endedAtMs: this.#clock.now(), outcome },
-          ...(said !== undefined && said !== '' && { message: said }),
+          ...(message !== undefined && message !== '' && { message }),
           ...(since !== undefined && { failingSinceMs: since }),
         },
       });

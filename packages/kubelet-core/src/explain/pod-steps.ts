@@ -9,13 +9,13 @@ export interface PlannedStep {
 }
 
 /** Conditions that are recorded as a step when they become true. */
-const TOLD_CONDITIONS: readonly string[] = ['Initialized', 'ContainersReady', 'Ready'];
+const REPORTED_CONDITIONS: readonly string[] = ['Initialized', 'ContainersReady', 'Ready'];
 
 /** Records the conditions of a pod that have become true since they were last recorded. */
 export function noteConditions(journal: Pick<PodJournal, 'mark' | 'steps'>, pod: Pod, status: PodStatus): void {
   const { uid } = pod.metadata;
   for (const { type, status: value, lastTransitionTime } of status.conditions ?? []) {
-    if (value !== 'True' || !TOLD_CONDITIONS.includes(type)) continue;
+    if (value !== 'True' || !REPORTED_CONDITIONS.includes(type)) continue;
     const noted = journal.steps(uid).find(({ step, target }) => step === 'Condition' && target === type);
     // Transition times have whole seconds.
     if (noted === undefined || noted.startedAtMs < timeOf(lastTransitionTime)) {
@@ -44,17 +44,17 @@ export function podSteps(
   for (const { type, status, lastTransitionTime } of pod.status?.conditions ?? []) {
     if (status !== 'True') continue;
     if (type === 'PodScheduled') at('Scheduled', timeOf(lastTransitionTime));
-    else if (TOLD_CONDITIONS.includes(type) && !has('Condition', type)) {
+    else if (REPORTED_CONDITIONS.includes(type) && !has('Condition', type)) {
       at('Condition', timeOf(lastTransitionTime), { target: type });
     }
   }
   const [sandbox] = runtime?.sandboxes ?? [];
   if (sandbox !== undefined && !has('Sandbox')) at('Sandbox', sandbox.createdAtMs);
-  const told = new Set<string>();
+  const added = new Set<string>();
   // Containers are listed newest first, so this keeps the last attempt of each container.
   for (const { name, createdAtMs, startedAtMs, finishedAtMs, exitCode, reason, state } of runtime?.containers ?? []) {
-    if (told.has(name)) continue;
-    told.add(name);
+    if (added.has(name)) continue;
+    added.add(name);
     if (!has('CreateContainer', name)) at('CreateContainer', createdAtMs, { target: name });
     if (!has('StartContainer', name)) at('StartContainer', startedAtMs, { target: name });
     if (state !== 'exited') continue;
@@ -88,7 +88,7 @@ export function nextSteps(
 ): readonly PlannedStep[] {
   const latest = (step: PodStepName, target?: string): PodStep | undefined =>
     steps.findLast((one) => one.step === step && one.target === target);
-  const isToDo = ({ step, target }: PlannedStep): boolean => {
+  const isMissing = ({ step, target }: PlannedStep): boolean => {
     const known = latest(step, target);
     if (known === undefined) return true;
     if (known.endedAtMs === undefined) return false;
@@ -97,11 +97,11 @@ export function nextSteps(
     const ended = latest('ContainerEnded', target);
     return ended !== undefined && ended.startedAtMs >= known.startedAtMs;
   };
-  if (isEnding) return [{ step: 'Stop' as const }, { step: 'CleanUp' as const }].filter(isToDo);
+  if (isEnding) return [{ step: 'Stop' as const }, { step: 'CleanUp' as const }].filter(isMissing);
   if (isTerminalPhase(pod.status?.phase)) return [];
   const hasSandbox = runtime?.sandboxes.some(({ state }) => state === 'ready');
   const before = (['Admission', 'Cgroup', 'Volumes', 'Sandbox'] as const).map((step): PlannedStep => ({ step }));
-  return [...(hasSandbox ? [] : before), ...containerSteps(pod)].filter(isToDo);
+  return [...(hasSandbox ? [] : before), ...containerSteps(pod)].filter(isMissing);
 }
 
 /** Returns the steps for the containers of a pod that do not run and have not completed. */

@@ -25,7 +25,7 @@ export class RuntimeWatch {
   }
 
   /** Requests the status once. Never throws because of the runtime. */
-  async look(signal: AbortSignal): Promise<void> {
+  async refresh(signal: AbortSignal): Promise<void> {
     try {
       this.#state.update(await this.#runtime.status(signal));
     } catch (err) {
@@ -46,14 +46,14 @@ export class RuntimeWatch {
     let wasUp = false;
     let restMs: number;
     do {
-      await this.look(signal);
+      await this.refresh(signal);
       if (!wasUp && this.#state.everUp) {
         wasUp = true;
         onFirstUp();
       }
       // An unhealthy runtime is queried more often, so that pods are synced soon after it recovers (K2).
-      const isWell = this.#state.errors().length === 0 && this.#state.silence === undefined;
-      restMs = isWell ? untilNextMs(this.#clock.monotonic(), periodMs) : Math.min(periodMs, RETRY_MS);
+      const isHealthy = this.#state.errors().length === 0 && this.#state.silence === undefined;
+      restMs = isHealthy ? untilNextMs(this.#clock.monotonic(), periodMs) : Math.min(periodMs, RETRY_MS);
     } while (await waited(this.#clock, restMs, signal));
   }
 }

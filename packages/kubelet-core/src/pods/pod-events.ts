@@ -2,6 +2,7 @@ import type { PodLifecycleEvent, ProbeUpdate } from '@node-agent/contracts';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import type { ContainerGcPort, PlegPort, PodCachePort, PodWorkersPort, RuntimePort, StatusPort } from '../ports.ts';
+import type { WorkerUpdates } from '../sync/worker-updates.ts';
 
 interface Components {
   readonly logger: Logger;
@@ -12,8 +13,7 @@ interface Components {
   readonly containerGc: Pick<ContainerGcPort, 'deleteContainersInPod'>;
   readonly journal: Pick<PodJournal, 'mark'>;
   readonly workers: Pick<PodWorkersPort, 'couldHaveRunningContainers' | 'shouldPodContentBeRemoved'>;
-  /** Syncs the pods with these UIDs. */
-  readonly syncPods: (uids: readonly string[]) => void;
+  readonly updates: Pick<WorkerUpdates, 'syncUids'>;
 }
 
 /** Immediate reactions to container and probe events of a pod (`syncLoopIteration` in `pkg/kubelet/kubelet.go`). */
@@ -26,7 +26,7 @@ export class PodEvents {
 
   /** Shows a probe result in the pod's status immediately, and lets the pod worker act on the result. */
   probed({ podUid, containerId, kind, result }: ProbeUpdate): void {
-    const { status, logger, pleg, syncPods } = this.#components;
+    const { status, logger, pleg, updates } = this.#components;
     this.#note(podUid, containerId, kind, result);
     if (kind === 'liveness' && result !== 'failure') return;
     // The container may have terminated without an event.
@@ -34,14 +34,14 @@ export class PodEvents {
     if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
     if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
     logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');
-    syncPods([podUid]);
+    updates.syncUids([podUid]);
   }
 
   /** Handles a change of a pod in the runtime. */
   changed(event: PodLifecycleEvent): void {
-    const { podCache, runtime, containerGc, logger, workers, syncPods } = this.#components;
+    const { podCache, runtime, containerGc, logger, workers, updates } = this.#components;
     logger.trace({ ...event }, 'Sync loop PLEG event');
-    if (event.type !== 'ContainerRemoved') syncPods([event.podUid]);
+    if (event.type !== 'ContainerRemoved') updates.syncUids([event.podUid]);
     if (event.type !== 'ContainerDied' || event.containerId === undefined) return;
     runtime.containerEnded(event.podUid, event.containerId);
     const entry = podCache.get(event.podUid);

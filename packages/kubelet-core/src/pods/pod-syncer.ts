@@ -1,4 +1,4 @@
-import { LendingGate, TaskGroup, type Timer } from '@node-agent/async';
+import type { Timer } from '@node-agent/async';
 import type { PodStatusFn, PodSyncer, PodUpdateType } from '@node-agent/contracts';
 import {
   isTerminalPhase,
@@ -15,22 +15,15 @@ import { KubeletError } from '../errors.ts';
 import type { PodJournalPort } from '../explain/pod-journal.ts';
 import type { RuntimeState } from '../node/runtime-state.ts';
 import type { PodFailure, PodManagerPort } from '../ports.ts';
-import type { PodGroups } from '../sync/pod-groups.ts';
+import type { PodCgroups } from '../sync/pod-cgroups.ts';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+import { PodPreparation } from './pod-preparation.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
 import { StartMetrics } from './start-metrics.ts';
 
 /** Grace period for the containers of a pod that only the runtime knows. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
-
-/**
- * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
- * the others wait, instead of all being prepared first.
- */
-const PREPARED_AT_ONCE = 4;
-/** A preparation that takes longer no longer occupies a slot: its volume may hang or wait for a secret (C7). */
-const PREPARATION_OVERDUE_MS = 100;
 
 /**
  * Delay before a ready sandbox is written to the pod's status. Most pods start their containers within this time, and
@@ -60,7 +53,7 @@ type Components = Pick<
   readonly allocation: AllocationPort;
   readonly journal: PodJournalPort;
   readonly runtimeState: RuntimeState;
-  readonly groups: Pick<PodGroups, 'ensure' | 'destroy' | 'readLimits'>;
+  readonly podCgroups: Pick<PodCgroups, 'ensure' | 'destroy' | 'readLimits'>;
   /** Syncs the pod again, so that its status shows what was changed. */
   readonly syncAgain: (uid: string) => void;
 };
@@ -71,25 +64,24 @@ type Components = Pick<
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
-  readonly #preparations: LendingGate;
+  readonly #preparation: PodPreparation;
   readonly #starts: StartMetrics;
   /**
    * Pods whose sandbox became ready during the current sync, so the sync's input does not show it; each with the timer
    * that shows it in the API.
    */
-  readonly #sandboxUp = new Map<string, Timer>();
+  readonly #sandboxReadyTimers = new Map<string, Timer>();
   /** Status of each terminating pod from before its termination. */
-  readonly #beforeEnd = new Map<string, PodStatus>();
+  readonly #statusBeforeTermination = new Map<string, PodStatus>();
   /** Callbacks that show the current containers of the pods that are being stopped. */
-  readonly #showers = new Map<string, (seen: RuntimePodStatus) => void>();
+  readonly #statusRefreshers = new Map<string, (seen: RuntimePodStatus) => void>();
 
   constructor(components: Components) {
     this.#deps = components;
     this.#starts = new StartMetrics(components.metrics);
-    this.#preparations = new LendingGate(components, {
-      concurrency: PREPARED_AT_ONCE,
-      overdueMs: PREPARATION_OVERDUE_MS,
-    });
+    const killContainers = (pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> =>
+      this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), undefined, signal);
+    this.#preparation = new PodPreparation({ ...components, killContainers });
   }
 
   async syncPod(
@@ -99,10 +91,10 @@ export class KubeletPodSyncer implements PodSyncer {
     lastStatus: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }> {
-    const { clock, status, recorder, runtime, runtimeState, pleg, groups, allocation } = this.#deps;
-    const pod = allocation.allocated(this.#asShown(wanted));
+    const { clock, status, recorder, runtime, runtimeState, pleg, podCgroups, allocation } = this.#deps;
+    const pod = allocation.allocated(this.#withApiStatus(wanted));
     allocation.observe(pod, lastStatus);
-    await groups.readLimits(pod, signal);
+    await podCgroups.readLimits(pod, signal);
     const podStatus = this.#generate(pod, lastStatus, false);
     this.#starts.observe(pod, status.getPodStatus(pod.metadata.uid), podStatus, clock.now());
     status.setPodStatus(pod, podStatus);
@@ -123,15 +115,15 @@ export class KubeletPodSyncer implements PodSyncer {
     }
 
     const { uid } = pod.metadata;
-    const runtimeStatus = await this.#makeReady(pod, givenStatus, signal);
+    const runtimeStatus = await this.#preparation.prepare(pod, givenStatus, signal);
 
-    let sandboxUp = false;
+    let becameReady = false;
     this.#deps.probes?.addPod(pod);
     // The kubelet's own status shows which containers have run, even if the runtime's records of them are gone.
     const shown = { ...pod, status: status.getPodStatus(uid) ?? podStatus };
     const result = await runtime.syncPod(shown, runtimeStatus, signal).finally(() => {
-      this.#sandboxUp.get(uid)?.cancel();
-      sandboxUp = this.#sandboxUp.delete(uid);
+      this.#sandboxReadyTimers.get(uid)?.cancel();
+      becameReady = this.#sandboxReadyTimers.delete(uid);
     });
     // The cache is refreshed now, without waiting for an event or the next relist (P7).
     if (result.results.length > 0 || result.isOutdated) pleg.hint(pod.metadata.uid);
@@ -140,7 +132,7 @@ export class KubeletPodSyncer implements PodSyncer {
     if (result.error !== undefined) {
       // The error is part of the containers' waiting state, so the status is updated before the back-off.
       const waiting = this.#generate(pod, runtimeStatus, false);
-      status.setPodStatus(pod, sandboxUp ? withSandboxReady(pod, waiting) : waiting);
+      status.setPodStatus(pod, becameReady ? withSandboxReady(pod, waiting) : waiting);
       // The active deadline has passed during the sync. A pod that is shown as Failed must also be terminated,
       // otherwise a node shutdown would skip it.
       if (isTerminalPhase(waiting.phase)) return { isTerminal: true, error: result.error };
@@ -179,8 +171,8 @@ export class KubeletPodSyncer implements PodSyncer {
       const known = status.getPodStatus(uid) ?? pod.status;
       if (known !== undefined) status.setPodStatus(pod, withSandboxReady(pod, known));
     };
-    this.#sandboxUp.get(uid)?.cancel();
-    this.#sandboxUp.set(uid, clock.setTimer(SANDBOX_SHOWN_AFTER_MS, show));
+    this.#sandboxReadyTimers.get(uid)?.cancel();
+    this.#sandboxReadyTimers.set(uid, clock.setTimer(SANDBOX_SHOWN_AFTER_MS, show));
   }
 
   /**
@@ -189,80 +181,16 @@ export class KubeletPodSyncer implements PodSyncer {
    */
   containersChanged(uid: string): void {
     const entry = this.#deps.podCache.get(uid);
-    if (entry !== undefined && entry.error === undefined) this.#showers.get(uid)?.(entry.status);
+    if (entry !== undefined && entry.error === undefined) this.#statusRefreshers.get(uid)?.(entry.status);
   }
 
   /**
    * Returns the pod with the API's current status. The pod worker's copy has the status from the last change of the
    * pod's spec.
    */
-  #asShown(wanted: Pod): Pod {
+  #withApiStatus(wanted: Pod): Pod {
     const status = this.#deps.podManager.getPodByUid(wanted.metadata.uid)?.status;
     return status === undefined || status === wanted.status ? wanted : { ...wanted, status };
-  }
-
-  /**
-   * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
-   * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
-   * parallel; if the kubelet is killed meanwhile, its successor admits the pod again and finds them.
-   * @returns the pod's current runtime status
-   */
-  async #makeReady(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
-    if (givenStatus.sandboxes.length > 0 || givenStatus.containers.length > 0) {
-      await this.#saveGrant(pod);
-      return this.#makeGroupAndVolumes(pod, givenStatus, signal);
-    }
-    const parts = new TaskGroup(signal);
-    parts.add(() => this.#saveGrant(pod));
-    parts.add(async (making) => void (await this.#makeGroupAndVolumes(pod, givenStatus, making)));
-    await parts.ended();
-    signal.throwIfAborted();
-    return givenStatus;
-  }
-
-  async #saveGrant(pod: Pod): Promise<void> {
-    try {
-      await this.#deps.allocation.saved(pod.metadata.uid);
-    } catch (err) {
-      this.#warn(pod, eventReasons.failedSync, `error saving the pod's allocated resources: ${errorText(err)}`);
-      throw err;
-    }
-  }
-
-  async #makeGroupAndVolumes(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
-    const { journal, groups } = this.#deps;
-    const { uid } = pod.metadata;
-    const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
-    const ensured = () => groups.ensure(pod, givenStatus, endContainers, signal);
-    const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
-    // A pod that already runs has priority over pods that do not.
-    const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
-    const prepared = () => this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
-    await journal.during(uid, 'Volumes', {}, prepared, signal);
-    return runtimeStatus;
-  }
-
-  /** Prepares what the pod needs on this machine before its containers can start. */
-  async #prepare(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { volumes } = this.#deps;
-    try {
-      await volumes.makePodDataDirs(pod.metadata.uid);
-    } catch (err) {
-      this.#warn(
-        pod,
-        eventReasons.failedToMakePodDataDirectories,
-        `error making pod data directories: ${errorText(err)}`,
-      );
-      throw err;
-    }
-    try {
-      await volumes.waitForAttachAndMount(pod, signal);
-    } catch (err) {
-      if (!signal.aborted && !(err instanceof Error && 'isTold' in err && err.isTold === true)) {
-        this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);
-      }
-      throw err;
-    }
   }
 
   async syncTerminatingPod(
@@ -272,22 +200,22 @@ export class KubeletPodSyncer implements PodSyncer {
     podStatusFn: PodStatusFn | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly stoppedAtMs: number }> {
-    const { clock, status, podCache, probes, allocation, groups } = this.#deps;
+    const { clock, status, podCache, probes, allocation, podCgroups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid } = pod.metadata;
     // Read for the final status while the cgroup exists: for a pod that ran for less than a sync interval the limits
     // have not been read yet.
-    const limitsRead = groups.readLimits(pod, signal);
+    const limitsRead = podCgroups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);
-    if (!this.#beforeEnd.has(uid)) this.#beforeEnd.set(uid, before);
+    if (!this.#statusBeforeTermination.has(uid)) this.#statusBeforeTermination.set(uid, before);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
 
     // A kubelet that starts while the pod terminates has not synced the pod, so the readiness probes of running
     // containers are started here, as before the restart.
     if (runtimeStatus.containers.some(({ state }) => state === 'running')) probes?.addPod(pod);
     probes?.stopLivenessAndStartup(uid);
-    this.#showers.set(uid, (seen) => {
+    this.#statusRefreshers.set(uid, (seen) => {
       // The final state is shown once all containers have stopped (S2).
       if (stillRunning(seen).length === 0) return;
       const ending = this.#generate(pod, withDataFromBeforeStopping(seen, runtimeStatus), false);
@@ -295,7 +223,7 @@ export class KubeletPodSyncer implements PodSyncer {
     });
     const kill = () => this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
     const stop = this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
-    await stop.finally(() => this.#showers.delete(uid));
+    await stop.finally(() => this.#statusRefreshers.delete(uid));
     const stoppedAtMs = clock.monotonic();
     probes?.removePod(uid);
     await limitsRead;
@@ -329,7 +257,7 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   async #cleanUp(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
-    const { status, volumes, groups, userNamespaces, allocation } = this.#deps;
+    const { status, volumes, podCgroups, userNamespaces, allocation } = this.#deps;
     const pod = allocation.allocated(wanted);
     status.setPodStatus(pod, this.#generate(pod, runtimeStatus, true));
     await volumes.waitForUnmount(pod, signal);
@@ -339,10 +267,10 @@ export class KubeletPodSyncer implements PodSyncer {
         `pod ${pod.metadata.uid} is terminated, but some volumes have not been cleaned up`,
       );
     }
-    await groups.destroy(pod.metadata.uid, signal);
+    await podCgroups.destroy(pod.metadata.uid, signal);
     await userNamespaces?.release(pod.metadata.uid);
-    status.terminatePod(pod, this.#beforeEnd.get(pod.metadata.uid));
-    this.#beforeEnd.delete(pod.metadata.uid);
+    status.terminatePod(pod, this.#statusBeforeTermination.get(pod.metadata.uid));
+    this.#statusBeforeTermination.delete(pod.metadata.uid);
   }
 
   /** Generates the pod's status from the runtime's state and the kubelet's decisions. */

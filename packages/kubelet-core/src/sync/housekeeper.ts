@@ -2,8 +2,9 @@ import type { Clock } from '@node-agent/async';
 import type { RuntimePod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { Dependencies } from '../dependencies.ts';
-import type { PodGroups } from './pod-groups.ts';
-import type { SyncHandler } from './sync-handler.ts';
+import type { EarlyTerminations } from './early-terminations.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
+import type { PodCleanups } from './pod-cleanups.ts';
 
 /** Input of one housekeeping pass. */
 interface Pass {
@@ -12,7 +13,7 @@ interface Pass {
    * Whether some sources have not reported. Then only running pods that a static pod of the same name replaces may be
    * terminated (F1, F4).
    */
-  readonly early: boolean;
+  readonly isEarly: boolean;
 }
 
 /** Maximum time between two complete passes, whether or not anything happened. */
@@ -24,8 +25,9 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly runtime: Pick<Dependencies['runtime'], 'getPods'>;
-  readonly handler: Pick<SyncHandler, 'restartReused' | 'handlePodCleanups' | 'early'>;
-  readonly groups: Pick<PodGroups, 'look'>;
+  readonly cleanups: Pick<PodCleanups, 'restartReused' | 'handlePodCleanups'>;
+  readonly early: Pick<EarlyTerminations, 'mayHaveReplacedOrphans' | 'killReplacedOrphans'>;
+  readonly podCgroups: Pick<PodCgroups, 'refresh'>;
 }
 
 /**
@@ -35,9 +37,9 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
 export class Housekeeper {
   readonly #components: Components;
   /** Whether something has happened since the last pass that housekeeping may have to react to. */
-  #due = true;
+  #isPassDue = true;
   /** Start of the current pass. */
-  #beganMs = 0;
+  #startedMs = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
   constructor(components: Components) {
@@ -45,8 +47,8 @@ export class Housekeeper {
   }
 
   /** Requests a pass, because something happened that housekeeping may have to react to. */
-  due(): void {
-    this.#due = true;
+  requestPass(): void {
+    this.#isPassDue = true;
   }
 
   /**
@@ -54,33 +56,33 @@ export class Housekeeper {
    * may be slow.
    */
   async prepare(signal: AbortSignal): Promise<Pass | undefined> {
-    const { clock, podConfig, runtime, handler, groups } = this.#components;
+    const { clock, podConfig, runtime, early, podCgroups } = this.#components;
     if (!podConfig.seenAllSources()) {
-      return { pods: handler.early.mayHaveNamesakes() ? await runtime.getPods(signal) : [], early: true };
+      return { pods: early.mayHaveReplacedOrphans() ? await runtime.getPods(signal) : [], isEarly: true };
     }
     const nowMs = clock.monotonic();
     const repair = nowMs - this.#lastMs >= REPAIR_MS;
-    if (!this.#due && !repair) return undefined;
+    if (!this.#isPassDue && !repair) return undefined;
     // Events from now on are for the next pass.
-    this.#due = false;
-    this.#beganMs = nowMs;
+    this.#isPassDue = false;
+    this.#startedMs = nowMs;
     const pods = await this.#untilDone(async () => {
-      await groups.look(signal);
+      await podCgroups.refresh(signal);
       return await runtime.getPods(signal);
     });
-    return { pods, early: false };
+    return { pods, isEarly: false };
   }
 
   /** Performs the pass, in the sync loop. */
-  async handle({ pods, early }: Pass, signal: AbortSignal): Promise<void> {
-    const { clock, logger, handler } = this.#components;
-    if (early) {
-      handler.restartReused(signal);
-      return handler.early.endNamesakes(pods);
+  async handle({ pods, isEarly }: Pass, signal: AbortSignal): Promise<void> {
+    const { clock, logger, cleanups, early } = this.#components;
+    if (isEarly) {
+      cleanups.restartReused(signal);
+      return early.killReplacedOrphans(pods);
     }
-    await this.#untilDone(() => handler.handlePodCleanups(pods, signal));
-    this.#lastMs = this.#beganMs;
-    const durationMs = clock.monotonic() - this.#beganMs;
+    await this.#untilDone(() => cleanups.handlePodCleanups(pods, signal));
+    this.#lastMs = this.#startedMs;
+    const durationMs = clock.monotonic() - this.#startedMs;
     if (durationMs > WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
   }
 
@@ -89,7 +91,7 @@ export class Housekeeper {
     try {
       return await half();
     } catch (err) {
-      this.#due = true;
+      this.#isPassDue = true;
       throw err;
     }
   }

@@ -42,3 +42,32 @@ export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
   );
   return { restart, finish, killOrphans: view.runningPods.filter((pod) => !known.has(pod.uid)) };
 }
+
+/** UIDs whose state survives a housekeeping pass. */
+export interface UidsToKeep {
+  /** UIDs that a pod source, a pod worker or the runtime has. Components drop the state of all others (K4). */
+  readonly present: ReadonlySet<string>;
+  /**
+   * UIDs whose statuses are kept: desired pods, mirror pods, and pods that left the configuration but may still run.
+   * Upstream drops the status of a pod as soon as the pod leaves the configuration.
+   */
+  readonly withStatus: ReadonlySet<string>;
+  /** UIDs of the pods that may still run. Their probes continue; all others stop. */
+  readonly withProbes: ReadonlySet<string>;
+}
+
+/** Returns which UIDs keep their state in a housekeeping pass. */
+export function uidsToKeep({
+  pods,
+  mirrorPods,
+  workers,
+  runningPods,
+}: Omit<HousekeepingView, 'isActive'> & { readonly mirrorPods: readonly Pod[] }): UidsToKeep {
+  const desired = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
+  const mayStillRun = [...workers].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
+  return {
+    present: new Set([...desired, ...workers.keys(), ...runningPods.map((pod) => pod.uid)]),
+    withStatus: new Set([...desired, ...mayStillRun]),
+    withProbes: new Set(mayStillRun),
+  };
+}

@@ -1,11 +1,11 @@
-const LEAST_THRESHOLD_MS = 300_000;
+const MIN_THRESHOLD_MS = 300_000;
 
 /**
  * Returns the problem of a sync loop that was last entered `idleMs` ago; `undefined` if it is healthy. The threshold is
  * twice the sync frequency, and at least five minutes (`SyncLoopHealthCheck` in `pkg/kubelet/kubelet.go`).
  */
 export function syncLoopFault(idleMs: number, syncFrequencyMs: number): string | undefined {
-  if (idleMs <= Math.max(2 * syncFrequencyMs, LEAST_THRESHOLD_MS)) return undefined;
+  if (idleMs <= Math.max(2 * syncFrequencyMs, MIN_THRESHOLD_MS)) return undefined;
   return `sync Loop took longer than expected: last entered ${Math.round(idleMs / 1000)} s ago`;
 }
 

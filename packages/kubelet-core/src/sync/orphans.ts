@@ -1,9 +1,9 @@
 import type { Dependencies } from '../dependencies.ts';
-import type { PodGroups } from './pod-groups.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
 
 /** Components that clean up after pods that are no longer known. */
 export type OrphanComponents = Pick<Dependencies, 'volumes' | 'logger' | 'userNamespaces'> & {
-  readonly groups: Pick<PodGroups, 'removeOrphans'>;
+  readonly podCgroups: Pick<PodCgroups, 'removeOrphans'>;
 };
 
 /**
@@ -11,7 +11,7 @@ export type OrphanComponents = Pick<Dependencies, 'volumes' | 'logger' | 'userNa
  * takes long, and unmounting a busy volume can take minutes (W6).
  */
 export function cleanUpOrphans(
-  { volumes, logger, groups, userNamespaces }: OrphanComponents,
+  { volumes, logger, podCgroups, userNamespaces }: OrphanComponents,
   isKnown: (uid: string) => boolean,
   signal: AbortSignal,
 ): void {
@@ -19,7 +19,7 @@ export function cleanUpOrphans(
     // Retried in the next pass.
     if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pod directories');
   });
-  groups.removeOrphans(isKnown, signal);
+  podCgroups.removeOrphans(isKnown, signal);
   userNamespaces?.releaseOrphans(isKnown).catch((err: unknown) => {
     if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pods user namespaces');
   });

@@ -5,7 +5,7 @@ import type { HandlerFailures } from './loop-health.ts';
 
 const FIRST_WAIT_MS = 100;
 /** Upstream waits up to 5 s. A shorter wait lets pods be synced sooner after the runtime recovers (K2). */
-const LONGEST_WAIT_MS = 1000;
+const MAX_WAIT_MS = 1000;
 
 /** Options of {@link SyncLoop.consume}. */
 export interface ConsumeOptions {
@@ -100,7 +100,7 @@ export class SyncLoop {
 
   /** Waits until the runtime is healthy. Returns `false` if `signal` is aborted first. */
   async runtimeHealthy(signal: AbortSignal): Promise<boolean> {
-    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
+    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(MAX_WAIT_MS, waitMs * 2)) {
       const errors = this.#runtimeState.errors();
       if (errors.length === 0) {
         this.#skipping = false;

@@ -143,7 +143,7 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
     }
     const restart = cause.always || restartsAfterKill(pod, container, features);
     if (restart) actions.containersToStart.push(index);
-    const message = restart && !cause.begun ? `${cause.message}, will be restarted` : cause.message;
+    const message = restart && !cause.wasDecidedBefore ? `${cause.message}, will be restarted` : cause.message;
     actions.containersToKill.set(current.id, { name: container.name, message, reason: cause.reason });
   }
   if (kept === 0 && actions.containersToStart.length === 0) {
@@ -159,7 +159,7 @@ interface KillCause {
   /** Whether the container runs again whatever its restart policy. */
   readonly always: boolean;
   /** Whether an earlier sync or kubelet decided on the kill and may already have signalled the container. */
-  readonly begun?: true;
+  readonly wasDecidedBefore?: true;
 }
 
 function killCause(
@@ -170,10 +170,15 @@ function killCause(
   const { name } = container;
   const { restartOwed } = status;
   if (restartOwed !== undefined) {
-    return { message: restartOwed.message, reason: killReason(restartOwed.reason), always: true, begun: true };
+    return {
+      message: restartOwed.message,
+      reason: killReason(restartOwed.reason),
+      always: true,
+      wasDecidedBefore: true,
+    };
   }
   if (status.hookFailed) {
-    return { message: 'FailedPostStartHook', reason: 'FailedPostStartHook', always: false, begun: true };
+    return { message: 'FailedPostStartHook', reason: 'FailedPostStartHook', always: false, wasDecidedBefore: true };
   }
   // If the runtime lost the annotation, the container must not be killed over and over.
   if (status.hash !== '' && status.hash !== containerHash(container)) {

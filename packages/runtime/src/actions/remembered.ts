@@ -18,7 +18,7 @@ import { containerHash } from '../reconcile/container-hash.ts';
 const EARLIER_SANDBOX = 'earlier';
 const LAST_OF_SECOND_MS = 999;
 const LOST: Ended = { exitCode: 137, reason: 'ContainerStatusUnknown' };
-const IS_TO_RUN_AGAIN = { reason: 'Unknown', message: 'The container waits for its restart' };
+const RESTART_PENDING = { reason: 'Unknown', message: 'The container waits for its restart' };
 
 type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>, 'exitCode'> &
   Partial<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>>;
@@ -64,8 +64,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
     ? []
     : [...among('main', containers, containerStatuses), ...among('init', initContainers, initContainerStatuses)];
   const waiting = waitingForInit(pod, status);
-  const placed = rest.map((last) => (waiting.has(last.name) ? { ...last, sandboxId: EARLIER_SANDBOX } : last));
-  const all = [...placed, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
+  const withSandbox = rest.map((last) => (waiting.has(last.name) ? { ...last, sandboxId: EARLIER_SANDBOX } : last));
+  const all = [...withSandbox, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
   return all.length === 0 ? status : { ...status, containers: [...status.containers, ...all] };
 }
 
@@ -78,10 +78,10 @@ function waitingForInit(
   { containers: records, sandboxes: [sandbox] }: Pick<RuntimePodStatus, 'containers' | 'sandboxes'>,
 ): ReadonlySet<string> {
   const here = records.filter(({ sandboxId }) => sandboxId === sandbox?.id);
-  const begun = new Set(here.map(({ name }) => name));
+  const started = new Set(here.map(({ name }) => name));
   const done = new Set(here.filter((one) => one.state === 'exited' && !initFailed(one)).map(({ name }) => name));
   const first = initContainers.findIndex(
-    (one) => !isRestartableInit(one) && begun.has(one.name) && !done.has(one.name),
+    (one) => !isRestartableInit(one) && started.has(one.name) && !done.has(one.name),
   );
   return new Set(first < 0 ? [] : [...initContainers.slice(first), ...containers].map(({ name }) => name));
 }
@@ -99,11 +99,11 @@ function remembered(
     state?.terminated ?? (state?.running == null ? waitsAfter : { ...LOST, ...state.running });
   if (ended === undefined) return undefined;
   const { exitCode, reason = '', message = '' } = ended;
-  const isOwed = ended === waitsAfter;
-  const mayBegin =
+  const isRestartPending = ended === waitsAfter;
+  const isCompletedInit =
     kind === 'init' && !isRestartableInit(container) && !initFailed({ state: 'exited', exitCode, reason });
   // An init container that waits in a new sandbox may have completed in an earlier one.
-  if (isOwed && (mayBegin || kind === 'ephemeral')) return undefined;
+  if (isRestartPending && (isCompletedInit || kind === 'ephemeral')) return undefined;
   const startedAtMs = timeOf(ended.startedAt);
   const finishedAtMs = timeOf(ended.finishedAt);
   return {
@@ -123,7 +123,7 @@ function remembered(
     reason,
     message,
     sandboxId: sandbox !== undefined && isOf(sandbox, startedAtMs, nowMs) ? sandbox.id : EARLIER_SANDBOX,
-    ...(isOwed && { restartOwed: IS_TO_RUN_AGAIN }),
+    ...(isRestartPending && { restartOwed: RESTART_PENDING }),
   };
 }
 

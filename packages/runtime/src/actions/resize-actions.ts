@@ -34,7 +34,7 @@ export interface ContainerUpdate {
 /** Resources that are updated separately: the pod's cgroup is updated before or after each. */
 export type ResizedResource = 'memory' | 'cpu';
 
-const FIGURES = {
+const AMOUNTS = {
   memory: { limit: 'memoryLimitBytes', request: 'memoryRequestBytes' },
   cpu: { limit: 'cpuLimitMilli', request: 'cpuRequestMilli' },
 } as const satisfies Record<ResizedResource, Record<'limit' | 'request', keyof CpuMemory>>;
@@ -58,7 +58,7 @@ export function addResize(
   const current = cpuMemory(context.applied.appliedToContainer(pod.metadata.uid, container.name));
   if (sameCpuMemory(current, desired)) return false;
   const changes = (resource: ResizedResource): boolean =>
-    Object.values(FIGURES[resource]).some((figure) => desired[figure] !== current[figure]);
+    Object.values(AMOUNTS[resource]).some((amount) => desired[amount] !== current[amount]);
   const resources = (['memory', 'cpu'] as const).filter(changes);
   if (resources.some((resource) => restartsFor(container, resource))) {
     const message = `Container ${container.name} resize requires restart`;
@@ -67,11 +67,11 @@ export function addResize(
     return true;
   }
   for (const resource of resources) {
-    const { limit, request } = FIGURES[resource];
+    const { limit, request } = AMOUNTS[resource];
     // If the limit does not change, the request decides.
-    const figure = desired[limit] === current[limit] ? request : limit;
+    const amount = desired[limit] === current[limit] ? request : limit;
     const update = { id: status.id, container, type, current, desired };
-    if (desired[figure] < current[figure]) actions.containersToUpdate[resource].unshift(update);
+    if (desired[amount] < current[amount]) actions.containersToUpdate[resource].unshift(update);
     else actions.containersToUpdate[resource].push(update);
   }
   return false;

@@ -23,7 +23,7 @@ export function nextDelay(previousMs: number, limits: BackOffLimits): number {
 }
 
 /** Returns whether the container ran long enough to reset the back-off. */
-export function ranLong({ createdAtMs, startedAtMs, finishedAtMs }: Run): boolean {
+export function ranLongEnough({ createdAtMs, startedAtMs, finishedAtMs }: Run): boolean {
   const startMs = startedAtMs || createdAtMs;
   return startMs > 0 && finishedAtMs - startMs > BACKOFF_RESET_MS;
 }
@@ -49,7 +49,7 @@ export function delayFromRuns(runs: readonly Run[], hash: string, limits: BackOf
     const between = run === newest ? 0 : Math.max(later.restartCount - run.restartCount, 1);
     if (run.hash !== hash) return delayAfter(restarts + Math.max(between - 1, 0), limits);
     restarts += between;
-    if (ranLong(run)) return delayAfter(restarts, limits);
+    if (ranLongEnough(run)) return delayAfter(restarts, limits);
     later = run;
   }
   return delayAfter(restarts + later.restartCount, limits);

@@ -1,7 +1,7 @@
 import { type Clock, checkNumbers } from '@node-agent/async';
 import type { Container, Pod, ResourceRequirements, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { byPrecedence } from '../actions/current-status.ts';
-import { BACKOFF_RESET_MS, type BackOffLimits, delayFromRuns, nextDelay, ranLong } from './backoff-delay.ts';
+import { BACKOFF_RESET_MS, type BackOffLimits, delayFromRuns, nextDelay, ranLongEnough } from './backoff-delay.ts';
 
 /** A restart that has to wait. */
 export interface BackOffVerdict {
@@ -63,7 +63,7 @@ export class RestartBackOff {
     if (death === undefined) return undefined;
     const entry = this.#entry(pod, container, hash, runs);
     this.#follow(entry, death);
-    if (ranLong(death)) return undefined;
+    if (ranLongEnough(death)) return undefined;
     const now = this.#clock.monotonic();
     entry.touchedAtMs = now;
     // If the wall clock was set back, the exit seems to be in the future. The wait is never longer than the delay
@@ -94,9 +94,9 @@ export class RestartBackOff {
    */
   #follow(entry: Entry, death: RuntimeContainerStatus): void {
     if (entry.deathId === death.id) return;
-    const untold = entry.deathAttempt >= 0 && death.restartCount > entry.deathAttempt && !entry.restarted;
-    if (untold) entry.delayMs = nextDelay(entry.delayMs, this.#limits);
-    if (ranLong(death)) entry.delayMs = 0;
+    const startedUnobserved = entry.deathAttempt >= 0 && death.restartCount > entry.deathAttempt && !entry.restarted;
+    if (startedUnobserved) entry.delayMs = nextDelay(entry.delayMs, this.#limits);
+    if (ranLongEnough(death)) entry.delayMs = 0;
     entry.deathId = death.id;
     entry.deathAttempt = death.restartCount;
     entry.deathSeenAtMs = this.#clock.monotonic();

@@ -23,7 +23,7 @@ import { type Killing, Killings } from './killings.ts';
 import { TerminationTurns } from './termination-turns.ts';
 
 /** Timeout of a status request for a container that will be killed; the same as the minimum grace period. */
-const ASK_MS = 2_000;
+const REQUEST_TIMEOUT_MS = 2_000;
 
 export interface KillerComponents {
   readonly cri: Pick<RuntimeService, 'stopContainer' | 'stopPodSandbox' | 'containerStatus'>;
@@ -71,15 +71,15 @@ export class Killer {
   ): Promise<boolean> {
     const { cri, clock, logger } = this.#components;
     const known = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
-    const doubtful = created(runningPod);
+    const mayHaveStarted = created(runningPod);
     const turns = pod?.spec.initContainers?.some(isRestartableInit)
-      ? new TerminationTurns({ clock }, terminationPrerequisites(pod, names([...known, ...doubtful])))
+      ? new TerminationTurns({ clock }, terminationPrerequisites(pod, names([...known, ...mayHaveStarted])))
       : undefined;
     const { uid, namespace } = runningPod;
     const owner = pod ?? { metadata: { uid, name: runningPod.name, namespace }, spec: { containers: [] } };
     let ok = true;
     /** Whether a container may still be signalled in a later attempt. */
-    let isWaitedFor = false;
+    let mayRetry = false;
     const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
       ok = false;
       results.add(action, target, { reason: `${action}Error`, message: errorText(err) });
@@ -95,7 +95,7 @@ export class Killer {
             results.add('KillContainer', name);
           } catch (err) {
             failed('KillContainer', name, err);
-            isWaitedFor ||= !this.#killings.isHopeless(runningPod.uid, id);
+            mayRetry ||= !this.#killings.isHopeless(runningPod.uid, id);
           }
         }),
       );
@@ -103,17 +103,17 @@ export class Killer {
     // that information.
     const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
       if (turns === undefined) return [];
-      const { running } = await this.#startedLate(runningPod.uid, doubtful, signal);
+      const { running } = await this.#findLateStarts(runningPod.uid, mayHaveStarted, signal);
       const live = names([...known, ...running]);
-      for (const { name } of doubtful) if (!live.has(name)) turns.ended(name);
+      for (const { name } of mayHaveStarted) if (!live.has(name)) turns.ended(name);
       await killAll(running, turns);
       return running;
     };
     const killKnown = killAll(known, turns);
     const early = await killEarly().finally(() => killKnown);
-    if (!isWaitedFor) {
-      const left = doubtful.filter((container) => !early.includes(container));
-      const late = await this.#startedLate(runningPod.uid, left, signal);
+    if (!mayRetry) {
+      const left = mayHaveStarted.filter((container) => !early.includes(container));
+      const late = await this.#findLateStarts(runningPod.uid, left, signal);
       await Promise.all([
         killAll(late.running),
         // It is unknown whether these containers run at all, so a failure to stop them does not block the sandbox.
@@ -130,7 +130,7 @@ export class Killer {
     signal.throwIfAborted();
     // Stopping the sandbox kills its containers immediately, so containers that could not be signalled would get no
     // grace period (C5).
-    if (isWaitedFor) return false;
+    if (mayRetry) return false;
     await Promise.all(
       runningPod.sandboxes.map(async ({ id }) => {
         try {
@@ -179,16 +179,16 @@ export class Killer {
       await ignoreMissing(cri.stopContainer({ containerId: id, timeout }, signal));
     } catch (err) {
       signal.throwIfAborted();
-      if (isUnanswered(err)) killing.notTold();
+      if (isUnanswered(err)) killing.notSignalled();
       if (isUnanswered(err) || !killing.refused(clock.monotonic())) throw err;
-      await this.#killUntold(uid, { id, name }, killing, err, signal);
+      await this.#killWithoutSignal(uid, { id, name }, killing, err, signal);
     }
     this.#killings.ended(uid, id);
     turns?.ended(name);
   }
 
   /** Kills a container that the runtime cannot signal. The container has already had its grace period. */
-  async #killUntold(
+  async #killWithoutSignal(
     podUid: string,
     { id, name }: Pick<RuntimeContainer, 'id' | 'name'>,
     killing: Killing,
@@ -213,18 +213,18 @@ export class Killer {
    * and stopping the sandbox would kill such a container without a grace period (C5). A container whose state cannot be
    * read in time counts as not running, except one that was found running in an earlier, aborted attempt.
    */
-  async #startedLate(uid: string, created: readonly RuntimeContainer[], signal: AbortSignal): Promise<StartedLate> {
+  async #findLateStarts(uid: string, created: readonly RuntimeContainer[], signal: AbortSignal): Promise<LateStarts> {
     if (created.length === 0) return { running: [], unknown: [] };
     const { cri, clock, logger } = this.#components;
     const late = new AbortController();
-    using asking = linkAbort(signal, late.signal);
-    const timer = clock.setTimer(ASK_MS, () =>
+    using request = linkAbort(signal, late.signal);
+    const timer = clock.setTimer(REQUEST_TIMEOUT_MS, () =>
       late.abort(new DOMException('runtime did not answer in time', 'TimeoutError')),
     );
     const states = await Promise.all(
       created.map(async ({ id, name }) => {
         try {
-          const { status } = await abortable(cri.containerStatus({ containerId: id }, asking.signal), asking.signal);
+          const { status } = await abortable(cri.containerStatus({ containerId: id }, request.signal), request.signal);
           const ranBefore = status?.state === ContainerState.CONTAINER_UNKNOWN && this.#killings.ran(uid, id);
           return ranBefore ? ContainerState.CONTAINER_RUNNING : status?.state;
         } catch (err) {
@@ -241,12 +241,12 @@ export class Killer {
       }),
     ).finally(() => timer.cancel());
     signal.throwIfAborted();
-    const those = (state: ContainerState) => created.filter((_, index) => states[index] === state);
-    const running = those(ContainerState.CONTAINER_RUNNING);
+    const inState = (state: ContainerState) => created.filter((_, index) => states[index] === state);
+    const running = inState(ContainerState.CONTAINER_RUNNING);
     for (const { id } of running) this.#killings.of(uid, id).ran = true;
     return {
       running,
-      unknown: those(ContainerState.CONTAINER_UNKNOWN),
+      unknown: inState(ContainerState.CONTAINER_UNKNOWN),
     };
   }
 
@@ -290,9 +290,9 @@ export class Killer {
    */
   async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger } = this.#components;
-    const ask = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
+    const send = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
     try {
-      const answer = await ignoreMissing(withTimeout(clock, ASK_MS, ask, signal));
+      const answer = await ignoreMissing(withTimeout(clock, REQUEST_TIMEOUT_MS, send, signal));
       const { state } = answer?.status ?? {};
       if (answer === undefined || state === ContainerState.CONTAINER_EXITED) killing.exit();
     } catch (err) {
@@ -332,11 +332,11 @@ export class Killer {
     signal: AbortSignal,
   ): Promise<Spec | undefined> {
     const { cri, clock, logger } = this.#components;
-    const ask = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
-    const asking = withTimeout(clock, ASK_MS, ask, signal);
-    let answer: Awaited<typeof asking> | undefined;
+    const send = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
+    const request = withTimeout(clock, REQUEST_TIMEOUT_MS, send, signal);
+    let answer: Awaited<typeof request> | undefined;
     try {
-      answer = await ignoreMissing(asking);
+      answer = await ignoreMissing(request);
     } catch (err) {
       const graceSeconds =
         gracePeriodSeconds ?? pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
@@ -367,7 +367,7 @@ export class Killer {
   }
 }
 
-interface StartedLate {
+interface LateStarts {
   readonly running: readonly RuntimeContainer[];
   /** Containers that may or may not run. */
   readonly unknown: readonly RuntimeContainer[];

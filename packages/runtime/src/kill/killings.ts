@@ -59,7 +59,7 @@ export class Killing {
   }
 
   /** Restores the full grace period, because the runtime may not have signalled the container. */
-  notTold(): void {
+  notSignalled(): void {
     this.#deadlineMs = Number.POSITIVE_INFINITY;
   }
 
@@ -71,7 +71,7 @@ export class Killing {
   refused(nowMs: number): boolean {
     const soonestMs = nowMs + MINIMUM_GRACE_PERIOD_SECONDS * 1000;
     this.#refusedUntilMs = Math.min(this.#refusedUntilMs, Math.max(this.#deadlineMs, soonestMs));
-    this.notTold();
+    this.notSignalled();
     return nowMs >= this.#refusedUntilMs;
   }
 }

@@ -15,7 +15,7 @@ export class TerminationTurns {
   /** Notes that a container has stopped, and wakes those that wait for it. */
   ended(name: string): void {
     this.#ended.add(name);
-    for (const look of [...this.#waiting]) look();
+    for (const check of [...this.#waiting]) check();
   }
 
   /**
@@ -29,16 +29,16 @@ export class TerminationTurns {
     await new Promise<void>((resolve, reject) => {
       const settle = (how: () => void): void => {
         timer.cancel();
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         signal.removeEventListener('abort', onAbort);
         how();
       };
-      const look = (): void => {
+      const check = (): void => {
         if (myTurn()) settle(resolve);
       };
       const onAbort = (): void => settle(() => reject(signal.reason));
       const timer = this.#clock.setTimer(maxMs, () => settle(resolve));
-      this.#waiting.add(look);
+      this.#waiting.add(check);
       signal.addEventListener('abort', onAbort, { once: true });
     });
   }

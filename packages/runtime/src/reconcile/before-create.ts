@@ -31,7 +31,7 @@ export type BeforeCreate =
  * completed late. The decision to run it again did not take its exit into account.
  * @param known the pod's containers when its status was read
  */
-export function endedUnseen(
+export function exitedUnobserved(
   containers: readonly RuntimeContainer[],
   known: readonly Pick<RuntimeContainerStatus, 'id' | 'state'>[],
 ): RuntimeContainer | undefined {

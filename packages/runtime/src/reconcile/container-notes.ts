@@ -19,12 +19,12 @@ export interface ContainerNote {
    * restart.
    */
   readonly starting?: 'unanswered' | 'refused';
-  /** Restart owed by the attempt before this container. It stays owed until this container has started. */
-  readonly replaces?: OwedAttempt;
+  /** Pending restart of the attempt before this container. It stays pending until this container has started. */
+  readonly replaces?: PendingRestart;
 }
 
 /** An attempt of a container that was stopped in order to restart it. */
-interface OwedAttempt {
+interface PendingRestart {
   readonly id: string;
   readonly restart: RestartOwed;
 }
@@ -40,9 +40,9 @@ interface Writes {
  * Returns the restart that a new attempt of the container completes, from the note that the new attempt's note
  * replaces.
  */
-export function owedBefore(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
-  const owed = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
-  return owed === undefined ? {} : { replaces: owed };
+export function pendingRestart(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
+  const pending = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
+  return pending === undefined ? {} : { replaces: pending };
 }
 
 type Files = Pick<FileSystem, 'open' | 'mkdir' | 'writeFileAtomic' | 'remove'>;
@@ -191,9 +191,9 @@ export class ContainerNotes {
 
 /** Adds the note of a container to its status. */
 export function withNote(status: RuntimeContainerStatus, note: ContainerNote | undefined): RuntimeContainerStatus {
-  const owed = note?.replaces?.id === status.id ? note.replaces : note;
-  if (owed?.id !== status.id) return status;
-  const { restart, postStart, hookFailed, starting }: ContainerNote = owed;
+  const own = note?.replaces?.id === status.id ? note.replaces : note;
+  if (own?.id !== status.id) return status;
+  const { restart, postStart, hookFailed, starting }: ContainerNote = own;
   const mayRun = status.state !== 'created';
   const isUnfinished = status.state === 'running' && (postStart === true || starting !== undefined);
   return {

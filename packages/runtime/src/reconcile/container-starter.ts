@@ -32,14 +32,14 @@ import type { LifecycleHooks } from '../ports.ts';
 import { type AppliedResources, resourcesToApply } from '../resize/applied-resources.ts';
 import { toRuntimeContainer } from '../status/runtime-pods.ts';
 import { toContainerStatus } from '../status/status.ts';
-import { beforeCreate, endedUnseen, type ListedContainer } from './before-create.ts';
+import { beforeCreate, exitedUnobserved, type ListedContainer } from './before-create.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
-import { type ContainerNotes, owedBefore } from './container-notes.ts';
+import { type ContainerNotes, pendingRestart } from './container-notes.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
+import { withDelayedAbort } from './delayed-abort.ts';
 import type { PulledImages, PullOutcome } from './image-volumes.ts';
-import { patiently } from './patience.ts';
 
 import type { TriedAttempts } from './tried-attempts.ts';
 import { isUnanswered } from './unanswered.ts';
@@ -88,7 +88,7 @@ export interface StartRequest {
 }
 
 /** Container that an action concerns. */
-type Subject = Pick<StartRequest, 'pod' | 'container'>;
+type ContainerOfPod = Pick<StartRequest, 'pod' | 'container'>;
 
 /** A started container and its attempt number. */
 export type StartedRun = Pick<RuntimeContainerStatus, 'id' | 'restartCount'>;
@@ -151,7 +151,7 @@ export class ContainerStarter {
    * Completes the start of a running container that no kubelet completed: log link, `Started` event, `postStart` hook.
    * @returns why the container is stopped again; `undefined` if it keeps running
    */
-  async finish(subject: Subject, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
+  async finish(subject: ContainerOfPod, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
     const { notes, logger } = this.#components;
     const { uid } = subject.pod.metadata;
     const { name } = subject.container;
@@ -159,8 +159,8 @@ export class ContainerStarter {
     // The start was completed since the pod's status was read.
     if (note?.id !== run.id) return undefined;
     logger.info({ podUid: uid, container: name, containerId: run.id }, 'Completing the start of a container');
-    await this.#foundStarted(subject, run, note.starting !== undefined);
-    await this.#answered(subject, run.id);
+    await this.#handleLateStart(subject, run, note.starting !== undefined);
+    await this.#noteStarted(subject, run.id);
     return this.#postStart(subject, run.id, signal);
   }
 
@@ -173,7 +173,7 @@ export class ContainerStarter {
     await Promise.all(
       running.map(async ({ id, name, restartCount }) => {
         const container = findContainer(pod, name)?.container;
-        if (container !== undefined) await this.#foundStarted({ pod, container }, { id, restartCount }, false);
+        if (container !== undefined) await this.#handleLateStart({ pod, container }, { id, restartCount }, false);
       }),
     );
   }
@@ -226,9 +226,9 @@ export class ContainerStarter {
       ]),
     );
     const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
-    if (started.cameLate) await this.#foundStarted(request, started, true);
+    if (started.cameLate) await this.#handleLateStart(request, started, true);
     else await this.#link(request, started);
-    await this.#answered(request, started.id);
+    await this.#noteStarted(request, started.id);
     return started.id;
   }
 
@@ -236,21 +236,21 @@ export class ContainerStarter {
    * Handles a running container whose start was not completed: links its log, and records the `Started` event if it was
    * not recorded or if the missing link shows that it may be missing.
    */
-  async #foundStarted(subject: Subject, run: StartedRun, isUntold: boolean): Promise<void> {
+  async #handleLateStart(subject: ContainerOfPod, run: StartedRun, isUnrecorded: boolean): Promise<void> {
     const wasMissing = await this.#link(subject, run);
-    if (isUntold || wasMissing) {
+    if (isUnrecorded || wasMissing) {
       this.#event(subject, run.id, 'Normal', eventReasons.startedContainer, 'Container started');
     }
   }
 
   /** Notes that StartContainer is called. The start is unfinished until the response arrives and the hook succeeds. */
-  async #asked({ pod, container }: Subject, id: string): Promise<void> {
+  async #noteStartRequested({ pod, container }: ContainerOfPod, id: string): Promise<void> {
     const { notes } = this.#components;
     const { uid } = pod.metadata;
     const hook = container.lifecycle?.postStart != null && { postStart: true as const };
-    // The start may fail: then the restart is owed still (C6).
-    const owed = owedBefore(notes.get(uid, container.name));
-    await notes.put(uid, container.name, { id, starting: 'unanswered', ...hook, ...owed });
+    // If the start fails, the restart stays pending (C6).
+    const pending = pendingRestart(notes.get(uid, container.name));
+    await notes.put(uid, container.name, { id, starting: 'unanswered', ...hook, ...pending });
   }
 
   /** Returns the state of a container; `undefined` if the runtime does not report it. */
@@ -264,14 +264,14 @@ export class ContainerStarter {
     }
   }
 
-  async #refused({ pod, container }: Subject, id: string): Promise<void> {
+  async #noteStartRefused({ pod, container }: ContainerOfPod, id: string): Promise<void> {
     const { notes } = this.#components;
     const note = notes.get(pod.metadata.uid, container.name);
     // Some runtimes start a container despite reporting an error.
     if (note?.id === id) await notes.put(pod.metadata.uid, container.name, { ...note, starting: 'refused' });
   }
 
-  async #answered({ pod, container }: Subject, id: string): Promise<void> {
+  async #noteStarted({ pod, container }: ContainerOfPod, id: string): Promise<void> {
     const { notes } = this.#components;
     const { uid } = pod.metadata;
     if (container.lifecycle?.postStart == null) await notes.delete(uid, container.name, id);
@@ -299,9 +299,9 @@ export class ContainerStarter {
     const { pod, container, type, sandboxId, sandboxConfig, status } = request;
     const { uid } = pod.metadata;
 
-    const way = await step('CreateContainerError', () => this.#clearTheWay(request, signal));
-    if (typeof way !== 'number') return { ...way, cameLate: true };
-    const attempt = way;
+    const attemptOrRunning = await step('CreateContainerError', () => this.#makeNameFree(request, signal));
+    if (typeof attemptOrRunning !== 'number') return { ...attemptOrRunning, cameLate: true };
+    const attempt = attemptOrRunning;
     const config = await step('CreateContainerConfigError', async () => {
       if (!request.empty) await this.#noteResources(request);
       return generateContainerConfig(pod, container, type, attempt, context);
@@ -309,7 +309,7 @@ export class ContainerStarter {
     const { containerId: id } = await step('CreateContainerError', async () => {
       try {
         const create = { podSandboxId: sandboxId, config, sandboxConfig };
-        return await patiently(clock, signal, (late) => cri.createContainer(create, late));
+        return await withDelayedAbort(clock, signal, (late) => cri.createContainer(create, late));
       } catch (err) {
         tried.failed(uid, container.name, attempt, err);
         throw err;
@@ -319,14 +319,14 @@ export class ContainerStarter {
     backOff.started(pod, container, containerHash(container), status.containers);
     this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
     const start = (late: AbortSignal) => cri.startContainer({ containerId: id }, late);
-    await this.#asked(request, id);
+    await this.#noteStartRequested(request, id);
     try {
-      await step('RunContainerError', () => patiently(clock, signal, start), id);
+      await step('RunContainerError', () => withDelayedAbort(clock, signal, start), id);
     } catch (err) {
       const isOpen = signal.aborted || isUnanswered(err instanceof StepError ? err.cause : err);
       // The container may run all the same: an error may come from what follows the start.
       const isRefused = !isOpen && (await this.#stateOf(id, signal)) !== ContainerState.CONTAINER_RUNNING;
-      if (isRefused) await this.#refused(request, id);
+      if (isRefused) await this.#noteStartRefused(request, id);
       throw err;
     }
     this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
@@ -337,7 +337,7 @@ export class ContainerStarter {
    * Makes sure that no other container of this name runs or can start running (C1).
    * @returns the number of the next attempt, or the container that already runs
    */
-  async #clearTheWay(request: StartRequest, signal: AbortSignal): Promise<number | StartedRun> {
+  async #makeNameFree(request: StartRequest, signal: AbortSignal): Promise<number | StartedRun> {
     const { cri, files, remover, tried, logger } = this.#components;
     const { pod, container } = request;
     const { uid } = pod.metadata;
@@ -348,7 +348,7 @@ export class ContainerStarter {
       logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');
       return { id: plan.id, restartCount: listed.find(({ id }) => id === plan.id)?.restartCount ?? 0 };
     }
-    const ended = endedUnseen(listed, request.status.containers);
+    const ended = exitedUnobserved(listed, request.status.containers);
     if (ended !== undefined) {
       throw new PodRuntimeError(
         'EndedUnseen',
@@ -403,7 +403,7 @@ export class ContainerStarter {
   }
 
   /** @returns whether the link was missing */
-  async #link({ pod, container }: Subject, { id, restartCount }: StartedRun): Promise<boolean> {
+  async #link({ pod, container }: ContainerOfPod, { id, restartCount }: StartedRun): Promise<boolean> {
     try {
       return await this.#components.files.linkLog(pod, container, id, containerLogPath(container.name, restartCount));
     } catch (err) {
@@ -413,7 +413,7 @@ export class ContainerStarter {
     }
   }
 
-  async #postStart(request: Subject, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
+  async #postStart(request: ContainerOfPod, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
     const { hooks, logger, notes } = this.#components;
     const { pod, container } = request;
     const handler = container.lifecycle?.postStart;
@@ -434,7 +434,7 @@ export class ContainerStarter {
   }
 
   /** Stops a container whose hook failed. A container whose state is unknown is left to the next sync. */
-  async #stopAfterHook({ pod, container }: Subject, id: string, signal: AbortSignal): Promise<void> {
+  async #stopAfterHook({ pod, container }: ContainerOfPod, id: string, signal: AbortSignal): Promise<void> {
     const { killer, logger, notes } = this.#components;
     const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
     const next = await this.#noteHookFailure(pod, container, id, signal);
@@ -480,7 +480,7 @@ export class ContainerStarter {
    * Replaces container IDs in messages, because they change with each attempt and would prevent the aggregation of
    * events.
    */
-  #event({ pod, container }: Subject, id: string, type: EventType, reason: string, message: string): void {
+  #event({ pod, container }: ContainerOfPod, id: string, type: EventType, reason: string, message: string): void {
     const text = id === '' ? message : message.replaceAll(id, container.name);
     this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
   }

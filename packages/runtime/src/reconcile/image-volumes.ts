@@ -9,7 +9,7 @@ import type { ImagePuller } from '../ports.ts';
  * Maximum number of images of a pod that are requested concurrently, so that a pod with thousands of images does not
  * delay others (C7).
  */
-const AT_ONCE = 8;
+const MAX_CONCURRENT_PULLS = 8;
 
 /** Images pulled for a container. */
 export interface PulledImages {
@@ -50,7 +50,7 @@ export class ImageVolumePulls {
     sandboxConfig: Init<PodSandboxConfig>,
     signal: AbortSignal,
   ) {
-    this.images = fewAtOnce(images);
+    this.images = withLimitedConcurrency(images);
     this.#pod = pod;
     const ofImages = pod.spec.volumes?.filter(({ image }) => image !== undefined);
     this.#volumes = new Map(ofImages?.map((volume) => [volume.name, volume]));
@@ -92,8 +92,8 @@ export class ImageVolumePulls {
   }
 }
 
-function fewAtOnce(images: ImagePuller): ImagePuller {
-  const turns = new Semaphore(AT_ONCE);
+function withLimitedConcurrency(images: ImagePuller): ImagePuller {
+  const turns = new Semaphore(MAX_CONCURRENT_PULLS);
   return {
     ensureImageExists: (pod, container, config, handler, signal) =>
       turns.run(() => images.ensureImageExists(pod, container, config, handler, signal), signal),

@@ -21,7 +21,7 @@ import type { SyncResults } from './sync-result.ts';
  * Maximum number of containers of a pod that are prepared and started concurrently. A container's configuration is as
  * large as its environment, which may hold a ConfigMap of a mebibyte in each of thousands of containers.
  */
-const AT_ONCE = 8;
+const MAX_CONCURRENT = 8;
 
 export interface PodContainersComponents {
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export interface Run {
 }
 
 /** Sandbox in which the containers of a pod start. */
-export interface Place {
+export interface ReadySandbox {
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
@@ -131,12 +131,12 @@ export class PodContainers {
    */
   async inOrder(
     run: Run,
-    place: Place,
+    sandbox: ReadySandbox,
     candidates: readonly Candidate[],
     mayFail: (container: Container) => boolean,
   ): Promise<boolean> {
     for (const candidate of candidates) {
-      const outcome = await this.#start(run, place, candidate);
+      const outcome = await this.#start(run, sandbox, candidate);
       if (outcome === 'unknown' || (outcome === 'failed' && !mayFail(candidate.container))) return false;
     }
     return true;
@@ -146,13 +146,15 @@ export class PodContainers {
    * Starts the candidates in parallel, a few at a time, except after a container with a `postStart` hook: users rely on
    * the next container starting only when the hook is done. Without a hook, the start order is not observable.
    */
-  async sideBySide(run: Run, place: Place, candidates: readonly Candidate[]): Promise<void> {
-    const turns = new Semaphore(AT_ONCE);
+  async sideBySide(run: Run, sandbox: ReadySandbox, candidates: readonly Candidate[]): Promise<void> {
+    const turns = new Semaphore(MAX_CONCURRENT);
     let hook: Promise<Outcome> = Promise.resolve('started');
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
       // Containers after one that may run without its hook are left to the next sync.
-      const start = hook.then((before) => (before === 'unknown' ? before : this.#start(run, place, candidate, turns)));
+      const start = hook.then((before) =>
+        before === 'unknown' ? before : this.#start(run, sandbox, candidate, turns),
+      );
       starts.push(start);
       if (candidate.container.lifecycle?.postStart != null) hook = start;
     }
@@ -161,7 +163,7 @@ export class PodContainers {
 
   async #start(
     { pod, status, results, signal }: Run,
-    place: Place,
+    sandbox: ReadySandbox,
     { container, type, pull, wait, unfinished }: Candidate,
     turns?: Semaphore,
   ): Promise<Outcome> {
@@ -170,7 +172,7 @@ export class PodContainers {
     const start = async (): Promise<SyncFailure | undefined> => {
       if (unfinished !== undefined) return containers.finish({ pod, container }, unfinished, signal);
       if (pull === undefined) return wait;
-      return containers.start({ pod, container, type, status, pull, ...limit, ...place }, signal);
+      return containers.start({ pod, container, type, status, pull, ...limit, ...sandbox }, signal);
     };
     const failure = await start();
     results.add('StartContainer', container.name, failure);

@@ -30,7 +30,7 @@ import type { ConfigContexts } from './container-context.ts';
 import type { ContainerNote, ContainerNotes } from './container-notes.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { ImageVolumePulls } from './image-volumes.ts';
-import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
+import { allOf, type Candidate, type PodContainers, type ReadySandbox, type Run } from './pod-containers.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
 import { type RuntimePodSyncResult, SyncResults } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
@@ -120,7 +120,7 @@ export class PodReconciler {
     const planned = this.#actions(given.pod, given.status);
     // Probes also fail for a container that has exited, which the given status may not show yet. In that case the
     // restart policy decides (C6), so the status is read again.
-    const run = blamesContainer(planned) ? await this.#lookedAtAgain(given) : given;
+    const run = killsForFailure(planned) ? await this.#withCurrentStatus(given) : given;
     const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
     // The pod's status must first show the exit, because it keeps how a container without a record terminated (P7).
@@ -132,7 +132,7 @@ export class PodReconciler {
     await this.#apply({ ...run, status }, this.#actions(run.pod, status));
   }
 
-  async #lookedAtAgain(run: Run): Promise<Run> {
+  async #withCurrentStatus(run: Run): Promise<Run> {
     const { uid, name, namespace } = run.pod.metadata;
     const status = await this.#components.reader.read(uid, name, namespace, run.signal);
     return { ...run, status: this.#withRemembered(run.pod, status) };
@@ -163,7 +163,7 @@ export class PodReconciler {
     if (actions.killPod) {
       if (!(await this.#killPod(run, actions)) || !actions.createSandbox) return;
     } else if (!(await this.#killContainers(run, actions))) return;
-    else if (blamesContainer(actions)) return this.#afterKill(run, actions);
+    else if (killsForFailure(actions)) return this.#afterKill(run, actions);
     return this.#startAll(run, actions);
   }
 
@@ -173,7 +173,7 @@ export class PodReconciler {
    * the first restart.
    */
   async #afterKill(run: Run, { containersToKill }: PodActions): Promise<void> {
-    const seen = await this.#lookedAtAgain(run);
+    const seen = await this.#withCurrentStatus(run);
     const actions = this.#actions(seen.pod, seen.status);
     const killsMore = actions.killPod || [...actions.containersToKill.keys()].some((id) => !containersToKill.has(id));
     const isStale = [...actions.containersToKill.keys()].some((id) => containersToKill.has(id));
@@ -197,14 +197,17 @@ export class PodReconciler {
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
-    const placing = this.#place(run, actions, sandboxConfig);
+    const { sandboxId } = actions;
+    const sandboxReady = actions.createSandbox
+      ? this.#makeSandbox(run, actions, sandboxConfig)
+      : Promise.resolve({ sandboxId, sandboxConfig, empty: false, podIps: run.status.ips });
     // If a sandbox could not be created before, images are pulled only once a sandbox exists, to avoid repeating their
     // events.
-    if (failedBefore && (await placing) === undefined) return;
+    if (failedBefore && (await sandboxReady) === undefined) return;
     // A pull must not outlive this sync, because nothing could cancel it later.
     using pulls = linkAbort(signal);
     try {
-      await this.#start(run, actions, placing, sandboxConfig, pulls.signal);
+      await this.#start(run, actions, sandboxReady, sandboxConfig, pulls.signal);
     } finally {
       pulls.abort(new PodRuntimeError('SyncPod', 'the sync that started the pull has ended'));
     }
@@ -214,7 +217,7 @@ export class PodReconciler {
   async #start(
     run: Run,
     actions: PodActions,
-    placing: Promise<Place | undefined>,
+    sandboxReady: Promise<ReadySandbox | undefined>,
     sandboxConfig: Init<PodSandboxConfig>,
     pulls: AbortSignal,
   ): Promise<void> {
@@ -237,13 +240,13 @@ export class PodReconciler {
     const init = candidates('init', initContainers, actions.initContainersToStart);
     const main = candidates('main', containers, actions.containersToStart);
 
-    const place = await placing;
-    if (place === undefined) return;
+    const sandbox = await sandboxReady;
+    if (sandbox === undefined) return;
     run.signal.throwIfAborted();
     await allOf([
-      starts.inOrder(run, place, ephemeral, () => true),
-      starts.inOrder(run, place, init, isRestartableInit).then(async (initialized) => {
-        if (initialized) await starts.sideBySide(run, place, main);
+      starts.inOrder(run, sandbox, ephemeral, () => true),
+      starts.inOrder(run, sandbox, init, isRestartableInit).then(async (initialized) => {
+        if (initialized) await starts.sideBySide(run, sandbox, main);
       }),
     ]);
   }
@@ -392,16 +395,11 @@ export class PodReconciler {
   }
 
   /** Returns the sandbox for the containers: the existing one or a new one; `undefined` if it cannot be created. */
-  async #place(run: Run, actions: PodActions, sandboxConfig: Init<PodSandboxConfig>): Promise<Place | undefined> {
-    if (actions.createSandbox) return this.#makeSandbox(run, actions, sandboxConfig);
-    return { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: run.status.ips };
-  }
-
   async #makeSandbox(
     { pod, status, results, signal }: Run,
     { attempt }: PodActions,
     sandboxConfig: Init<PodSandboxConfig>,
-  ): Promise<Place | undefined> {
+  ): Promise<ReadySandbox | undefined> {
     const { sandboxes, recorder, metrics, logger, tried } = this.#components;
     const target = formatPod(pod);
     metrics.startedPods.inc({});
@@ -443,7 +441,7 @@ export class PodReconciler {
 }
 
 /** Returns whether a container is killed because it failed, which counts as a crash. */
-function blamesContainer({ containersToKill }: PodActions): boolean {
+function killsForFailure({ containersToKill }: PodActions): boolean {
   return [...containersToKill.values()].some(({ reason }) => FAILURES.has(reason));
 }
 

@@ -13,7 +13,7 @@ import { PodRuntimeError } from '../errors.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { PodStatusReader } from '../status/pod-status-reader.ts';
 import type { ContainerFiles } from './container-files.ts';
-import { patiently } from './patience.ts';
+import { withDelayedAbort } from './delayed-abort.ts';
 import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
 import { isUnanswered } from './unanswered.ts';
 
@@ -53,7 +53,7 @@ export class SandboxStarter {
       try {
         const call = (late: AbortSignal): Promise<RunPodSandboxResponse> =>
           cri.runPodSandbox({ config, runtimeHandler }, late);
-        const { podSandboxId } = await patiently(clock, signal, call);
+        const { podSandboxId } = await withDelayedAbort(clock, signal, call);
         tried.succeeded(pod.metadata.uid, '');
         return { id: podSandboxId, fresh: true };
       } catch (err) {

@@ -30,7 +30,7 @@ export function resourcesToApply(pod: Pod, { resources = {} }: Pick<Container, '
 }
 
 /** Returns the resources with CPU and memory replaced; zero values are omitted, other resources are kept. */
-export function withCpuMemory(resources: ResourceRequirements | undefined, figures: CpuMemory): ResourceRequirements {
+export function withCpuMemory(resources: ResourceRequirements | undefined, amounts: CpuMemory): ResourceRequirements {
   const list = (before: Readonly<Record<string, string>> | undefined, cpuMilli: number, memoryBytes: number) => {
     const { cpu: _cpu, memory: _memory, ...others } = before ?? {};
     return {
@@ -41,8 +41,8 @@ export function withCpuMemory(resources: ResourceRequirements | undefined, figur
   };
   return {
     ...resources,
-    limits: list(resources?.limits, figures.cpuLimitMilli, figures.memoryLimitBytes),
-    requests: list(resources?.requests, figures.cpuRequestMilli, figures.memoryRequestBytes),
+    limits: list(resources?.limits, amounts.cpuLimitMilli, amounts.memoryLimitBytes),
+    requests: list(resources?.requests, amounts.cpuRequestMilli, amounts.memoryRequestBytes),
   };
 }
 
@@ -54,17 +54,17 @@ export function withCpuMemory(resources: ResourceRequirements | undefined, figur
 export function adoptedResources(
   pod: Pod,
   container: Pick<Container, 'resources'>,
-  told: RuntimeContainerResources | undefined,
+  reported: RuntimeContainerResources | undefined,
   periodUs: number,
 ): ResourceRequirements {
-  const wanted = cpuMemory(container.resources, pod.spec.resources);
-  const { cpuRequestMilli: request, cpuLimitMilli: limit, memoryLimitBytes } = told ?? {};
+  const desired = cpuMemory(container.resources, pod.spec.resources);
+  const { cpuRequestMilli: request, cpuLimitMilli: limit, memoryLimitBytes } = reported ?? {};
   // The kernel's values are coarser than millicores.
-  const sameRequest = request === undefined || milliCpuToShares(request) === milliCpuToShares(wanted.cpuRequestMilli);
+  const sameRequest = request === undefined || milliCpuToShares(request) === milliCpuToShares(desired.cpuRequestMilli);
   const sameLimit =
-    limit === undefined || milliCpuToQuotaUs(limit, periodUs) === milliCpuToQuotaUs(wanted.cpuLimitMilli, periodUs);
+    limit === undefined || milliCpuToQuotaUs(limit, periodUs) === milliCpuToQuotaUs(desired.cpuLimitMilli, periodUs);
   return withCpuMemory(container.resources, {
-    ...wanted,
+    ...desired,
     ...(!sameRequest && { cpuRequestMilli: request }),
     ...(!sameLimit && { cpuLimitMilli: limit }),
     ...(memoryLimitBytes !== undefined && { memoryLimitBytes }),

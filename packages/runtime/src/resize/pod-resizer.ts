@@ -20,7 +20,7 @@ import type { RuntimeMetrics } from '../metrics.ts';
 
 import { type AppliedResources, adoptedResources, withCpuMemory } from './applied-resources.ts';
 import { shrinkingContainers, shrinkProblem } from './memory-shrink.ts';
-import { type GroupResources, heldAfter, memoryShrinks, type ResizeStep, resizeSteps } from './resize-steps.ts';
+import { type GroupResources, groupAfter, memoryShrinks, type ResizeStep, resizeSteps } from './resize-steps.ts';
 
 /** Pod cgroups, for resizes. Implemented by package `cm-cgroups`. */
 export interface ResizableGroups {
@@ -62,7 +62,7 @@ export class PodResizer {
   readonly #components: PodResizerComponents;
   readonly #features: Required<ResizeFeatures>;
   /** Whether the runtime supports UpdatePodSandboxResources, as far as known; an unsupported call is not repeated. */
-  #tellsSandbox = true;
+  #reportsToSandbox = true;
 
   constructor(components: PodResizerComponents) {
     this.#components = components;
@@ -138,7 +138,7 @@ export class PodResizer {
     const plan = { updates, updatePodResources, updatePodLevelResources, ...(group && { group }) };
     const steps = resizeSteps(plan);
     if (group && steps.some(({ kind }) => kind === 'group') && !actions.createSandbox) {
-      await this.#tellSandbox(pod, actions.sandboxId, heldAfter(group.held, steps), signal);
+      await this.#reportToSandbox(pod, actions.sandboxId, groupAfter(group.held, steps), signal);
     }
     const done = new Map<string, CpuMemory>();
     for (const step of steps) {
@@ -178,17 +178,17 @@ export class PodResizer {
     signal: AbortSignal,
   ): Promise<void> {
     const { cri, applied, settings } = this.#components;
-    const has = done.get(id) ?? current;
+    const before = done.get(id) ?? current;
     const { memoryLimitBytes, memoryRequestBytes, cpuLimitMilli, cpuRequestMilli } = desired;
-    const gets =
+    const after =
       resource === 'memory'
-        ? { ...has, memoryLimitBytes, memoryRequestBytes }
-        : { ...has, cpuLimitMilli, cpuRequestMilli };
-    const resources = withCpuMemory(container.resources, gets);
+        ? { ...before, memoryLimitBytes, memoryRequestBytes }
+        : { ...before, cpuLimitMilli, cpuRequestMilli };
+    const resources = withCpuMemory(container.resources, after);
     const linux = containerResources(pod, { ...container, resources }, type, settings);
     await cri.updateContainerResources({ containerId: id, linux }, signal);
     await applied.containerApplied(pod.metadata.uid, container.name, resources);
-    done.set(id, gets);
+    done.set(id, after);
   }
 
   async #checkUsage(
@@ -214,12 +214,12 @@ export class PodResizer {
    * Notifies the runtime of the target values, because it may reject them (KEP-1287, UpdatePodSandboxResources); called
    * before anything is changed. Upstream notifies the runtime at each step, with the values of that step.
    */
-  async #tellSandbox(pod: Pod, sandboxId: string, group: GroupResources, signal: AbortSignal): Promise<void> {
+  async #reportToSandbox(pod: Pod, sandboxId: string, group: GroupResources, signal: AbortSignal): Promise<void> {
     const { cri, settings, logger } = this.#components;
-    if (!this.#tellsSandbox) return;
+    if (!this.#reportsToSandbox) return;
     try {
-      const told = resizedSandboxResources(pod, group, settings);
-      await cri.updatePodSandboxResources({ podSandboxId: sandboxId, ...told }, signal);
+      const resources = resizedSandboxResources(pod, group, settings);
+      await cri.updatePodSandboxResources({ podSandboxId: sandboxId, ...resources }, signal);
     } catch (err) {
       const error = CriError.from(err);
       // containerd 2.2 responds with UNKNOWN, "not implemented yet" (containerd#13023).
@@ -227,7 +227,7 @@ export class PodResizer {
         const message = `failed to notify runtime for UpdatePodSandboxResources; resize rejected: ${error.message}`;
         throw new Error(message, { cause: err });
       }
-      this.#tellsSandbox = false;
+      this.#reportsToSandbox = false;
       logger.debug({ err }, 'Runtime does not implement UpdatePodSandboxResources');
     }
   }

@@ -52,7 +52,7 @@ export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
 }
 
 /** Returns the cgroup's values after all steps; unchanged values are kept. */
-export function heldAfter(held: GroupResources, steps: readonly ResizeStep[]): GroupResources {
+export function groupAfter(held: GroupResources, steps: readonly ResizeStep[]): GroupResources {
   let after = held;
   for (const step of steps) if (step.kind === 'group') after = { ...after, ...step.set };
   return after;

@@ -94,14 +94,14 @@ const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
  */
 export async function* containerNews(
   cri: Pick<RuntimeService, 'getContainerEvents'>,
-  reader: Pick<PodStatusReader, 'told'>,
+  reader: Pick<PodStatusReader, 'eventReceived'>,
   signal: AbortSignal,
 ): AsyncGenerator<ContainerNews, void, undefined> {
   for await (const event of cri.getContainerEvents({}, signal)) {
     const { podSandboxStatus, createdAt, containerEventType, containerId } = event;
     const metadata = podSandboxStatus?.metadata;
     if (!podSandboxStatus || !metadata?.uid) continue;
-    reader.told(podSandboxStatus);
+    reader.eventReceived(podSandboxStatus);
     const { uid: podUid, name: podName, namespace: podNamespace } = metadata;
     const kind = EVENT_KINDS[containerEventType];
     yield { podUid, podName, podNamespace, kind, containerId, createdAtMs: criTimeMs(createdAt) };

@@ -93,7 +93,7 @@ export class PodStatusReader {
       Promise.all((pod?.containers ?? []).map((container) => this.#container(uid, container, signal))),
       pod !== undefined && pod.containers.length > 0 ? notes?.read(uid) : undefined,
     ]);
-    this.#forgetAllBut(uid, containers);
+    this.#retainContainers(uid, containers);
     const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
     const withNotes = statuses.flat().map((status) => withNote(status, noted?.get(status.name)));
     return toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
@@ -105,7 +105,7 @@ export class PodStatusReader {
   }
 
   /** Like {@link listed}, for a sandbox from an event, whose pod may never have been in a list. */
-  told(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
+  eventReceived(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
     const { uid = '' } = sandbox.metadata ?? {};
     if (uid !== '' && parseContainerLabels(sandbox.labels).podUid !== uid) this.#beyondLabels.add(uid);
   }
@@ -171,11 +171,11 @@ export class PodStatusReader {
     const status = toContainerStatus(answer.status, sandboxId);
     if (status.state !== 'exited') return [this.#withApplied(uid, status)];
     const own = containerFilesPath(this.#rootDirectory, uid, '');
-    const said = await readTerminationMessage(fs, answer.status, async (path) => {
+    const terminationMessage = await readTerminationMessage(fs, answer.status, async (path) => {
       if (!path.startsWith(own)) await foreignFiles?.lstat(path, signal);
     });
-    const ended = { ...status, message: joinMessages(status.message, said) };
-    if (isFinalMessage(said, answer.status)) {
+    const ended = { ...status, message: joinMessages(status.message, terminationMessage) };
+    if (isFinalMessage(terminationMessage, answer.status)) {
       const all = this.#ended.get(uid) ?? new Map<string, RuntimeContainerStatus>();
       this.#ended.set(uid, all.set(id, ended));
     }
@@ -186,13 +186,13 @@ export class PodStatusReader {
   #withApplied(uid: string, status: RuntimeContainerStatus): RuntimeContainerStatus {
     const applied = this.#components.applied?.appliedToContainer(uid, status.name);
     if (applied === undefined) return status;
-    const { memoryRequestBytes, ...figures } = cpuMemory(applied);
-    const known = status.resources ?? figures;
+    const { memoryRequestBytes, ...amounts } = cpuMemory(applied);
+    const known = status.resources ?? amounts;
     return { ...status, resources: { ...known, ...(memoryRequestBytes > 0 && { memoryRequestBytes }) } };
   }
 
   /** Removes containers from the cache that the runtime no longer lists (K4). */
-  #forgetAllBut(uid: string, listed: readonly { readonly id: string }[]): void {
+  #retainContainers(uid: string, listed: readonly { readonly id: string }[]): void {
     const ended = this.#ended.get(uid);
     if (ended === undefined) return;
     const ids = new Set(listed.map(({ id }) => id));

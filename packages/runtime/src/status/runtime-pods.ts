@@ -73,14 +73,16 @@ interface PodParts {
 }
 
 function toRuntimePod(parts: PodParts): RuntimePod {
-  const born = [...parts.sandboxes, ...parts.containers].map(({ createdAtMs }) => createdAtMs).filter((ms) => ms > 0);
+  const creationTimes = [...parts.sandboxes, ...parts.containers]
+    .map(({ createdAtMs }) => createdAtMs)
+    .filter((ms) => ms > 0);
   const sandboxes = parts.sandboxes.sort(newestSandboxFirst);
   const source = parts.sources.get(sandboxes[0]?.id ?? '');
   return {
     uid: parts.uid,
     name: parts.name,
     namespace: parts.namespace,
-    createdAtMs: born.length === 0 ? 0 : Math.min(...born),
+    createdAtMs: creationTimes.length === 0 ? 0 : Math.min(...creationTimes),
     ...(source && { source }),
     containers: newestContainersFirst(parts.containers),
     sandboxes,

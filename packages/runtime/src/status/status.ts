@@ -65,7 +65,7 @@ const START_ERROR = 'StartError';
  * interrupted, for example when the kubelet died. This is no failure of the container: it has not run, and restart
  * policies do not apply.
  */
-function startBrokenOff({ state, reason, startedAt, message }: ContainerStatus): boolean {
+function isStartInterrupted({ state, reason, startedAt, message }: ContainerStatus): boolean {
   return (
     state === ContainerState.CONTAINER_EXITED &&
     reason === START_ERROR &&
@@ -93,8 +93,8 @@ function endReason({ reason, exitCode }: Pick<ContainerStatus, 'reason' | 'exitC
  */
 export function toContainerStatus(status: ContainerStatus, sandboxId: string): RuntimeContainerStatus {
   const { name, hash, restartCount } = containerIdentity(status);
-  const brokenOff = startBrokenOff(status);
-  const state = brokenOff ? 'created' : containerState(status.state);
+  const isInterrupted = isStartInterrupted(status);
+  const state = isInterrupted ? 'created' : containerState(status.state);
   const exited = state === 'exited';
   const resources = toResources(status);
   const user = status.user?.linux;
@@ -112,8 +112,8 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     imageId: status.imageRef || status.imageId,
     hash,
     restartCount,
-    reason: exited ? endReason(status) : brokenOff ? status.reason : '',
-    message: exited || brokenOff ? status.message : '',
+    reason: exited ? endReason(status) : isInterrupted ? status.reason : '',
+    message: exited || isInterrupted ? status.message : '',
     sandboxId,
     ...(resources && { resources }),
     ...(user && { user: { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups } }),

@@ -7,9 +7,9 @@ import { httpOutcome } from './outcomes.ts';
 import type { ProbeOutcome } from './types.ts';
 
 /** Dependencies of a probe attempt. */
-export interface ProbeMeans {
+export interface AttemptComponents {
   readonly clock: Clock;
-  readonly deadlines: Deadlines<ProbeUnderWay>;
+  readonly deadlines: Deadlines<RunningAttempt>;
   /**
    * Returns the request of an HTTP probe that this process sends itself; `undefined` for all other probes.
    * @throws if the request cannot be created
@@ -19,18 +19,18 @@ export interface ProbeMeans {
    * Makes one try of any other probe.
    * @param timeoutMs remaining time of the target's timeout
    */
-  ask(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome>;
+  runOther(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome>;
 }
 
 /** Number of tries, within the timeout, for a probe that could not be made (`maxProbeRetries`). */
-const TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * A probe attempt in progress; the constructor starts it. HTTP probes, of which there are many, use no promise, timer
  * or signal of their own.
  */
-export class ProbeUnderWay {
-  readonly #means: ProbeMeans;
+export class RunningAttempt {
+  readonly #components: AttemptComponents;
   readonly #target: ProbeTarget;
   readonly #done: (outcome: ProbeOutcome) => void;
   readonly #endMs: number;
@@ -42,12 +42,12 @@ export class ProbeUnderWay {
   #ending: AbortController | undefined;
 
   /** @param done called once with the outcome; never from within the constructor, nor after {@link callOff} */
-  constructor(means: ProbeMeans, target: ProbeTarget, done: (outcome: ProbeOutcome) => void) {
-    this.#means = means;
+  constructor(components: AttemptComponents, target: ProbeTarget, done: (outcome: ProbeOutcome) => void) {
+    this.#components = components;
     this.#target = target;
     this.#done = done;
     this.#leftMs = target.timeoutMs;
-    const nowMs = means.clock.monotonic();
+    const nowMs = components.clock.monotonic();
     this.#endMs = nowMs + target.timeoutMs;
     this.#try(nowMs);
   }
@@ -62,7 +62,7 @@ export class ProbeUnderWay {
     this.#isOver = true;
     this.#ending?.abort(reason);
     if (this.#get === undefined) return;
-    this.#means.deadlines.delete(this, this.#leftMs);
+    this.#components.deadlines.delete(this, this.#leftMs);
     this.#get.callOff();
   }
 
@@ -70,44 +70,44 @@ export class ProbeUnderWay {
     this.#tries += 1;
     let request: HttpGetRequest | undefined;
     try {
-      request = this.#means.httpRequest(this.#target);
+      request = this.#components.httpRequest(this.#target);
     } catch (error) {
-      queueMicrotask(() => this.#found(errorOutcome(error)));
+      queueMicrotask(() => this.#onOutcome(errorOutcome(error)));
       return;
     }
-    if (request === undefined) void this.#ask();
+    if (request === undefined) void this.#runOther();
     else this.#begin(request, nowMs);
   }
 
   #begin(request: HttpGetRequest, nowMs: number): void {
-    const { clock, deadlines } = this.#means;
-    this.#get = new HttpGetUnderWay(request, { clock, deadlineMs: this.#endMs, http2: true }, this.#answered);
+    const { clock, deadlines } = this.#components;
+    this.#get = new HttpGetUnderWay(request, { clock, deadlineMs: this.#endMs, http2: true }, this.#onHttpResult);
     deadlines.set(this, this.#leftMs, nowMs);
   }
 
-  readonly #answered = (result: HttpGetResult): void => {
-    this.#means.deadlines.delete(this, this.#leftMs);
-    this.#found(httpOutcome(result));
+  readonly #onHttpResult = (result: HttpGetResult): void => {
+    this.#components.deadlines.delete(this, this.#leftMs);
+    this.#onOutcome(httpOutcome(result));
   };
 
   /** The port may continue its work after the abort; the attempt does not wait for it. */
-  async #ask(): Promise<void> {
+  async #runOther(): Promise<void> {
     this.#ending ??= new AbortController();
     const { signal } = this.#ending;
     let outcome: ProbeOutcome;
     try {
-      outcome = await abortable(this.#means.ask(this.#target, this.#leftMs, signal), signal);
+      outcome = await abortable(this.#components.runOther(this.#target, this.#leftMs, signal), signal);
     } catch (error) {
       outcome = errorOutcome(error);
     }
-    this.#found(outcome);
+    this.#onOutcome(outcome);
   }
 
-  #found(outcome: ProbeOutcome): void {
+  #onOutcome(outcome: ProbeOutcome): void {
     if (this.#isOver) return;
-    const wasMade = outcome.result !== 'error' && outcome.result !== 'broken';
-    if (!wasMade && this.#tries < TRIES) {
-      const nowMs = this.#means.clock.monotonic();
+    const isConclusive = outcome.result !== 'error' && outcome.result !== 'broken';
+    if (!isConclusive && this.#tries < MAX_TRIES) {
+      const nowMs = this.#components.clock.monotonic();
       this.#leftMs = this.#endMs - nowMs;
       if (this.#leftMs > 0) {
         this.#try(nowMs);

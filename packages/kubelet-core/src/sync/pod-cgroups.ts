@@ -23,12 +23,12 @@ export function runsOnce({ spec }: Pick<Pod, 'spec'>): boolean {
 }
 
 /** Creates and removes the cgroups of pods. Does nothing if this node has no pod cgroups. */
-export class PodGroups {
+export class PodCgroups {
   readonly #deps: Components;
   /** UIDs of the pods that had a cgroup when cgroups were last listed. */
-  #seen: ReadonlySet<string> = new Set();
+  #listed: ReadonlySet<string> = new Set();
   /** UIDs of orphaned pods whose cgroups are being removed. */
-  readonly #going = new Set<string>();
+  readonly #removing = new Set<string>();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -97,12 +97,12 @@ export class PodGroups {
    * Lists the existing cgroups. Called before the runtime's pods are listed, so that no listed cgroup is newer than the
    * known pods.
    */
-  async look(signal: AbortSignal): Promise<void> {
+  async refresh(signal: AbortSignal): Promise<void> {
     const { cgroups, logger } = this.#deps;
-    this.#seen = new Set();
+    this.#listed = new Set();
     if (cgroups === undefined) return;
     try {
-      this.#seen = await cgroups.pods(signal);
+      this.#listed = await cgroups.pods(signal);
     } catch (err) {
       if (signal.aborted) throw err;
       // Pods are still started and terminated. The list is read again in the next pass.
@@ -119,15 +119,15 @@ export class PodGroups {
     if (cgroups === undefined) return;
     // `updateQos` logs its failures; only an abort is ignored here.
     this.updateQos(signal).catch(() => undefined);
-    for (const uid of this.#seen) {
-      if (isKnown(uid) || this.#going.has(uid)) continue;
-      this.#going.add(uid);
+    for (const uid of this.#listed) {
+      if (isKnown(uid) || this.#removing.has(uid)) continue;
+      this.#removing.add(uid);
       this.#removeOrphan(uid, isKnown, signal)
         .catch((err: unknown) => {
           // Retried in the next pass.
           if (!signal.aborted) logger.warn({ podUid: uid, err }, 'Failed to destroy orphaned pod cgroup');
         })
-        .finally(() => this.#going.delete(uid));
+        .finally(() => this.#removing.delete(uid));
     }
   }
 

@@ -1,7 +1,7 @@
 import { isStaticPod, mayRun, type Pod, podSource, type RuntimePod } from '@node-agent/pod-spec';
 import type { Dependencies } from '../dependencies.ts';
 import type { PodWorkersPort } from '../ports.ts';
-import { staleNamesakes } from './stale-namesakes.ts';
+import { replacedPods } from './replaced-pods.ts';
 
 interface Components extends Pick<Dependencies, 'podConfig' | 'podManager' | 'podCache'> {
   readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain'>;
@@ -15,7 +15,7 @@ interface Components extends Pick<Dependencies, 'podConfig' | 'podManager' | 'po
  * otherwise last forever: the API server, which is one of the sources, may run in the very static pod that waits to
  * replace the removed one (F4).
  */
-export class EarlyEnds {
+export class EarlyTerminations {
   readonly #components: Components;
   /** Pods that were removed before all sources were ready. */
   readonly #removed = new Map<string, Pod>();
@@ -28,8 +28,8 @@ export class EarlyEnds {
    * Handles a pod that its source has removed while not all sources are ready.
    * @returns whether the pod is terminated nevertheless
    */
-  removed(pod: Pod): boolean {
-    if (this.#hasBegun(pod)) {
+  podRemoved(pod: Pod): boolean {
+    if (this.#hasStarted(pod)) {
       this.#removed.set(pod.metadata.uid, pod);
       return false;
     }
@@ -38,7 +38,7 @@ export class EarlyEnds {
   }
 
   /** Terminates the removed pods that were not added again, because all sources are ready. */
-  endAll(): void {
+  terminateAll(): void {
     const { podManager, workers } = this.#components;
     for (const [uid, pod] of this.#removed) {
       if (podManager.getPodByUid(uid) === undefined) workers.updatePod({ updateType: 'kill', pod });
@@ -52,11 +52,11 @@ export class EarlyEnds {
   }
 
   /** Terminates the removed pods that are replaced by a pod that has been added. */
-  endReplaced(): void {
+  terminateReplaced(): void {
     if (this.#removed.size === 0) return;
     const { podManager, podConfig, workers } = this.#components;
     const removed = Array.from(this.#removed.values(), (pod) => ({ ...pod.metadata, source: podSource(pod), pod }));
-    const stale = staleNamesakes(podManager.getPods(), removed, (source) => podConfig.sourceReady(source));
+    const stale = replacedPods(podManager.getPods(), removed, (source) => podConfig.sourceReady(source));
     for (const { uid, pod } of stale) {
       this.#removed.delete(uid);
       workers.updatePod({ updateType: 'kill', pod });
@@ -65,9 +65,9 @@ export class EarlyEnds {
 
   /**
    * Returns whether a pod that only the runtime knows may block a static pod of the same name. If so, {@link
-   * endNamesakes} must be called with the runtime's pods.
+   * killReplacedOrphans} must be called with the runtime's pods.
    */
-  mayHaveNamesakes(): boolean {
+  mayHaveReplacedOrphans(): boolean {
     const { podManager, podConfig, podCache } = this.#components;
     return podManager.getPods().some((pod) => {
       if (!isStaticPod(pod) || !podConfig.sourceReady(podSource(pod))) return false;
@@ -77,10 +77,10 @@ export class EarlyEnds {
   }
 
   /** Terminates the pods of the runtime that a static pod replaces. */
-  endNamesakes(listed: readonly RuntimePod[]): void {
+  killReplacedOrphans(listed: readonly RuntimePod[]): void {
     const { podManager, podConfig, killOrphan } = this.#components;
     const unknown = listed.filter((pod) => mayRun(pod) && this.#isUnknown(pod.uid));
-    for (const pod of staleNamesakes(podManager.getPods(), unknown, (source) => podConfig.sourceReady(source))) {
+    for (const pod of replacedPods(podManager.getPods(), unknown, (source) => podConfig.sourceReady(source))) {
       killOrphan(pod);
     }
   }
@@ -89,7 +89,7 @@ export class EarlyEnds {
    * Returns whether the pod has started. A pod that waits for its full name has not, unless an earlier kubelet process
    * has started it.
    */
-  #hasBegun({ metadata: { uid, name, namespace } }: Pod): boolean {
+  #hasStarted({ metadata: { uid, name, namespace } }: Pod): boolean {
     const { workers, podCache } = this.#components;
     if (workers.explain(uid)?.activity.kind !== 'waitingForFullName') return true;
     return podCache.runningPods(name, namespace)?.includes(uid) ?? true;

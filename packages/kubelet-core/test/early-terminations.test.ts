@@ -1,7 +1,7 @@
 import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { EarlyEnds } from '../src/sync/early-ends.ts';
-import { staleNamesakes } from '../src/sync/stale-namesakes.ts';
+import { EarlyTerminations } from '../src/sync/early-terminations.ts';
+import { replacedPods } from '../src/sync/replaced-pods.ts';
 import { makePod, makeRuntimePod, PlainPodManager, RecordingWorkers, unreadCache } from './fakes.ts';
 
 const staticPod = (name: string, uid: string, source: PodSource = 'file'): Pod =>
@@ -31,7 +31,7 @@ describe('F4: termination before all sources have reported', () => {
     ['but not where it is of the API server', runningPod('app', 'old', 'api'), false],
   ];
   test.each(rows)('%s', (_name, unwanted, expected) => {
-    const stale = staleNamesakes(wanted, [unwanted], (source) => ready.has(source));
+    const stale = replacedPods(wanted, [unwanted], (source) => ready.has(source));
     expect(stale).toEqual(expected ? [unwanted] : []);
   });
 });
@@ -40,7 +40,7 @@ function setUp(options: { readonly running?: readonly string[] } = {}) {
   const workers = new RecordingWorkers();
   const podManager = new PlainPodManager();
   const killed: string[] = [];
-  const early = new EarlyEnds({
+  const early = new EarlyTerminations({
     workers,
     podManager,
     podConfig: {
@@ -62,7 +62,7 @@ describe('early terminations', () => {
     podManager.addPod(staticPod('etcd', 'new'));
     workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
     const dead = { ...runningPod('etcd', 'dead', 'file'), sandboxes: [] };
-    early.endNamesakes([
+    early.killReplacedOrphans([
       runningPod('etcd', 'old', 'file'),
       runningPod('etcd', 'new', 'file'),
       runningPod('etcd', 'ending', 'file'),
@@ -79,27 +79,27 @@ describe('early terminations', () => {
     ['one that nobody knows', ['old'], true],
   ])('F4: list the runtime’s pods only if there may be a namesake; running: %s', (_name, running, expected) => {
     const { podManager, early, workers } = setUp({ ...(running && { running }) });
-    expect(early.mayHaveNamesakes()).toBe(false);
+    expect(early.mayHaveReplacedOrphans()).toBe(false);
     workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
     podManager.addPod(makePod('etcd', { uid: 'of-api' }));
     podManager.addPod(staticPod('etcd', 'of-url', 'http'));
-    expect(early.mayHaveNamesakes()).toBe(false);
+    expect(early.mayHaveReplacedOrphans()).toBe(false);
     podManager.addPod(staticPod('etcd', 'new'));
-    expect(early.mayHaveNamesakes()).toBe(expected);
+    expect(early.mayHaveReplacedOrphans()).toBe(expected);
   });
 
   test('F1, F4: delay removed pods until all sources are ready, unless a pod of their source replaces them', () => {
     const { podManager, early, told } = setUp();
-    for (const name of ['etcd', 'web']) early.removed(staticPod(name, `old-${name}`));
-    early.removed(makePod('etcd', { uid: 'of-api' }));
-    early.endReplaced();
+    for (const name of ['etcd', 'web']) early.podRemoved(staticPod(name, `old-${name}`));
+    early.podRemoved(makePod('etcd', { uid: 'of-api' }));
+    early.terminateReplaced();
     expect(told()).toEqual([]);
     podManager.addPod(staticPod('etcd', 'new'));
-    early.endReplaced();
-    early.endReplaced();
+    early.terminateReplaced();
+    early.terminateReplaced();
     expect(told()).toEqual(['kill old-etcd']);
-    early.endAll();
-    early.endAll();
+    early.terminateAll();
+    early.terminateAll();
     expect(told()).toEqual(['kill old-etcd', 'kill old-web', 'kill of-api']);
   });
 
@@ -112,9 +112,9 @@ describe('early terminations', () => {
     const { early, told, workers } = setUp({ ...(running && { running }) });
     workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
     workers.view = { activity: { kind } };
-    expect(early.removed(staticPod('etcd', 'removed'))).toBe(expected);
+    expect(early.podRemoved(staticPod('etcd', 'removed'))).toBe(expected);
     expect(told()).toEqual(expected ? ['kill removed'] : []);
-    early.endAll();
+    early.terminateAll();
     expect(told()).toEqual(['kill removed']);
   });
 });

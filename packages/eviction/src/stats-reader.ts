@@ -7,17 +7,17 @@ import type { EvictionStats } from './ports.ts';
 import type { EvictionSummary } from './summary.ts';
 
 /** Accepted values of one stats response. */
-export interface Figures {
+export interface StatsSnapshot {
   readonly observations: Observations;
   readonly statsOf: StatsOf;
   /** Whether the response includes pod stats. */
-  readonly ofPods: boolean;
+  readonly hasPods: boolean;
   /** Wall-clock time before the stats were requested. */
-  readonly askedAtMs: number;
+  readonly requestedAtMs: number;
 }
 
 /** Requests stats. Rejects a response that times out or is older than the last one, and removes implausible values. */
-export class Statistics {
+export class StatsReader {
   readonly #stats: EvictionStats;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -41,7 +41,7 @@ export class Statistics {
   }
 
   /** Whether stats of the node without its pods are available. */
-  get hasNodeAlone(): boolean {
+  get hasNodeStats(): boolean {
     return this.#stats.nodeSummary !== undefined;
   }
 
@@ -49,39 +49,39 @@ export class Statistics {
    * @param of `node` requests stats without pods, if the port supports that
    * @returns `undefined` if there are no usable stats; {@link problem} then has the reason. @throws the signal's reason
    */
-  async take(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<Figures | undefined> {
-    const askedAtMs = this.#clock.now();
+  async read(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<StatsSnapshot | undefined> {
+    const requestedAtMs = this.#clock.now();
     try {
       const { nodeSummary } = this.#stats;
-      const ofPods = of === 'pods' || nodeSummary === undefined;
-      const ask = (limit: AbortSignal): Promise<EvictionSummary> => {
-        const wanted = { fresh: true } as const;
-        return ofPods ? this.#stats.summary(wanted, limit) : nodeSummary.call(this.#stats, wanted, limit);
+      const hasPods = of === 'pods' || nodeSummary === undefined;
+      const request = (limit: AbortSignal): Promise<EvictionSummary> => {
+        const options = { fresh: true } as const;
+        return hasPods ? this.#stats.summary(options, limit) : nodeSummary.call(this.#stats, options, limit);
       };
-      const given = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
-      const { summary, faults: ofMemory } = withPlausibleMemory(given, this.#stats.machineMemoryBytes?.());
+      const response = await withTimeout(this.#clock, this.#timeoutMs, request, signal);
+      const { summary, faults: ofMemory } = withPlausibleMemory(response, this.#stats.machineMemoryBytes?.());
       const { observations, faults: ofSignals } = observe(summary);
       const faults = [...ofMemory, ...ofSignals];
       const times = [...observations.values()].flatMap(({ atMs }) => atMs ?? []);
       const newestMs = times.length === 0 ? undefined : Math.max(...times);
       // The clock was set back, so the newest time is no longer meaningful.
-      if (this.#newestMs !== undefined && this.#newestMs > askedAtMs) this.#newestMs = undefined;
+      if (this.#newestMs !== undefined && this.#newestMs > requestedAtMs) this.#newestMs = undefined;
       if (newestMs !== undefined && this.#newestMs !== undefined && newestMs < this.#newestMs) {
-        this.#tell('the stats are older than the previous ones');
+        this.#setProblem('the stats are older than the previous ones');
         return undefined;
       }
       this.#newestMs = newestMs ?? this.#newestMs;
-      this.#tell(faults.length > 0 ? `implausible values: ${faults.join('; ')}` : undefined);
-      return { observations, statsOf: statsByUid(summary), ofPods, askedAtMs };
+      this.#setProblem(faults.length > 0 ? `implausible values: ${faults.join('; ')}` : undefined);
+      return { observations, statsOf: statsByUid(summary), hasPods, requestedAtMs };
     } catch (err) {
       signal.throwIfAborted();
-      this.#tell(`no stats: ${err instanceof Error ? err.message : String(err)}`);
+      this.#setProblem(`no stats: ${err instanceof Error ? err.message : String(err)}`);
       return undefined;
     }
   }
 
   /** Records the problem. A continuing problem is logged once. */
-  #tell(problem: string | undefined): void {
+  #setProblem(problem: string | undefined): void {
     if (problem !== undefined && problem !== this.#problem) {
       this.#logger.error({ problem }, 'Eviction manager: failed to get summary stats, ignoring them for eviction');
     }

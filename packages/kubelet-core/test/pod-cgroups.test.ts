@@ -1,7 +1,7 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import { PodGroups, runsOnce } from '../src/sync/pod-groups.ts';
+import { PodCgroups, runsOnce } from '../src/sync/pod-cgroups.ts';
 import { emptyStatus, makePod, PlainCgroups, recordEvents } from './fakes.ts';
 
 const { signal } = new AbortController();
@@ -11,7 +11,7 @@ function setUp(volumesOf: readonly string[] = []) {
   const cgroups = new PlainCgroups();
   const behaviour = { volumes: async (uid: string): Promise<boolean> => volumesOf.includes(uid) };
   const notAsked = (): Promise<never> => Promise.reject(new Error('not asked for'));
-  const groups = new PodGroups({
+  const groups = new PodCgroups({
     cgroups,
     logger: silentLogger,
     recorder: recordEvents().recorder,
@@ -57,7 +57,7 @@ describe('cgroups of orphaned pods', () => {
   test('K1: are removed if a killed kubelet left them, and kept for known pods', async () => {
     const { groups, cgroups, ends } = setUp();
     for (const uid of ['left', 'known']) cgroups.groups.add(uid);
-    await groups.look(signal);
+    await groups.refresh(signal);
     groups.removeOrphans((uid) => uid === 'known', signal);
     await turn();
     expect(ends()).toEqual(['destroy left']);
@@ -67,7 +67,7 @@ describe('cgroups of orphaned pods', () => {
   test('N5: are kept with minimal CPU while the pod has volumes', async () => {
     const { groups, cgroups, ends } = setUp(['left']);
     cgroups.groups.add('left');
-    await groups.look(signal);
+    await groups.refresh(signal);
     groups.removeOrphans(() => false, signal);
     await turn();
     expect(ends()).toEqual(['reduce left']);
@@ -81,7 +81,7 @@ describe('cgroups of orphaned pods', () => {
       known.add('again');
       return false;
     };
-    await groups.look(signal);
+    await groups.refresh(signal);
     groups.removeOrphans((uid) => known.has(uid), signal);
     await turn();
     expect(ends()).toEqual([]);
@@ -92,7 +92,7 @@ describe('cgroups of orphaned pods', () => {
     for (const uid of ['hangs', 'other']) cgroups.groups.add(uid);
     behaviour.volumes = (uid) => (uid === 'hangs' ? new Promise<never>(() => {}) : Promise.resolve(false));
     for (let pass = 0; pass < 2; pass++) {
-      await groups.look(signal);
+      await groups.refresh(signal);
       groups.removeOrphans(() => false, signal);
       await turn();
     }
@@ -102,15 +102,15 @@ describe('cgroups of orphaned pods', () => {
   test('are retried after a failed removal, and listed again after a failed list', async () => {
     const { groups, cgroups, ends } = setUp();
     cgroups.groups.add('left');
-    await groups.look(signal);
+    await groups.refresh(signal);
     cgroups.failure = new Error('busy');
     groups.removeOrphans(() => false, signal);
     await turn();
-    await groups.look(signal);
+    await groups.refresh(signal);
     groups.removeOrphans(() => false, signal);
     await turn();
     cgroups.failure = undefined;
-    await groups.look(signal);
+    await groups.refresh(signal);
     groups.removeOrphans(() => false, signal);
     await turn();
     expect(ends()).toEqual(['destroy left', 'destroy left']);

@@ -4,15 +4,15 @@ import type { DiskLayout } from './disk-layout.ts';
 import type { EvictionDisks } from './ports.ts';
 
 /** Queries the disk layout in the background until one query has succeeded; at most one query is in progress. */
-export class DiskInquiry {
+export class DiskLayoutQuery {
   readonly #disks: EvictionDisks;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #timeoutMs: number;
-  readonly #onAnswer: () => void;
+  readonly #onLayout: () => void;
   #layout: DiskLayout | undefined;
   #problem: string | undefined;
-  #underWay: Promise<void> | undefined;
+  #inProgress: Promise<void> | undefined;
 
   constructor(
     components: {
@@ -20,14 +20,14 @@ export class DiskInquiry {
       readonly clock: Clock;
       readonly logger: Logger;
       /** Called when the layout is known. */
-      readonly onAnswer: () => void;
+      readonly onLayout: () => void;
     },
     { timeoutMs }: { readonly timeoutMs: number },
   ) {
     this.#disks = components.disks;
     this.#clock = components.clock;
     this.#logger = components.logger;
-    this.#onAnswer = components.onAnswer;
+    this.#onLayout = components.onLayout;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -42,30 +42,30 @@ export class DiskInquiry {
   }
 
   /** Starts a query unless the layout is known or a query is in progress. */
-  ask(signal: AbortSignal): void {
-    if (this.#layout === undefined) this.#underWay ??= this.#ask(signal);
+  start(signal: AbortSignal): void {
+    if (this.#layout === undefined) this.#inProgress ??= this.#query(signal);
   }
 
   /** Waits for the query in progress. */
   async ended(): Promise<void> {
-    await this.#underWay;
+    await this.#inProgress;
   }
 
-  async #ask(signal: AbortSignal): Promise<void> {
+  async #query(signal: AbortSignal): Promise<void> {
     try {
-      const ask = (limit: AbortSignal): Promise<DiskLayout> => this.#disks.layout(limit);
-      const layout: unknown = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
+      const request = (limit: AbortSignal): Promise<DiskLayout> => this.#disks.layout(limit);
+      const layout: unknown = await withTimeout(this.#clock, this.#timeoutMs, request, signal);
       if (typeof layout !== 'object' || layout === null) throw new TypeError(`the answer is ${String(layout)}`);
       this.#layout = layout as DiskLayout;
       this.#problem = undefined;
-      this.#onAnswer();
+      this.#onLayout();
     } catch (err) {
       if (signal.aborted) return;
       const problem = `the disk layout is unknown: ${errorText(err)}`;
       if (problem !== this.#problem) this.#logger.error({ err }, 'Eviction manager: failed to query the disk layout');
       this.#problem = problem;
     } finally {
-      this.#underWay = undefined;
+      this.#inProgress = undefined;
     }
   }
 }

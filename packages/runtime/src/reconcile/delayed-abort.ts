@@ -4,10 +4,10 @@ import type { Clock, Timer } from '@node-agent/async';
  * Time that a running start call is still waited for after it was aborted. Cancelling is more expensive: containerd
  * takes two seconds to clean up after a cancelled StartContainer, and reports an exit.
  */
-const PATIENCE_MS = 5_000;
+const ABORT_DELAY_MS = 5_000;
 
 /** Runs a call with a signal that is aborted only some time after `signal`. */
-export async function patiently<T>(
+export async function withDelayedAbort<T>(
   clock: Clock,
   signal: AbortSignal,
   call: (signal: AbortSignal) => Promise<T>,
@@ -16,7 +16,7 @@ export async function patiently<T>(
   const late = new AbortController();
   let timer: Timer | undefined;
   const onAbort = (): void => {
-    timer = clock.setTimer(PATIENCE_MS, () => late.abort(signal.reason));
+    timer = clock.setTimer(ABORT_DELAY_MS, () => late.abort(signal.reason));
   };
   signal.addEventListener('abort', onAbort, { once: true });
   try {

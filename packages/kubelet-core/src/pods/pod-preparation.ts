@@ -1,0 +1,104 @@
+import { type Clock, LendingGate, TaskGroup } from '@node-agent/async';
+import { type Pod, podReference, type RuntimePodStatus } from '@node-agent/pod-spec';
+import { type EventRecorder, errorText, eventReasons } from '@node-agent/telemetry';
+import type { AllocationPort } from '../admit/allocation.ts';
+import type { PodJournalPort } from '../explain/pod-journal.ts';
+import type { VolumesPort } from '../ports.ts';
+import type { PodCgroups } from '../sync/pod-cgroups.ts';
+
+/**
+ * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
+ * the others wait, instead of all being prepared first.
+ */
+const PREPARED_AT_ONCE = 4;
+/** A preparation that takes longer no longer occupies a slot: its volume may hang or wait for a secret (C7). */
+const PREPARATION_OVERDUE_MS = 100;
+
+interface Components {
+  readonly clock: Clock;
+  readonly recorder: EventRecorder;
+  readonly allocation: Pick<AllocationPort, 'saved'>;
+  readonly journal: PodJournalPort;
+  readonly podCgroups: Pick<PodCgroups, 'ensure'>;
+  readonly volumes: Pick<VolumesPort, 'makePodDataDirs' | 'waitForAttachAndMount'>;
+  /** Stops the pod's containers, because they run outside the pod's cgroup. */
+  readonly killContainers: (pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal) => Promise<void>;
+}
+
+/** Prepares what a pod needs before its sandbox is created: a saved allocation, a cgroup, volumes. */
+export class PodPreparation {
+  readonly #components: Components;
+  readonly #preparations: LendingGate;
+
+  constructor(components: Components) {
+    this.#components = components;
+    this.#preparations = new LendingGate(components, {
+      concurrency: PREPARED_AT_ONCE,
+      overdueMs: PREPARATION_OVERDUE_MS,
+    });
+  }
+
+  /**
+   * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
+   * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
+   * parallel; if the kubelet is killed meanwhile, its successor admits the pod again and finds them.
+   * @returns the pod's current runtime status
+   */
+  async prepare(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
+    if (lastStatus.sandboxes.length > 0 || lastStatus.containers.length > 0) {
+      await this.#saveAllocation(pod);
+      return this.#makeCgroupAndVolumes(pod, lastStatus, signal);
+    }
+    const parts = new TaskGroup(signal);
+    parts.add(() => this.#saveAllocation(pod));
+    parts.add(async (making) => void (await this.#makeCgroupAndVolumes(pod, lastStatus, making)));
+    await parts.ended();
+    signal.throwIfAborted();
+    return lastStatus;
+  }
+
+  async #saveAllocation(pod: Pod): Promise<void> {
+    try {
+      await this.#components.allocation.saved(pod.metadata.uid);
+    } catch (err) {
+      this.#warn(pod, eventReasons.failedSync, `error saving the pod's allocated resources: ${errorText(err)}`);
+      throw err;
+    }
+  }
+
+  async #makeCgroupAndVolumes(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
+    const { journal, podCgroups, killContainers } = this.#components;
+    const { uid } = pod.metadata;
+    const ensured = () => podCgroups.ensure(pod, lastStatus, () => killContainers(pod, lastStatus, signal), signal);
+    const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
+    // A pod that already runs has priority over pods that do not.
+    const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
+    const mounted = () => this.#preparations.run(turn, () => this.#mountVolumes(pod, signal), signal);
+    await journal.during(uid, 'Volumes', {}, mounted, signal);
+    return runtimeStatus;
+  }
+
+  async #mountVolumes(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { volumes } = this.#components;
+    try {
+      await volumes.makePodDataDirs(pod.metadata.uid);
+    } catch (err) {
+      const message = `error making pod data directories: ${errorText(err)}`;
+      this.#warn(pod, eventReasons.failedToMakePodDataDirectories, message);
+      throw err;
+    }
+    try {
+      await volumes.waitForAttachAndMount(pod, signal);
+    } catch (err) {
+      // The events of the volumes already contain all details of an error that has `isTold`.
+      if (!signal.aborted && !(err instanceof Error && 'isTold' in err && err.isTold === true)) {
+        this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);
+      }
+      throw err;
+    }
+  }
+
+  #warn(pod: Pod, reason: string, message: string): void {
+    this.#components.recorder.event(podReference(pod), 'Warning', reason, message);
+  }
+}

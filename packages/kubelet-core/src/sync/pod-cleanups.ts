@@ -1,0 +1,144 @@
+import { isStaticPod, mayRun, type Pod, podSource, type RuntimePod } from '@node-agent/pod-spec';
+import type { Admissions } from '../admit/admissions.ts';
+import type { AllocationPort } from '../admit/allocation.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { PodJournal } from '../explain/pod-journal.ts';
+import type { ActivePods } from '../pods/active-pods.ts';
+import type { PodWorkersPort } from '../ports.ts';
+import type { EarlyTerminations } from './early-terminations.ts';
+import { planHousekeeping, uidsToKeep } from './housekeeping.ts';
+import type { HousekeepingMetrics } from './housekeeping-metrics.ts';
+import { cleanUpOrphans } from './orphans.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
+import type { UidLifetimes } from './uid-lifetimes.ts';
+import type { WorkerUpdates } from './worker-updates.ts';
+
+export interface PodCleanupsComponents
+  extends Pick<
+    Dependencies,
+    | 'logger'
+    | 'podConfig'
+    | 'podManager'
+    | 'status'
+    | 'runtime'
+    | 'volumes'
+    | 'startup'
+    | 'mirrorPods'
+    | 'probes'
+    | 'userNamespaces'
+  > {
+  readonly allocation: AllocationPort;
+  readonly journal: Pick<PodJournal, 'known' | 'forget'>;
+  readonly workers: PodWorkersPort;
+  readonly podCgroups: Pick<PodCgroups, 'removeOrphans'>;
+  readonly uids: UidLifetimes;
+  readonly active: ActivePods;
+  readonly early: Pick<EarlyTerminations, 'clear'>;
+  readonly admissions: Pick<Admissions, 'admit'>;
+  readonly updates: Pick<WorkerUpdates, 'killOrphan'>;
+  readonly housekeepingMetrics: Pick<HousekeepingMetrics, 'record'>;
+}
+
+/**
+ * Performs housekeeping passes: reconciles the pod workers, the statuses, the runtime and the disk with the desired
+ * pods (`HandlePodCleanups` in `pkg/kubelet/kubelet_pods.go`). {@link planHousekeeping} has the decisions; the
+ * `Housekeeper` decides when a pass is due.
+ */
+export class PodCleanups {
+  readonly #deps: PodCleanupsComponents;
+
+  constructor(components: PodCleanupsComponents) {
+    this.#deps = components;
+  }
+
+  /**
+   * Performs a complete pass. Must only be called once all sources are ready (F1), because state of unknown pods is
+   * removed.
+   * @param listed the runtime's pods; the list may be older than the latest actions of the pod workers
+   */
+  async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
+    const { podManager, workers, uids, active, early, updates, status, probes } = this.#deps;
+    const pods = podManager.getPods();
+    for (const { metadata } of pods) active.add(metadata.uid);
+    // Finished workers are forgotten only here, so every pod that was desired since the list was read still has a
+    // worker. A listed pod without a worker is therefore an orphan (P6), and pods stopped since the list was read are
+    // known to be terminated.
+    const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
+    const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
+    const working = workers.syncKnownPods(pods);
+    // All undesired pods are being terminated now. A finished pod may be forgotten, and must not be terminated again
+    // (P1).
+    early.clear();
+    const view = { pods, workers: working, runningPods };
+    const keep = uidsToKeep({ ...view, mirrorPods });
+    status.removeOrphanedStatuses(keep.withStatus);
+    const plan = planHousekeeping({ ...view, isActive: (pod) => active.isActive(pod) });
+    this.#forgetAbsent(keep.present);
+    probes?.cleanupPods(keep.withProbes);
+
+    // A pod is known if it was present at the last housekeeping pass or has been added since.
+    const isKnown = (uid: string): boolean => uids.isTracked(uid) || podManager.getPodByUid(uid) !== undefined;
+    cleanUpOrphans(this.#deps, isKnown, signal);
+    this.#restart(plan.restart, keep.withStatus, signal);
+    for (const pod of plan.finish) {
+      active.add(pod.metadata.uid);
+      workers.updatePod({ updateType: 'kill', pod });
+    }
+    for (const runningPod of plan.killOrphans) updates.killOrphan(runningPod);
+    for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
+    this.#deps.housekeepingMetrics.record(pods, active.list(), mirrorPods);
+  }
+
+  /**
+   * Restarts terminated static pods that are desired again (P3), before all sources are ready; also static pods that
+   * only the runtime knew when they terminated. They must not wait for the other sources, because the other sources may
+   * wait for them: a static pod can be the API server itself, whose manifest was changed and changed back (F4).
+   */
+  restartReused(signal: AbortSignal): void {
+    const { podManager, podConfig, workers, uids, active } = this.#deps;
+    const { mirrorPods } = podManager.getPodsAndMirrorPods();
+    const pods = podManager.getPods();
+    const desired = pods.filter((pod) => isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
+    const reused = new Set(workers.forgetReused(desired));
+    const again = desired.filter((pod) => {
+      const { uid } = pod.metadata;
+      return reused.has(uid) || (workers.explain(uid) === undefined && active.isActive(pod));
+    });
+    const desiredUids = [...pods, ...mirrorPods].map(({ metadata }) => metadata.uid);
+    this.#restart(again, new Set([...uids.tracked(), ...desiredUids]), signal);
+  }
+
+  /**
+   * Restarts pods whose UIDs are reused. A reused UID is a new pod: no state of the first instance may be attributed to
+   * the second (P3, S5). Resources admitted for the first instance, including devices, are gone, so the pod is admitted
+   * again (N1, N8). Upstream starts the pod without admission.
+   * @param withStatus UIDs whose statuses are kept, except those of `pods`
+   */
+  #restart(pods: readonly Pod[], withStatus: ReadonlySet<string>, signal: AbortSignal): void {
+    if (pods.length === 0) return;
+    const { status, allocation, journal, active, admissions } = this.#deps;
+    const again = new Set(pods.map(({ metadata }) => metadata.uid));
+    status.removeOrphanedStatuses(new Set([...withStatus].filter((uid) => !again.has(uid))));
+    for (const uid of again) {
+      active.add(uid);
+      status.resetForNewInstance(uid);
+      allocation.forget(uid);
+      this.#forget(uid);
+      journal.known(uid);
+    }
+    admissions.admit(pods, signal);
+  }
+
+  /** Drops the state of pods of which nothing is left (K4). */
+  #forgetAbsent(present: ReadonlySet<string>): void {
+    for (const uid of this.#deps.uids.retain(present)) this.#forget(uid);
+    this.#deps.allocation.retain(present);
+  }
+
+  /** Drops the state that components keep of the pod's first instance. */
+  #forget(uid: string): void {
+    this.#deps.runtime.forget(uid);
+    this.#deps.startup?.forget(uid);
+    this.#deps.journal.forget(uid);
+  }
+}

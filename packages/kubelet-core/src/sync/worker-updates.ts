@@ -1,0 +1,99 @@
+import type { PodUpdateType } from '@node-agent/contracts';
+import { isStaticPod, type Pod, podFullName, type RuntimePod } from '@node-agent/pod-spec';
+import type { AllocationPort } from '../admit/allocation.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { PodWorkersPort } from '../ports.ts';
+import type { UidLifetimes } from './uid-lifetimes.ts';
+
+/** Grace period of {@link WorkerUpdates.killOrphan}. */
+const ORPHAN_GRACE_PERIOD_SECONDS = 1;
+
+interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager' | 'statusSeen' | 'mirrorPods'> {
+  readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain'>;
+  readonly allocation: Pick<AllocationPort, 'retry' | 'retryOverdue'>;
+  readonly uids: Pick<UidLifetimes, 'track'>;
+  /** Returns whether the pod is still in admission. */
+  readonly isUndecided: (uid: string) => boolean;
+}
+
+/**
+ * Updates pod workers, but starts none for a pod that must not run (`HandlePodSyncs` and the calls of
+ * `podWorkers.UpdatePod` in `pkg/kubelet/kubelet.go`).
+ */
+export class WorkerUpdates {
+  readonly #components: Components;
+
+  constructor(components: Components) {
+    this.#components = components;
+  }
+
+  /**
+   * Updates the pod's worker, if the pod may have one. After a change in its source, the pod is also compared with its
+   * API objects.
+   */
+  update(updateType: PodUpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
+    const { workers, uids, clock } = this.#components;
+    if (this.#mayHaveWorker(updateType, pod)) {
+      uids.track(pod.metadata.uid);
+      workers.updatePod({ updateType, pod, ...(mirrorPod && { mirrorPod }), startTimeMs: clock.monotonic() });
+    }
+    if (updateType !== 'sync') this.compare(pod);
+  }
+
+  /**
+   * Returns whether the pod may have a worker. A pod in admission may not. A pod without a worker was rejected, or has
+   * just terminated while only the runtime knew it. Except for a deletion, which must terminate the pod, no change and
+   * no container event starts such a pod; only housekeeping admits it again (N1, N9). Upstream starts it on such events.
+   */
+  #mayHaveWorker(updateType: PodUpdateType, { metadata: { uid, deletionTimestamp } }: Pod): boolean {
+    const { workers, isUndecided } = this.#components;
+    if (isUndecided(uid)) return false;
+    return updateType === 'create' || workers.explain(uid) !== undefined || deletionTimestamp !== undefined;
+  }
+
+  /**
+   * Compares a pod that may have changed in the API with this node: its status and, for a static pod, its mirror pod.
+   */
+  compare(pod: Pod): void {
+    const { statusSeen, mirrorPods } = this.#components;
+    statusSeen?.(pod.metadata.uid);
+    if (isStaticPod(pod)) mirrorPods?.look(podFullName(pod));
+  }
+
+  /** Syncs pods that did not change (`HandlePodSyncs` in `pkg/kubelet/kubelet.go`).
+   */
+  handlePodSyncs(pods: readonly Pod[]): void {
+    for (const one of pods) {
+      const { pod, mirrorPod, wasMirror } = this.#components.podManager.getPodAndMirrorPod(one);
+      if (pod !== undefined && !wasMirror) this.update('sync', pod, mirrorPod);
+    }
+  }
+
+  /** Syncs the pods with these UIDs; UIDs that no source has are skipped. */
+  syncUids(uids: readonly string[]): void {
+    this.handlePodSyncs(uids.flatMap((uid) => this.#components.podManager.getPodByUid(uid) ?? []));
+  }
+
+  /** Retries waiting resizes, because resources may have become free. */
+  retryResizes(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): void {
+    this.syncUids(this.#components.allocation.retry(trigger));
+  }
+
+  /** Retries resizes that have waited for long, although no resources are known to have become free. */
+  retryOverdueResizes(): void {
+    this.syncUids(this.#components.allocation.retryOverdue());
+  }
+
+  /** Terminates a pod that only the runtime knows (P6). */
+  killOrphan(runningPod: RuntimePod): void {
+    const { workers, uids, logger, clock } = this.#components;
+    logger.info({ podUid: runningPod.uid, pod: runningPod.name }, 'Clean up containers for orphaned pod');
+    uids.track(runningPod.uid);
+    workers.updatePod({
+      updateType: 'kill',
+      runningPod,
+      startTimeMs: clock.monotonic(),
+      killPodOptions: { gracePeriodSecondsOverride: ORPHAN_GRACE_PERIOD_SECONDS },
+    });
+  }
+}
