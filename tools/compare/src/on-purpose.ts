@@ -41,6 +41,11 @@ export const onPurpose: readonly Purpose[] = [
     why: 'whether a probe fails because its server is not listening yet, or because the machine is overloaded, depends on timing; such failures are ignored unless the pod tests them',
   },
   {
+    pattern:
+      /^ready-exec-no-program: events\.\S+ Warning Unhealthy: .*(failed|errored and resulted in unknown state): rpc error/,
+    why: 'a probe whose command cannot be run counts as a failure here, so that a liveness probe with a misspelt command restarts its container; upstream counts it for nothing (kubernetes#106682)',
+  },
+  {
     pattern: /^resize-crashing: status\.resources\./,
     why: "the result depends on the moment of the resize: upstream shows the values of the container's cgroup, and the resize does not change them for a container that is in back-off",
   },
