@@ -69,6 +69,20 @@ describe('notes of an earlier kubelet', () => {
     },
   );
 
+  test('are written by the next sync if they could not be written', async () => {
+    const files = new MemoryFileSystem();
+    const notesOf = () => new ContainerNotes({ fs: files, logger: silentLogger }, { rootDirectory: ROOT });
+    const notes = notesOf();
+    await notes.load('uid-1');
+    const fault = files.injectFault({ code: 'ENOSPC', path: DIRECTORY, times: Number.POSITIVE_INFINITY });
+    await notes.put('uid-1', 'a', { id: '1', restart });
+    await notes.load('uid-1');
+    expect((await notesOf().read('uid-1')).get('a')).toBeUndefined();
+    fault.remove();
+    await notes.load('uid-1');
+    expect((await notesOf().read('uid-1')).get('a')).toEqual({ id: '1', restart });
+  });
+
   test('of many containers that are stopped at once take two writes of the file', async () => {
     const files = new MemoryFileSystem();
     const { writeFileAtomic } = files;

@@ -1,6 +1,6 @@
 import { type ContainerStatus, defaultRestartFeatures, type Pod, type PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { withRemembered } from '../src/actions/remembered.ts';
+import { type Known, withRemembered } from '../src/actions/remembered.ts';
 import { container, pod, record, sandbox, sidecar, status } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
@@ -17,9 +17,15 @@ const ended = (exitCode: number, startedAt = at(5)) => ({
 });
 
 describe('container without a record in the runtime', () => {
-  const remembered = (spec: Partial<Pod['spec']>, podStatus: PodStatus, records = status()) => {
+  const remembered = (
+    spec: Partial<Pod['spec']>,
+    podStatus: PodStatus,
+    records = status(),
+    sandboxOf: Known['sandboxOf'] = () => undefined,
+  ) => {
     const web: Pod = { ...pod(spec), status: podStatus };
-    return withRemembered(web, records, defaultRestartFeatures, NOW_MS).containers.slice(records.containers.length);
+    const all = withRemembered(web, records, defaultRestartFeatures, { nowMs: NOW_MS, sandboxOf });
+    return all.containers.slice(records.containers.length);
   };
 
   test('has exited as the pod’s status shows', () => {
@@ -99,6 +105,31 @@ describe('container without a record in the runtime', () => {
   });
 
   test.each([
+    ['the first sandbox', 0, 61, 'sandbox-0'],
+    ['the newest sandbox, after that was created', 1, 61, 'sandbox-0'],
+    ['an earlier sandbox, before the newest was created', 1, 63, 'earlier'],
+  ])('C3: belongs to %s, if both started in the future', (_, attempt, createdAt, sandboxId) => {
+    const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
+    const podStatus = { initContainerStatuses: [shown('i', ended(0, at(62)))] };
+    expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
+  });
+
+  test.each([
+    ['the newest sandbox', 'sandbox-0', 5, 7, 'sandbox-0'],
+    ['an earlier sandbox', 'sandbox-9', 7, 5, 'earlier'],
+  ])(
+    'C3: belongs to %s, whatever the times, if the kubelet has seen it there',
+    (_, seen, start, created, sandboxId) => {
+      const records = status([], [sandbox({ createdAtMs: created * 1000 })]);
+      const podStatus = { initContainerStatuses: [shown('i', ended(0, at(start)))] };
+      const sandboxOf = (id: string): string | undefined => (id === 'i-3' ? seen : undefined);
+      expect(remembered({ initContainers: [container('i')] }, podStatus, records, sandboxOf)).toMatchObject([
+        { sandboxId },
+      ]);
+    },
+  );
+
+  test.each([
     ['runs', record('i', 'running', { sandboxId: 'sandbox-0' }), 'earlier'],
     ['has failed', record('i', 'exited', { sandboxId: 'sandbox-0', exitCode: 1 }), 'earlier'],
     ['has done its work', record('i', 'exited', { sandboxId: 'sandbox-0' }), 'sandbox-0'],
@@ -174,6 +205,34 @@ describe('records removed from the runtime by another program', () => {
     await machine.sync(machine.kubelet(), told);
     expect(machine.live()).toEqual(['b/0']);
   });
+
+  test.each([
+    ['after it exited, by a restarted kubelet', true, 1_000],
+    ['after it exited', false, 1_000],
+    ['before it started', false, 0],
+  ])(
+    'C3: do not restart a completed init container if the clock was set back %s',
+    async (_, restarted, beforeJumpMs) => {
+      const machine = new Machine();
+      const kubelet = machine.kubelet();
+      const web = pod({ initContainers: [once('i')], containers: [sleeper('b')] });
+      machine.cri.faults.add({ rpc: 'createContainer', times: 1, fault: { kind: 'error', code: 'UNKNOWN' } });
+      await machine.sync(kubelet, web);
+      if (beforeJumpMs > 0) await machine.sync(kubelet, web);
+      await machine.clock.advance(beforeJumpMs);
+      const exit = shows(machine, 0);
+      machine.clock.jumpWallClock(-3_600_000);
+      if (beforeJumpMs === 0) await machine.sync(kubelet, web);
+      await machine.clock.advance(1_000);
+      const { containers } = await machine.status(kubelet, web);
+      const containerID = `containerd://${containers[0]?.id}`;
+      const ended = beforeJumpMs > 0 ? exit : shows(machine, 0);
+      await removeDead(machine);
+      const told: Pod = { ...web, status: { initContainerStatuses: [shown('i', ended, { containerID })] } };
+      await machine.sync(restarted ? machine.kubelet() : kubelet, told);
+      expect(machine.live()).toEqual(['b/0']);
+    },
+  );
 
   test('C2: do not shorten the back-off of a crashing container', async () => {
     const machine = new Machine();

@@ -1,3 +1,4 @@
+import { ContainerState } from '@node-agent/cri-client';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Action, ContainerPlan, Decorations, PodPlan, PostStartPlan, Scenario } from '../src/index.ts';
 import { type Cri, changed, healthy, noSandboxDuring, quietNode, seenBroken, steps } from './mutants.ts';
@@ -56,6 +57,36 @@ function withoutHooks(): Decorations {
 
 function exec(change: (execSync: Cri['execSync']) => Cri['execSync']): Decorations {
   return { cri: (cri) => changed(cri, { execSync: change((request, signal) => cri.execSync(request, signal)) }) };
+}
+
+/** Completes with exit code 0 before its hook would fail. */
+const exitsInHook = scenario(
+  comes({
+    ...healthy,
+    restartPolicy: 'OnFailure',
+    containers: [
+      {
+        ...{ name: 'main', runs: [{ exitAfterMs: 3000 }], version: 1 },
+        postStart: { by: 'httpGet', runs: [{ takesMs: 5000, fails: true }] },
+      },
+      { name: 'two', runs: [{}], version: 1 },
+    ],
+  }),
+);
+
+/** The runtime reports a container as running for a moment after its exit. */
+function lateToSeeExits(): Decorations {
+  return {
+    cri: (cri, { clock }) =>
+      changed(cri, {
+        containerStatus: async (request, signal) => {
+          const answer = await cri.containerStatus(request, signal);
+          const { status } = answer;
+          if (status === null || clock.now() - Number(status.finishedAt) / 1e6 > 50) return answer;
+          return { ...answer, status: { ...status, state: ContainerState.CONTAINER_RUNNING } };
+        },
+      }),
+  };
 }
 
 seenBroken([
@@ -118,6 +149,7 @@ seenBroken([
     }),
     scenario(comes(hooked(alwaysFailing))),
   ],
+  ['C6', 'a container that exits during its hook appears to run when the hook fails', lateToSeeExits, exitsInHook],
   ['C6', 'succeeded hooks count as failed', () => hasty(1), scenario(comes(hooked(byExec)))],
   [
     'S7',

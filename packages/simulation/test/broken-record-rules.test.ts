@@ -1,7 +1,7 @@
 import { ContainerState } from '@node-agent/cri-client';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { ContainerPlan, Decorations, PodPlan, Scenario } from '../src/index.ts';
-import { changed, healthy, quietNode, seenBroken, steps } from './mutants.ts';
+import { changed, changedFiles, healthy, quietNode, seenBroken, steps } from './mutants.ts';
 
 function scenario(pod: Partial<PodPlan>, actions: Scenario['actions'] = []): Scenario {
   const comes = { atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: { ...healthy, ...pod } } as const;
@@ -14,6 +14,21 @@ const ill: ContainerPlan = {
   probes: { liveness: { periodSeconds: 1, wellAfterMs: 0, illAfterMs: 2000, illRuns: 3 } },
 };
 const illUnderOnFailure = scenario({ restartPolicy: 'OnFailure', containers: [ill] });
+
+/** The kubelet is killed while the container waits for its back-off after the third run. */
+const illAndKilled = scenario({ restartPolicy: 'OnFailure', containers: [ill] }, [
+  { atMs: 17_500, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 100 },
+]);
+
+/** No kubelet finds the notes of an earlier one. */
+function losesNotes(): Decorations {
+  return {
+    files: (fs) =>
+      changedFiles(fs, {
+        open: (path, ...rest) => fs.open(path.endsWith('.notes.json') ? `${path}.lost` : path, ...rest),
+      }),
+  };
+}
 
 /** The kubelet's syncs see a changed runtime status of the pod. */
 function seeing(change: (status: RuntimePodStatus) => RuntimePodStatus): Decorations {
@@ -104,5 +119,6 @@ seenBroken([
       })),
     illUnderOnFailure,
   ],
+  ['P7', 'the notes about a container that must be restarted are lost with the kubelet', losesNotes, illAndKilled],
   ['S7', 'an exited container is reported as running until all containers of the pod have exited', deafToEnds, slowEnd],
 ]);

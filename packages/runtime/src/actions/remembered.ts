@@ -20,6 +20,14 @@ const LAST_OF_SECOND_MS = 999;
 const LOST: Ended = { exitCode: 137, reason: 'ContainerStatusUnknown' };
 const RESTART_PENDING = { reason: 'Unknown', message: 'The container waits for its restart' };
 
+/** What the kubelet knows besides the statuses. */
+export interface Known {
+  /** The wall clock. */
+  readonly nowMs: number;
+  /** Returns the sandbox ID of a container that this kubelet has seen. Default: it has seen none. */
+  readonly sandboxOf?: (containerId: string) => string | undefined;
+}
+
 type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>, 'exitCode'> &
   Partial<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>>;
 
@@ -32,13 +40,12 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
  *
  * If the pod can restart all containers, the kubelet itself removes their records for a restart, so only ephemeral
  * containers are added.
- * @param nowMs the wall clock
  */
 export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | 'sandboxes'>>(
   pod: Pod,
   status: T,
   features: RestartFeatures,
-  nowMs: number,
+  known: Known,
 ): T {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec;
   const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = pod.status ?? {};
@@ -52,7 +59,7 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
     const byName = new Map(specs.map((container) => [container.name, container]));
     return shown.flatMap((one) => {
       const container = recorded.has(one.name) ? undefined : byName.get(one.name);
-      const last = container && remembered(kind, container, one, sandbox, nowMs);
+      const last = container && remembered(kind, container, one, sandbox, known);
       if (container === undefined || last === undefined) return [];
       // The running time of a lost container is unknown, so its restart must not be delayed like one after a crash
       // (C2).
@@ -92,7 +99,7 @@ function remembered(
   container: AnyContainer,
   { state, lastState, containerID, restartCount, image, imageID }: ContainerStatus,
   sandbox: RuntimeSandboxStatus | undefined,
-  nowMs: number,
+  known: Known,
 ): RuntimeContainerStatus | undefined {
   const waitsAfter = state?.waiting == null ? undefined : (lastState?.terminated ?? undefined);
   const ended: Ended | undefined =
@@ -106,8 +113,9 @@ function remembered(
   if (isRestartPending && (isCompletedInit || kind === 'ephemeral')) return undefined;
   const startedAtMs = timeOf(ended.startedAt);
   const finishedAtMs = timeOf(ended.finishedAt);
+  const id = bareContainerId(ended.containerID ?? containerID);
   return {
-    id: bareContainerId(ended.containerID ?? containerID),
+    id,
     name: container.name,
     state: 'exited',
     createdAtMs: startedAtMs,
@@ -122,19 +130,28 @@ function remembered(
     restartCount,
     reason,
     message,
-    sandboxId: sandbox !== undefined && isOf(sandbox, startedAtMs, nowMs) ? sandbox.id : EARLIER_SANDBOX,
+    sandboxId: sandbox !== undefined && isOf(sandbox, { id, startedAtMs }, known) ? sandbox.id : EARLIER_SANDBOX,
     ...(isRestartPending && { restartOwed: RESTART_PENDING }),
   };
 }
 
 /**
- * Returns whether a container that started at this time belongs to the sandbox. API times have whole seconds, so in the
- * second in which one sandbox replaces another, the container may belong to either. A start in the future was before
- * the clock was set back, for example at a boot without a battery-backed clock.
+ * Returns whether a container belongs to the sandbox. If this kubelet has not seen the container, times decide. API times
+ * have whole seconds, so in the second in which one sandbox replaces another, the container may belong to either.
+ *
+ * Times in the future are from before the clock was set back, for example at a boot without a battery-backed clock. A
+ * sandbox whose time is not in the future was created after that, so it is not the sandbox of the container. Two times
+ * in the future are compared like two times in the past.
  */
-function isOf({ createdAtMs, attempt }: RuntimeSandboxStatus, startedAtMs: number, nowMs: number): boolean {
+function isOf(
+  { id: sandboxId, createdAtMs, attempt }: RuntimeSandboxStatus,
+  { id, startedAtMs }: { readonly id: string; readonly startedAtMs: number },
+  { nowMs, sandboxOf }: Known,
+): boolean {
+  const seenIn = sandboxOf?.(id);
+  if (seenIn !== undefined) return seenIn === sandboxId;
+  if (startedAtMs > nowMs && createdAtMs <= nowMs) return false;
   const [started, created] = [Math.floor(startedAtMs / 1000), Math.floor(createdAtMs / 1000)];
-  if (startedAtMs > nowMs) return false;
   return attempt === 0 ? started >= created : started > created;
 }
 

@@ -64,6 +64,8 @@ export class ContainerNotes {
   readonly #rootDirectory: string;
   readonly #byPod = new Map<string, Map<string, ContainerNote>>();
   readonly #writes = new Map<string, Writes>();
+  /** UIDs of the pods whose notes on disk are older than those in memory, because a write failed. */
+  readonly #unwritten = new Set<string>();
 
   constructor(
     components: { readonly fs: Files; readonly logger: Logger },
@@ -86,9 +88,14 @@ export class ContainerNotes {
 
   /**
    * Reads the notes of a pod that an earlier kubelet left, once per pod. If the file cannot be read, the next call
-   * tries again.
+   * tries again. If the last write of the file failed, the file is written again.
    */
   async load(podUid: string): Promise<void> {
+    await this.#fill(podUid);
+    if (this.#unwritten.has(podUid)) await this.#save(podUid);
+  }
+
+  async #fill(podUid: string): Promise<void> {
     if (this.#byPod.has(podUid)) return;
     const notes = await this.#fromFile(podUid);
     if (notes !== undefined && !this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map(notes));
@@ -111,16 +118,17 @@ export class ContainerNotes {
   }
 
   /**
-   * Resolves when the note is on disk or could not be written. In the second case the sync continues, and a kubelet
-   * restart loses the note.
+   * Resolves when the note is on disk or could not be written. In the second case the sync continues, the next sync
+   * writes the note again, and a kubelet restart before that loses the note.
    */
   async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
-    await this.load(podUid);
+    await this.#fill(podUid);
     const notes = this.#byPod.get(podUid) ?? new Map<string, ContainerNote>();
     this.#byPod.set(podUid, notes);
     const before = notes.get(container);
     notes.set(container, note);
-    if (JSON.stringify(durable(before)) !== JSON.stringify(durable(note))) await this.#save(podUid);
+    const isOnDisk = JSON.stringify(durable(before)) === JSON.stringify(durable(note)) && !this.#unwritten.has(podUid);
+    if (!isOnDisk) await this.#save(podUid);
   }
 
   /** Deletes the note of the container with this id. */
@@ -143,6 +151,7 @@ export class ContainerNotes {
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
     this.#writes.delete(podUid);
+    this.#unwritten.delete(podUid);
   }
 
   /** @returns `undefined` if the file cannot be read */
@@ -174,12 +183,15 @@ export class ContainerNotes {
       const kept = durable(note);
       return kept === undefined ? [] : [[name, kept] as const];
     });
+    this.#unwritten.delete(podUid);
     try {
       if (notes.length === 0) return await this.#fs.remove(path);
       await this.#fs.mkdir(dirname(path), { mode: 0o750 });
       await this.#fs.writeFileAtomic(path, JSON.stringify(Object.fromEntries(notes)), { mode: 0o600 });
     } catch (err) {
-      if (!isMissing(err)) this.#logger.warn({ podUid, err }, 'Failed to write notes about containers');
+      if (isMissing(err)) return;
+      if (this.#byPod.has(podUid)) this.#unwritten.add(podUid);
+      this.#logger.warn({ podUid, err }, 'Failed to write notes about containers');
     }
   }
 

@@ -53,7 +53,7 @@ export interface PodReconcilerComponents {
   readonly starts: PodContainers;
   readonly tried: TriedAttempts;
   readonly notes: ContainerNotes;
-  readonly reader: Pick<PodStatusReader, 'read'>;
+  readonly reader: Pick<PodStatusReader, 'read' | 'sandboxOf'>;
   /** If absent, running containers keep the resources they were created with. */
   readonly resizer: PodResizer | undefined;
 }
@@ -139,8 +139,9 @@ export class PodReconciler {
   }
 
   #withRemembered(pod: Pod, status: RuntimePodStatus): RuntimePodStatus {
-    const { clock, features } = this.#components;
-    return withRemembered(pod, status, features, clock.now());
+    const { clock, features, reader } = this.#components;
+    const sandboxOf = (containerId: string) => reader.sandboxOf(pod.metadata.uid, containerId);
+    return withRemembered(pod, status, features, { nowMs: clock.now(), sandboxOf });
   }
 
   /** Counts pods with user namespaces. A user namespace may turn out not to work at any step of the pod's start. */

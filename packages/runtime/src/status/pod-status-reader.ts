@@ -20,6 +20,7 @@ import { containerFilesPath } from '../config/termination-file.ts';
 import { PodRuntimeError } from '../errors.ts';
 import { type ContainerNotes, withNote } from '../reconcile/container-notes.ts';
 import type { AppliedResources } from '../resize/applied-resources.ts';
+import { ContainerSandboxes } from './container-sandboxes.ts';
 import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
 import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
 import { isFinalMessage, joinMessages, readTerminationMessage } from './termination-message.ts';
@@ -58,6 +59,7 @@ export class PodStatusReader {
    * more.
    */
   readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
+  readonly #placed = new ContainerSandboxes();
 
   /** @param options the kubelet's root directory; files below it that belong to a container are not on a volume */
   constructor(components: PodStatusReaderComponents, { rootDirectory = '' }: { readonly rootDirectory?: string } = {}) {
@@ -94,6 +96,7 @@ export class PodStatusReader {
       pod !== undefined && pod.containers.length > 0 ? notes?.read(uid) : undefined,
     ]);
     this.#retainContainers(uid, containers);
+    this.#placed.seen(uid, sandboxes, statuses.flat());
     const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
     const withNotes = statuses.flat().map((status) => withNote(status, noted?.get(status.name)));
     return toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
@@ -121,8 +124,17 @@ export class PodStatusReader {
     return sandbox;
   }
 
+  /**
+   * Returns the ID of the sandbox of a container that an earlier read has shown, also if the runtime has removed the
+   * container's record since; `undefined` if no read has shown the container.
+   */
+  sandboxOf(uid: string, containerId: string): string | undefined {
+    return this.#placed.of(uid, containerId);
+  }
+
   /** Forgets the state of a pod that is gone. */
   forget(uid: string): void {
+    this.#placed.forget(uid);
     this.#ready.delete(uid);
     this.#beyondLabels.delete(uid);
     this.#ended.delete(uid);

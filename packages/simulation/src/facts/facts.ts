@@ -9,6 +9,7 @@ import { DeviceFacts } from './device-facts.ts';
 import { DiskFacts } from './disk-facts.ts';
 import { HookFacts } from './hook-facts.ts';
 import { Lives } from './lives.ts';
+import { NoteFacts } from './note-facts.ts';
 import { ObjectFacts } from './object-facts.ts';
 import { RecordFacts } from './record-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
@@ -60,6 +61,7 @@ export class Facts {
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly disks: DiskFacts = new DiskFacts();
   readonly hooks: HookFacts = new HookFacts(this);
+  readonly notes: NoteFacts = new NoteFacts();
   readonly records: RecordFacts = new RecordFacts(this.api);
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
@@ -235,9 +237,9 @@ export class Facts {
 
   /** Whether a run was told to stop for its liveness probe. The end of its pod is another cause, after which that is on record nowhere. */
   #isOwedRestart(life: Life): boolean {
-    const { podUid, startedAtMs } = life;
+    const { id, podUid, startedAtMs } = life;
     const wasPodEnded = this.pods.lastUnwantedAtMs(podUid) >= startedAtMs || this.shutdown.wasEverEnded(podUid);
-    return this.wasIll(life) && !wasPodEnded;
+    return this.wasIll(life) && !wasPodEnded && !this.notes.isLost(id);
   }
 
   /**
@@ -284,6 +286,7 @@ export class Facts {
     this.disks.observe(observation);
     this.restartAll.observe(observation);
     this.records.observe(observation);
+    this.notes.observe(observation);
     this.resources.observe(observation, this.pods.storeFaultUntilMs);
     if (this.node.devices !== undefined) this.devices.observe(observation);
     if (this.node.shutdown !== undefined) this.shutdown.observe(observation, this);

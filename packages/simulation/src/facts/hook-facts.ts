@@ -14,6 +14,8 @@ export interface KnownHook extends BegunHook {
 /** The `postStart` hooks that have reached their containers, and what kubelets can know about them. */
 export class HookFacts {
   readonly #begun = new Map<string, KnownHook>();
+  /** Times at which hooks fail unless their containers exit before. */
+  readonly #failsAtMs = new Map<string, number>();
   readonly #facts: Facts;
 
   constructor(facts: Facts) {
@@ -45,6 +47,14 @@ export class HookFacts {
     return begun?.fails === true && begun.kubelet === kubelet && begun.untilMs <= nowMs;
   }
 
+  /**
+   * Whether the hook of an exited container had failed while the container ran: as planned, or because the runtime that
+   * executed its command went down. The kubelet then had a cause to stop the container before it exited.
+   */
+  hadFailedBeforeEnd({ id, endedAtMs = Number.POSITIVE_INFINITY }: Life): boolean {
+    return (this.#failsAtMs.get(id) ?? Number.POSITIVE_INFINITY) <= endedAtMs;
+  }
+
   /** Whether the container's hook may have failed, as planned or because of a fault. */
   mayHaveFailed(life: Life): boolean {
     const { firstFaultAtMs, nowMs } = this.#facts;
@@ -57,9 +67,24 @@ export class HookFacts {
   }
 
   observe(observation: Observation): void {
+    const { atMs, kubelet } = observation;
+    if (observation.kind === 'runtimeDown') this.#cutOff(atMs);
+    // A hook whose kubelet has gone fails nowhere.
+    if (observation.kind === 'kubeletEnded') {
+      for (const [id, failsAtMs] of this.#failsAtMs) if (failsAtMs > atMs) this.#failsAtMs.delete(id);
+    }
     if (observation.kind !== 'hookBegan') return;
-    const { hook, atMs, kubelet } = observation;
+    const { hook } = observation;
     this.#begun.set(hook.life.id, { ...hook, atMs, kubelet });
+    if (hook.fails) this.#failsAtMs.set(hook.life.id, hook.untilMs);
+  }
+
+  /** The runtime has gone down: the commands of hooks that it executes, or has still to execute, fail. */
+  #cutOff(atMs: number): void {
+    for (const life of this.#facts.lives.running) {
+      const isOver = (this.of(life)?.untilMs ?? atMs) < atMs;
+      if (life.plan.postStart?.by === 'exec' && !isOver) this.#failsAtMs.set(life.id, atMs);
+    }
   }
 
   /** Whether the runtime, which executes exec hooks, went down or came up since the hook started. */

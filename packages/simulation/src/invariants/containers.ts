@@ -325,12 +325,16 @@ function isLostWithLater(life: Life, facts: Facts): boolean {
 
 /**
  * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran: times in a status
- * have whole seconds, and the sandbox is not the first one of its pod.
+ * have whole seconds, and the sandbox is not the first one of its pod. After the clock was set, times show nothing to a
+ * kubelet that has not seen the record.
  */
-function isInitOfEitherSandbox(life: Life, { lives, records, pods }: Facts): boolean {
+function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
+  const { lives, records, pods } = facts;
   const { init = [] } = pods.planOf(life.podUid) ?? {};
   const [first] = init;
   if (first === undefined || !init.some(({ name }) => name === life.name) || !records.wasRemoved(life)) return false;
+  const isUnseen = facts.kubeletStartedAtMs > (life.endedAtMs ?? 0);
+  if (isUnseen && facts.clockJumpedAtMs >= lives.sandboxAskedAtMs(life.podUid)) return true;
   const isFirstSandbox = lives.of(life.podUid, first.name)[0]?.sandboxId === life.sandboxId;
   return !isFirstSandbox && life.startedAtMs - lives.sandboxAskedAtMs(life.podUid) < NEW_SANDBOX_MS;
 }
@@ -352,6 +356,8 @@ function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boole
   // A container that the kubelet stopped in order to restart it is restarted unless its policy is Never. If a container
   // exits after the stop request, the kubelet cannot know whether it exited because of the request.
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
-  const stopped = end === 'terminated' || end === 'killed' || askedAtMs < endedAtMs;
+  // A failed hook is the cause of such a stop. The container may exit during its preStop hook, before that request.
+  const stopped =
+    end === 'terminated' || end === 'killed' || askedAtMs < endedAtMs || facts.hooks.hadFailedBeforeEnd(last);
   return stopped && restartPolicyOf(pod, plan) !== 'Never';
 }
