@@ -22,6 +22,10 @@ const DIRECTIVE = /^\s*(biome-ignore|@ts-|@vitest|eslint|v8 |c8 |istanbul|#|<ref
 const TEST_FUNCTIONS = new Set(['it', 'test', 'describe', 'scenario', 'suite']);
 /** The shortest string that counts as a message, in words. Shorter strings are mostly identifiers and values. */
 const MESSAGE_WORDS = 4;
+/** How many of these words must be plain ones: a template of placeholders and punctuation is no message. */
+const PLAIN_WORDS = 2;
+/** Stands for one `${...}` of a template while its words are counted. */
+const PLACEHOLDER = '{}';
 
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>;
 
@@ -47,7 +51,7 @@ export function textsOfSource(file: string, source: string): readonly Text[] {
     if (literal !== undefined) {
       const { start, end } = value;
       if (testName) texts.push({ kind: 'test name', text: literal, start, end, line: line(start) });
-      else if (!isTest && isMessage(literal))
+      else if (!isTest && isMessage(plainText(value, literal)))
         texts.push({ kind: 'message', text: literal, start, end, line: line(start) });
       if (value.type === 'Literal') return;
     }
@@ -75,8 +79,18 @@ function literalText(node: Node, source: string): string | undefined {
   return undefined;
 }
 
+/** Returns a literal's text with each `${...}` of a template shortened to one placeholder, so that its code counts as one word. */
+function plainText(node: Node, literal: string): string {
+  if (node.type !== 'TemplateLiteral') return literal;
+  const quasis = node.quasis as readonly { readonly value: { readonly raw: string } }[];
+  return quasis.map(({ value }) => value.raw).join(PLACEHOLDER);
+}
+
+/** A message has enough words, and at least two of them are plain words rather than placeholders, flags or paths. */
 function isMessage(text: string): boolean {
-  return text.trim().split(/\s+/).length >= MESSAGE_WORDS && /[a-z]{3}/.test(text);
+  const words = text.trim().split(/\s+/);
+  const plain = words.filter((word) => /^["'(`]*[A-Za-z]{2,}[,.:;)"'`]*$/.test(word));
+  return words.length >= MESSAGE_WORDS && plain.length >= PLAIN_WORDS && /[a-z]{3}/.test(text);
 }
 
 /** Reports whether a called expression is `it`, `it.each(...)`, `describe.skipIf(...)` and the like. */
@@ -170,11 +184,31 @@ function lineCounter(source: string): (offset: number) => number {
   };
 }
 
-/** Splits a text into sentences. Line breaks inside a paragraph do not end a sentence; tags and list items do. */
+/**
+ * Splits a text into sentences. Line breaks inside a paragraph do not end a sentence; tags and list items do. Neither a
+ * colon or semicolon nor a full stop inside a code span, a `{@link}` or parentheses ends one.
+ */
 export function sentencesOf(text: string): readonly string[] {
   return text
     .split(/\n\s*\n|\n(?=\s*(?:@|[-*] |\d+\. ))/)
-    .flatMap((paragraph) => paragraph.replace(/\s*\n\s*/g, ' ').split(/(?<=[.!?:;])\s+(?=[A-Z`{@*"])/))
+    .flatMap((paragraph) => splitSentences(paragraph.replace(/\s*\n\s*/g, ' ')))
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== '');
+}
+
+/** Text that may contain a full stop which does not end the sentence. */
+const UNSPLIT = /`[^`]*`|\$?\{[^{}]*\}|\([^()]{2,}\)|\b(?:e\.g|i\.e|etc|vs|cf)\./g;
+
+function splitSentences(paragraph: string): readonly string[] {
+  // A masked part keeps its length, so that places in the mask are places in the paragraph. "(... .)" keeps its end.
+  const mask = paragraph.replace(UNSPLIT, (part) =>
+    part.endsWith(')') ? `(${'_'.repeat(part.length - 3)}${part.slice(-2)}` : '_'.repeat(part.length),
+  );
+  const sentences: string[] = [];
+  let start = 0;
+  for (const end of mask.matchAll(/(?<=[.!?]["')\]*]?)\s+(?=[A-Z_@*"([])/g)) {
+    sentences.push(paragraph.slice(start, end.index));
+    start = end.index + end[0].length;
+  }
+  return [...sentences, paragraph.slice(start)];
 }

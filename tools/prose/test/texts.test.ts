@@ -31,7 +31,13 @@ describe('textsOfSource', () => {
     expect(found('test/a.test.ts', source)).toEqual([]);
   });
 
-  it('names the file that does not parse', () => {
+  it('does not take a template of placeholders for a message', () => {
+    const source =
+      "a(`${b.map((c) => c)}/${d ? 'x' : y}: ${e} (${f})`); g(`cannot stop ${h.name}: ${i.text}`); j(`--${k} ${l} [${m}] ${n}`);";
+    expect(found('src/a.ts', source)).toEqual(['1 message: cannot stop ${h.name}: ${i.text}']);
+  });
+
+  it('reports the file that does not parse', () => {
     expect(() => textsOfSource('src/broken.ts', 'let = = 1')).toThrow(/^parse src\/broken\.ts: /);
   });
 });
@@ -56,6 +62,26 @@ describe('sentencesOf', () => {
       'Then stops.',
       '@returns the text',
       '- one',
+    ]);
+  });
+
+  it.each([
+    ['a colon before code', 'Starts the probe (upstream: `pkg/kubelet/prober/worker.go`).'],
+    ['a colon before a capital', 'Default: None of the pods; All others wait.'],
+    ['a full stop in a code span', 'Reads `a. B` and `c? D` in turn.'],
+    ['a full stop in parentheses', 'Kills the pod (see above. Upstream waits) with a grace period.'],
+    ['an abbreviation', 'Takes a name, e.g. Node.'],
+    ['a full stop in a placeholder', 'cannot read ${a. B} of the pod'],
+  ])('does not split at %s', (_, sentence) => {
+    expect(sentencesOf(sentence)).toEqual([sentence]);
+  });
+
+  it('splits before a code span and behind a closing quote', () => {
+    expect(sentencesOf('Says "no." `podUid` is unset. (It never waits.) Ends')).toEqual([
+      'Says "no."',
+      '`podUid` is unset.',
+      '(It never waits.)',
+      'Ends',
     ]);
   });
 });
