@@ -14,7 +14,7 @@ function partsOf(host: string, key: KeyObject): string[] {
   return elementsOf(elementsOf(der)[0] ?? Buffer.alloc(0)).map((part) => part.toString('hex'));
 }
 
-test('a self-signed certificate says for whom it is, from an hour ago on for a year, and that it is for a server', () => {
+test('a self-signed certificate has the host as DNS name, is valid from an hour ago for a year, and is for server authentication', () => {
   const [version, serial, algorithm, issuer, validity, subject, , extensions] = partsOf('n1', KEY);
   expect([version, serial, algorithm]).toEqual(['a003020102', '020107', '300a06082a8648ce3d040302']);
   // n1@1767225600, which has a character that no PrintableString may have.
@@ -27,13 +27,13 @@ test('a self-signed certificate says for whom it is, from an hour ago on for a y
   );
 });
 
-test('one for an address has it as one', () => {
+test('a self-signed certificate for an IP address has that address as IP SAN', () => {
   expect(partsOf('FD00::1', KEY).at(-1)).toBe(
     'a3523050300e0603551d0f0101ff04040302078030130603551d25040c300a06082b06010505070301300c0603551d130101ff04023000301b0603551d11041430128710fd000000000000000000000000000001',
   );
 });
 
-test('one of an RSA key may encipher keys', () => {
+test('a self-signed certificate with an RSA key has the usage key encipherment', () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
   expect(partsOf('n1', privateKey).at(-1)).toBe(
     'a3443042300e0603551d0f0101ff0404030205a030130603551d25040c300a06082b06010505070301300c0603551d130101ff04023000300d0603551d110406300482026e31',
@@ -80,7 +80,7 @@ test.each([
       'kubelet_server_expiration_renew_errors 0',
     ],
   ],
-] as const)('the metrics of the %s certificate are there from the start', (purpose, lines) => {
+] as const)('all metrics of the %s certificate are exported from the start', (purpose, lines) => {
   const registry = new MetricsRegistry();
   certificateMetrics(registry, purpose);
   expect(registry.text().split('\n')).toEqual([...lines, '']);

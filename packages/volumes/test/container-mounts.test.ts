@@ -20,7 +20,7 @@ describe('containerMounts', () => {
     expect(containerMounts({ name: 'c' }, volumes, false, new Map())).toEqual([]);
   });
 
-  it('mount paths and flags are copied from the volumeMounts', () => {
+  it('container mounts get their paths and flags from the volumeMounts', () => {
     expect(mountOf({})).toEqual({
       containerPath: '/d',
       hostPath: '/data',
@@ -52,9 +52,12 @@ describe('containerMounts', () => {
     [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, false, { recursiveReadOnly: false }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled' }, true, { recursiveReadOnly: true }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'None' }, true, { recursiveReadOnly: true }],
-  ])('recursiveReadOnly %j, with runtime support %s', (mount, recursive, expected) => {
-    expect(mountOf(mount, recursive)).toMatchObject(expected);
-  });
+  ])(
+    "recursive read-only for the volumeMount %j if the runtime's support for it is %s",
+    (mount, recursive, expected) => {
+      expect(mountOf(mount, recursive)).toMatchObject(expected);
+    },
+  );
 
   it.each<[Partial<VolumeMount>, string]>([
     [{ name: 'nope' }, 'cannot find volume "nope" to mount into container "c"'],
@@ -81,7 +84,7 @@ describe('containerMounts', () => {
 });
 
 describe('unsupportedMounts', () => {
-  it('reports the unsupported mounts of each kind of container', () => {
+  it('reports unsupported volumeMounts of init, main and ephemeral containers', () => {
     const mount = { name: 'v', mountPath: '/v' };
     const pod = podOf([], 'u', {
       initContainers: [{ name: 'i', volumeDevices: [{ name: 'a', devicePath: '/dev/a' }] }],

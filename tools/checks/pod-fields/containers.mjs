@@ -17,9 +17,9 @@ const common = [
     'volumeDevices',
     'block volume "b" is not supported by this kubelet',
     'block volumes are not implemented yet',
-    [t.mounts, 'reports the unsupported mounts of each kind of container'],
+    [t.mounts, 'reports unsupported volumeMounts of init, main and ephemeral containers'],
   ),
-  works('volumeMounts', [t.mounts, 'mount paths and flags are copied from the volumeMounts']),
+  works('volumeMounts', [t.mounts, 'container mounts get their paths and flags from the volumeMounts']),
   works('workingDir', [t.container, 'describes the container, with variables expanded in its command']),
 ];
 

@@ -100,7 +100,7 @@ export const pod = {
     ]),
     works('terminationGracePeriodSeconds', [t.kill, 'is what the pod says']),
     works('tolerations', [t.predicates, 'admits a pod that tolerates the NoExecute taint of the node']),
-    works('volumes', [t.volumes, 'containers see volumes only after the volumes are ready']),
+    works('volumes', [t.volumes, "containerMounts returns a pod's volumes only after they are ready"]),
   ],
   HostAlias: [
     works('hostnames ip', [

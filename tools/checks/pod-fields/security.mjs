@@ -9,15 +9,15 @@ const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'
 const appArmor = [t.container, 'AppArmor: container %j, annotation %s'];
 const windows = 'kubelets on Windows; the API server refuses the field for a pod with `os: linux`';
 const noType = 'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet';
-const noSuchType = [t.claims, 'a claim that %s is reported, and the other volumes are set up'];
+const noSuchType = [t.claims, "the pod's mount error names a PVC that %s, and the pod's other volumes are set up"];
 
 export const security = {
   PodSecurityContext: [
     works('appArmorProfile', appArmor, [t.appArmor, 'RuntimeDefault for the pod']),
-    works('fsGroup', [t.volumes, "volumes belong to the pod's fsGroup"]),
+    works('fsGroup', [t.volumes, "an emptyDir volume belongs to the pod's fsGroup"]),
     works('fsGroupChangePolicy', [
       t.local,
-      "with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root has another group",
+      "with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root directory has another group",
     ]),
     works('runAsGroup runAsUser', whose, users),
     works('seLinuxOptions', whose),
