@@ -151,18 +151,21 @@ describe('a first certificate', () => {
   test.each([
     ['Denied', 'certificate signing request is denied, reason: Test, message: as the test wants it'],
     ['Failed', 'certificate signing request failed, reason: Test, message: as the test wants it'],
-  ])('a certificate signing request that is %s is replaced by one with a new key after a back-off', async (type, message) => {
-    const { clock, decide, names, start } = world();
-    const { lines, manager, metrics } = start();
-    await decide(type);
-    expect(lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({ message });
-    expect(metrics.text()).toContain('kubelet_certificate_manager_client_expiration_renew_errors 1');
-    expect(names()).toHaveLength(1);
-    await clock.advance(2200);
-    expect(names()).toHaveLength(2);
-    await decide('Approved');
-    expect(manager.current).toBeDefined();
-  });
+  ])(
+    'a certificate signing request that is %s is replaced by one with a new key after a back-off',
+    async (type, message) => {
+      const { clock, decide, names, start } = world();
+      const { lines, manager, metrics } = start();
+      await decide(type);
+      expect(lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({ message });
+      expect(metrics.text()).toContain('kubelet_certificate_manager_client_expiration_renew_errors 1');
+      expect(names()).toHaveLength(1);
+      await clock.advance(2200);
+      expect(names()).toHaveLength(2);
+      await decide('Approved');
+      expect(manager.current).toBeDefined();
+    },
+  );
 
   test('creates a new certificate signing request if its own is deleted', async () => {
     const { clock, rest, decide, names, start } = world();

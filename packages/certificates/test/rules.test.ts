@@ -42,8 +42,16 @@ describe('what to do', () => {
     ['waits for the rotation deadline', {}, { do: 'wait', untilMs: state.rotateAtMs }],
     ['waits while the subject is unknown', { subject: undefined, pair: undefined }, { do: 'wait' }],
     ['requests a certificate if there is none', { pair: undefined }, { do: 'request', why: 'there is no certificate' }],
-    ['requests a certificate if there is none, even with rotation disabled', { pair: undefined, rotate: false }, { do: 'request' }],
-    ['requests a certificate at the rotation deadline', { nowMs: state.rotateAtMs }, { do: 'request', why: 'the certificate will expire' }],
+    [
+      'requests a certificate if there is none, even with rotation disabled',
+      { pair: undefined, rotate: false },
+      { do: 'request' },
+    ],
+    [
+      'requests a certificate at the rotation deadline',
+      { nowMs: state.rotateAtMs },
+      { do: 'request', why: 'the certificate will expire' },
+    ],
     [
       'requests a certificate after expiry',
       { nowMs: START_MS + 2 * DAY_MS },
@@ -75,9 +83,12 @@ describe('who asks', () => {
     ['a certificate that the API server rejects, after two failures', pair, false, START_MS, 2, 'bootstrap'],
     ['a certificate that the API server rejects, after three failures', pair, false, START_MS, 3, 'current'],
     ['an expired certificate after the bootstrap credentials failed', pair, true, START_MS + 2 * DAY_MS, 1, 'current'],
-  ] as const)('the identity for a certificate request with %s', (_name, current, isAccepted, nowMs, failures, identity) => {
-    expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
-  });
+  ] as const)(
+    'the identity for a certificate request with %s',
+    (_name, current, isAccepted, nowMs, failures, identity) => {
+      expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
+    },
+  );
 });
 
 test('a certificate matches a subject if it has all wanted names, even if it has more', () => {

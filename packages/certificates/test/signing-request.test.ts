@@ -90,7 +90,11 @@ describe('an existing certificate signing request', () => {
       '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----',
       'PEM block type must be CERTIFICATE REQUEST',
     ],
-    ['content that cannot be parsed', '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----', 'unable to parse it'],
+    [
+      'content that cannot be parsed',
+      '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----',
+      'unable to parse it',
+    ],
   ])('an existing certificate signing request is not resumed if it has %s', (_what, request, why) => {
     expect(() => checkCompatible(request, serving, KEY)).toThrow(`retrieved csr is not compatible: ${why}`);
   });

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 describe('kubectl why deploy/NAME', () => {
-  it('shows a line for each pod that is not in its wanted state, with one request per node', async () => {
+  it('shows a line for each pod that is not in the desired state, with one request per node', async () => {
     api.says(DEPLOYMENT, web);
     const gate = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] };
     api.says(SELECTED, {
@@ -38,7 +38,7 @@ describe('kubectl why deploy/NAME', () => {
       '           also',
       'web-c  n2  volumes: no such \uFFFD[2J',
       'web-d  -   scheduling: Unschedulable',
-      'deployment/web in the namespace default: 4 pods, 3 of them not as wanted',
+      'deployment/web in the namespace default: 4 pods, 3 of them not in the desired state',
       '',
     ]);
     expect(api.asked.map(({ path }) => path).filter((path) => path.includes('/proxy/'))).toHaveLength(2);
@@ -55,7 +55,7 @@ describe('kubectl why deploy/NAME', () => {
     api.says(`/apis/${group}/v1/namespaces/default/${plural}/web`, web);
     api.says(SELECTED, { items: [] });
     expect((await api.why(subject)).out).toMatch(
-      /^\w+\/web in the namespace default: 0 pods, 0 of them not as wanted\n$/,
+      /^\w+\/web in the namespace default: 0 pods, 0 of them not in the desired state\n$/,
     );
   });
 
@@ -87,7 +87,7 @@ describe('kubectl why --all', () => {
     [['-A'], '/api/v1/pods', 'in all namespaces'],
   ])('with %j lists %s', async (argv, path, where) => {
     api.says(path, { items: [] });
-    expect((await api.why(...argv)).out).toBe(`pods ${where}: 0 pods, 0 of them not as wanted\n`);
+    expect((await api.why(...argv)).out).toBe(`pods ${where}: 0 pods, 0 of them not in the desired state\n`);
   });
 
   it('shows namespaces if there are several, and JSON on request', async () => {

@@ -51,8 +51,8 @@ describe('kubectl why POD', () => {
   });
 
   it('shows which pods of a node wait', async () => {
-    api.says(page('', 'text'), '2 pods, 1 of them not as wanted\n');
-    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not as wanted\n');
+    api.says(page('', 'text'), '2 pods, 1 of them not in the desired state\n');
+    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not in the desired state\n');
   });
 
   it("replaces control characters in a node's explanation", async () => {

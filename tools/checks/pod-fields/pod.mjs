@@ -9,7 +9,7 @@ export const pod = {
   PodSpec: [
     works('activeDeadlineSeconds', [
       t.syncer,
-      'fails a pod past its active deadline once, and does not sync it any more',
+      'fails a pod past its activeDeadlineSeconds once, and does not sync it any more',
     ]),
     works('affinity', [t.affinity, 'two terms, one of which matches']),
     others('automountServiceAccountToken', 'the API server, which adds the token volume'),
@@ -78,7 +78,7 @@ export const pod = {
       'resourceClaims',
       'this kubelet does not support spec.resourceClaims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.core, 'rejects pods with resource claims if the program does not support devices'],
     ),
     works(
       'resources',
@@ -124,7 +124,7 @@ export const pod = {
       'name resourceClaimName resourceClaimTemplateName',
       'this kubelet does not support spec.resourceClaims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.core, 'rejects pods with resource claims if the program does not support devices'],
     ),
   ],
   PodSchedulingGate: [others('name', scheduler)],
@@ -187,7 +187,7 @@ export const pod = {
       'claims',
       'this kubelet does not support spec.containers[0].resources.claims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.core, 'rejects pods with resource claims if the program does not support devices'],
     ),
   ],
   ContainerResourceClaim: [
@@ -195,7 +195,7 @@ export const pod = {
       'name request',
       'this kubelet does not support spec.containers[0].resources.claims',
       'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.core, 'rejects pods with resource claims if the program does not support devices'],
     ),
   ],
 };

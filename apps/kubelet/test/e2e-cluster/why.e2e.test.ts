@@ -68,7 +68,7 @@ await withCluster(
       const { code, stdout } = await why(it, ['web']);
       expect(code).toBe(0);
       expect(stdout).toMatch(/^Pod default\/web is Running, on the node e2e\n/);
-      expect(stdout).toMatch(/Waits for: nothing\n\nNext: nothing: it is as wanted\n/);
+      expect(stdout).toMatch(/Waits for: nothing\n\nNext: nothing: the pod is in the desired state\n/);
       console.log(stdout);
       const explained = JSON.parse((await why(it, ['web', '-o', 'json'])).stdout) as PodExplanation;
       const names = explained.steps.map(({ step, target }) => [step, target].filter(Boolean).join(' '));
@@ -92,7 +92,7 @@ await withCluster(
       expect(text).toMatch(/Waits for:\n {2}- .*since \d{4}-/);
       expect(text).toMatch(/Next:\n(?: {2}- Volumes\n)? {2}- Sandbox\n {2}- Image main\n/);
       const node = await why(it, ['--node', 'e2e']);
-      expect(node.stdout).toMatch(/^Node e2e: \d+ pods?, \d+ of them not as wanted/);
+      expect(node.stdout).toMatch(/^Node e2e: \d+ pods?, \d+ of them not in the desired state/);
       expect(node.stdout).toContain('default/waits (Pending)');
     });
 
