@@ -21,7 +21,7 @@ function world(concurrency: number, options = {}) {
   return { clock, gate, order, work };
 }
 
-test('no more than so many are under way, and each kind goes in the order of arrival', async () => {
+test('at most `concurrency` tasks run at a time, and waiting tasks start in order of arrival', async () => {
   const { clock, order, work } = world(2);
   const all = ['a', 'b', 'c', 'd'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
@@ -33,7 +33,7 @@ test('no more than so many are under way, and each kind goes in the order of arr
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('what has begun goes before what is new, so that pods complete one after another', async () => {
+test('urgent tasks go first, so that pods complete one after another', async () => {
   const { clock, order, work } = world(1);
   const pods = ['p1', 'p2', 'p3'].map(async (name) => {
     await work(`sandbox ${name}`, 'normal', 10);
@@ -46,7 +46,7 @@ test('what has begun goes before what is new, so that pods complete one after an
   expect(order.indexOf('container p2')).toBeLessThan(order.indexOf('container p3'));
 });
 
-test('restarts do not crowd new pods out', async () => {
+test('urgent tasks overtake a waiting normal task only maxOvertakes times', async () => {
   const { clock, order, work } = world(1, { maxOvertakes: 3 });
   const all = [work('first', 'normal', 10), work('fresh', 'normal', 10)];
   for (let n = 0; n < 10; n++) all.push(work(`restart ${n}`, 'urgent', 10));
@@ -55,7 +55,7 @@ test('restarts do not crowd new pods out', async () => {
   expect(order.indexOf('fresh')).toBe(4);
 });
 
-test('C7: a runtime that hangs on some pods delays the others by the overdue time, not for ever', async () => {
+test('C7: tasks that hang delay other tasks by the overdue time and not forever', async () => {
   const { clock, order, work } = world(2, { overdueMs: 5_000 });
   const hung = [work('hung 1', 'normal', 240_000), work('hung 2', 'normal', 240_000)];
   const others = ['a', 'b', 'c'].map((name) => work(name, 'normal', 100));
@@ -72,7 +72,7 @@ test('C7: a runtime that hangs on some pods delays the others by the overdue tim
   await Promise.all(again);
 });
 
-test('one that is aborted while it waits leaves the queue, and takes no place', async () => {
+test('a task that is aborted while it waits leaves the queue and occupies no place', async () => {
   const { clock, gate, order, work } = world(1);
   const stop = new AbortController();
   const first = work('first', 'normal', 100);
@@ -88,7 +88,7 @@ test('one that is aborted while it waits leaves the queue, and takes no place', 
   await expect(work('late', 'normal', 1, stop.signal)).rejects.toBe('enough');
 });
 
-test('work that fails gives its place back, and its error to the caller', async () => {
+test('a failed task releases its place, and the caller gets the error', async () => {
   const { clock, gate, order, work } = world(1);
   await expect(gate.run('normal', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no');
   const next = work('next', 'normal', 1);
@@ -97,7 +97,7 @@ test('work that fails gives its place back, and its error to the caller', async 
   expect(order).toEqual(['next']);
 });
 
-test('whatever arrives, everything runs, never too many at once', async () => {
+test('for random tasks and aborts, every task runs, and never more than `concurrency` at a time', async () => {
   const job = fc.record({
     turn: fc.constantFrom<GateTurn>('urgent', 'normal'),
     atMs: fc.nat(500),

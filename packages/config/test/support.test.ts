@@ -10,11 +10,11 @@ async function warned(body: string): Promise<string[]> {
   return warnings.map(({ path }) => path).filter((path) => path !== '');
 }
 
-describe('what is not there yet', () => {
+describe('fields that are not supported yet', () => {
   it.each([
     ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not implemented yet'],
     ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'does not attach volumes'],
-  ])('is refused: %s', async (body, path, because) => {
+  ])('refuses %s because it is not supported yet', async (body, path, because) => {
     const error = await refusal({ config: file(body) });
     expect(error.code).toBe('unsupported');
     expect(error.message).toMatch(/config\.yaml:3:\d+: .* is not supported yet: /);
@@ -26,7 +26,7 @@ describe('what is not there yet', () => {
     ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
     ['contentType: text/plain', ['contentType']],
     ['logging: {vmodule: [{filePattern: a}]}', ['logging.vmodule']],
-  ])('is warned of: %s', async (body, paths) => {
+  ])('warns that %s has no effect yet', async (body, paths) => {
     expect(await warned(body)).toEqual(paths);
   });
 
@@ -55,11 +55,11 @@ describe('what is not there yet', () => {
     'contentType: application/vnd.kubernetes.protobuf\nmakeIPTablesUtilChains: true',
     'cpuManagerPolicy: none\ncpuManagerPolicyOptions: {}\nmemoryManagerPolicy: None\ntopologyManagerScope: container',
     'enableControllerAttachDetach: true\nmaxOpenFiles: 1000000\ncpuManagerReconcilePeriod: 10s',
-  ])('is silent where the value asks for what happens anyway: %j', async (body) => {
+  ])('does not warn about an unsupported field whose value requests the existing behaviour: %j', async (body) => {
     expect(await warned(body)).toEqual([]);
   });
 
-  it('is named with the flag that asked for it', async () => {
+  it('the error about an unsupported field names the flag that set it', async () => {
     expect((await refusal({ argv: ['--cpu-manager-policy=static'] })).message).toMatch(
       /^--cpu-manager-policy: cpuManagerPolicy: is not supported yet/,
     );
@@ -69,7 +69,7 @@ describe('what is not there yet', () => {
     );
   });
 
-  it('is named with the place of the first part of it', async () => {
+  it('the error about an unsupported field has the position of its first value', async () => {
     const error = await refusal({
       config: file('cpuManagerPolicyOptions:\n  a: b\n  c: d\ncpuManagerPolicy: static\n'),
     });
@@ -79,7 +79,7 @@ describe('what is not there yet', () => {
     ]);
   });
 
-  it('is said of every field that is unsupported, in a sentence that fits behind the path', () => {
+  it("every unsupported field has a reason that reads as a sentence after the field's path", () => {
     const visit = (fields: readonly Field[]): readonly Field[] =>
       fields.flatMap((line) => (line.type.kind === 'object' ? visit(line.type.fields) : [line]));
     for (const { name, support } of visit(configurationFields)) {
