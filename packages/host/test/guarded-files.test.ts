@@ -72,7 +72,7 @@ function setUp(options: GuardedFilesOptions = {}, here?: KernelServedFiles): Fix
 }
 
 describe('GuardedFiles', () => {
-  it('starts a helper with the first call, and asks the same one again', async () => {
+  it('the first call starts a helper process, and later calls use the same one', async () => {
     const { clock, files, helpers } = setUp();
     expect(helpers).toHaveLength(0);
     for (const path of ['/a', '/nfs/b']) {
@@ -110,7 +110,7 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
-  it('drops the state of places without further calls', async () => {
+  it('forgets that a file system hung if it is not used again for a while', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 1000, maxAbandoned: 1000 });
     const hang = async (path: string): Promise<void> => {
       const answer = codeOf(files.stat(path));
@@ -126,7 +126,7 @@ describe('GuardedFiles', () => {
     expect(files.suspected).toBe(1);
   });
 
-  it('W6: a place that did not answer is refused at once, then asked by one, and forgiven when it answers', async () => {
+  it('W6: after a hang, calls to the same file system are refused during the back-off; then one call probes it, and any answer ends the refusal', async () => {
     const { clock, files, helpers } = setUp();
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.settle();
@@ -151,7 +151,7 @@ describe('GuardedFiles', () => {
     expect(await after).toBe('e');
   });
 
-  it('lets the calls to one place wait for each other, and those to others pass', async () => {
+  it('calls to one file system beyond its limit wait, and calls to other file systems proceed', async () => {
     const { clock, files, helpers } = setUp({ maxCallsPerPlace: 2 });
     const all = ['/nfs/1', '/nfs/2', '/nfs/3', '/other/4'].map((path) => files.realpath(path));
     await clock.settle();
@@ -162,7 +162,7 @@ describe('GuardedFiles', () => {
     expect(await Promise.all(all)).toEqual(['/nfs/1', '/nfs/2', '/nfs/3', '/other/4']);
   });
 
-  it('W6: those that waited behind a call that hangs are refused with it, and hold no thread', async () => {
+  it('W6: calls that wait behind a hanging call fail together with it, and occupy no thread', async () => {
     const { clock, files, helpers } = setUp({ maxCallsPerPlace: 1 });
     const all = Promise.all(['/nfs/1', '/nfs/2', '/nfs/3'].map((path) => codeOf(files.stat(path))));
     await clock.settle();
@@ -171,7 +171,7 @@ describe('GuardedFiles', () => {
     expect(helpers.flatMap(({ calls }) => calls)).toHaveLength(1);
   });
 
-  it('W6: asks nothing any more while too many helpers cannot be killed', async () => {
+  it('W6: all calls are refused while too many helper processes cannot be killed', async () => {
     const { clock, files, helpers } = setUp({ maxAbandoned: 2 });
     for (const path of ['/nfs/a', '/other/b']) {
       const hanging = codeOf(files.stat(path));
@@ -189,7 +189,7 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('/etc');
   });
 
-  it('W6: a place whose call cannot be killed costs one process, however long it lasts', async () => {
+  it('W6: a file system whose helper cannot be killed occupies one process, however long it hangs', async () => {
     const { clock, files, helpers } = setUp({ maxAbandoned: 2 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.advance(10_000);
@@ -209,7 +209,7 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('a');
   });
 
-  it('K4: keeps nothing of places that were refused', async () => {
+  it('K4: keeps no state of file systems whose calls were refused', async () => {
     const { clock, files } = setUp({ maxAbandoned: 1 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.advance(10_000);
@@ -218,7 +218,7 @@ describe('GuardedFiles', () => {
     expect(files.busyPlaces).toBe(0);
   });
 
-  it('asks once more where the helper ended in the same instant', async () => {
+  it('a call is repeated once if its helper process ended at the same time', async () => {
     const { clock, files, helpers } = setUp();
     const answer = files.realpath('/a');
     await clock.settle();
@@ -234,7 +234,7 @@ describe('GuardedFiles', () => {
     expect(await lost).toBe('ESRCH');
   });
 
-  it('asks another helper where one says that it ends, before its end is heard', async () => {
+  it('uses another helper process if the current one has announced its end', async () => {
     const { clock, files, helpers } = setUp();
     const first = files.realpath('/a');
     await clock.settle();
@@ -254,7 +254,7 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
-  it('stops waiting when it is aborted; the call keeps its place until it ends', async () => {
+  it('an aborted call returns immediately, and counts against the limit of its file system until it ends', async () => {
     const { clock, files, helpers } = setUp({ maxCallsPerPlace: 1 });
     const stop = new AbortController();
     const answer = files.stat('/nfs/a', stop.signal);
@@ -271,7 +271,7 @@ describe('GuardedFiles', () => {
   });
 });
 
-describe('GuardedFiles, of what is held', () => {
+describe('GuardedFiles: directories that a helper process holds open', () => {
   const held = (id: string) => ({ id, handle: `/proc/${id}`, stat: {} });
 
   async function hold({ clock, files, helpers }: Fixture, path: string): Promise<HeldPlace> {
@@ -284,7 +284,7 @@ describe('GuardedFiles, of what is held', () => {
   const released = (helper: FakeHelper | undefined) =>
     helper?.calls.filter(({ name }) => name === 'release').map(({ path }) => path);
 
-  it('W6: a helper that holds a place is not killed for a hanging call until the place is released, and performs the release', async () => {
+  it('W6: a helper that holds a directory open is killed for a hanging call only after the directory was released', async () => {
     const fixture = setUp();
     const { clock, files, helpers } = fixture;
     const place = await hold(fixture, '/other');
@@ -309,7 +309,7 @@ describe('GuardedFiles, of what is held', () => {
     expect(released(second)).toEqual(['/other']);
   });
 
-  it('W6: a helper whose place is never released is killed nevertheless, and a release does not wait for a hanging helper', async () => {
+  it('W6: a helper is killed after a limit even if its held directory is never released, and a release does not wait for a hanging helper', async () => {
     const fixture = setUp();
     const { clock, files, helpers } = fixture;
     await hold(fixture, '/other');
@@ -325,7 +325,7 @@ describe('GuardedFiles, of what is held', () => {
     expect(helpers[0]?.killed).toBe(true);
   });
 
-  it('lets go at once what is held for one that waits no more', async () => {
+  it('a directory that was opened for an aborted call is released immediately', async () => {
     const { clock, files, helpers } = setUp();
     const stop = new AbortController();
     const answer = codeOf(files.holdBeneath('/other', 'x', {}, stop.signal));
@@ -337,7 +337,7 @@ describe('GuardedFiles, of what is held', () => {
     expect(released(helpers[0])).toEqual(['1']);
   });
 
-  it('lets go of what a helper held that has ended', async () => {
+  it('releasing a directory is harmless after its helper process has ended', async () => {
     const fixture = setUp();
     const place = await hold(fixture, '/other');
     const [first] = fixture.helpers;
@@ -350,7 +350,7 @@ describe('GuardedFiles, of what is held', () => {
   });
 });
 
-describe('GuardedFiles, of how full a disk of the machine is', () => {
+describe('GuardedFiles: statfs of local disks', () => {
   const size = (totalBytes: number): FileSystemSize => {
     return { totalBytes, freeBytes: 0, availableBytes: 0, inodes: 0, freeInodes: 0 };
   };
@@ -382,7 +382,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     return (await answer).totalBytes;
   }
 
-  it('starts no helper, however long it goes on', async () => {
+  it('statfs of a local disk starts no helper process', async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/var/lib/kubelet', '/disk/kubelet');
     const { clock, files, helpers } = setUp({}, kernel);
@@ -394,7 +394,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(helpers).toHaveLength(0);
   });
 
-  it('W6: uses a helper for other file systems, and for symlinks that lead to them', async () => {
+  it('W6: statfs uses a helper process for other file systems and for symbolic links to them', async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/var', '/nfs/var');
     const fixture = setUp({}, kernel);
@@ -402,7 +402,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(fixture.helpers[0]?.calls.map(({ path }) => path)).toEqual(['/nfs/a', '/other', '/var/lib']);
   });
 
-  it('says what the system says, of the path that it was asked for', async () => {
+  it("an error of statfs has the system's code and the path that the caller passed", async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/a', '/disk');
     kernel.answers = false;
@@ -414,7 +414,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     await expect(answer).rejects.toThrow("ENOENT: no such file or directory, statfs '/a/none'");
   });
 
-  it('W6: a hanging local call fails at its deadline, occupies one thread, and later calls use a helper', async () => {
+  it('W6: a hanging statfs of a local disk fails at its deadline and occupies one thread; later calls use a helper process', async () => {
     const kernel = new FakeKernel();
     const fixture = setUp({}, kernel);
     const { clock, files, helpers } = fixture;
@@ -448,7 +448,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(helpers).toHaveLength(1);
   });
 
-  it('W6: of places that hang one after another none takes a thread but the first', async () => {
+  it('W6: if several local disks hang one after another, only the first occupies a thread', async () => {
     const kernel = new FakeKernel();
     kernel.answers = false;
     const { clock, files } = setUp({}, kernel);
@@ -458,7 +458,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(kernel.calls.map(({ path }) => path)).toEqual(['/a']);
   });
 
-  it('answers while no helper can be had', async () => {
+  it('statfs of a local disk works while no helper process is available', async () => {
     const kernel = new FakeKernel();
     const { clock, files } = setUp({ maxAbandoned: 1 }, kernel);
     const hanging = codeOf(files.stat('/nfs/a'));
@@ -470,7 +470,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
 });
 
 describe('memoryForeignFiles', () => {
-  it('W6: hanging calls fail after the deadline, and other calls are answered', async () => {
+  it('W6: memoryForeignFiles fails a hanging call at its deadline and answers other calls', async () => {
     const clock = new FakeClock();
     const fs = new MemoryFileSystem({ clock });
     await fs.mkdir('/nfs');
@@ -501,7 +501,7 @@ describe('nodeForeignFiles', () => {
       .filter((pid) => pid !== '');
   }
 
-  it('asks a process of its own, and gives its answers and errors as the system does', async () => {
+  it("nodeForeignFiles uses a helper process, and returns the system's results and errors", async () => {
     await using directory = await temporary();
     const files = nodeForeignFiles({ clock: new FakeClock() });
     const at = (path: string): string => join(directory.path, path);
@@ -514,7 +514,7 @@ describe('nodeForeignFiles', () => {
     await expect(files.stat(at('none'))).rejects.toMatchObject({ code: 'ENOENT', path: at('none'), syscall: 'stat' });
   });
 
-  it('asks no process how full a disk of this machine is', async () => {
+  it('nodeForeignFiles uses no helper process for statfs of a local disk', async () => {
     const before = await children();
     const files = nodeForeignFiles({ clock: new FakeClock() });
     // Mounted everywhere, and nothing but memory.
@@ -528,7 +528,7 @@ describe('nodeForeignFiles', () => {
     expect((await children()).length).toBe(before.length + 1);
   });
 
-  it('W6: a call that the kernel keeps waiting is killed with its process, and the next has another one', async () => {
+  it('W6: a call that blocks in the kernel is killed with its helper process, and the next call gets a new one', async () => {
     await using directory = await temporary();
     const clock = new FakeClock();
     const before = await children();

@@ -29,6 +29,6 @@ test.each<[typed: string, names: readonly string[], meant: string | undefined]>(
   ['a', ['A'], 'A'],
   ['', ['a'], undefined],
   ['abcd', [], undefined],
-])('%j is meant as one of %j: %s', (typed, names, meant) => {
+])('for the misspelt name %j the closest of the names %j is %s', (typed, names, meant) => {
   expect(closestName(typed, names)).toBe(meant);
 });

@@ -28,11 +28,11 @@ test.each<[error: FieldError, words: string]>([
   [invalid('a', () => 0, 'why'), 'a: Invalid value: () => 0: why'],
   [invalid('a', 'x'.repeat(198), ''), `a: Invalid value: "${'x'.repeat(198)}"`],
   [invalid('a', 'x'.repeat(199), ''), `a: Invalid value: "${'x'.repeat(199)}...`],
-])('%j reads %s', (error, words) => {
+])('the field error %j has the text %s', (error, words) => {
   expect(formatFieldError(error)).toBe(words);
 });
 
-test('an error has the value that is refused where it says it, and no other', () => {
+test('a field error has the rejected value only if its text shows the value', () => {
   expect(invalid('a', 0, 'why')).toEqual({
     ...{ type: 'Invalid value', field: 'a', badValue: 0, detail: 'why', message: 'Invalid value: 0: why' },
   });

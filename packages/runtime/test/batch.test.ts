@@ -35,7 +35,7 @@ function bareRuntimeMs(): number {
   return Math.ceil(PODS / CONCURRENCY) * (runPodSandboxMs + createContainerMs + startContainerMs);
 }
 
-test('a batch of pods takes hardly longer than the runtime itself, and its median pod hardly more than half of that', async () => {
+test('a batch of pods takes hardly longer than the calls of the runtime, and its median pod little more than half of that', async () => {
   const ready = await readyTimes(CONCURRENCY);
   const lastMs = ready.at(-1) ?? 0;
   const medianMs = ready[PODS / 2] ?? 0;

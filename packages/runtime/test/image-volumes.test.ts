@@ -62,7 +62,7 @@ test('pulls the image of a volume once for all containers that mount it', async 
   expect(machine.counts.get('kubelet_image_volume_mounted_succeed_total{}')).toBe(2);
 });
 
-test('C7: makes a container wait whose image volume cannot be pulled, while others start', async () => {
+test('C7: a container waits whose image volume cannot be pulled, and other containers start', async () => {
   const failure = Object.assign(new Error('pull access denied'), { code: 'ErrImagePull' });
   const { machine } = machineOf({
     async ensureImageExists(_pod, { name, image = '' }) {
@@ -80,7 +80,7 @@ test('C7: makes a container wait whose image volume cannot be pulled, while othe
   expect(machine.events).toContain('Warning Failed containers{a}: Error: ErrImagePull');
 });
 
-test('makes a container wait for the last of several failed image volumes, and reports each', async () => {
+test('a container waits with the reason of the last of several failed image volumes, and each failure is reported', async () => {
   const codes: Record<string, string> = { 'data:1': 'ErrImageNeverPull', 'other:1': 'ErrImagePull' };
   const { machine } = machineOf({
     async ensureImageExists(_pod, { name, image = '' }) {
@@ -117,7 +117,7 @@ test('does not look up a deleted RuntimeClass for image volumes', async () => {
   expect(results).toContainEqual({ action: 'StartContainer', target: 'a' });
 });
 
-test('counts an image that the runtime cannot mount', async () => {
+test('counts an image volume that the runtime cannot mount', async () => {
   const { machine } = machineOf();
   const failure = new CriError({
     rpc: 'CreateContainer',
@@ -139,7 +139,7 @@ test('counts an image that the runtime cannot mount', async () => {
 });
 
 // With all volumes gone through for each container, it would take longer than a test may.
-test('K5: finds the volumes of very many containers in linear time', async () => {
+test('K5: finds the image volumes of very many containers in linear time', async () => {
   const many = Array.from({ length: 20_000 }, (_, index) => ({ name: `v${index}`, emptyDir: {} }));
   const images = { ensureImageExists: async () => ({ imageRef: '' }) };
   const web = pod({ containers: [], volumes: [...many, ...volumes] });

@@ -36,20 +36,25 @@ const three = (restartPolicy = 'Always'): Pod =>
 describe('init containers', () => {
   test.each<Row>([
     [
-      'C3: a main container merely created is no proof where all can begin anew: it may be left over from before',
+      'C3: a main container that was only created does not prove their completion if a rule may restart all containers',
       beginsAnew,
       status([record('app', 'created'), record('i1', 'running')]),
       {},
     ],
-    ['C3: nor where no init container has begun yet', beginsAnew, status([record('app', 'created')]), { init: [0] }],
     [
-      'C3: one that ended before is, beside it',
+      'C3: a main container that was only created proves nothing while no init container has started',
+      beginsAnew,
+      status([record('app', 'created')]),
+      { init: [0] },
+    ],
+    [
+      'C3: an exited main container proves their completion, beside one that was only created',
       beginsAnew,
       status([record('app', 'created', { restartCount: 1 }), record('app', 'exited', { exitCode: 1 })]),
       { main: [0] },
     ],
     [
-      'C4: a sidecar that is down holds back nobody who ran before',
+      'C4: a stopped sidecar does not delay containers that ran before',
       pod({ initContainers: [sidecar('s')], containers: beginsAnew.spec.containers }),
       status([
         record('app', 'created', { restartCount: 1 }),
@@ -59,37 +64,37 @@ describe('init containers', () => {
       { init: [0], main: [0] },
     ],
     [
-      'C3: nor is an init container merely created, of those before it',
+      'C3: an init container that was only created does not prove the completion of those before it',
       beginsAnewInThree,
       status([record('i2', 'created', { restartCount: 1 })]),
       { init: [0] },
     ],
     [
-      'C3: it begins when its turn comes',
+      'C3: an init container that was only created starts in its turn',
       beginsAnewInThree,
       status([record('i2', 'created', { restartCount: 1 }), record('i1', 'exited')]),
       { init: [1] },
     ],
     [
-      'C3: where none of them can begin anew, one merely created is a proof',
+      'C3: a main container that was only created proves their completion if no rule may restart all containers',
       three(),
       status([record('i2', 'created')]),
       { init: [1] },
     ],
-    ['C3: one that runs is', beginsAnew, status([record('app', 'running')]), {}],
+    ['C3: a running main container proves their completion', beginsAnew, status([record('app', 'running')]), {}],
     ['C3: the first one starts alone', three(), status(), { init: [0] }],
-    ['C3: while one runs nothing else starts', three(), status([record('i1', 'running')]), {}],
+    ['C3: no other container starts while one runs', three(), status([record('i1', 'running')]), {}],
     ['C3: the next one follows a success', three(), status([record('i1', 'exited')]), { init: [1] }],
     ['C3: main containers follow the last success', three(), status([record('i3', 'exited')]), { main: [0] }],
     [
-      'C3: a record that is gone does not run its container again when a later one is there',
+      'C3: one without a record does not run again if a later one has a record',
       three(),
       status([record('i2', 'exited')]),
       { init: [2] },
     ],
-    ['C3: nothing runs again once a main container has a status', three(), status([record('app', 'running')]), {}],
+    ['C3: none runs again after a main container has a record', three(), status([record('app', 'running')]), {}],
     [
-      'C3: nor when the main container has exited and only its record is left',
+      'C3: none runs again after a main container has exited',
       three(),
       status([record('app', 'exited')]),
       { main: [0] },
@@ -107,18 +112,23 @@ describe('init containers', () => {
       { init: [0] },
     ],
     [
-      'C3: one that is done is not run again for a later attempt that was created late, and never started',
+      'C3: one that succeeded does not run again for a later attempt that was created late and never started',
       three(),
       status([record('i1', 'exited'), record('i1', 'created', { restartCount: 1 })]),
       { init: [1] },
     ],
     [
-      'one that has failed is, whoever created the later attempt',
+      'one that failed runs again for a later attempt that was created late and never started',
       three('OnFailure'),
       status([record('i1', 'exited', { exitCode: 1 }), record('i1', 'created', { restartCount: 1 })]),
       { init: [0] },
     ],
-    ['a failure is tried again', three('OnFailure'), status([record('i1', 'exited', { exitCode: 1 })]), { init: [0] }],
+    [
+      'one that failed runs again',
+      three('OnFailure'),
+      status([record('i1', 'exited', { exitCode: 1 })]),
+      { init: [0] },
+    ],
     [
       'a failure under Never ends the pod',
       three('Never'),
@@ -126,19 +136,19 @@ describe('init containers', () => {
       { killPod: true },
     ],
     [
-      'C6: an init container of which a process was killed for its memory has failed, though it exited with 0',
+      'C6: one that exited with 0 after an OOM kill has failed',
       three('OnFailure'),
       status([record('i2', 'exited', { reason: 'OOMKilled' })]),
       { init: [1] },
     ],
     [
-      'C6: and under Never ends the pod',
+      'C6: one that exited with 0 after an OOM kill ends the pod under Never',
       three('Never'),
       status([record('i2', 'exited', { reason: 'OOMKilled' })]),
       { killPod: true },
     ],
     [
-      'C3: a failure that was made up for does not count again',
+      'C3: a failure before a success does not count',
       three('Never'),
       status([record('i1', 'exited', { exitCode: 1 }), record('i2', 'running')]),
       {},
@@ -150,25 +160,25 @@ describe('init containers', () => {
       { init: [0] },
     ],
     [
-      'C1: one in unknown state is killed first',
+      'C1: one in an unknown state is killed first',
       three(),
       status([record('i2', 'unknown')]),
       { init: [1], kill: { 'i2-0': 'Init container is in "unknown" state, try killing it before restart' } },
     ],
     [
-      'one in unknown state under Never ends the pod',
+      'one in an unknown state ends the pod under Never',
       three('Never'),
       status([record('i2', 'unknown')]),
       { killPod: true },
     ],
     [
-      'its own policy wins over that of the pod',
+      "its own restartPolicy takes precedence over the pod's",
       pod({ restartPolicy: 'Never', initContainers: [container('i1', { restartPolicy: 'OnFailure' })] }),
       status([record('i1', 'exited', { exitCode: 1 })]),
       { init: [0] },
     ],
     [
-      'its own rule wins over that of the pod',
+      "its own restart rule takes precedence over the pod's restartPolicy",
       pod({
         restartPolicy: 'Never',
         initContainers: [
@@ -181,7 +191,7 @@ describe('init containers', () => {
       status([record('i1', 'exited', { exitCode: 9 })]),
       { init: [0] },
     ],
-  ])('%s', check);
+  ])('init containers: %s', check);
 });
 
 describe('sidecars', () => {
@@ -196,21 +206,16 @@ describe('sidecars', () => {
     ['C4: the next one starts as soon as one runs', plain(), status([record('s1', 'running')]), { init: [1] }],
     ['C4: main containers start when the last one runs', plain(), status(allUp), { main: [0] }],
     ['one that was created and not started is started', plain(), status([record('s1', 'created')]), { init: [0] }],
+    ['C4: the next one waits while a startup probe has no result', probed, status([record('s1', 'running')]), {}],
     [
-      'C4: with a startup probe that has said nothing the next one waits',
-      probed,
-      status([record('s1', 'running')]),
-      {},
-    ],
-    [
-      'C4: with one that is not sure yet too',
+      'C4: the next one waits while the result of a startup probe is unknown',
       probed,
       status([record('s1', 'running')]),
       {},
       context({}, { 's1-0': 'unknown' }),
     ],
     [
-      'C4: with one that passed the next one starts',
+      'C4: the next one starts after the startup probe has succeeded',
       probed,
       status([record('s1', 'running')]),
       { init: [1] },
@@ -224,32 +229,32 @@ describe('sidecars', () => {
       context({}, { 's1-0': 'failure' }),
     ],
     [
-      'a liveness failure restarts it and holds nobody back',
+      'a liveness failure restarts it and delays no other container',
       probed,
       status([record('s1', 'running')]),
       { init: [0, 1], kill: { 's1-0': 'Init container s1 failed liveness probe' } },
       context({ 's1-0': 'failure' }, { 's1-0': 'success' }),
     ],
     [
-      'one that exited comes back, also under Never',
+      'one that exited restarts, also under Never',
       plain('Never'),
       status([...allUp.slice(0, 1), record('s2', 'exited'), record('s3', 'running'), record('app', 'running')]),
       { init: [1] },
     ],
     [
-      'one that exited before the next had begun comes back first',
+      'one that exited before the next had started restarts first',
       plain(),
       status([record('s1', 'exited', { exitCode: 1 })]),
       { init: [0] },
     ],
     [
-      'several come back in order',
+      'several restart in order',
       plain(),
       status([record('s1', 'exited'), record('s2', 'running'), record('s3', 'exited'), record('app', 'running')]),
       { init: [0, 2] },
     ],
     [
-      'one whose record is gone comes back when a later one is there',
+      'one without a record restarts if a later one has a record',
       plain(),
       status([record('s3', 'running'), record('app', 'running')]),
       { init: [0, 1] },
@@ -261,13 +266,13 @@ describe('sidecars', () => {
       { init: [0], kill: { 's1-0': 'Init container s1 definition changed' } },
     ],
     [
-      'C1: one in unknown state is killed first',
+      'C1: one in an unknown state is killed first',
       plain(),
       status([record('s1', 'unknown'), ...allUp.slice(1), record('app', 'running')]),
       { init: [0], kill: { 's1-0': 'Init container is in "unknown" state, try killing it before restart' } },
     ],
     [
-      'C4: when the main containers have ended they do not come back, and the pod goes',
+      'C4: none restarts after the main containers have terminated, and the pod is killed',
       plain('Never'),
       status([record('s1', 'exited'), ...allUp.slice(1), record('app', 'exited')]),
       { killPod: true },
@@ -284,5 +289,5 @@ describe('sidecars', () => {
       status([record('s1', 'exited'), record('i2', 'running')]),
       { init: [0] },
     ],
-  ])('%s', check);
+  ])('sidecars: %s', check);
 });

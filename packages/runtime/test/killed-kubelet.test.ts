@@ -5,7 +5,7 @@ import { pod } from './builders.ts';
 import { converge, expectNoTwins, killedAt } from './kills.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('K1: kubelet killed at any call of the runtime', () => {
+describe('K1: a kubelet that is killed at any runtime call', () => {
   const web = pod({ initContainers: [once('i')], containers: [sleeper('a'), sleeper('b')] });
 
   const starting = async (at: number, sent: boolean): Promise<boolean> => {
@@ -39,7 +39,7 @@ describe('K1: kubelet killed at any call of the runtime', () => {
   };
 
   test.each([true, false])(
-    'K1: the next one makes one pod of it, whatever was under way (call sent: %s)',
+    'K1: after a kill at any runtime call, the next kubelet brings the pod to the same state (call reached the runtime: %s)',
     async (sent) => {
       let points = 0;
       while (await starting(points, sent)) points++;
@@ -48,7 +48,7 @@ describe('K1: kubelet killed at any call of the runtime', () => {
     },
   );
 
-  test('K1: the next kubelet continues a restart of all containers, each starting once', async () => {
+  test('K1: the next kubelet continues a restart of all containers, and each container starts once', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     // It exits with 42 once, and stays up afterwards.
     const script: Script = ({ name, attempt }) =>
@@ -72,7 +72,7 @@ describe('K1: kubelet killed at any call of the runtime', () => {
     }
   });
 
-  test('K1: the next kubelet completes a termination', async () => {
+  test('K1: the next kubelet completes the termination of a pod', async () => {
     for (let at = 0; at < 6; at++) {
       const machine = new Machine();
       await converge(machine, web, 3);
@@ -91,7 +91,7 @@ describe('K1: kubelet killed at any call of the runtime', () => {
   });
 });
 
-describe('K1: interrupted start', () => {
+describe('K1: a container start that a kill of the kubelet interrupted', () => {
   const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
   /** The first start of all is broken off. */
   const breaksFirstStart = (): Script => {
@@ -103,7 +103,7 @@ describe('K1: interrupted start', () => {
     };
   };
 
-  test('K1: does not count as a failure, so a run-once pod still runs without a restart count', async () => {
+  test('K1: an interrupted start does not count as a failure, so a run-once pod still runs without a restart count', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
     await machine.sync(machine.kubelet(), task);
@@ -114,7 +114,7 @@ describe('K1: interrupted start', () => {
     expect((await machine.status(next, task)).containers).toHaveLength(1);
   });
 
-  test('C2: leaves a record that never ran, however it is listed', async () => {
+  test('C2: an interrupted start leaves a container that never ran, however the runtime lists it', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });
     const kubelet = machine.kubelet();
@@ -128,7 +128,7 @@ describe('K1: interrupted start', () => {
     expect(listed.map(({ state }) => state)).toContain(ContainerState.CONTAINER_EXITED);
   });
 
-  test('C6: is kept if it completes while its removal is being prepared', async () => {
+  test('C6: a container whose interrupted start completes while its removal is being prepared is kept', async () => {
     const machine = new Machine();
     const late = { kind: 'lateSuccess', timeoutMs: 100, workDelayMs: 2_000 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
@@ -144,7 +144,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C1: blocks a new container that cannot be removed until it is given up after five minutes', async () => {
+  test('C1: a container that cannot be removed after an interrupted start blocks its successor for five minutes', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
     const busy = "container is in starting state, can't be removed";
@@ -166,7 +166,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('K1: does not block the next attempt if its start is over but it cannot be removed', async () => {
+  test('K1: a container that cannot be removed does not block its successor if its interrupted start is known to be over', async () => {
     const lives = [{ startError: message }, { exitAfterMs: 1_000 }, {}];
     const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
     const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
@@ -194,7 +194,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  test('P7: does not block a restart of all containers either', async () => {
+  test('P7: a container that cannot be removed after an interrupted start does not block a restart of all containers', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     const lives = [{ startError: message }, {}, { exitAfterMs: 1_000, exitCode: 42 }];
     const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
@@ -217,7 +217,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 's/1']);
   });
 
-  test('C1: does not count as an attempt if it is interrupted between the status read and the creation', async () => {
+  test('C1: a start that is interrupted between the status read and the creation does not count as an attempt', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
@@ -231,7 +231,7 @@ describe('K1: interrupted start', () => {
     expect((await machine.status(kubelet, web)).containers).toHaveLength(1);
   });
 
-  test('counts as a failure if it fails for another reason', async () => {
+  test('a start that fails for a reason other than an interruption counts as a failure', async () => {
     const script: Script = () => ({ startError: 'exec: "nope": executable file not found in $PATH' });
     const machine = new Machine({ runtime: { script } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
@@ -241,7 +241,7 @@ describe('K1: interrupted start', () => {
     expect((await machine.sync(kubelet, task)).results).toMatchObject([{ action: 'KillPodSandbox' }]);
   });
 
-  test('is waited for five seconds after it was aborted', async () => {
+  test('the kubelet waits five seconds for a start that was aborted', async () => {
     const machine = new Machine({ runtime: { latencies: { startContainerMs: 1_000 } } });
     const kubelet = machine.kubelet();
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });

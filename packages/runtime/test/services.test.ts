@@ -22,7 +22,7 @@ function machineWithServices(): { machine: Machine; known: { services?: ServiceD
 }
 
 describe('services in the environment', () => {
-  it('delay an API pod until they have been read once', async () => {
+  it('an API pod waits until services have been read once', async () => {
     const { machine, known, hosts } = machineWithServices();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a')] });
@@ -38,7 +38,7 @@ describe('services in the environment', () => {
     expect(hosts()).toEqual(['10.0.0.1']);
   });
 
-  it('F4: do not delay a static pod', async () => {
+  it('F4: a static pod does not wait for services', async () => {
     const { machine, hosts } = machineWithServices();
     const plain = pod({ containers: [sleeper('a')] });
     const annotations = { 'kubernetes.io/config.source': 'file' };

@@ -46,48 +46,60 @@ const faults: readonly (readonly [string, RpcFault])[] = [
   ['came much too late', { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 7_000 }],
 ];
 
-describe('the answer to StartContainer', () => {
+describe('the response of StartContainer is lost or fails', () => {
   const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
 
-  test.each(faults)('C5: %s: the hook runs once, before the next container starts', async (_, fault) => {
-    const { machine, happened } = hookedMachine();
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, web);
-    expect(happened).toEqual(['hook of a, beside a/0']);
-    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
-    expect([started(machine, 'a'), started(machine, 'b')]).toEqual([1, 1]);
-    expect(await links(machine)).toEqual(['web_default_a', 'web_default_b']);
-  });
+  test.each(faults)(
+    'C5: if the response of StartContainer %s, the postStart hook runs once, before the next container starts',
+    async (_, fault) => {
+      const { machine, happened } = hookedMachine();
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, web);
+      expect(happened).toEqual(['hook of a, beside a/0']);
+      expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+      expect([started(machine, 'a'), started(machine, 'b')]).toEqual([1, 1]);
+      expect(await links(machine)).toEqual(['web_default_a', 'web_default_b']);
+    },
+  );
 
-  test.each(faults)('C5: %s: the hook of a sidecar runs once, before the next container starts', async (_, fault) => {
-    const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
-    const { machine, happened } = hookedMachine();
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, pod({ initContainers: [sidecar], containers: [sleeper('b')] }));
-    expect(happened).toEqual(['hook of s, beside s/0']);
-    expect(machine.live().toSorted()).toEqual(['b/0', 's/0']);
-    expect([started(machine, 's'), started(machine, 'b')]).toEqual([1, 1]);
-  });
+  test.each(faults)(
+    'C5: if the response of StartContainer %s, the postStart hook of a sidecar runs once, before the next container starts',
+    async (_, fault) => {
+      const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
+      const { machine, happened } = hookedMachine();
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, pod({ initContainers: [sidecar], containers: [sleeper('b')] }));
+      expect(happened).toEqual(['hook of s, beside s/0']);
+      expect(machine.live().toSorted()).toEqual(['b/0', 's/0']);
+      expect([started(machine, 's'), started(machine, 'b')]).toEqual([1, 1]);
+    },
+  );
 
-  test.each(faults)('%s: a container without a hook has its event and the link to its log', async (_, fault) => {
-    const { machine } = hookedMachine();
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, pod({ containers: [sleeper('b')] }));
-    expect(started(machine, 'b')).toBe(1);
-    expect(await links(machine)).toEqual(['web_default_b']);
-  });
+  test.each(faults)(
+    'if the response of StartContainer %s, a container without a hook gets its event and the link to its log',
+    async (_, fault) => {
+      const { machine } = hookedMachine();
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, pod({ containers: [sleeper('b')] }));
+      expect(started(machine, 'b')).toBe(1);
+      expect(await links(machine)).toEqual(['web_default_b']);
+    },
+  );
 
-  test.each(faults)('%s: an ephemeral container has its event and the link to its log', async (_, fault) => {
-    const { machine } = hookedMachine();
-    const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
-    await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }));
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, debugged);
-    expect(started(machine, 'debug')).toBe(1);
-    expect(await links(machine)).toEqual(['web_default_b', 'web_default_debug']);
-  });
+  test.each(faults)(
+    'if the response of StartContainer %s, an ephemeral container gets its event and the link to its log',
+    async (_, fault) => {
+      const { machine } = hookedMachine();
+      const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
+      await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }));
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, debugged);
+      expect(started(machine, 'debug')).toBe(1);
+      expect(await links(machine)).toEqual(['web_default_b', 'web_default_debug']);
+    },
+  );
 
-  test('S7: was lost: an ephemeral container is not reported as unfinished for ever', async () => {
+  test('S7: an ephemeral container whose start response was lost is not reported as unfinished forever', async () => {
     const { machine } = hookedMachine();
     const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
     const kubelet = machine.kubelet();
@@ -98,7 +110,7 @@ describe('the answer to StartContainer', () => {
     expect(containers.filter(({ startUnfinished }) => startUnfinished)).toEqual([]);
   });
 
-  test('C5: was lost: the hook that fails then ends its container, and the next attempt waits for its back-off', async () => {
+  test('C5: after a lost start response, a failed postStart hook kills its container, and the next attempt waits for its back-off', async () => {
     const { machine, happened } = hookedMachine(() => Promise.reject(new Error('no')));
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'answerLost' } });
     const kubelet = machine.kubelet();
@@ -108,7 +120,7 @@ describe('the answer to StartContainer', () => {
     expect(machine.live()).not.toContain('a/0');
   });
 
-  test('S7: was lost: the container is reported as unfinished until its hook has succeeded', async () => {
+  test('S7: a container whose start response was lost is reported as unfinished until its postStart hook has succeeded', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { machine } = hookedMachine(() => promise);
     const kubelet = machine.kubelet();
@@ -136,17 +148,20 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     ['OnFailure', 'the next'],
     ['Always', 'the same'],
     ['Always', 'the next'],
-  ] as const)('though StopContainer failed at first: policy %s, %s kubelet', async (policy, which) => {
-    const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
-    const kubelet = machine.kubelet();
-    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
-    await machine.sync(kubelet, hooked(policy));
-    expect(machine.live()).toEqual(['a/0']);
-    await machine.sync(which === 'the same' ? kubelet : machine.kubelet(), hooked(policy));
-    expect(machine.live()).not.toContain('a/0');
-  });
+  ] as const)(
+    'C5: a container whose postStart hook failed is stopped although StopContainer failed at first: policy %s, %s kubelet',
+    async (policy, which) => {
+      const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
+      const kubelet = machine.kubelet();
+      machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
+      await machine.sync(kubelet, hooked(policy));
+      expect(machine.live()).toEqual(['a/0']);
+      await machine.sync(which === 'the same' ? kubelet : machine.kubelet(), hooked(policy));
+      expect(machine.live()).not.toContain('a/0');
+    },
+  );
 
-  test('though StopContainer failed at first: a sidecar', async () => {
+  test('C5: a sidecar whose postStart hook failed is stopped although StopContainer failed at first', async () => {
     const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
     const web = pod({
       initContainers: [sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } })],
@@ -159,26 +174,29 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     expect(machine.live()).not.toContain('s/0');
   });
 
-  test.each(['OnFailure', 'Always'] as const)('though the runtime is away at first: policy %s', async (policy) => {
-    let isFirst = true;
-    const { machine } = hookedMachine(() => {
-      const rpcs = isFirst ? (['stopContainer', 'containerStatus'] as const) : [];
-      for (const rpc of rpcs) machine.cri.faults.add({ rpc, times: 1, fault: unavailable });
-      isFirst = false;
-      return Promise.reject(new Error('no'));
-    });
-    const kubelet = machine.kubelet();
-    await machine.sync(kubelet, hooked(policy));
-    expect(machine.live()).toEqual(['a/0']);
-    await machine.sync(kubelet, hooked(policy));
-    expect(machine.live()).not.toContain('a/0');
-  });
+  test.each(['OnFailure', 'Always'] as const)(
+    'C5: a container whose postStart hook failed is stopped although the runtime is down at first: policy %s',
+    async (policy) => {
+      let isFirst = true;
+      const { machine } = hookedMachine(() => {
+        const rpcs = isFirst ? (['stopContainer', 'containerStatus'] as const) : [];
+        for (const rpc of rpcs) machine.cri.faults.add({ rpc, times: 1, fault: unavailable });
+        isFirst = false;
+        return Promise.reject(new Error('no'));
+      });
+      const kubelet = machine.kubelet();
+      await machine.sync(kubelet, hooked(policy));
+      expect(machine.live()).toEqual(['a/0']);
+      await machine.sync(kubelet, hooked(policy));
+      expect(machine.live()).not.toContain('a/0');
+    },
+  );
 });
 
-describe('K1: the kubelet is killed over the start of a container with a hook', () => {
+describe('K1: the kubelet is killed during the start of a container with a postStart hook', () => {
   const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
 
-  test('C5: its hook runs at least once, before the next container starts, whichever call was the last', async () => {
+  test('C5: if the kubelet is killed at any call of a start, the postStart hook runs at least once, before the next container starts', async () => {
     for (let at = 0; ; at++) {
       let isLast = false;
       for (const sent of [true, false]) {
@@ -202,7 +220,7 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     }
   });
 
-  test('C5: while the hook runs: it runs again, and the next container starts after it', async () => {
+  test('C5: if the kubelet is killed during a postStart hook, the hook runs again, and the next container starts after it', async () => {
     let isKilled = false;
     const { machine, happened } = hookedMachine(() => (isKilled ? Promise.resolve() : new Promise(() => {})));
     const first = machine.kubelet();
@@ -215,7 +233,7 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
   });
 
-  test('C5: while the hook runs: it runs again, though the sync of the pod waits for its volumes', async () => {
+  test("C5: if the kubelet is killed during a postStart hook, the hook runs again although the pod's sync waits for volumes", async () => {
     let isKilled = false;
     const { machine, happened } = hookedMachine(() => (isKilled ? Promise.resolve() : new Promise(() => {})));
     const first = machine.kubelet();
@@ -230,7 +248,7 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C5: after the hook: it does not run again', async () => {
+  test('C5: if the kubelet is killed after a postStart hook, the hook does not run again', async () => {
     const { machine, happened } = hookedMachine();
     await syncs(machine, web);
     await syncs(machine, web);

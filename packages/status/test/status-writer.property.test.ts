@@ -139,7 +139,7 @@ class World {
   }
 }
 
-test('S1 S2 S3 S4 S5 S8: the API ends with the newest status, whatever fails in between', async () => {
+test('S1 S2 S3 S4 S5 S8: with random failures, the API server ends with the newest status', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer(), async (steps, seed) => {
       const world = new World(seed);
