@@ -40,7 +40,7 @@ describe('planSandboxGc', () => {
     ['K4: ready ones too, where their pod is gone', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
     ['but not what is in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1', '2'], ['a'], []],
     ['tells pods apart', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
-  ])('%s', (_, sandboxes, occupied, gone, removed) => {
+  ])('the plan for dead sandboxes %s', (_, sandboxes, occupied, gone, removed) => {
     expect(plan(sandboxes, occupied, gone)).toEqual(removed);
   });
 

@@ -36,7 +36,7 @@ class LargeLog implements FileHandle {
   }
 }
 
-it('K4: of a log of 1 GB no more is read than is taken, and it is closed with its reader', async () => {
+it('K4: a log of 1 GB is read no further than its consumer reads, and is closed with the reader', async () => {
   const memory = new MemoryFileSystem();
   await memory.mkdir('/logs');
   await memory.writeFile('/logs/0.log', '');

@@ -48,7 +48,7 @@ async function openFiles(): Promise<readonly string[]> {
   return (await Promise.all(links)).filter((target) => target.startsWith(directory));
 }
 
-it('W2: on real files, follows by inotify through rotations with compression, and leaves nothing open', async () => {
+it('W2: on real files, a log is followed by inotify through rotations with compression, and no file stays open', async () => {
   const components = { fs: nodeFileSystem, cri, clock: systemClock, logger: silentLogger };
   const manager = new ContainerLogManager(components, { maxSizeBytes: 1, maxFiles: 20 });
   const reader = new ContainerLogReader(components);

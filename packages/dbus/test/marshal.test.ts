@@ -10,7 +10,7 @@ import { typed } from './arbitrary.ts';
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('values as bytes', () => {
-  test('decodes what it encoded, for any values', () => {
+  test('D-Bus values are decoded to what was encoded, for any values', () => {
     fc.assert(
       fc.property(fc.array(typed, { maxLength: 4 }), (all) => {
         const signature = all.map(([one]) => one).join('');
@@ -32,7 +32,7 @@ describe('values as bytes', () => {
     ['a{sv}', [[['k', new Variant('b', true)]]], '1000000000000000010000006b0001620000000001000000'],
     ['(ayq)', [[Uint8Array.of(9), 258]], '0100000009000201'],
     ['g', ['a{sv}'], '05617b73767d00'],
-  ])('%s as the specification has it (%#)', (signature, values, expected) => {
+  ])('the type %s is encoded as in the specification (%#)', (signature, values, expected) => {
     expect(hex(marshal(signature, values))).toBe(expected);
   });
 
@@ -60,18 +60,18 @@ describe('values as bytes', () => {
     ['()', [[]]],
     ['(s', [['x']]],
     ['{ss}', [['a', 'b']]],
-  ])('%s does not take what does not fit (%#)', (signature, values) => {
+  ])('the type %s rejects a value that does not fit (%#)', (signature, values) => {
     expect(() => marshal(signature, values)).toThrow(DbusError);
   });
 
-  test('decodes big-endian numbers', () => {
+  test('decodes big-endian D-Bus numbers', () => {
     const bytes = Buffer.from('0000000100020003' + '0000000000000004' + '3ff0000000000000', 'hex');
     expect(new Unmarshaller(bytes, false).values('uqqtd')).toEqual([1, 2, 3, 4n, 1]);
   });
 });
 
 describe('untrusted bytes', () => {
-  test('are decoded or rejected, and nothing beyond them is read', () => {
+  test('untrusted bytes are decoded or rejected, and none beyond them are read', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), typed, fc.boolean(), (bytes, [signature], little) => {
         try {
@@ -110,11 +110,11 @@ describe('untrusted bytes', () => {
   test.each([
     ['an array longer than the message', 'as', 'ff000000'],
     ['an array that ends within an item', 'au', '0300000001000000'],
-    ['a text without its end', 's', '0100000041'],
-    ['a boolean that is none', 'b', '02000000'],
+    ['a text without its terminating zero', 's', '0100000041'],
+    ['an invalid boolean', 'b', '02000000'],
     ['padding that is not 0', 'yu', '01ff000001000000'],
-    ['variants deep in one another', 'v', '017600'.repeat(40)],
-  ])('%s', (_name, signature, bytes) => {
+    ['deeply nested variants', 'v', '017600'.repeat(40)],
+  ])('rejects %s', (_name, signature, bytes) => {
     const read = () => new Unmarshaller(Buffer.from(bytes, 'hex'), true).values(signature);
     expect(read).toThrow(DbusError);
   });
@@ -133,7 +133,7 @@ describe('messages', () => {
     expect(lengthsOf(bytes.subarray(0, 15))).toBeUndefined();
   });
 
-  test('is encoded byte for byte as in the specification', () => {
+  test('a message is encoded byte for byte as in the specification', () => {
     const field = (code: number, type: string, value: string): string => {
       const length = Buffer.alloc(type === 'g' ? 1 : 4);
       length[0] = value.length;
@@ -157,7 +157,7 @@ describe('messages', () => {
     expect(decodeMessage(encodeMessage(all))).toEqual(all);
   });
 
-  test('omits empty header fields, such as the destination of a peer without a name', () => {
+  test('an encoded message omits empty header fields, such as the destination of a peer without a name', () => {
     const call: DbusMessage = { type: 'call', serial: 1, path: '/a', member: 'Do', body: [] };
     expect(hex(encodeMessage({ ...call, destination: '', signature: '' }))).toBe(hex(encodeMessage(call)));
   });
@@ -167,7 +167,7 @@ describe('messages', () => {
     ['return', 2],
     ['error', 3],
     ['signal', 4],
-  ] as const)('a %s is of the number %i', (type, number) => {
+  ] as const)('a message of type %s has the type number %i', (type, number) => {
     expect(encodeMessage({ type, serial: 1, body: [] })[1]).toBe(number);
   });
 
@@ -177,7 +177,7 @@ describe('messages', () => {
     expect(() => lengthsOf(bytes)).toThrow(/bytes/);
   });
 
-  test('ignores unknown header fields and rejects known ones of a wrong type', () => {
+  test('decoding ignores unknown header fields and rejects known ones of a wrong type', () => {
     const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, path: '/a', member: 'm', body: [] }));
     const unknown = Buffer.from(bytes);
     unknown[16] = 99;

@@ -36,7 +36,7 @@ function tableOf(space: protobuf.NamespaceBase): string[] {
 }
 
 describe('the .proto files of plugins', () => {
-  it('are exactly four', () => {
+  it('there are exactly four .proto files for plugins', () => {
     expect(CONTRACTS.map(([file]) => file)).toEqual([
       'deviceplugin/v1beta1 v1beta1',
       'pluginregistration/v1 pluginregistration',
@@ -45,13 +45,16 @@ describe('the .proto files of plugins', () => {
     ]);
   });
 
-  it.each(CONTRACTS)('%s has every RPC, message and field under its name and number, and no other', (file, lines) => {
-    const [directory = '', space = ''] = file.split(' ');
-    const text = readFileSync(new URL(`../../../proto/${directory}/api.proto`, import.meta.url), 'utf8');
-    const { root } = protobuf.parse(text, new protobuf.Root(), { keepCase: true });
-    root.resolveAll();
-    const found = root.lookup(space);
-    if (!(found instanceof protobuf.Namespace)) throw new Error(`no package ${space}`);
-    expect(tableOf(found).toSorted()).toEqual(lines.toSorted());
-  });
+  it.each(CONTRACTS)(
+    'the .proto file %s has every RPC, message and field with its name and number, and no other',
+    (file, lines) => {
+      const [directory = '', space = ''] = file.split(' ');
+      const text = readFileSync(new URL(`../../../proto/${directory}/api.proto`, import.meta.url), 'utf8');
+      const { root } = protobuf.parse(text, new protobuf.Root(), { keepCase: true });
+      root.resolveAll();
+      const found = root.lookup(space);
+      if (!(found instanceof protobuf.Namespace)) throw new Error(`no package ${space}`);
+      expect(tableOf(found).toSorted()).toEqual(lines.toSorted());
+    },
+  );
 });

@@ -64,7 +64,7 @@ async function plug(version: string) {
 }
 
 describe('plugin found by its socket', () => {
-  test('is registered with the device manager while its socket exists', async () => {
+  test('a plugin is registered with the device manager while its socket exists', async () => {
     start(devices);
     const { told, remove } = await plug('v1beta1');
     await vi.waitFor(() => expect(told).toEqual([undefined]));
@@ -73,14 +73,14 @@ describe('plugin found by its socket', () => {
     await vi.waitFor(() => expect(calls.at(-1)).toBe(`deregister ${GPU}`));
   });
 
-  test('receives the reason if it is rejected', async () => {
+  test('a rejected plugin receives the reason', async () => {
     start(devices);
     const { told } = await plug('v1alpha');
     await vi.waitFor(() => expect(told[0]).toContain(`${GPU} is too old`));
     expect(calls).toEqual([`label ${directory}`]);
   });
 
-  test('receives an error if the node has no devices', async () => {
+  test('a plugin receives an error if the node has no device manager', async () => {
     const { logger, lines } = captureLogger();
     start(undefined, logger);
     const { told } = await plug('v1beta1');

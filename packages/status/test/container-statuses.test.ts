@@ -129,13 +129,16 @@ describe('init container after a main container was created', () => {
     ['an older sandbox, and cannot start in the new one', 's1', CRASH, false],
     ['the new sandbox, where it could not start at first', 's2', CRASH, true],
     ['an unknown sandbox, where it could not start at first', '', CRASH, true],
-  ])('C3: after a main container was created, an init container has completed unless it must run again: it ran in %s', (_name, sandboxId, failure, completed) => {
-    const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
-    const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
-    const { state } = shown(INIT, [], { ...options, runtimeStatus: status, startFailure: () => failure });
-    expect(state?.terminated?.reason).toBe(completed ? 'Completed' : undefined);
-    expect(state?.waiting).toEqual(completed ? undefined : CRASH);
-  });
+  ])(
+    'C3: after a main container was created, an init container has completed unless it must run again: it ran in %s',
+    (_name, sandboxId, failure, completed) => {
+      const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
+      const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
+      const { state } = shown(INIT, [], { ...options, runtimeStatus: status, startFailure: () => failure });
+      expect(state?.terminated?.reason).toBe(completed ? 'Completed' : undefined);
+      expect(state?.waiting).toEqual(completed ? undefined : CRASH);
+    },
+  );
 
   test('an init container waits if it was created again after a main container', () => {
     const again = runtimeContainer({ id: 'i2', name: 'init', state: 'created' });
@@ -224,21 +227,39 @@ describe('volume mounts', () => {
     ['that is writable: no value', { readOnly: false, recursiveReadOnly: 'Enabled' }, true, {}],
     ['that is read-only without recursiveReadOnly', {}, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
     ['with recursiveReadOnly Enabled', none, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
-    ['with recursiveReadOnly Enabled, if the runtime cannot', none, false, { readOnly: true, recursiveReadOnly: 'Disabled' }],
-    ['with recursiveReadOnly IfPossible', { recursiveReadOnly: 'IfPossible' }, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
+    [
+      'with recursiveReadOnly Enabled, if the runtime cannot',
+      none,
+      false,
+      { readOnly: true, recursiveReadOnly: 'Disabled' },
+    ],
+    [
+      'with recursiveReadOnly IfPossible',
+      { recursiveReadOnly: 'IfPossible' },
+      true,
+      { readOnly: true, recursiveReadOnly: 'Enabled' },
+    ],
     [
       'with recursiveReadOnly Enabled and mount propagation',
       { ...none, mountPropagation: 'HostToContainer' },
       true,
       { readOnly: true, recursiveReadOnly: 'Disabled' },
     ],
-    ['with recursiveReadOnly Disabled', { recursiveReadOnly: 'Disabled' }, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
-  ])('the status of a volume mount is recursively read-only (KEP-3857) for a mount %s', (_name, fields, recursiveReadOnly, expected) => {
-    const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
-    const told = [{ name: 'data', mountPath: '/data', ...expected }];
-    expect(shown(container, [runtimeContainer()], { recursiveReadOnly }).volumeMounts).toEqual(told);
-    expect(shown(container, [], { recursiveReadOnly }).volumeMounts).toEqual(told);
-  });
+    [
+      'with recursiveReadOnly Disabled',
+      { recursiveReadOnly: 'Disabled' },
+      true,
+      { readOnly: true, recursiveReadOnly: 'Disabled' },
+    ],
+  ])(
+    'the status of a volume mount is recursively read-only (KEP-3857) for a mount %s',
+    (_name, fields, recursiveReadOnly, expected) => {
+      const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
+      const told = [{ name: 'data', mountPath: '/data', ...expected }];
+      expect(shown(container, [runtimeContainer()], { recursiveReadOnly }).volumeMounts).toEqual(told);
+      expect(shown(container, [], { recursiveReadOnly }).volumeMounts).toEqual(told);
+    },
+  );
 
   test('a container without volume mounts has no volume mount statuses', () => {
     expect(shown({ ...MAIN, volumeMounts: [] }, [])).not.toHaveProperty('volumeMounts');

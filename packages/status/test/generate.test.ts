@@ -268,17 +268,20 @@ describe('containers', () => {
     test.each([
       ['its next attempt was created', { state: 'created' }],
       ['the postStart hook of its next attempt runs', { state: 'running', startUnfinished: true }],
-    ] as const)('S2: a pod has not terminated while a container that was stopped for its probe restarts: %s', (_, attempt) => {
-      const next = runtimeContainer({ id: 'c2', restartCount: 1, ...attempt });
-      const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
-      const status = generateApiPodStatus(
-        makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main', livenessProbe: {} }] }),
-        runtimeStatus(next, ...ended.containers),
-        makeContext({ oldStatus: waiting }),
-      );
-      expect(status.containerStatuses?.[0]).toMatchObject({ state: { waiting: {} } });
-      expect(status.phase).toBe('Running');
-    });
+    ] as const)(
+      'S2: a pod has not terminated while a container that was stopped for its probe restarts: %s',
+      (_, attempt) => {
+        const next = runtimeContainer({ id: 'c2', restartCount: 1, ...attempt });
+        const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
+        const status = generateApiPodStatus(
+          makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main', livenessProbe: {} }] }),
+          runtimeStatus(next, ...ended.containers),
+          makeContext({ oldStatus: waiting }),
+        );
+        expect(status.containerStatuses?.[0]).toMatchObject({ state: { waiting: {} } });
+        expect(status.phase).toBe('Running');
+      },
+    );
 
     test('S1: a container that was stopped for its probe has succeeded once it has restarted and exited by itself', () => {
       const again = runtimeContainer({ id: 'c2', state: 'exited', exitCode: 0, restartCount: 1 });

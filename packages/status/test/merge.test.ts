@@ -22,10 +22,13 @@ describe('phases', () => {
     [undefined, 'Failed', true, undefined],
     [undefined, 'Pending', false, 'Pending'],
     ['Running', undefined, false, 'Running'],
-  ])('S2: a change of phase from %s to %s while containers may run (%s) is written as %s', (from, to, running, expected) => {
-    const merged = merge({ ...(from && { phase: from }) }, { ...(to && { phase: to }) }, running);
-    expect(merged.phase).toBe(expected);
-  });
+  ])(
+    'S2: a change of phase from %s to %s while containers may run (%s) is written as %s',
+    (from, to, running, expected) => {
+      const merged = merge({ ...(from && { phase: from }) }, { ...(to && { phase: to }) }, running);
+      expect(merged.phase).toBe(expected);
+    },
+  );
 
   test('S2: reason and message are withheld together with the terminal phase, and other fields are written', () => {
     const next = { phase: 'Failed', reason: 'Evicted', message: 'low on memory', podIP: '10.0.0.7' };
@@ -117,9 +120,12 @@ describe('values of other writers', () => {
     [{ observedGeneration: 3 }, { observedGeneration: 4 }, { observedGeneration: 4 }],
     [{ qosClass: 'Burstable' }, { qosClass: 'Guaranteed' }, { qosClass: 'Guaranteed' }],
     [{}, {}, {}],
-  ])("merging generation and QoS class of the API's status %j with the kubelet's %j gives %j", (api, next, expected) => {
-    expect(merge(api, next)).toStrictEqual({ conditions: [], ...expected });
-  });
+  ])(
+    "merging generation and QoS class of the API's status %j with the kubelet's %j gives %j",
+    (api, next, expected) => {
+      expect(merge(api, next)).toStrictEqual({ conditions: [], ...expected });
+    },
+  );
 
   test('the QoS class and the newest observed generation are kept', () => {
     expect(merge({ qosClass: 'Burstable', observedGeneration: 4 }, { observedGeneration: 3 })).toMatchObject({

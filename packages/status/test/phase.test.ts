@@ -16,7 +16,12 @@ type Row = readonly [name: string, pod: Pod, statuses: readonly ContainerStatus[
 describe('main containers', () => {
   test.each<Row>([
     ['no status is known', always, [], 'Pending'],
-    ['one container waits for its first start', always, [apiStatus('a', 'running'), apiStatus('b', 'waiting')], 'Pending'],
+    [
+      'one container waits for its first start',
+      always,
+      [apiStatus('a', 'running'), apiStatus('b', 'waiting')],
+      'Pending',
+    ],
     ['one container is unknown', always, [apiStatus('a', 'running')], 'Pending'],
     ['one has terminated, one is unknown', never, [apiStatus('a', 1)], 'Pending'],
     [
@@ -129,10 +134,19 @@ describe('P7: a pod with a pending restart of all containers has not terminated,
       'Failed',
     ],
     ['unless it is terminal', never, [apiStatus('a', 1), apiStatus('b', 1)], { podIsTerminal: true }, 'Failed'],
-    ['unless no restart was requested', never, [apiStatus('a', 1), apiStatus('b', 1)], { restartIsAsked: false }, 'Failed'],
-  ])('P7: a pod with a pending restart of all containers has not terminated: %s', (_name, pod, statuses, more, expected) => {
-    expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
-  });
+    [
+      'unless no restart was requested',
+      never,
+      [apiStatus('a', 1), apiStatus('b', 1)],
+      { restartIsAsked: false },
+      'Failed',
+    ],
+  ])(
+    'P7: a pod with a pending restart of all containers has not terminated: %s',
+    (_name, pod, statuses, more, expected) => {
+      expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
+    },
+  );
 
   test('P7: a pod with a pending restart of all containers has terminated if it is being deleted', () => {
     const { metadata } = never;

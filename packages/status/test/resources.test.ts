@@ -150,7 +150,12 @@ describe('the resources of a pod', () => {
   test.each<[string, ResourceRequirements | undefined, Partial<typeof none>, object]>([
     ['the minimum of CPU shares means no request', undefined, {}, {}],
     ['more CPU shares mean a request', undefined, { cpuShares: 10_240 }, { requests: { cpu: '10' } }],
-    ['the minimum of CPU shares means a small request if one is declared', { requests: { cpu: '5m' } }, {}, { requests: { cpu: '2m' } }],
+    [
+      'the minimum of CPU shares means a small request if one is declared',
+      { requests: { cpu: '5m' } },
+      {},
+      { requests: { cpu: '2m' } },
+    ],
     ['a CPU quota means a limit', undefined, { cpuQuotaUs: 25_000 }, { limits: { cpu: '250m' } }],
     ['the minimum quota means no limit', undefined, { cpuQuotaUs: 1000 }, {}],
     ['a quota above the minimum means a limit', undefined, { cpuQuotaUs: 1100 }, { limits: { cpu: '11m' } }],
@@ -160,7 +165,12 @@ describe('the resources of a pod', () => {
       { cpuQuotaUs: 1000 },
       { limits: { cpu: '10m' } },
     ],
-    ['a quota with another period', undefined, { cpuQuotaUs: 25_000, cpuPeriodUs: 50_000 }, { limits: { cpu: '500m' } }],
+    [
+      'a quota with another period',
+      undefined,
+      { cpuQuotaUs: 25_000, cpuPeriodUs: 50_000 },
+      { limits: { cpu: '500m' } },
+    ],
     ['a quota of several CPUs', undefined, { cpuQuotaUs: 500_000 }, { limits: { cpu: '5' } }],
     [
       'one milli-CPU if a small limit is declared',
@@ -169,7 +179,12 @@ describe('the resources of a pod', () => {
       { limits: { cpu: '1m' } },
     ],
     ['no quota', undefined, { cpuQuotaUs: 0 }, {}],
-    ['no quota although a limit is declared', { limits: { cpu: '20m' } }, { cpuQuotaUs: 0 }, { limits: { cpu: '20m' } }],
+    [
+      'no quota although a limit is declared',
+      { limits: { cpu: '20m' } },
+      { cpuQuotaUs: 0 },
+      { limits: { cpu: '20m' } },
+    ],
     ['memory', undefined, { memoryBytes: 32 * MIB }, { limits: { memory: '32Mi' } }],
     ['a byte of memory', undefined, { memoryBytes: 1 }, { limits: { memory: '1' } }],
     ['no memory', undefined, { memoryBytes: 0 }, {}],

@@ -258,18 +258,21 @@ test('S6: a static pod has the status of its own mirror pod, not that of an olde
   expect(startBeside('new')).toBe(startTime);
 });
 
-test.each(['Failed', 'Succeeded'])('F4: a static pod restarts although its mirror pod shows it as %s from before', (phase) => {
-  const pod = makeStaticPod();
-  const message = 'Pod was terminated in response to imminent node shutdown.';
-  const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
-  const manager = new StatusManager({
-    ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
-    getMirrorPodByPod: () => makePod({}, { status: shown }),
-  });
-  expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
-  manager.setPodStatus(pod, { phase: 'Pending' });
-  expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
-});
+test.each(['Failed', 'Succeeded'])(
+  'F4: a static pod restarts although its mirror pod shows it as %s from before',
+  (phase) => {
+    const pod = makeStaticPod();
+    const message = 'Pod was terminated in response to imminent node shutdown.';
+    const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
+    const manager = new StatusManager({
+      ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
+      getMirrorPodByPod: () => makePod({}, { status: shown }),
+    });
+    expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
+    manager.setPodStatus(pod, { phase: 'Pending' });
+    expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
+  },
+);
 
 test.each([
   ['Never', 1],

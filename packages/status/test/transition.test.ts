@@ -259,10 +259,13 @@ describe('terminatedStatus', () => {
     ],
     ['not if the last sidecar had stopped', [SIDECAR], [apiStatus('proxy', 0, { started: true })], mains, []],
     ['not if the last init container is unknown', [{ name: 'init' }], [], mains, []],
-  ])('terminatedStatus decides whether main containers that never started have failed: %s', (_name, initContainers, init, main, expected) => {
-    const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
-    expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
-  });
+  ])(
+    'terminatedStatus decides whether main containers that never started have failed: %s',
+    (_name, initContainers, init, main, expected) => {
+      const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
+      expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
+    },
+  );
 
   test('terminatedStatus decides about initialization from the status before the containers were stopped', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }] });

@@ -110,9 +110,12 @@ test.each([
   ['Forbidden', false, true],
   ['Forbidden', true, false],
   ['Conflict', false, false],
-] as const)('whether %s for a pod that the watch shows (%s) means that the pod is gone: %s', (code, isWatched, gone) => {
-  expect(saysGone(code, isWatched)).toBe(gone);
-});
+] as const)(
+  'whether %s for a pod that the watch shows (%s) means that the pod is gone: %s',
+  (code, isWatched, gone) => {
+    expect(saysGone(code, isWatched)).toBe(gone);
+  },
+);
 
 test.each([
   ['Failed', [1, 2, 4, 8, 16]],
@@ -155,8 +158,18 @@ describe('revivesContainers', () => {
   test.each([
     ['the terminated container runs', [of('a', ended)], [of('a', { running: {} })], true],
     ['the terminated container waits', [of('a', ended)], [of('a', { waiting: {} })], true],
-    ['one of two terminated containers has no state', [of('a', { running: {} }), of('b', ended)], [of('a', ended), of('b', {})], true],
-    ['the terminated container has terminated again', [of('a', ended)], [of('a', { terminated: { exitCode: 1 } })], false],
+    [
+      'one of two terminated containers has no state',
+      [of('a', { running: {} }), of('b', ended)],
+      [of('a', ended), of('b', {})],
+      true,
+    ],
+    [
+      'the terminated container has terminated again',
+      [of('a', ended)],
+      [of('a', { terminated: { exitCode: 1 } })],
+      false,
+    ],
     ['a running container runs', [of('a', { running: {} })], [of('a', { running: {} })], false],
     ['another container runs', [of('a', ended)], [of('b', { running: {} })], false],
     ['there was no status before', undefined, [of('a', { running: {} })], false],

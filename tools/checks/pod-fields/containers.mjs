@@ -64,7 +64,10 @@ export const containers = {
       [t.predicates, 'the same port'],
       [t.sandbox, 'port mappings of a sandbox: the first port of a name counts, and address families are separate'],
     ),
-    works('resizePolicy', [t.resizes, 'resizePolicy RestartContainer: restarts the container with its allocation']),
+    works('resizePolicy', [
+      t.resizes,
+      'a resize with resizePolicy RestartContainer restarts the container with its allocation',
+    ]),
     works('resources', [t.resources, "the huge page limit of the container takes precedence over the pod's"]),
     works(
       'restartPolicy restartPolicyRules',
@@ -89,14 +92,16 @@ export const containers = {
   ContainerResizePolicy: [
     works('resourceName restartPolicy', [
       t.resizes,
-      'resizePolicy RestartContainer: restarts the container with its allocation',
+      'a resize with resizePolicy RestartContainer restarts the container with its allocation',
     ]),
   ],
   ContainerRestartRule: [
     works('action', [t.actions, 'C6: the first matching restart rule decides, even before RestartAllContainers']),
     works('exitCodes', [t.actions, 'C6: NotIn matches an exit code that is not listed']),
   ],
-  ContainerRestartRuleOnExitCodes: [works('operator values', [t.actions, 'C6: NotIn matches an exit code that is not listed'])],
+  ContainerRestartRuleOnExitCodes: [
+    works('operator values', [t.actions, 'C6: NotIn matches an exit code that is not listed']),
+  ],
   EnvVar: [
     works('name value', [t.env, 'expands references to earlier variables and services, and keeps other references']),
     works('valueFrom', selected),
@@ -138,15 +143,15 @@ export const containers = {
     ]),
   ],
   LifecycleHandler: [
-    works('exec', [t.hooks, 'runs the command in the container without a timeout']),
+    works('exec', [t.hooks, 'an exec hook runs the command in the container without a timeout']),
     works('httpGet', [
       t.hooks,
-      'sends the request to the pod’s first address and the named port, and accepts any response',
+      'an httpGet hook sends the request to the pod’s first IP and the named port, and accepts any response',
     ]),
-    works('sleep', [t.hooks, 'waits for its seconds']),
+    works('sleep', [t.hooks, 'a sleep hook waits for its seconds']),
     refused('tcpSocket', 'invalid handler', 'the field is deprecated, and such a hook fails in upstream too', [
       t.hooks,
-      '%j cannot be run, as in upstream',
+      'the hook %j cannot be run, as in upstream',
     ]),
   ],
   ExecAction: [
@@ -158,11 +163,13 @@ export const containers = {
   HTTPGetAction: [
     works('host httpHeaders path port scheme', [
       t.hooks,
-      'sends the request to a named host without reading the pod’s address',
+      'an httpGet hook sends the request to a named host without reading the pod’s IP',
     ]),
   ],
-  HTTPHeader: [works('name value', [t.hooks, 'sends the request to a named host without reading the pod’s address'])],
-  SleepAction: [works('seconds', [t.hooks, 'ends immediately for 0 seconds'])],
+  HTTPHeader: [
+    works('name value', [t.hooks, 'an httpGet hook sends the request to a named host without reading the pod’s IP']),
+  ],
+  SleepAction: [works('seconds', [t.hooks, 'a sleep hook of 0 seconds ends immediately'])],
   TCPSocketAction: [
     works('host port', [t.probe, 'a tcpSocket probe connects to the pod or to the host that it names']),
   ],

@@ -14,7 +14,7 @@ export const pod = {
     works('affinity', [t.affinity, 'two terms, one of which matches']),
     others('automountServiceAccountToken', 'the API server, which adds the token volume'),
     works('containers', [t.podRuntime, 'a new pod gets its sandbox, its containers, and the usual events']),
-    works('dnsConfig dnsPolicy', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
+    works('dnsConfig dnsPolicy', [t.dns, "podDns adds the pod's own settings without duplicates, options by name"]),
     works(
       'enableServiceLinks',
       [t.services, 'a pod with enableServiceLinks gets the variables of all services in its namespace, with all ports'],
@@ -43,16 +43,19 @@ export const pod = {
     ),
     works(
       'hostUsers',
-      [t.userns, 'has the same IDs in its sandbox, containers and mounts; other pods have the node’s'],
-      [t.userns, 'waits with the reason if the runtime or the kernel does not support it'],
+      [
+        t.userns,
+        'a pod with a user namespace has the same IDs in sandbox, containers and mounts; other pods have the node’s',
+      ],
+      [t.userns, 'a pod with a user namespace waits with the reason if the runtime or the kernel does not support it'],
       [
         t.security,
         'a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them',
       ],
     ),
     works('hostname subdomain', [t.hostname, 'both']),
-    works('hostnameOverride', [t.hostname, 'an override beats both']),
-    works('imagePullSecrets', [t.pullSecrets, "pulls with its own secrets first, then with the node's logins"]),
+    works('hostnameOverride', [t.hostname, 'hostnameOverride, before hostname and subdomain']),
+    works('imagePullSecrets', [t.pullSecrets, "a pod pulls with its own secrets first, then with the node's logins"]),
     works(
       'initContainers',
       [t.init, 'C3: the next one follows a success'],
@@ -88,7 +91,7 @@ export const pod = {
     works('restartPolicy', [t.actions, 'OnFailure: a container that exited with 0 does not restart']),
     works('runtimeClassName', [
       t.runtimeClasses,
-      'reads the handler of a class each time, because the class may have been recreated',
+      'reads a RuntimeClass each time, because the class may have been recreated',
     ]),
     others('schedulerName schedulingGates schedulingGroup topologySpreadConstraints', scheduler),
     works('securityContext', [
@@ -112,12 +115,17 @@ export const pod = {
     ]),
   ],
   LocalObjectReference: [
-    works('name', [t.pullSecrets, "pulls with its own secrets first, then with the node's logins"]),
+    works('name', [t.pullSecrets, "a pod pulls with its own secrets first, then with the node's logins"]),
   ],
   PodDNSConfig: [
-    works('nameservers options searches', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
+    works('nameservers options searches', [
+      t.dns,
+      "podDns adds the pod's own settings without duplicates, options by name",
+    ]),
   ],
-  PodDNSConfigOption: [works('name value', [t.dns, "adds the pod's own settings without duplicates, options by name"])],
+  PodDNSConfigOption: [
+    works('name value', [t.dns, "podDns adds the pod's own settings without duplicates, options by name"]),
+  ],
   PodOS: [works('name', [t.predicates, 'another operating system in the spec'])],
   PodReadinessGate: [
     works('conditionType', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),

@@ -171,10 +171,16 @@ export const volumes = {
     ),
   ],
   LabelSelector: [
-    works('matchExpressions matchLabels', [t.trustLabels, 'of a signer are those of its bundles with matching labels']),
+    works('matchExpressions matchLabels', [
+      t.trustLabels,
+      'trust anchors of a signer are those of its ClusterTrustBundles with matching labels',
+    ]),
   ],
   LabelSelectorRequirement: [
-    works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with matching labels']),
+    works('key operator values', [
+      t.trustLabels,
+      'trust anchors of a signer are those of its ClusterTrustBundles with matching labels',
+    ]),
   ],
   ImageVolumeSource: [works('pullPolicy reference', imageVolume)],
   PersistentVolumeClaimVolumeSource: [works('claimName readOnly', claims)],

@@ -20,6 +20,19 @@ export interface Text {
 const DIRECTIVE = /^\s*(biome-ignore|@ts-|@vitest|eslint|v8 |c8 |istanbul|#|<reference|@__PURE__|prettier)/;
 /** Names of the functions whose first argument is the name of a test or of a group of tests. */
 const TEST_FUNCTIONS = new Set(['it', 'test', 'describe', 'scenario', 'suite']);
+/** Properties of these functions that return such a function again: `it.each`, `describe.skipIf`. */
+const MODIFIERS = new Set([
+  'concurrent',
+  'each',
+  'fails',
+  'for',
+  'only',
+  'runIf',
+  'sequential',
+  'skip',
+  'skipIf',
+  'todo',
+]);
 /** The shortest string that counts as a message, in words. Shorter strings are mostly identifiers and values. */
 const MESSAGE_WORDS = 4;
 /** How many of these words must be plain ones: a template of placeholders and punctuation is no message. */
@@ -97,7 +110,9 @@ function isMessage(text: string): boolean {
 function isTestFunction(callee: unknown): boolean {
   if (!isNode(callee)) return false;
   if (callee.type === 'Identifier') return TEST_FUNCTIONS.has(String(callee.name));
-  if (callee.type === 'MemberExpression') return isTestFunction(callee.object);
+  if (callee.type === 'MemberExpression') {
+    return isNode(callee.property) && MODIFIERS.has(String(callee.property.name)) && isTestFunction(callee.object);
+  }
   if (callee.type === 'CallExpression') return isTestFunction(callee.callee);
   if (callee.type === 'TaggedTemplateExpression') return isTestFunction(callee.tag);
   return false;

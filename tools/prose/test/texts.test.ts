@@ -24,6 +24,12 @@ describe('textsOfSource', () => {
     ]);
   });
 
+  it('does not take the first argument of another method for the name of a test', () => {
+    expect(found('test/a.test.ts', "suite.until('the pod to run', f); test.each([1])('runs', f);")).toEqual([
+      '1 test name: runs',
+    ]);
+  });
+
   it('finds strings of four words and more as messages, but not in tests or imports', () => {
     const source =
       "import 'a module of four'; throw new Error('could not read the file'); const a = 'three words only';";

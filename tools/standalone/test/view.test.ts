@@ -119,7 +119,7 @@ describe('podView', () => {
 });
 
 describe('renderTable', () => {
-  test('has a row for each pod with aligned columns', () => {
+  test('the view has a row for each pod with aligned columns', () => {
     const other = view({
       uid: 'u2',
       name: 'a-longer-name',
@@ -135,7 +135,7 @@ describe('renderTable', () => {
     ]);
   });
 
-  test('on a narrow terminal, shortens the last event first, then the containers', () => {
+  test('on a narrow terminal, the view shortens the last event first, then the containers', () => {
     const pods = [view({ containers: [{ name: 'a-container-of-a-long-name', state: 'running' }] })];
     const events = new Map([['u1', event()]]);
     expect(renderTable(pods, events, NOW, 107)[1]).toBe(
@@ -146,7 +146,7 @@ describe('renderTable', () => {
     );
   });
 
-  test('has no line that is wider than the terminal', () => {
+  test('no line of the view is wider than the terminal', () => {
     const views = fc.record({ name: fc.string(), phase: fc.string(), ip: fc.string(), restarts: fc.nat() });
     fc.assert(
       fc.property(
@@ -203,7 +203,7 @@ describe('the lines of stopping pods', () => {
     expect(endingLines(left, forMs, 200)).toEqual(expected);
   });
 
-  test('are empty if no pod is left', () => {
+  test('the lines above the table are empty if no pod is left', () => {
     expect(endingLines([], 0, 200)).toEqual([]);
   });
 });
