@@ -66,7 +66,7 @@ describe('abortable', () => {
     const waiting = abortable(promise, controller.signal);
     controller.abort('enough');
     await expect(waiting).rejects.toBe('enough');
-    // Nobody waits for it any more: it must not become an unhandled rejection.
+    // The call has already ended with the abort, so this later rejection must not become an unhandled rejection.
     reject(new Error('late'));
     await new Promise((resolve) => setImmediate(resolve));
   });
@@ -92,7 +92,7 @@ describe('withTimeout', () => {
       parent.signal,
     );
     await expect(begun).rejects.toThrow('broken');
-    // What nobody handles is told of at the next turn, and fails the test.
+    // Node.js reports an unhandled rejection in the next turn of the event loop, which fails the test.
     await new Promise((resolve) => setImmediate(resolve));
   });
 

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { AsyncError, brand, hasBrand } from '../src/index.ts';
 
-/** What another copy of a package has: another class of the same name. */
+/** A class of the same name, as in a second installed copy of the package. */
 function copy() {
   const NAME = '@node-agent/example.ExampleError';
   return class ExampleError extends Error {

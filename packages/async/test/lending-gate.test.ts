@@ -41,7 +41,8 @@ test('urgent tasks go first, so that pods complete one after another', async () 
   });
   await clock.advance(100);
   await Promise.all(pods);
-  // The next sandbox is given its place in the instant in which the one before ends, before its container asks.
+  // When a sandbox is finished, its slot goes to the next sandbox immediately, before the pod's container requests a
+  // slot.
   expect(order.indexOf('container p1')).toBeLessThan(order.indexOf('sandbox p3'));
   expect(order.indexOf('container p2')).toBeLessThan(order.indexOf('container p3'));
 });
@@ -66,7 +67,7 @@ test('C7: tasks that hang delay other tasks by the overdue time and not forever'
   await Promise.all(hung);
   const again = ['d', 'e', 'f'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
-  // The hung ones gave their places back once, not twice.
+  // Each hung task released its slot once, not twice.
   expect(order.slice(5)).toEqual(['d', 'e']);
   await clock.advance(300);
   await Promise.all(again);

@@ -458,7 +458,7 @@ describe('the credentials of a node', () => {
     const second = await credentials.current();
     expect(second.tls).not.toBe(first.tls);
     expect(second.tls.cert).toBe(manager.current?.cert);
-    // A late answer to what was sent with the old certificate says nothing of the new one.
+    // A late 401 response to a request that used the old certificate does not cause another rotation.
     await given.clock.advance(400_000);
     credentials.reject(first);
     await given.clock.settle();

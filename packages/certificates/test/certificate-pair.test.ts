@@ -3,7 +3,7 @@ import { parseCertificates, parsePair } from '../src/certificate-pair.ts';
 import { CertificateError } from '../src/errors.ts';
 import { makePair, START_MS } from './fixtures.ts';
 
-/** By OpenSSL, for `/O=b/O=a`: without a common name. */
+/** A certificate by OpenSSL with the subject `/O=b/O=a`, which has no common name. */
 const CERT = `-----BEGIN CERTIFICATE-----
 MIIBxzCCAWygAwIBAgIUXtb9l3FMGa9YLh5IItpN+js2OUYwCgYIKoZIzj0EAwIw
 GDEKMAgGA1UECgwBYjEKMAgGA1UECgwBYTAgFw0yNjExMjMxNDM5MjZaGA8yMTI2

@@ -20,7 +20,7 @@ function signedPart(request: string): string | undefined {
 }
 
 describe('a signing request', () => {
-  // Made by Go's crypto/x509 with the same key.
+  // This request was made by Go's crypto/x509 with the same key.
   test.each([
     [
       nodeSubject('n1'),
@@ -78,7 +78,7 @@ test('PEM text has lines of 64 characters', () => {
 describe('an existing certificate signing request', () => {
   test('an existing certificate signing request may be resumed if it has the same subject and key', () => {
     expect(() => checkCompatible(makeSigningRequest(serving, KEY), serving, KEY)).not.toThrow();
-    // The alternative names are those that it was made with.
+    // The request is compatible with the alternative names with which it was made.
     expect(() => checkCompatible(makeSigningRequest(nodeSubject('n1'), KEY), nodeSubject('n1'), KEY)).not.toThrow();
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError, parseCommandLine } from '../src/index.ts';
 import { load } from './memory-files.ts';
 
-/** What a command line sets a field to. */
+/** The value to which a command line sets a field. */
 function setting(name: string, ...argv: string[]): unknown {
   return parseCommandLine(argv).settings.find(({ mirror }) => mirror.flag.name === name)?.value;
 }
@@ -73,7 +73,7 @@ describe('the values of flags', () => {
       ],
     ],
     ['register-with-taints', ['--register-with-taints='], []],
-    // Nothing is taken away: a node that registers has nothing yet.
+    // A taint to remove has no effect, because a node that registers has no taints yet.
     ['register-with-taints', ['--register-with-taints=a-,b/c:NoSchedule-,d=e:NoExecute-'], []],
     [
       'register-with-taints',
@@ -89,7 +89,7 @@ describe('the values of flags', () => {
         { key: 'b', value: '', effect: 'NoExecute' },
       ],
     ],
-    // The file's stays.
+    // The value of the file stays.
     ['reserved-memory', ['--reserved-memory='], undefined],
     [
       'reserved-memory',
@@ -123,7 +123,7 @@ describe('the values of flags', () => {
     ],
     ['vmodule', ['--vmodule=a=2147483647,'], [{ filePattern: 'a', verbosity: 2_147_483_647 }]],
     ['v', ['-v4'], 4],
-    // Unlike other numbers it is decimal, whatever it begins with.
+    // Unlike other numeric flags, `-v` reads a number with a leading 0 as decimal.
     ['v', ['-v=010'], 10],
     ['log-json-info-buffer-size', ['--log-json-info-buffer-size=1Ki'], '1Ki'],
     ['seccomp-default', ['--seccomp-default'], true],

@@ -195,7 +195,7 @@ describe('problems of several stages', () => {
       dropIns: { 'a.conf': 'apiVersion: [', 'b.conf': file('port: 99999999\n') },
     });
     expect(error.code).toBe('flag');
-    // A drop-in that cannot be read may set anything: values are not checked then.
+    // Values are not validated: the unreadable drop-in might set any of them.
     expect(error.issues.map(formatIssue)).toEqual([
       'unknown flag: --nope',
       'invalid argument "x" for "--healthz-port" flag: want a whole number from -2147483648 to 2147483647',

@@ -3,7 +3,10 @@ import { applyDefaults } from '../src/defaults.ts';
 import { defaultConfiguration, resolveFeatureGates } from '../src/index.ts';
 import { file, load } from './memory-files.ts';
 
-/** The fields that upstream declares without a pointer and gives a default, by their zero value. */
+/**
+ * The fields for which upstream has a default and whose Go type is not a pointer: upstream treats their zero value as
+ * unset.
+ */
 const ZERO_IS_UNSET = `
 syncFrequency: 0s
 fileCheckFrequency: 0s

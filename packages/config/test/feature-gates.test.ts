@@ -92,7 +92,7 @@ describe('resolveFeatureGates', () => {
     [{ QOSReserved: true }, []],
     [{ MemoryQoS: true }, []],
     [{ KubeletCrashLoopBackOffMax: false }, []],
-    // A gate of the scheduler says nothing to a kubelet, here or upstream.
+    // A gate of the scheduler has no effect on a kubelet, here as upstream.
     [{ SchedulerAsyncPreemption: false }, []],
   ])('the feature gates %j cause the warnings %j', (requested, messages) => {
     expect(resolveFeatureGates(requested).warnings.map(({ message }) => message)).toEqual(messages);

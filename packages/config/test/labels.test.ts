@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keyProblem, nodeLabelProblem, valueProblem } from '../src/labels.ts';
 
 const LONG = 'a'.repeat(63);
-/** 253 characters, in labels of a DNS name. */
+/** A DNS subdomain name of 253 characters, the maximum. */
 const PREFIX = `${LONG}.${LONG}.${LONG}.${'a'.repeat(61)}`;
 
 describe('the key of a label', () => {
@@ -56,7 +56,7 @@ describe('a kubelet', () => {
     'a.kubelet.kubernetes.io/a',
     'node.kubernetes.io/a',
     'a.node.kubernetes.io/a',
-    // Of other namespaces any.
+    // Any label without a kubernetes.io or k8s.io namespace is allowed.
     'a',
     'k8s.io',
     'k8s.iox',

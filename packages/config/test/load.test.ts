@@ -75,7 +75,7 @@ describe('drop-ins', () => {
         'b.conf': file('port: 6\n'),
       },
     });
-    // Bytes order: 05-sub, 10-z.conf, Z.conf, a.conf, b, b.conf, c.yaml.
+    // The files in byte order of their names: 05-sub, 10-z.conf, Z.conf, a.conf, b, b.conf, c.yaml.
     expect(configuration).toMatchObject({ port: 6, maxPods: 5 });
     expect(formatOrigin(origins.of('maxPods'))).toBe('/etc/kubelet/conf.d/b/c/d.conf:4:10');
     expect(skippedFiles).toEqual(['/etc/kubelet/conf.d/b/readme.md', '/etc/kubelet/conf.d/c.yaml']);

@@ -126,17 +126,17 @@ describe('closest', () => {
     ['MAXPODS', 'maxPods'],
     ['port', 'port'],
     ['xxxx', undefined],
-    // One letter of four may be wrong, and of three, and two of eight.
+    // A name of three or four letters may have one wrong letter, a name of eight letters two.
     ['pot', 'port'],
     ['prtx', undefined],
     ['maxPodzz', 'maxPods'],
     ['ort', 'port'],
     ['xxrt', undefined],
-    // Both ends count.
+    // Mistakes at the beginning and at the end of a name add up.
     ['portab', undefined],
     ['xxport', undefined],
     ['ortss', undefined],
-    // Of two that are as near the first.
+    // If two known names are equally close, the first one is suggested.
     ['portz', 'port'],
   ])('the closest known name to %s is %s', (name, expected) => {
     expect(closest(name, ['maxPods', 'port', 'ports'])).toBe(expected);

@@ -6,7 +6,7 @@ import { parseDocument } from '../src/document/parse-document.ts';
 
 const parse = (text: string): ReturnType<typeof parseDocument> => parseDocument(new TextEncoder().encode(text));
 
-/** The plain value of a tree, without its places. */
+/** The plain value of a tree, without source positions. */
 function plain(node: ConfigNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plain);
@@ -19,7 +19,7 @@ function read(text: string): unknown {
   return plain(root);
 }
 
-/** The same with whole numbers beyond 2^53 as JSON.parse gives them. */
+/** The same value with integers beyond 2^53 rounded, as by JSON.parse. */
 function numbers(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? Number(part) : part)));
 }

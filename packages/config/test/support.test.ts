@@ -4,7 +4,7 @@ import type { Field } from '../src/schema/field.ts';
 import { configurationFields } from '../src/schema/kubelet-configuration.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-/** The paths that a configuration is warned of. */
+/** Returns the paths of the fields about which loading the configuration warns. */
 async function warned(body: string): Promise<string[]> {
   const { warnings } = await load({ config: file(body) });
   return warnings.map(({ path }) => path).filter((path) => path !== '');

@@ -12,7 +12,7 @@ import { upstreamDefaults, upstreamFields, upstreamFlags } from './upstream.ts';
 
 const read = (path: string): string => readFileSync(`${import.meta.dirname}/../${path}`, 'utf8');
 
-/** The leaves of a tree, by path. */
+/** Returns the leaf values of a tree, with their paths. */
 function leaves(value: Json, path = ''): [string, Json][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
   return Object.entries(value).flatMap(([key, inner]) => leaves(inner, `${path}/${key}`));
@@ -66,7 +66,8 @@ describe('the table of flags', () => {
   const lines = [...own, ...mirrors].map(([name, value, deprecated]) =>
     `${deprecated ? '*' : ''}${name} ${value}`.trim(),
   );
-  // Where there is no file, these four differ; three of them are set apart in FLAG_DEFAULTS, the fourth stays off.
+  // These four flags have another default without a configuration file. FLAG_DEFAULTS contains three of them; the
+  // default of the fourth, the read-only port, stays 0.
   const differing = ['*anonymous-auth', '*authentication-token-webhook', '*authorization-mode', '*read-only-port'];
   const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
 
@@ -173,7 +174,7 @@ describe('--help', () => {
     }
   });
 
-  // As a command line without --config has it.
+  // The defaults of a command line without --config.
   it.each([
     ['anonymous-auth', '(default true)'],
     ['authentication-token-webhook', undefined],

@@ -3,13 +3,13 @@ import { defaultConfiguration, type KubeletConfiguration, resolveFeatureGates } 
 import { validateConfiguration } from '../src/validate/validate.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-/** A line of a file, the path of the field it is refused for, and why. */
+/** A line of a file, the path of the rejected field, and the error message. */
 type Case = readonly [line: string, path: string, message: string];
 
 const NO_SHUTDOWN =
   'featureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}';
 
-/** Those of crypto/tls of Go 1.26, and two former names (k8s.io/component-base/cli/flag). */
+/** The cipher suites of crypto/tls in Go 1.26, and two former names (k8s.io/component-base/cli/flag). */
 const CIPHER_SUITES = [
   ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
   ...['ECDSA', 'RSA'].flatMap((kind) => [
@@ -575,7 +575,7 @@ describe('validation', () => {
     await expect(load({ config: file(body) })).resolves.toBeDefined();
   });
 
-  // What a file cannot ask for, an embedding program or a flag can.
+  // A file cannot set these values, but a program that embeds the kubelet, or a flag, can.
   it.each<[Partial<KubeletConfiguration>, readonly string[]]>([
     [{}, []],
     [{ nodeLeaseDurationSeconds: 0 }, ['nodeLeaseDurationSeconds: 0 must be greater than 0']],

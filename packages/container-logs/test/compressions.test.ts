@@ -5,7 +5,7 @@ import type { ContainerLog } from '../src/rotate.ts';
 const { signal } = new AbortController();
 const log = (containerId: string): ContainerLog => ({ containerId, path: `/logs/${containerId}` });
 
-/** Logs that are compressed when a test says so. */
+/** A queue of compressions, each of which ends when the test ends it. */
 function gated(limit: number) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

@@ -16,13 +16,13 @@ function makeManager(options: ContainerLogManagerOptions = {}): ContainerLogMana
   return new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 100, ...options });
 }
 
-/** A pass, and all that follows from it. */
+/** Runs one rotation pass and waits for the compressions that it started. */
 async function rotateAndCompress(manager: ContainerLogManager): Promise<void> {
   await manager.rotateLogs(signal);
   await manager.compressed();
 }
 
-/** All lines in all files of the log, oldest first. */
+/** Returns all lines of all files of the log, oldest first. */
 async function allLines(): Promise<string[]> {
   const names = (await runtime.names()).filter((name) => name !== '0.log').sort();
   const parts: string[] = [];
@@ -171,7 +171,7 @@ describe('rotation', () => {
     expect((await runtime.names()).length).toBe(3);
   });
 
-  /** Three rotated files of a log that is not written to any more; `fault` keeps the first of them from being compressed. */
+  /** Three rotated files of a log that is no longer written. `fault` prevents the compression of the first file. */
   async function quietLog(manager: ContainerLogManager, times: number) {
     await runtime.write(5);
     await rotateAndCompress(manager);
@@ -245,10 +245,10 @@ describe('rotation', () => {
     expect(await runtime.names()).toEqual(ALL_COMPRESSED);
   });
 
-  /** How far compressing comes until it hangs. */
+  /** The file system operations at which a compression hangs. */
   const STEPS = ['chmod', 'rename'] as const;
 
-  /** Two rotations; compressing what the first one left hangs at this step, until the fault is removed. */
+  /** Rotates twice. The compression of the first rotated file hangs at this operation until the fault is removed. */
   async function whileCompressing(manager: ContainerLogManager, operation: (typeof STEPS)[number]) {
     const written = await runtime.write(5);
     await rotateAndCompress(manager);

@@ -84,7 +84,7 @@ describe('LogFilter', () => {
   });
 
   it('the log filter gives the same output, however the bytes are split', () => {
-    // Pieces end wherever they may: right before the end of a line, too, and right behind its header.
+    // A piece may end anywhere, for example directly before the end of a line or directly after the header of a line.
     const tagged = fc
       .tuple(fc.constantFrom('F', 'P', 'P:x'), fc.integer({ min: 0, max: 60 }), fc.constantFrom('\n', '\r\n', ''))
       .map(([tag, length, end]) => `2026-01-01T00:00:02.000000000Z stdout ${tag} ${'y'.repeat(length)}${end}`);

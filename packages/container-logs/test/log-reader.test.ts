@@ -68,7 +68,7 @@ describe('reading', () => {
 
   it('the log reader yields lines that are not older than a number of seconds or than a time', async () => {
     const lines = await writeRotated();
-    // Lines are a second apart, with one more at each of the two rotations.
+    // The lines are one second apart; each of the two rotations adds one more second.
     expect(await read({ sinceSeconds: 5 })).toBe(output(lines.slice(-5)));
     expect(await read({ sinceSeconds: 8 })).toBe(output(lines.slice(-7)));
     expect(await read({ sinceTime: new Date(runtime.clock.now() - 2000).toISOString() })).toBe(output(lines.slice(-2)));
@@ -252,7 +252,7 @@ describe('reading', () => {
 });
 
 describe('following', () => {
-  /** Reads on and on; gives what came so far. */
+  /** Starts to follow the log, and returns the chunks as they arrive. */
   function follow(options: Omit<LogReadOptions, 'follow'> = {}): {
     readonly chunks: LogChunk[];
     readonly ended: Promise<unknown>;
@@ -442,7 +442,7 @@ describe('following', () => {
     lines.push(...(await runtime.write(1)));
     await runtime.clock.settle();
     expect(text(chunks)).toBe(output(lines));
-    // The beginning of a line that lost its rest is no part of what comes after it.
+    // A line whose rest was lost to truncation is not joined with the line after it.
     await runtime.writeRaw(`${runtime.time()} stdout F cut`);
     await runtime.clock.settle();
     await runtime.fs.writeFile(LOG, '');

@@ -59,7 +59,7 @@ it('W2: on real files, a log is followed by inotify through rotations with compr
   for await (const { data } of reader.read(log, { follow: { containerId: 'c1' } }, signal)) {
     const line = new TextDecoder().decode(data).trimEnd();
     read.push(line);
-    // Each line that is read brings the next, around a rotation.
+    // For each line that was read the next line is written. Every second line is preceded by a rotation.
     const next = Number(line) + 1;
     if (next > rounds) break;
     if (next % 2 === 0) await manager.rotateLogs(signal);

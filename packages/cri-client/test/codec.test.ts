@@ -23,7 +23,7 @@ const scalars: Record<string, fc.Arbitrary<unknown>> = {
   double: fc.double({ noNaN: true }).filter((value) => !Object.is(value, -0)),
 };
 
-/** Messages with every field there, some at their defaults: what a decoder gives. */
+/** Generates messages as a decoder returns them: every field is present, and some have their default values. */
 function arbitrary(type: protobuf.Type, depth = 0): fc.Arbitrary<object> {
   const fields = type.fieldsArray.map((field): [string, fc.Arbitrary<unknown>] => {
     if (field instanceof protobuf.MapField)
@@ -110,7 +110,7 @@ describe('decoding', () => {
   it('decodes a list of numbers whether it is packed or not', () => {
     const w = protobuf.Writer.create().uint32(26).fork().int64(1).int64(-2).ldelim().uint32(24).int64(3);
     expect(messages.LinuxContainerUser.decode(w.finish()).supplementalGroups).toEqual([1, -2, 3]);
-    // Its last number reaches past its end.
+    // The last number is longer than the packed field.
     expect(() => messages.LinuxContainerUser.decode(Buffer.from('1a01ff01', 'hex'))).toThrow(RangeError);
   });
 

@@ -16,7 +16,10 @@ import { serve, socketDirectory, someVersion, untilAborted } from './fake-server
 const event = (containerId: string): ContainerEventResponse => messages.ContainerEventResponse.create({ containerId });
 const unavailable = (): CriError => new CriError({ rpc: 'GetContainerEvents', code: 'UNAVAILABLE', details: 'down' });
 
-/** A runtime in memory whose streams a test scripts, one function per attempt; the last one goes on being used. */
+/**
+ * A runtime in memory whose event streams a test scripts, one function per attempt. The last function also serves all
+ * later attempts.
+ */
 function scripted(...streams: ((signal: AbortSignal) => AsyncIterable<ContainerEventResponse>)[]) {
   const attemptsAtMs: number[] = [];
   const clock = new FakeClock();

@@ -231,7 +231,7 @@ describe('a connection', () => {
     expect(connection.isClosed).toBe(false);
   });
 
-  /** In pieces, as a socket has it. */
+  /** Sends bytes in pieces, as a socket may deliver them. */
   const sendInPieces = (bytes: Uint8Array, size: number): void => {
     for (let at = 0; at < bytes.length; at += size) peer.send(bytes.subarray(at, at + size));
   };

@@ -13,7 +13,7 @@ import { Variant } from '../src/values.ts';
 const BUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 const isThere = spawnSync('dbus-daemon', ['--version']).status === 0;
 
-/** A bus of our own, with the reference implementation at its other end. */
+/** A private dbus-daemon, the reference implementation. */
 describe.skipIf(!isThere)('against dbus-daemon', () => {
   let directory: string;
   let socket: string;

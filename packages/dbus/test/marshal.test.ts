@@ -22,7 +22,7 @@ describe('values as bytes', () => {
     );
   });
 
-  // As the specification shows them, and dbus-send writes them.
+  // The examples of the D-Bus specification, and the output of dbus-send.
   test.each<[string, DbusValue[], string]>([
     ['s', ['foo'], '03000000666f6f00'],
     ['yu', [1, 2], '0100000002000000'],
@@ -149,7 +149,8 @@ describe('messages', () => {
       ...[field(1, 'o', '/a'), field(2, 's', 'a.B'), field(3, 's', 'Do'), field(4, 's', 'a.E')],
       ...['0501750005000000', field(6, 's', 'a.D'), field(7, 's', ':1.2'), field(8, 'g', 'y')],
     ].join('');
-    // Little-endian, an error, no flags, version 1; what fills up the last field to 8 bytes is not counted as a part of it.
+    // Little-endian, type error, no flags, version 1. The padding after the last header field does not count towards
+    // the length of the fields.
     const fixed = `6c030001${'01000000'}${'07000000'}`;
     const counted = Buffer.alloc(4);
     counted[0] = fields.length / 2 - 1;
@@ -190,7 +191,7 @@ describe('messages', () => {
   test('rejects a body that is longer than its signature', () => {
     const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, signature: 'uu', body: [1, 2] }));
     const at = bytes.indexOf('uu\0');
-    // The header ends with its length, the text and its end.
+    // The header ends with the signature: its length, its text and a zero byte.
     bytes[at - 1] = 1;
     bytes[at + 1] = 0;
     bytes.writeUInt32LE(bytes.readUInt32LE(12) - 1, 12);

@@ -15,7 +15,7 @@ class FakeSink {
   readonly calls: string[] = [];
   failure: (() => Error) | undefined;
   hang = false;
-  /** Hangs whatever its signal says. */
+  /** If true, a hanging request ignores its abort signal. */
   isDeaf = false;
 
   async createEvent(event: CoreEvent, signal: AbortSignal): Promise<void> {
@@ -31,7 +31,7 @@ class FakeSink {
     this.events.set(name, { ...event, ...patch });
   }
 
-  /** Reasons with their counts, as they are in the API. */
+  /** The reasons and counts of the events that the API stores. */
   get stored(): readonly (readonly [string, number])[] {
     return [...this.events.values()].map(({ reason, count }) => [reason, count] as const);
   }

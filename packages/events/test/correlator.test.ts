@@ -5,7 +5,7 @@ import { aggregateKey, eventKey, spamKey } from '../src/event-keys.ts';
 import { LruMap } from '../src/lru-map.ts';
 import { makeEvent, pod } from './builders.ts';
 
-/** No filter, so that what is looked at is the counting. */
+/** Limits without a spam filter, so that the tests see the counts alone. */
 const unfiltered = { ...defaultCorrelationLimits, spamBurst: 10_000 };
 const numbered = (number: number) => makeEvent({ message: `no. ${number}` });
 

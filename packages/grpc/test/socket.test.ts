@@ -77,7 +77,7 @@ async function serve(handlers: Partial<Handlers<typeof rpcs>> = {}, clock?: Fake
   return client;
 }
 
-/** How many servers grpc-js holds on to, for whoever asks it what there is. */
+/** Returns the number of servers that grpc-js keeps registered in channelz. */
 async function serversKnown(): Promise<number> {
   const { GetServers } = getChannelzHandlers();
   const answer = await new Promise<{ server?: unknown[] } | undefined | null>((resolve) => {
@@ -357,12 +357,12 @@ describe('GrpcClient and GrpcServer', () => {
     await serve();
     const caller = connect({ path: path.join(directory, 's.sock'), allowHalfOpen: true });
     caller.on('error', () => {});
-    // In the words of HTTP/2: a preface, and settings.
+    // The connection preface and a SETTINGS frame of HTTP/2.
     caller.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
     await new Promise((resolve) => caller.once('data', resolve));
     server?.close();
     await new Promise((resolve) => caller.resume().once('end', resolve));
-    // Who has half of it open can write; nobody takes it where there is none.
+    // A half-closed connection would still accept writes. EPIPE shows that the connection is closed completely.
     const written = () => new Promise((resolve) => caller.write('x', resolve));
     await expect.poll(written).toMatchObject({ code: 'EPIPE' });
     caller.destroy();

@@ -6,7 +6,7 @@ import { type All, all, none, strictAll, theirs } from './all-types.ts';
 
 const UINT64_MAX = 2n ** 64n - 1n;
 
-/** Messages with every field, some at their defaults: what a decoder gives. */
+/** Generates messages as a decoder returns them: every field is present, and some have their default values. */
 function messages(depth = 0): fc.Arbitrary<All> {
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const int32 = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 127, 128, -0x8000_0000, 0x7fff_ffff));
@@ -35,7 +35,7 @@ function messages(depth = 0): fc.Arbitrary<All> {
   });
 }
 
-/** protobufjs keeps what is absent and what is null apart. */
+/** protobufjs distinguishes an absent field from a null field, so null fields are removed. */
 const withoutNulls = ({ inner, inners, ...rest }: All): object => ({
   ...rest,
   ...(inner && { inner: withoutNulls(inner) }),

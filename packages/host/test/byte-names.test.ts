@@ -48,7 +48,7 @@ describe('textOfBytes and bytesOfText', () => {
     expect(textOfBytes(bytesOfText('\ud800a\udc00\udcff\ud83d\ude80\udc80'))).toBe('\ufffda\ufffd\udcff🚀\udc80');
   });
 
-  // One by one they would take longer than a test may, or be more than there is of the stack.
+  // A conversion byte by byte would exceed the test's timeout, or overflow the stack.
   it('W3: converting a long name of invalid bytes takes linear time', () => {
     const bytes = Buffer.concat([Buffer.alloc(2 ** 23, 0xff), Buffer.from('é'.repeat(2 ** 23))]);
     const text = textOfBytes(bytes);

@@ -11,7 +11,7 @@ export interface Fixture extends AsyncDisposable {
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** The code that a promise is rejected with; `'none'` where it is fulfilled. */
+/** Returns the code with which a promise is rejected, and `'none'` if it is fulfilled. */
 export async function codeOf(promise: Promise<unknown>): Promise<string | undefined> {
   try {
     await promise;
@@ -21,7 +21,7 @@ export async function codeOf(promise: Promise<unknown>): Promise<string | undefi
   }
 }
 
-/** What every FileSystem must do. */
+/** The cases that every FileSystem must pass. */
 export function describeFileSystem(name: string, make: () => Promise<Fixture>): void {
   describe(`FileSystem: ${name}`, () => {
     let fixture: Fixture;
@@ -254,7 +254,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.exists(at('outside/kept'))).toBe(true);
     });
 
-    // Bytes as Latin 1 has them, without what UTF-8 may have: the lone surrogates stand for these.
+    // File names that are not valid UTF-8. Lone surrogates stand for the invalid bytes.
     const ODD_NAMES = [
       'caf\udce9',
       '\udcff\udcfe',

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** Mode in octal, and the group. */
+/** Returns the mode in octal and the group of a file. */
 const seen = async (path: string): Promise<string> => {
   const { mode, gid } = await lstat(at(path));
   return `${(mode & 0o7777).toString(8)} ${gid}`;

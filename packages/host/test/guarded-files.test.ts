@@ -14,7 +14,7 @@ import { type FileSystemSize, type HeldPlace, nodeForeignFiles, systemError } fr
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
 
-/** A helper of which a test decides what it answers, and whether it can be killed. */
+/** A helper process whose responses the test controls. The test also decides whether it can be killed. */
 class FakeHelper implements Helper {
   readonly calls: {
     name: string;
@@ -23,7 +23,7 @@ class FakeHelper implements Helper {
     reject: (error: unknown) => void;
   }[] = [];
   killed = false;
-  /** The other side has closed the channel; that it has ended is not heard yet. */
+  /** Whether the helper has closed its channel. Its exit may be reported later. */
   disconnected = false;
   readonly #end = Promise.withResolvers<void>();
   readonly ended: Promise<void> = this.#end.promise;
@@ -39,7 +39,7 @@ class FakeHelper implements Helper {
     this.killed = true;
   }
 
-  /** The process is gone. */
+  /** Ends the process; all its pending calls fail. */
   end(): void {
     this.#end.resolve();
     for (const { reject } of this.calls) reject(systemError('ESRCH', 'call', 'helper'));
@@ -93,7 +93,7 @@ describe('GuardedFiles', () => {
     await clock.settle();
     await clock.advance(1_000);
     expect(await hanging).toBe('ETIMEDOUT');
-    // The other call that is under way in it has its time.
+    // The helper is not killed yet, because another call in it has not reached its timeout.
     expect(helpers[0]?.killed).toBe(false);
     const next = files.realpath('/other/c');
     await clock.settle();
@@ -142,7 +142,7 @@ describe('GuardedFiles', () => {
     await clock.settle();
     expect(await codeOf(files.stat('/nfs/d'))).toBe('ETIMEDOUT');
     expect(helpers[1]?.calls.map(({ path }) => path)).toEqual(['/nfs/c']);
-    // An error is an answer too.
+    // An error is a response, too: the path counts as responsive again.
     helpers[1]?.calls[0]?.reject(systemError('ENOENT', 'stat', '/nfs/c'));
     expect(await probe).toBe('ENOENT');
     const after = files.realpath('/nfs/e');
@@ -247,7 +247,7 @@ describe('GuardedFiles', () => {
     expect(helpers).toHaveLength(2);
     for (const { path, resolve } of helpers[1]?.calls ?? []) resolve(path);
     expect(await Promise.all(answers)).toEqual(['/a', '/b']);
-    // One that hangs in its own end is ended.
+    // A helper that hangs while it exits is killed.
     expect([ending?.killed, files.abandoned]).toEqual([true, 1]);
     ending?.end();
     await clock.settle();
@@ -304,7 +304,7 @@ describe('GuardedFiles: directories that a helper process holds open', () => {
     second?.calls.at(-1)?.resolve(null);
     await closedToo;
     expect([released(second), second?.killed]).toEqual([['/other'], false]);
-    // Once is enough.
+    // A second close has no effect.
     await again.close();
     expect(released(second)).toEqual(['/other']);
   });
@@ -355,7 +355,7 @@ describe('GuardedFiles: statfs of local disks', () => {
     return { totalBytes, freeBytes: 0, availableBytes: 0, inodes: 0, freeInodes: 0 };
   };
 
-  /** Files of which a test decides when they answer. */
+  /** File calls in this process whose responses the test controls. */
   class FakeKernel implements KernelServedFiles {
     readonly links = new Map<string, string>();
     readonly calls: { readonly path: string; readonly resolve: () => void; readonly reject: (e: Error) => void }[] = [];
@@ -373,7 +373,7 @@ describe('GuardedFiles: statfs of local disks', () => {
     }
   }
 
-  /** What a helper says of it. */
+  /** Returns the result of a statfs call that a helper process answers. */
   async function throughHelper({ clock, helpers, files }: Fixture, path: string): Promise<number> {
     const answer = files.statfs(path);
     await clock.settle();
@@ -421,16 +421,16 @@ describe('GuardedFiles: statfs of local disks', () => {
     kernel.answers = false;
     const hanging = codeOf(files.statfs('/disk/a'));
     await clock.settle();
-    // Nobody waits for it for long.
+    // While a call in this process hangs, other paths are asked through a helper after a short wait.
     expect(await throughHelper(fixture, '/disk/b')).toBe(-1);
     expect(await throughHelper(fixture, '/etc')).toBe(-1);
     await clock.advance(8_000);
     expect(await hanging).toBe('ETIMEDOUT');
-    // As any place that did not answer.
+    // After the timeout, further calls for the path fail immediately, as for every path that has not responded.
     expect(await codeOf(files.stat('/disk/c'))).toBe('ETIMEDOUT');
     expect(await codeOf(files.statfs('/disk/c'))).toBe('ETIMEDOUT');
     kernel.answers = true;
-    // Nobody waits at all where it is known to hang.
+    // Once the call is known to hang, other paths are asked through a helper without any wait.
     const beside = files.statfs('/etc');
     await clock.settle();
     helpers[0]?.calls.at(-1)?.resolve(size(-2));
@@ -438,7 +438,8 @@ describe('GuardedFiles: statfs of local disks', () => {
     await clock.advance(10_000);
     expect(await throughHelper(fixture, '/disk/d')).toBe(-1);
     expect(kernel.calls).toHaveLength(1);
-    // It has its thread back: others are asked here again, that place after a while.
+    // The hung call has returned, so its thread is free: other paths are asked in this process again, and the path that
+    // hung only after some time.
     kernel.calls[0]?.resolve();
     await clock.settle();
     expect((await files.statfs('/etc')).totalBytes).toBe('/etc'.length);
@@ -492,7 +493,7 @@ describe('memoryForeignFiles', () => {
 
 describe('nodeForeignFiles', () => {
   async function children(): Promise<readonly string[]> {
-    // The kernel lists them by the thread that began them.
+    // The kernel lists child processes by the thread that started them.
     const threads = await readdir('/proc/self/task');
     const lists = threads.map((thread) => readFile(`/proc/self/task/${thread}/children`, 'utf8').catch(() => ''));
     return (await Promise.all(lists))
@@ -517,13 +518,13 @@ describe('nodeForeignFiles', () => {
   it('nodeForeignFiles uses no helper process for statfs of a local disk', async () => {
     const before = await children();
     const files = nodeForeignFiles({ clock: new FakeClock() });
-    // Mounted everywhere, and nothing but memory.
+    // /dev exists on every machine, and its file system is in memory.
     for (const place of ['/dev', '/dev/../dev/.']) {
       expect(await files.statfs(place)).toEqual(await fileSystemSize('/dev'));
     }
     await expect(files.statfs('/dev/none')).rejects.toMatchObject({ code: 'ENOENT', path: '/dev/none' });
     expect(await children()).toEqual(before);
-    // Known to be none of the machine's disks.
+    // /proc is not on a disk of the machine, so a helper process asks for it.
     await files.statfs('/proc');
     expect((await children()).length).toBe(before.length + 1);
   });

@@ -128,7 +128,7 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
     await place.close();
     expect(await fs.exists(place.handle)).toBe(false);
     await expect(files.holdBeneath(at('volume'), '../outside')).rejects.toMatchObject({ code: 'EXDEV' });
-    // Another mount is entered there only.
+    // nodeForeignFiles may enter another mount; the file system itself must not.
     await (await files.holdBeneath('/', 'proc/self')).close();
     expect(await codeOf(fs.holdBeneath('/', 'proc/self'))).toBe('EXDEV');
   });
@@ -144,7 +144,7 @@ it('W6: holdBeneath on a hanging file system fails at its deadline', async () =>
   await clock.settle();
   await clock.advance(10_000);
   expect(await hanging).toBe('ETIMEDOUT');
-  // Its neighbours are another place.
+  // Neighbouring paths are not blocked.
   await (await files.holdBeneath('/data', 'other', { makeDirectories: true })).close();
   hang.remove();
   await clock.settle();

@@ -9,7 +9,7 @@ import { mountIdOf } from '../src/mount-id.ts';
 import { nodeFileSystem } from '../src/node-file-system.ts';
 import { codeOf } from './compliance.ts';
 
-// Of Linux.
+// These files exist only on Linux.
 describe.skipIf(!existsSync('/proc/self/fd'))('synchronous reads of kernel files', () => {
   it('synchronous and asynchronous reads of kernel files return the same', async () => {
     const bytes = await nodeFileSystem.readFile('/proc/self/limits');

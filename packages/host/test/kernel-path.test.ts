@@ -163,7 +163,7 @@ describe('kernelPath', () => {
         };
         const real = await kernelPath(`/${names.join('/')}`, MOUNTS, readLink).catch(codeOfLoop);
         if (real === undefined || real === 'ELOOP') return;
-        // What it leads to is there: no part of it is a link, or on the way to another mount's.
+        // The result contains no symbolic link and leads into no other mount.
         const parts = real.split('/').slice(1);
         for (let n = 1; n <= parts.length; n++) {
           const place = `/${parts.slice(0, n).join('/')}`;

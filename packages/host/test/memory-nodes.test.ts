@@ -63,7 +63,7 @@ describe('files of the in-memory file system', () => {
     forgetUnsynced(root);
     expect([...root.entries.keys()]).toEqual(['kept', 'gone']);
     expect([textOf(kept), kept.sizeBytes]).toEqual(['old', 3]);
-    // What is written then is not what was synced.
+    // Changes after the sync are not part of the synced content.
     contentOf(kept)[0] = 0x78;
     appendTo(kept, bytes('er'));
     forgetUnsynced(kept);

@@ -33,7 +33,7 @@ describeFileSystem('kernelFileSystem', () => temporary(kernelFileSystem));
 
 const [unshare, ...unshareFlags] = ['unshare', '--mount', '--map-root-user'] as const;
 
-/** Whether this process may mount in a namespace of its own; without that the mount tests have nothing to say. */
+/** Whether this process may mount in its own mount namespace. If not, the mount tests are skipped. */
 function canMount(): boolean {
   try {
     execFileSync(unshare, [...unshareFlags, 'true'], { stdio: 'ignore' });
@@ -123,7 +123,8 @@ describe('removeAll of nodeFileSystem', () => {
     try {
       execFileSync('chattr', ['+i', join(fixture.root, 'tree/sub/700')], { stdio: 'ignore' });
     } catch {
-      // This file system, or this user, has no such flag: then all of it can go.
+      // The file system does not support the immutable flag, or the user may not set it: the tree can be removed
+      // completely.
       expect(await codeOf(fs.removeAll(join(fixture.root, 'tree')))).toBe('none');
       return;
     }
@@ -191,7 +192,7 @@ describe('openBeneath of nodeFileSystem', () => {
       await fs.writeFile(at('volume/dir/env'), 'own');
       await fs.symlink('../outside', at('volume/link'));
       await fixture.makeFifo(at('volume/fifo'));
-      // A shell swaps, as a container would, in a process of its own; it ends when it is told to, with no move under way.
+      // A shell process exchanges files as a container could. It exits on request, between two moves.
       const script =
         'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link && mv fifo dir && mv dir fifo; do mv real dir; done';
       const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });

@@ -37,7 +37,7 @@ test('runProgram kills a program that prints too much or whose signal is aborted
 
 test('runProgram does not wait for output of processes that a killed program has started', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'run-program-'));
-  // It ends when nobody reads what it prints, which it notes, or after a while.
+  // The program exits when its output has no reader any more, which it records in a file, or on timeout.
   const printer = 'trap "" PIPE; while echo text; do :; done 2>/dev/null; : >"$0"';
   const started = (note: string): string => `timeout 20 sh -c '${printer}' ${note} & exec sleep 1000`;
   try {

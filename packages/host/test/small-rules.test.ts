@@ -121,7 +121,7 @@ test('MemoryFileSystem lists all its paths, mount points and names', async () =>
   expect([fs.names('/b'), fs.names('/'), fs.names('/b/c/file'), fs.names('/none/x')]).toEqual([
     ...[['c', 'link'], ['a', 'b'], [], []],
   ]);
-  // The text, and what the link says.
+  // 10 bytes: the content of the file plus the target of the link.
   expect(fs.usedBytes).toBe(10);
   const shown = await Promise.all(['/b', '/b/c/file', '/b/link'].map((path) => fs.lstat(path)));
   expect(shown.map(({ kind, sizeBytes, allocatedBytes }) => [kind, sizeBytes, allocatedBytes])).toEqual([

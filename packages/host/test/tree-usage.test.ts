@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** As du(1) has it. */
+/** The usage as du(1) reports it. */
 function du(path: string): { bytes: number; inodes: number } {
   const of = (...flags: string[]): number =>
     Number(
@@ -57,7 +57,8 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     expect(await fs.usage(root, { deadlineMs: 0 })).toMatchObject({ complete: false });
   });
 
-  // In this process, in one of its own; one chain, and more deep places at once than are held open.
+  // Measured in this process and in a helper process; as one deep chain, and as more deep directories than are open at
+  // a time.
   it.each([
     [300, 1],
     [70, 100],
@@ -88,7 +89,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     for (let n = 0; n < 300; n++) most = Math.max(most, (await fs.usage(at('volume'))).inodes);
     await writeFile(at('stop'), '');
     await ended;
-    // The volume, its link, its directory and that of it, each of them twice where it was renamed meanwhile.
+    // Open at a time: the volume, its link, its directory and a subdirectory, each twice if it was renamed meanwhile.
     expect(most).toBeLessThan(12);
   });
 
@@ -125,7 +126,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
       await fs.symlink('d', at('memory/link'));
       const counted = await fs.usage(at('memory'), { keepsCount: true, maxEntries: 1 });
       expect(counted).toMatchObject({ ...du(at('memory')), complete: true, fileSystem: { totalBytes: 16 << 20 } });
-      // One of any size keeps none, and is walked.
+      // A tmpfs without a size limit does not count its usage, so its tree is walked.
       execFileSync('mount', ['-o', 'remount,size=0,nr_inodes=0', at('memory')]);
       expect(await fs.usage(at('memory'), { keepsCount: true })).toMatchObject({ ...du(at('memory')), complete: true });
       expect(await fs.usage(at('memory'), { keepsCount: true, maxEntries: 1 })).toMatchObject({ complete: false });

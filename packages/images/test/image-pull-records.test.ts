@@ -205,7 +205,7 @@ describe('an image that was on the node before the kubelet', () => {
     expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
     expect(await use('one')).toBe('used');
     expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
-    // The runtime knows the private image by each spelling of its name.
+    // The runtime lists the private image under each spelling of its name.
     images.set('docker.io/library/app:1', id);
     expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
     expect(await use('stranger', 'docker.io/library/app:1', 'Never')).toBe('ErrImageNeverPull');
@@ -225,13 +225,13 @@ describe('an image that was on the node before the kubelet', () => {
     restart();
     state.duringPull = async () => {};
     expect(await use('stranger')).toBe('ErrImagePull');
-    // That one failed makes nothing known of it, to the next process either.
+    // A failed pull records nothing, neither for this process nor for the next one.
     const records = restart();
     expect(await use('stranger')).toBe('ErrImagePull');
     const abort = new AbortController();
     const running = records.start(abort.signal);
     await clock.settle();
-    // What is known now is that it was pulled, and not by whom.
+    // The record now says that the image was pulled, but not with which credentials.
     expect([files(PULLING), files(PULLED).length]).toEqual([[], 1]);
     const [record = ''] = files(PULLED);
     expect(JSON.parse(Buffer.from(await fs.readFile(record)).toString()).credentialMapping).toEqual({ app: {} });
@@ -325,7 +325,7 @@ describe('pull records', () => {
     const { remove } = fs;
     let removing = 0;
     fs.remove = async (path: string): Promise<void> => {
-      // The first of them is on its way out: the other image comes back.
+      // The other image is used again while the record of the first one is being removed.
       if (++removing === 1) {
         const gone = path;
         for (const name of ['one:1', 'two:1']) if (!gone.endsWith(hashOf(`sha256:${name}`))) await use('p', name);
@@ -365,7 +365,7 @@ describe('pull records', () => {
     };
     let writing = 0;
     fs.writeFileAtomic = async (...args: Parameters<typeof writeFileAtomic>): Promise<void> => {
-      // The new intent takes longer to be written than what is taken in.
+      // Writing the new intent takes longer than reading the existing records.
       if (args[0].startsWith(PULLING) && ++writing === 1) await clock.settle();
       await writeFileAtomic.apply(fs, args);
     };

@@ -10,7 +10,7 @@ import { decidePull } from '../src/pull-policy.ts';
 
 type PullImage = (image: string, signal: AbortSignal | undefined, auth: string | undefined) => Promise<string>;
 
-/** Lets every pod use what is there. */
+/** Records that let every pod use every image that exists. */
 const noRecords: PullRecords = {
   mustPull: async () => false,
   intent: async () => {},
@@ -73,7 +73,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
     const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
     return manager.ensureImageExists(pod, container, {}, '', signal);
   };
-  /** For a pod, with its sandbox as the runtime is told of it. */
+  /** Ensures the image for a pod with this UID, namespace and annotations, and its sandbox configuration. */
   const ensureFor = (uid: string, namespace: string, annotations: Record<string, string>) => {
     const metadata = { name: uid, namespace, uid, annotations };
     const sandbox: Init<PodSandboxConfig> = { metadata: { name: uid, namespace, uid }, annotations };
@@ -205,7 +205,7 @@ describe('events and errors for users', () => {
     const { ensure, state, events } = setUp();
     state.inspect = () => Promise.reject(new Error('no space left'));
     expect(await code(ensure('app:1'))).toBe('ImageInspectError');
-    // Upstream tells what the image is found by, which is nothing here.
+    // As upstream, the message contains the resolved image reference, which is empty here.
     expect(events).toEqual(['Warning InspectFailed Failed to inspect image "": no space left']);
   });
 
@@ -262,7 +262,7 @@ describe('back-off after failed pulls', () => {
   test('the back-off after failed pulls doubles from 10 s to 300 s, and meanwhile the previous error is returned', async () => {
     const { ensure, state, clock, pulls } = setUp();
     state.pull = () => Promise.reject(new Error('not found'));
-    // Without a time of its own: the next sync comes before the next pull, and shows the back-off.
+    // Without a retry time: the next sync comes before the next pull, and reports the back-off.
     await expect(ensure('app:1')).rejects.toMatchObject({ code: 'ErrImagePull', retryAtMs: undefined });
     await expect(ensure('app:1')).rejects.toMatchObject({
       code: 'ImagePullBackOff',
@@ -340,7 +340,7 @@ describe('back-off after failed pulls', () => {
 });
 
 describe('concurrent pulls', () => {
-  /** Pulls that end when a test says so. */
+  /** Pulls that end when the test ends them. */
   function gated() {
     const waiting: (() => void)[] = [];
     const pull: PullImage = (image, signal) =>
@@ -430,7 +430,7 @@ describe('concurrent pulls', () => {
     const many = ['a:1', 'b:1', 'c:1', 'd:1', 'e:1'].map((image) => ensure(image, 'many'));
     const left = ensure('left:1', 'left', undefined, gone.signal);
     const others = [ensure('x:1', 'one'), ensure('y:1', 'two'), ensure('z:1', 'one')];
-    // What is wanted by another is as urgent as that.
+    // A pull that another container also waits for is as urgent as that container's pull.
     others.push(ensure('e:1', 'three'));
     await clock.settle();
     gone.abort(new Error('gone'));

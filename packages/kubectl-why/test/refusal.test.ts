@@ -42,7 +42,7 @@ describe('why the API server gives no pod', () => {
     ],
     ['the API server sends text', answer(500, ' no\n'), 'the API server responded with 500: no'],
     ['the API server sends a long text', answer(500, long), `the API server responded with 500: ${long.slice(1)}`],
-    // A `Status` alone speaks for the API server, and only what it says of itself.
+    // Only a `Status` object is shown as the API server's own message; everything else is quoted.
     ['the API server sends null', answer(500, 'null'), 'the API server responded with 500: null'],
     ['the API server sends a number', answer(500, '7'), 'the API server responded with 500: 7'],
     [

@@ -109,7 +109,7 @@ describe('what draws on a terminal', () => {
     ['\x1b[2J', '\uFFFD[2J', '\\u001b[2J'],
     ['\x7f\u009b', '\uFFFD\uFFFD', '\\u007f\\u009b'],
     ['\u202E', '\uFFFD', '\\u202e'],
-    // One that takes two units.
+    // A character of two UTF-16 code units.
     ['\u{E0041}', '\uFFFD', '\\udb40\\udc41'],
     ['é 漢 😀', 'é 漢 😀', 'é 漢 😀'],
   ])('the text %j is shown as %j, and in JSON as %j', (text, shown, inJson) => {

@@ -20,7 +20,7 @@ describe('kubectl why POD', () => {
       ...{ code: 0, err: '' },
       out: 'c: exit code 7\nPod default/web is Running, on the node n1\nWaits for: nothing\n',
     });
-    // It is no TLS: the token stays here.
+    // The server does not use TLS, so the token is not sent.
     expect(api.asked.at(-1)?.authorization).toBeUndefined();
     expect((await api.why('pod/web')).code).toBe(0);
   });

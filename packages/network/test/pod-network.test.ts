@@ -32,7 +32,7 @@ async function read(path: string): Promise<string> {
 }
 
 describe('W5: a hosts file that its containers write to', () => {
-  /** How many bytes are read of files while something is done, and held at once. */
+  /** Returns how many bytes are read from files during an operation, and how many are held at once. */
   async function bytesRead(network: (fs: MemoryFileSystem) => Promise<unknown>): Promise<number> {
     let bytes = 0;
     const counted = new Proxy(fs, {

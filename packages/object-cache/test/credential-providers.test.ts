@@ -84,7 +84,7 @@ describe('a plugin', () => {
     const looked = images.map((image) => credentials.lookup(pod('web'), image, signal));
     await clock.settle();
     expect(runs).toHaveLength(4);
-    // Another pod does not wait for them.
+    // The lookups of another pod do not wait for them.
     const gone = new AbortController();
     const other = credentials.lookup(pod('other'), 'example.com/other', gone.signal);
     await clock.settle();

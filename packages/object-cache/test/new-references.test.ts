@@ -9,7 +9,7 @@ function setUp() {
   const given = world();
   let hangs = false;
   const events: string[][] = [];
-  /** As the API server's client; a watch that hangs stays open, and says nothing more. */
+  /** The client of the API server; while watches hang, they stay open and send no events. */
   const client = {
     get: given.client.get.bind(given.client),
     list: given.client.list.bind(given.client),

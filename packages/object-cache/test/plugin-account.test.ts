@@ -12,7 +12,9 @@ const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';
 const web = pod('web', { serviceAccountName: 'builder' });
 const other = pod('other', { serviceAccountName: 'builder' });
 
-/** A plugin that is given tokens, each naming its pod, and annotations of an account. */
+/**
+ * A credential plugin that receives service account tokens, each of which names its pod, and the account's annotations.
+ */
 function setUp(attributes: Partial<TokenAttributes> = {}, annotations: Readonly<Record<string, string>> = {}) {
   const clock = new FakeClock();
   const { logger, lines } = captureLogger();

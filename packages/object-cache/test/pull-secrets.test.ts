@@ -116,7 +116,7 @@ describe('a keyring', () => {
   });
 });
 
-/** A login as a pod has it of one of its secrets. */
+/** A login that comes from a pull secret of the pod. */
 const ofSecret = (secret: string, username: string) => {
   const hash = createHash('sha256').update(`{"username":"${username}","password":"p"}`).digest('hex');
   const coordinates = { uid: `${secret}-uid`, namespace: 'default', name: secret, credentialHash: hash };
@@ -237,7 +237,7 @@ describe('a pod', () => {
     const web = pod('web', { imagePullSecrets: [{ name: 'one' }, { name: 'two' }] });
     clock.setTimer(0, () => order.push('another'));
     const looked = credentials.lookup(web, 'r7.org/app', signal);
-    // Images of one pod are looked for side by side.
+    // Secrets for images of one pod are looked up concurrently.
     const beside = credentials.lookup(web, 'r8.org/app', signal);
     await clock.settle();
     clock.setTimer(0, () => order.push('a third'));

@@ -7,7 +7,7 @@ describe('a registry of a configuration', () => {
   test.each([
     ['example.com', 'example.com/app', true],
     ['example.com/team', 'example.com/team/app', true],
-    // As a prefix of letters, not of parts: upstream's rule.
+    // The path is compared as a string prefix, not by path elements, as upstream.
     ['example.com/team', 'example.com/teamster/app', true],
     ['example.com/team', 'example.com/other', false],
     ['example.com/', 'example.com', false],
@@ -32,7 +32,7 @@ describe('a registry of a configuration', () => {
     ['exa mple.com', 'exa mple.com', false],
     ['example.com', 'user:pass@example.com/app', true],
     ['[::1]:5000', '[::2]:5000/app', false],
-    // As upstream's has it: without a port the brackets are those of a glob.
+    // As upstream: without a port the brackets are a glob's character class.
     ['[::1]', '[::1]/app', false],
     ['a[^0-9].example.com', 'ax.example.com/x', true],
   ])('whether the registry %s matches the image %s: %s', (glob, target, expected) => {
@@ -100,7 +100,7 @@ test.each([
   expect(parseRegistryUrl(text)).toEqual(parts);
 });
 
-// By each of its members for each character it would take longer than a test may.
+// Comparing each class member with each character would exceed the test's timeout.
 test('W3: a glob with a class of a mebibyte is matched quickly', () => {
   const members = 'b-yb-cz'.repeat(200_000);
   expect(globMatches(`*[${members}]`, 'a'.repeat(20_000))).toBe(false);

@@ -8,7 +8,7 @@ const HEAD = 'oom-kill:constraint=';
 const BEFORE = ',nodemask=(null),cpuset=/,mems_allowed=0';
 const VICTIM = ',task=hog,pid=77,uid=0';
 
-/** What a report that has begun is after one more record. */
+/** The state of an OOM report after one more kernel log record. */
 function after(message: string, report: OomReport = { group: '/', limitGroup: '/', constraint: '' }) {
   return nextOom(report, { sequence: 1, uptimeMs: 9, isKernel: true, message });
 }

@@ -93,7 +93,7 @@ describe('parsing OOM reports', () => {
       const [kill] = kills(BEGIN, message);
       expect(kill?.pid).toBe(966);
       expect(systemOomMessage(kill as OomKill)).toBeUndefined();
-      // It counts for the container, and for no other one.
+      // The kill is counted for the container of this cgroup only.
       expect(kill?.group === GROUP || kill?.group?.startsWith(`${GROUP}/`)).toBe(true);
     }
   });
@@ -111,7 +111,7 @@ describe('parsing OOM reports', () => {
     expect(systemOomMessage(system as OomKill)).toBeDefined();
   });
 
-  // In any way that looks back it would take longer than a test may.
+  // A parser that rescans earlier records would exceed the test's timeout.
   test('parses a maliciously crafted log line in linear time', () => {
     const fields = ',nodemask=,cpuset=,mems_allowed=,oom_memcg=/,task_memcg=/,task=,pid=1';
     expect(kills(BEGIN, `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=${fields.repeat(100)}`.slice(0, 8192))).toEqual(
@@ -313,7 +313,7 @@ test('W6: reading a file that never answers blocks no other work', async () => {
     const path = join(directory, 'fifo');
     execFileSync('mkfifo', [path]);
     const file = await openKmsg(path);
-    // No writer: the end of it, at once. A real log says EAGAIN.
+    // A FIFO without a writer reports its end immediately. /dev/kmsg would report EAGAIN.
     expect(await file.read(new Uint8Array(10))).toBe(0);
     await file.close();
   } finally {

@@ -32,12 +32,12 @@ function text({ podUid, type, containerId }: PodLifecycleEvent): string {
   return [podUid, type, containerId].filter((part) => part !== undefined).join(' ');
 }
 
-/** What was told since the last call. */
+/** Returns the pod lifecycle events since the last call of this function. */
 function news(): string[] {
   return told.splice(0);
 }
 
-/** The calls since the last call. */
+/** Returns the runtime calls since the last call of this function. */
 function calls(): string[] {
   return runtime.calls.splice(0);
 }
@@ -227,7 +227,7 @@ describe('PLEG with a runtime without events', () => {
 });
 
 describe('PLEG with a runtime with events', () => {
-  /** Until the stream is relied upon. */
+  /** Waits until the PLEG relies on the event stream. */
   async function rely(): Promise<void> {
     start();
     await clock.advance(1000);
@@ -464,7 +464,8 @@ describe('PLEG with a runtime with events', () => {
     runtime.set('a', truth({ a1: 'running' }));
     await clock.advance(60_000);
     const tries = calls().filter((call) => call === 'getPodStatus a').length;
-    // Of 60 that a try each second would be; from 3 s to 4.5 s apart after the first ones.
+    // One attempt each second would be 60 attempts. With back-off they are 3 s to 4.5 s apart, apart from the first
+    // ones.
     expect(tries).toBeGreaterThan(13);
     expect(tries).toBeLessThan(23);
     runtime.set('b', truth({ b1: 'running' }));
@@ -552,7 +553,7 @@ describe('overlapping reads and lists', () => {
     runtime.events = 'none';
     start();
     await clock.advance(500);
-    // The list looks at once and answers late; the reading in between sees more.
+    // The list reads the state immediately and returns late. The status read in between sees a newer state.
     runtime.plan = (call) => (call === 'getPods' ? { afterMs: 400 } : {});
     await clock.advance(600);
     runtime.set('a', truth({ a1: 'running' }), true);
@@ -570,7 +571,7 @@ describe('overlapping reads and lists', () => {
     start();
     await clock.advance(900);
     news();
-    // The reading looks at once and answers after the list has been.
+    // The status is read immediately and returned only after the list has returned.
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 400 } : {});
     pleg.hint('a');
     await clock.advance(50);

@@ -14,7 +14,7 @@ beforeEach(() => {
   cache.onWait((uid) => wanted.push(uid));
 });
 
-/** Whether the waiting has ended, and how. */
+/** Requests a status newer than a time. `outcome` is `waits` until the request has been answered. */
 function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: unknown } {
   const asked: { outcome: unknown } = { outcome: 'waits' };
   cache.getNewerThan(uid, minTimeMs, signal).then(

@@ -110,7 +110,7 @@ describe('ApiSource', () => {
     for (let index = 0; index < 1000; index++) feed.put(`p${index}`, countedPod(`p${index}`, counts));
     start();
     expect((await settled()).map(({ op, pods }) => [op, pods.length])).toEqual([['ADD', 1000]]);
-    // The first change after a list indexes the list, once.
+    // The first change after a list builds an index of the list; later changes use the index.
     feed.put('p0', countedPod('p0', counts, '2'));
     await settled();
     counts.looks = 0;

@@ -112,7 +112,7 @@ const podList: fc.Arbitrary<Pod[]> = fc.array(
   { maxLength: 6 },
 );
 
-/** What a consumer knows that does as it is told. */
+/** The pods that a consumer knows after it has applied a diff. */
 function applyDiff(old: ReadonlyMap<string, Pod>, diff: PodDiff): Map<string, Pod> {
   const state = new Map(old);
   for (const pod of diff.removed) state.delete(pod.metadata.uid);

@@ -59,7 +59,7 @@ async function setUp(
   });
   await clock.advance(10);
   const problems = (): string[] => source.problems.map(formatProblem);
-  /** Lets what the file system hinted at be looked at. */
+  /** Waits until the source has handled the changes that the file system reported. */
   const settle = (): Promise<void> => clock.advance(10);
   const write = async (name: string, content: unknown): Promise<void> => {
     await fs.writeFile(`${DIR}/${name}`, typeof content === 'string' ? content : JSON.stringify(content));
@@ -317,7 +317,7 @@ describe('FileSource', () => {
     await fs.writeFile(`${DIR}/a`, JSON.stringify(manifestOf('a')));
     const fault = fs.injectFault({ code: 'EIO', operation: 'stat', path: `${DIR}/a`, hangs: true });
     const open = fs.open.bind(fs);
-    // What it was is read all the same, as by who has opened it.
+    // The file is removed after it was opened, and its content can still be read.
     fs.open = (path, ...more) => open(path === `${DIR}/a` ? '/gone/a' : path, ...more);
     const stat = fs.stat.bind(fs);
     fs.stat = async (path) => {

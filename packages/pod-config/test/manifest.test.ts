@@ -195,7 +195,7 @@ describe('readManifest', () => {
   });
 
   it('W3: refuses a manifest that is not valid UTF-8', () => {
-    // Half of the mark of UTF-16 is none.
+    // The first half of the UTF-16 byte order mark is not a byte order mark.
     for (const bytes of [
       [0x61, 0xff, 0xfe],
       [0xff, 0],

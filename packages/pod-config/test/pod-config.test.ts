@@ -15,7 +15,7 @@ function setUp(mode?: PodConfigMode) {
   };
   const config = new PodConfig({ clock, logger: silentLogger, recorder }, mode === undefined ? {} : { mode });
   const seen: PodUpdate[] = [];
-  /** Lets a consumer take all that there is. */
+  /** Lets the consumer receive all pending updates. */
   const drain = async (): Promise<string[]> => {
     await clock.settle();
     return seen
@@ -223,7 +223,7 @@ describe('PodConfig with a long list', () => {
       const { spec, ...pod } = podOf({ uid: `${index}` });
       return {
         ...pod,
-        // It is read when the pod is taken in.
+        // The field is read when the pod is added.
         get spec() {
           spentMs += 0.5;
           perTurn.push((perTurn.pop() ?? 0) + 1);

@@ -52,7 +52,7 @@ describe('readYaml', () => {
     ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],
   ])('refuses the YAML text %j with the position of the problem', (text, problem) => {
     expect(problemsOf(text)[0]).toContain(problem);
-    // One line, without the text around the place.
+    // Returns the first line of the error message, without the excerpt of the document.
     expect(problemsOf(text)[0]).not.toContain('\n');
     expect(valuesOf(text)).toEqual([]);
   });
@@ -107,7 +107,7 @@ describe('readYaml', () => {
     expect(compared).toBeLessThan(10 * keys.length);
   });
 
-  // Unfolded, they would take longer than a test may, and more memory than there is.
+  // Expanded, the aliases would exceed the test's timeout and the memory.
   it('refuses YAML aliases that expand exponentially (billion laughs)', () => {
     const lines = ['a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]'];
     for (let i = 1; i < 9; i++)

@@ -75,7 +75,7 @@ async function start(): Promise<void> {
       [holder, ended].find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
   };
   stop = new AbortController();
-  // Its bucket of requests never fills again.
+  // The request limiter is never refilled.
   const server = new PodResourcesServer(
     { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices },
     { socketPath },

@@ -27,7 +27,7 @@ describe('CPU and memory of a container', () => {
   ])('cpuMemory returns the CPU and memory of a container: %s', (_what, own, pod, expected) => {
     const [mine, its] = [structuredClone(own), structuredClone(pod)];
     expect(cpuMemory(mine, its)).toEqual(expected);
-    // Asked again, it is the same.
+    // A second call returns the same.
     expect(cpuMemory(mine, its)).toEqual(expected);
     expect(sameCpuMemory(cpuMemory(mine, its), { ...expected })).toBe(true);
   });

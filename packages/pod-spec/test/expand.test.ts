@@ -58,7 +58,7 @@ describe('expand', () => {
     );
   });
 
-  // By the square of their number it would take longer than a test may.
+  // Quadratic time would exceed the test's timeout.
   it('W6: expand takes linear time for a text with many unclosed references', () => {
     const text = '$('.repeat(200_000);
     expect(expand(text, lookUp)).toBe(text);

@@ -24,7 +24,7 @@ test.each<[error: FieldError, words: string]>([
   [unsupported('a', 'x', ['y', 'z']), 'a: Unsupported value: "x": supported values: "y", "z"'],
   [unsupported('a', undefined, ['y']), 'a: Unsupported value: null: supported values: "y"'],
   [fieldError('Too long', 'a', 'why'), 'a: Too long: why'],
-  // What JSON has no words for.
+  // Values that JSON cannot express.
   [invalid('a', () => 0, 'why'), 'a: Invalid value: () => 0: why'],
   [invalid('a', 'x'.repeat(198), ''), `a: Invalid value: "${'x'.repeat(198)}"`],
   [invalid('a', 'x'.repeat(199), ''), `a: Invalid value: "${'x'.repeat(199)}...`],

@@ -121,7 +121,7 @@ describe('parseImageReference', () => {
       digest: fc.constantFrom('', `@${DIGEST}`),
     })
     .map(({ domain, path, tag, digest }) => {
-      // Without a domain, a first part with a dot would be one.
+      // Without a domain, a first path element that contains a dot would be parsed as the domain.
       return `${domain}${domain === '' ? path.replaceAll('.', '-') : path}${tag}${digest}`;
     });
 
@@ -130,7 +130,7 @@ describe('parseImageReference', () => {
       fc.property(reference, (image) => {
         const parsed = parseImageReference(image);
         expect(canonicalImageName(parseImageReference(canonicalImageName(parsed)))).toBe(canonicalImageName(parsed));
-        // A first part that looks like a host stays one only where it is written out.
+        // In the familiar form, a first path element that looks like a host would be parsed as the domain.
         const host =
           /^[^/]*[.:]/.test(familiarImageName(parsed).split('@')[0] ?? '') ||
           /^localhost\//.test(familiarImageName(parsed));

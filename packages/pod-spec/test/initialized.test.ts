@@ -44,7 +44,7 @@ test('C3: a container whose exit requests a restart of all containers does not p
   expect(showsInitialized(plain, asks, defaultRestartFeatures)).toBe(true);
 });
 
-// With all main containers gone through for each, it would take longer than a test may.
+// A search through all main containers for each container would exceed the test's timeout.
 test('K5: the time per container of the initialization check does not grow with the number of containers', () => {
   const containers = Array.from({ length: 30_000 }, (_, index) => ({ name: `c${index}` }));
   const pod = { spec: { containers } };

@@ -178,7 +178,7 @@ describe('podRequests and podLimits', () => {
     );
   });
 
-  // With what all before it ask for gone through for each, it would take longer than a test may.
+  // Summing the requests of all earlier containers again for each container would exceed the test's timeout.
   it('K5: podRequests of a pod with very many sidecars with different resources takes linear time', () => {
     const names = Array.from({ length: 20_000 }, (_, index) => `example.com/r${index}`);
     const pod = makePod({ containers: [container({})], initContainers: names.map((name) => sidecar({ [name]: '1' })) });

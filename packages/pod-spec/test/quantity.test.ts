@@ -45,7 +45,7 @@ describe('parseQuantity', () => {
     ['1e+3', '1e3', 10n ** 12n],
     ['1.5e3', '1500', 1500n * 10n ** 9n],
     ['1e-3', '1e-3', 10n ** 6n],
-    // Finer than a nano: a little is never nothing.
+    // Values below one nano are rounded away from zero, so a non-zero value never becomes zero.
     ['0.1n', '1n', 1n],
     ['-0.1n', '-1n', -1n],
     ['1e-500', '1e-9', 1n],

@@ -179,7 +179,7 @@ describe('a rule with the action RestartAllContainers', () => {
       { spec: { initContainers: [asking], containers: [init] } },
       { spec: { containers: [init], ephemeralContainers: [asking] } },
     ];
-    // Who has no rules is not asked about.
+    // The exit code of a container without rules is not requested.
     const asked: string[] = [];
     anyAsksToRestartAll(
       { spec: { containers: [{ name: 'plain' }, { name: 'none', restartPolicyRules: [] }] } },

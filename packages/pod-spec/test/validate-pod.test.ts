@@ -875,7 +875,7 @@ describe('validatePod', () => {
     );
   });
 
-  // By the square of their lengths it would take longer than a test may.
+  // Quadratic time would exceed the test's timeout.
   it('W3: validatePod takes linear time for names of any length', () => {
     const long = 'a'.repeat(1_000_000);
     expect(

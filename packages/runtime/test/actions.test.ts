@@ -5,7 +5,7 @@ import type { PodActions, PodActionsContext } from '../src/actions/pod-actions.t
 import { surplusInitContainers } from '../src/actions/prune-rule.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
-/** What a row expects; what it leaves out must be "nothing", on the sandbox that is there. */
+/** The expected actions of a row. Omitted fields must be empty, and the existing sandbox is used. */
 function expectActions(
   actual: PodActions,
   expected: Partial<Omit<PodActions, 'containersToKill'>> & { kill?: Record<string, string> },
@@ -478,7 +478,7 @@ describe('container restart rules', () => {
   });
 });
 
-// With all records gone through for each, it would take longer than a test may.
+// A search through all container records for each container would exceed the test's timeout.
 describe('K5: pod with very many containers', () => {
   const names = Array.from({ length: 20_000 }, (_, index) => `c${index}`);
   const containers = names.map((name) => container(name));

@@ -9,7 +9,7 @@ import { container, pod, record } from './builders.ts';
 const limits = { initialMs: 10_000, maxMs: 300_000 };
 const HOUR = 3_600_000;
 
-/** An attempt that ended, after having run for so long. */
+/** The record of a terminated container that had run for `ranMs`. */
 function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus {
   const startedAtMs = 1_000_000 + attempt * HOUR;
   return record('a', 'exited', {
@@ -66,7 +66,7 @@ describe('C2: back-off delay', () => {
   );
 });
 
-/** Lets a container crash again and again and says how long each restart had to wait. */
+/** Lets a container crash repeatedly, and returns the delay of each restart. */
 async function crash(
   backOff: Pick<RestartBackOff, 'check' | 'started'>,
   clock: FakeClock,
@@ -135,7 +135,8 @@ describe('C2: back-off over time', () => {
       if (attempt === 1) backOff.started(pod(), container('a'), 'h', records);
     }
     expect(delays).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
-    // A record that is collected brings an older death to light: nothing has started since.
+    // After a record is removed, an older termination is the newest one. The back-off stays, because no container has
+    // started since.
     expect(backOff.check(pod(), container('a'), 'h', records.slice(1))?.delayMs).toBe(80_000);
   });
 

@@ -126,7 +126,7 @@ describe('attempt numbers that were tried', () => {
     expect(isNameTaken(new CriError({ rpc: '', code: 'UNKNOWN', details: before }))).toBe(false);
   });
 
-  // By the square of their number it would take longer than a test may.
+  // Quadratic time would exceed the test's timeout.
   test('W3: parses a long error message with many container names in linear time', () => {
     const profile = `cannot load seccomp profile "/seccomp/${'name '.repeat(100_000)}": no such file or directory`;
     expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);

@@ -3,14 +3,14 @@ import { criPods } from '../src/index.ts';
 import { pod } from './builders.ts';
 import { Machine, sleeper } from './machine.ts';
 
-/** A runtime with one pod that runs, and a reader of its pods that starts nothing. */
+/** A runtime with one running pod, and a reader of the runtime's pods that starts nothing. */
 async function withOnePod() {
   const machine = new Machine();
   const kubelet = machine.kubelet();
   const web = pod({ containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
   let asked = 0;
-  /** Whether the runtime shows nothing. */
+  /** Whether the runtime's lists are empty. */
   const lists = { empty: false };
   const cri = new Proxy(machine.cri, {
     get(target, name) {

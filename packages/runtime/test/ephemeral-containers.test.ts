@@ -18,7 +18,7 @@ describe('ephemeral containers', () => {
     expect((await machine.sync(kubelet, debugged)).results).toEqual([{ action: 'StartContainer', target: 'look' }]);
     await machine.clock.advance(10);
     for (let n = 0; n < 3; n++) expect(await machine.sync(kubelet, debugged)).toEqual({ results: [] });
-    // Another kubelet does not start it either.
+    // Another kubelet process does not start the container either.
     expect(await machine.sync(machine.kubelet(), debugged)).toEqual({ results: [] });
     const ended = (await machine.status(kubelet, debugged)).containers.find(({ name }) => name === 'look');
     expect(ended).toMatchObject({ state: 'exited', exitCode: 3, restartCount: 0 });

@@ -285,7 +285,7 @@ describe('C4: sidecars', () => {
   test('C4: sidecars stop together when the grace period is over', async () => {
     const { kill, ends } = await running({ ...web, spec: { ...web.spec, terminationGracePeriodSeconds: 5 } }, stubborn);
     await kill();
-    // The sidecars get the usual 2 s, side by side.
+    // The sidecars get the minimum grace period of 2 s, concurrently.
     expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([5_000, 7_000, 7_000]);
   });
 });
@@ -345,7 +345,7 @@ describe('C5: preStop', () => {
     expect(await machine.settle(first)).toBe('aborted');
     expect(log).toEqual(['bye 10000']);
     await kill(web, 4);
-    // The hook had its 8 s, the container what was left of the 9 s then, but 2 s at least.
+    // The hook used 8 s of the grace period of 9 s; the container gets the rest, but at least 2 s.
     expect(machine.clock.monotonic() - startMs).toBe(10_000);
     expect(log).toEqual(['bye 10000', 'aborted']);
   });

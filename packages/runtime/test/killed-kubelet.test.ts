@@ -24,7 +24,7 @@ describe('K1: a kubelet that is killed at any runtime call', () => {
     const running = machine.cri.liveContainers().map(({ id }) => id);
     expectNoTwins(machine);
     await converge(machine, web);
-    // Nothing was restarted without cause, nothing was doubled, and what ran was kept.
+    // No container was restarted without a reason or started twice, and running containers kept running.
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
     const ids = machine.cri.liveContainers().map(({ id }) => id);
     for (const id of running) expect(ids).toContain(id);
@@ -43,14 +43,14 @@ describe('K1: a kubelet that is killed at any runtime call', () => {
     async (sent) => {
       let points = 0;
       while (await starting(points, sent)) points++;
-      // Three rounds of lists, statuses, a sandbox, and four calls for each of three containers.
+      // Three syncs with lists and statuses, one sandbox, and four calls for each of three containers.
       expect(points).toBeGreaterThan(20);
     },
   );
 
   test('K1: the next kubelet continues a restart of all containers, and each container starts once', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
-    // It exits with 42 once, and stays up afterwards.
+    // The first run of `a` exits with code 42, the later runs keep running.
     const script: Script = ({ name, attempt }) =>
       name === 'a' && attempt === 0 ? { exitAfterMs: 1, exitCode: 42 } : {};
     const all = pod({
@@ -93,7 +93,7 @@ describe('K1: a kubelet that is killed at any runtime call', () => {
 
 describe('K1: a container start that a kill of the kubelet interrupted', () => {
   const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
-  /** The first start of all is broken off. */
+  /** The first container start is interrupted. */
   const breaksFirstStart = (): Script => {
     let first = true;
     return () => {
@@ -153,7 +153,7 @@ describe('K1: a container start that a kill of the kubelet interrupted', () => {
     const web = pod({ containers: [sleeper('a')] });
     await machine.sync(kubelet, web);
     const soon = await machine.sync(kubelet, web);
-    // The runtime will be done with it in a moment.
+    // The retry comes soon, because the runtime should finish the start in a moment.
     expect((soon.error?.retryAtMs ?? 0) - machine.clock.monotonic()).toBe(1_000);
     for (let n = 0; n < 29; n++) {
       await machine.clock.advance(10_000);

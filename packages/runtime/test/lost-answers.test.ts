@@ -89,7 +89,10 @@ describe('C1: lost responses', () => {
   describe('C5: late starts are looked up before a sandbox is stopped', () => {
     const two = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a'), sleeper('b')] });
 
-    /** A pod of which `a` runs and takes 5 s to stop, and `b` was created, and starts 500 ms after the kill has begun if at all. */
+    /**
+     * A pod in which `a` runs and takes 5 s to stop, and `b` is created. If `b` starts at all, it does so 500 ms after
+     * the kill has begun.
+     */
     async function half(workDelayMs: number): Promise<{ machine: Machine; kill: () => Promise<number> }> {
       const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
       const fault = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs } as const;
@@ -180,7 +183,7 @@ describe('C1: lost responses', () => {
       '0 exited',
       '1 created',
     ]);
-    // As garbage collection takes it for one dead container too many.
+    // As container garbage collection does if there are too many dead containers.
     const crashed = containers.find(({ state }) => state === 'exited');
     await kubelet.removeContainer(crashed?.id ?? '', new AbortController().signal);
     full = true;
@@ -256,7 +259,10 @@ describe('C1: lost responses', () => {
       containers: [sleeper('a', { lifecycle: { preStop: { exec: { command: ['drain'] } } } })],
     });
 
-    /** A pod whose only container has started late, unseen; what is said of it, and of its stop, is what `says` puts in place. */
+    /**
+     * A pod whose only container started after the kubelet had given up on the start. `says` replaces the runtime's
+     * responses for this container.
+     */
     async function unseen(says: (machine: Machine) => Partial<Machine['cri']>) {
       const hook = { begun: 0, ended: 0 };
       const hooks: LifecycleHooks = {
@@ -308,7 +314,7 @@ describe('C1: lost responses', () => {
       },
     );
 
-    /** The first kill has begun the hook, and is broken off after 5 s. */
+    /** The first kill has started the hook and is aborted after 5 s. */
     async function begun() {
       const parts = await unseen(() => ({}));
       const stop = new AbortController();
@@ -457,7 +463,7 @@ describe('C1: lost responses', () => {
           expectNoTwins(machine);
         }
         machine.cri.faults.clear();
-        // Long enough for every back-off, and for what was late.
+        // Long enough for every back-off and for all late effects.
         for (let n = 0; n < 12; n++) {
           await machine.sync(kubelet, rich);
           expectNoTwins(machine);

@@ -7,7 +7,7 @@ import { killedAt } from './kills.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
 const probe = { exec: { command: ['true'] } };
-/** Handles SIGTERM, and ends with exit code 0 then. */
+/** Exits with code 0 on SIGTERM. */
 const polite: MachineOptions = { runtime: { script: () => ({ termExitCode: 0 }) } };
 
 const job = (extra: Partial<Pod['spec']> = {}): Pod =>
@@ -103,7 +103,7 @@ describe('C6: container that the kubelet stopped for a restart and that exited w
     async (kind) => {
       const machine = new Machine(polite);
       await delayed(machine, job(), kind);
-      // The runtime's stamps of one instant differ by nanoseconds.
+      // The runtime's timestamps of simultaneous changes differ by nanoseconds.
       await machine.clock.advance(10_001);
       await machine.sync(machine.kubelet(), job());
       expect(machine.live()).toEqual(['a/2']);
@@ -171,7 +171,7 @@ describe('C6: container that the kubelet stopped for a restart and that exited w
         await machine.sync(first, job());
         fail(machine);
         const killed = killedAt(machine.cri, points, sent);
-        // The probes of the kubelet that is killed: the next one has not probed yet.
+        // The probe results belong to the kubelet that is killed; the next kubelet has not probed yet.
         const second = machine.kubelet(killed.cri);
         const died = (async () => {
           const status = await second.getPodStatus('uid-1', 'web', 'default');
@@ -186,7 +186,7 @@ describe('C6: container that the kubelet stopped for a restart and that exited w
           await machine.clock.advance(2_000);
         }
         const [live] = machine.live();
-        // Killed before it had decided: nothing has happened to the container.
+        // `a/0` runs if the kubelet was killed before it decided to restart the container.
         expect(['a/0', 'a/1']).toContain(live);
         if (killed.calls() <= points) return expect(points).toBeGreaterThan(8);
       }

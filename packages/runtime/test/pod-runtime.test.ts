@@ -188,7 +188,7 @@ describe('restarts', () => {
     expect(machine.live()).toEqual(['a/1']);
     const status = await machine.status(kubelet, web);
     expect(status.sandboxes.map(({ attempt }) => attempt)).toEqual([1, 0]);
-    // C3: the record of the init container went with its sandbox.
+    // C3: the record of the init container was removed together with its sandbox.
     expect(status.containers.filter(({ name }) => name === 'i')).toMatchObject([
       { sandboxId: status.sandboxes[0]?.id },
     ]);

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { pod } from './builders.ts';
 import { Machine, type MachineOptions, once, sleeper } from './machine.ts';
 
-/** A kubelet on a machine whose readings of sandboxes, or by another call, are counted. */
+/** A machine and a kubelet. `read` returns how often the runtime was called with `call` since the last time. */
 function counting(call = 'podSandboxStatus'): {
   readonly machine: Machine;
   readonly kubelet: ReturnType<Machine['kubelet']>;
@@ -22,7 +22,7 @@ function counting(call = 'podSandboxStatus'): {
       },
     }),
   );
-  // The constructor looks whether the method exists.
+  // The constructor reads the method to see whether it exists, which is not counted.
   count = 0;
   const read = (): number => {
     const counted = count;

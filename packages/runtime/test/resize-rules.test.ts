@@ -20,7 +20,7 @@ function podOf(containers: readonly Partial<Container>[], more: Partial<Pod['spe
   });
 }
 
-/** All of it runs, and has what `applied` says. */
+/** The actions for a pod whose containers run with the resources in `applied`. */
 function actionsOf(
   pod: Pod,
   applied: Readonly<Record<string, ResourceRequirements>>,

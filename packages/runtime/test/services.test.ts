@@ -8,7 +8,10 @@ const kubernetes: ServiceData = {
   spec: { clusterIP: '10.0.0.1', ports: [{ port: 443 }] },
 };
 
-/** A machine whose services are read when `known` is set, and where the containers that it made find the API server. */
+/**
+ * A machine whose services are available once `known` is set. `hosts` returns the API server's address in the
+ * environment of each created container.
+ */
 function machineWithServices(): { machine: Machine; known: { services?: ServiceData[] }; hosts: () => string[] } {
   const known: { services?: ServiceData[] } = {};
   const machine = new Machine({ components: { services: () => known.services } });

@@ -8,7 +8,7 @@ import { Machine, sleeper } from './machine.ts';
 
 const postStart = { exec: { command: ['true'] } };
 
-/** A machine that notes what of two containers happens in which order. */
+/** A machine that records the order of hooks and starts of two containers. */
 function hookedMachine(outcome: (container: string) => Promise<void> = async () => {}) {
   const happened: string[] = [];
   const hooks: LifecycleHooks = {

@@ -54,7 +54,7 @@ describe('running pod', () => {
         image: 'busybox:1',
         imageID: 'sha256:1',
         containerID: 'containerd://c1',
-        // As of every container that has run, though it asks for nothing.
+        // A container that has run always has resources in its status, even if it requests none.
         resources: {},
       },
     ]);
@@ -355,7 +355,8 @@ describe('containers', () => {
     for (const status of [...looks(after, told), ...looks(after, undefined)]) {
       expect(status.initContainerStatuses?.[0]).toMatchObject({ state: { waiting: failure }, lastState: {} });
     }
-    // A main container in that sandbox says that it has run there: what was said before is out of date.
+    // The main container has run in the new sandbox, so the init container has completed there: the earlier status is
+    // out of date.
     const here = { ...after, containers: [runtimeContainer({ id: 'c2', sandboxId: 's2' }), ...after.containers] };
     for (const status of [...looks(here, told), ...looks(here, undefined)]) {
       expect(status.initContainerStatuses?.[0]?.state?.terminated).toMatchObject({ reason: 'Completed' });
@@ -496,7 +497,7 @@ describe('kept values', () => {
     expect(generateApiPodStatus(makePod(), seen, makeContext({ hostIps })).podIP).toBe('10.0.0.7');
     const v6 = generateApiPodStatus(makePod(), seen, makeContext({ podIpFamily: 6 }));
     expect(v6.podIPs).toEqual([{ ip: 'fd00::1' }, { ip: '10.0.0.7' }]);
-    // A runtime tells no addresses of what is on the host's network.
+    // The runtime reports no IP addresses for a pod in the host network.
     const bare = { ...seen, ips: [] };
     const host = generateApiPodStatus(makePod({ hostNetwork: true }), bare, makeContext({ hostIps }));
     expect(host.podIPs).toEqual([{ ip: 'fd00::9' }, { ip: '192.168.0.1' }]);

@@ -88,7 +88,8 @@ describe('init containers', () => {
     expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
-  // Upstream's runtime takes it for a failure and ends the pod, and its status for a success: the pod is Pending for ever.
+  // Upstream's runtime code treats the container as failed and ends the pod; its status code treats the container as
+  // succeeded, so the pod stays Pending forever.
   test('C6: an init container with an OOM killed process has failed, although it exited with 0', () => {
     const killed = { ...apiStatus('init', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     expect(podPhase(withInit('Never'), [killed, waiting], LIVE)).toBe('Failed');

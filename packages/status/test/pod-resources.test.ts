@@ -38,7 +38,7 @@ test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, 
   expect(status.resources).toEqual(resources);
 });
 
-// Upstream puts the first request back for as long as the pod runs: nothing in its group tells of another one.
+// Upstream reports the first memory request as long as the pod runs, because the cgroup does not contain the request.
 test('a changed memory request of a running pod is shown immediately, whatever was reported before', () => {
   const groupLimits = { cpuShares: 51, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1 };
   const before = { phase: 'Running', resources: { requests: { cpu: '50m', memory: '16Mi' } } };
@@ -56,7 +56,7 @@ test.each(['Running', 'Succeeded'] as const)(
       generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: { phase, resources }, podIsTerminal }))
         .resources;
     expect(told(true)).toEqual(resources);
-    // One that goes on is granted something else now and then.
+    // A running container may get other resources while it runs, so its earlier resources are not reported.
     expect(told(false)).toEqual({ requests: { cpu: '50m', memory: '16Mi' } });
   },
 );

@@ -56,13 +56,14 @@ describe('a pod with a restart of all containers', () => {
     expect(status.phase).toBe('Running');
     for (const name of ['main', 'side'])
       expect(shown(status, name)).toMatchObject({ state: { waiting }, restartCount: 1 });
-    // What is gone from among others, or with its sandbox, was not taken away for that.
+    // A container that is missing while others exist, or whose sandbox has stopped, was not removed by a restart of all
+    // containers.
     const rest = { ...runtimeStatus(side({ state: 'exited', exitCode: 0 })), sandboxes: [makeSandbox()] };
     const partly = generateApiPodStatus(pod, rest, context);
     expect(shown(partly, 'main')?.lastState?.terminated?.reason).toBe('ContainerStatusUnknown');
     const stopped = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady' })] };
     expect(generateApiPodStatus(pod, stopped, context).phase).toBe('Failed');
-    // Nor is anything begun anew where no rule asks for it.
+    // Without a RestartAllContainers rule, missing containers do not mean a restart of all containers.
     const plain = makePod({ restartPolicy: 'Never', containers: [{ name: 'main', image: 'busybox' }] });
     const old = generateApiPodStatus(plain, runtimeStatus(main({})), makeContext());
     expect(
@@ -90,7 +91,7 @@ describe('a pod with a restart of all containers', () => {
         lastState: { terminated: { reason: 'RestartingAllContainers' } },
       });
     }
-    // While it begins for the first time nothing of it has gone.
+    // During the first initialization no container record has been removed.
     const lost = runtimeContainer({ name: 'init', id: 'i1', state: 'unknown' });
     const running = runtimeContainer({ name: 'init', id: 'i1' });
     const first = generateApiPodStatus(withInit, { ...runtimeStatus(running), ...ready }, makeContext());

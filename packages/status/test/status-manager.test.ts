@@ -122,7 +122,7 @@ describe('terminated containers', () => {
     const containerStatuses = [apiStatus('main', 0)];
     const initContainerStatuses = [apiStatus('init', 0)];
     manager.setPodStatus(pod, { phase: 'Running', containerStatuses, initContainerStatuses });
-    // A new sandbox was to begin it anew.
+    // The status of a pod that was about to be initialized again in a new sandbox.
     const anew = [apiStatus('init', 'waiting')];
     manager.setPodStatus(pod, { phase: 'Failed', reason: 'Terminated', initContainerStatuses: anew });
     expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', reason: 'Terminated', initContainerStatuses });
@@ -332,7 +332,7 @@ test('P3, F4: the mirror pod of the first instance is ignored for a static pod t
 
   manager.setPodStatus(pod, shown);
   manager.removeOrphanedStatuses(known);
-  // It has not come to its end yet.
+  // The pod has not been terminated yet, so its status is kept.
   expect(manager.knownStatus(pod)).toEqual(shown);
   manager.terminatePod(pod);
   manager.removeOrphanedStatuses(known);
@@ -353,7 +353,7 @@ test('P3: a static pod with a reused UID gets a new start time, whatever sandbox
   const left = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady', createdAtMs: clock.now() })] };
   await clock.advance(60_000);
   manager.resetForNewInstance('u1');
-  // Until then another pod of its name is in its way, say: none of its time is over.
+  // The new pod may have to wait for another pod with the same name: its start time is not set before it starts.
   await clock.advance(5000);
   const startTime = '2026-01-01T00:01:05Z';
   const pod = makeStaticPod();
@@ -366,7 +366,7 @@ test('P3: a static pod with a reused UID gets a new start time, whatever sandbox
   manager.removeOrphanedStatuses(new Set());
   expect(manager.knownStatus(pod)).toBeUndefined();
   manager.resetForNewInstance('u1');
-  // Of a pod of the API its object tells.
+  // The status of a pod from the API comes from its API object.
   expect(manager.knownStatus(makePod({}, { status: { phase: 'Running' } }))).toEqual({ phase: 'Running' });
   manager.removeOrphanedStatuses(new Set(['u1']));
   expect(manager.knownStatus(pod)).toEqual({ startTime: '2026-01-01T00:01:10Z' });

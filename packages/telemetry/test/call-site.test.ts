@@ -16,7 +16,7 @@ describe('the call site in log lines', () => {
     ],
     [[OWN, 'file:///x/packages/pleg/src/pleg.ts:5:1'], { file: 'pleg.ts', line: 5 }],
     [[OWN, 'async Pleg.run (file:///x/@node-agent/pleg/dist/index.js:812:7)'], { file: 'pleg/index.js', line: 812 }],
-    // A logger that passes lines on, in another package.
+    // A logger in another package that forwards its lines.
     [
       [
         OWN,

@@ -61,7 +61,7 @@ describe.each<Format>(['text', 'json'])('W4: redaction by the logger of the form
     }
   });
 
-  // By the square of its length it would take longer than a test may.
+  // Quadratic time would exceed the test's timeout.
   it('W5: redact takes linear time for a text that starts like a token again and again', () => {
     const text = '-eyJ'.repeat(50_000);
     expect(redact(text)).toBe(text);

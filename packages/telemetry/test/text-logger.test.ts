@@ -4,7 +4,7 @@ import { createLogger } from '../src/create-logger.ts';
 import { quote, textLine } from '../src/text-line.ts';
 
 const line = { severity: 'I', atMs: 0, pid: 12345, source: 'pleg', message: 'Pod changed', fields: {} } as const;
-/** 22 November, 10:48 and a little in the time zone of whoever runs this. */
+/** 22 November, 10:48 in the local time zone. */
 const AT_MS = new Date(2026, 10, 22, 10, 48, 0, 7).getTime() + 0.125;
 
 describe('a log line in text format', () => {

@@ -124,7 +124,7 @@ describe('makeEnvironment', () => {
       V3: 'a',
     });
     expect(reads).toBe(1);
-    // What makes no sense is behind those that were asked for; for another one it says so each time.
+    // The malformed line is after the requested keys, so it was not reached; a request for another key fails each time.
     expect(() => environmentOf({ env: variables }, { files })).toThrow("at line 3: missing '='");
   });
 

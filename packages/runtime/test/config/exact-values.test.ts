@@ -95,7 +95,7 @@ describe('a container', () => {
 describe('the environment', () => {
   const context: EnvironmentContext = {
     ...{ podIps: [], hostIps: ['192.0.2.1', '2001:db8::1'], nodeAllocatable: {} },
-    // Of objects without a name.
+    // Returns a value for an empty object name only.
     objects: (kind, name) => (name === '' ? { key: `${kind} without a name` } : undefined),
   };
   const of = (container: object, pod = makePod()) => makeEnvironment(pod, makeContainer(container), context);
