@@ -2,6 +2,9 @@ import { join } from 'node:path';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { CSI_PLUGIN, type CsiIdentity, handleHash } from './csi-names.ts';
 
+/** Name of the path at which a driver stages a volume, in the volume's directory. */
+export const GLOBAL_MOUNT = 'globalmount';
+
 /** Paths of CSI volumes, as upstream lays them out (`pkg/volume/csi`). Methods throw `InvalidPath` for invalid names. */
 export class CsiPaths {
   readonly #paths: Pick<PodPaths, 'volumeDir' | 'pluginDataDir'>;
@@ -22,7 +25,7 @@ export class CsiPaths {
 
   /** Returns the path at which the driver stages the volume. */
   globalMount(identity: CsiIdentity): string {
-    return join(this.stagedVolumeDir(identity), 'globalmount');
+    return join(this.stagedVolumeDir(identity), GLOBAL_MOUNT);
   }
 
   /** Returns the directory with the data file of a pod's volume and its {@link podMount}. */

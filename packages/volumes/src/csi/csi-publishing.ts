@@ -18,7 +18,7 @@ import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.
 
 /** Dependencies of {@link CsiPublishing}. */
 export interface CsiPublishingComponents {
-  readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'remove' | 'realpath' | 'writeFileAtomic'>;
+  readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'writeFileAtomic'>;
   readonly mounter: Pick<Mounter, 'mountPoints'>;
   readonly logger: Logger;
   readonly paths: CsiPaths;

@@ -11,7 +11,7 @@ import { readDirectory } from '../paths/volumes-on-disk.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN, csiIdentity, csiUniqueName, handleHash } from './csi-names.ts';
-import type { CsiPaths } from './csi-paths.ts';
+import { type CsiPaths, GLOBAL_MOUNT } from './csi-paths.ts';
 import { type CsiSource, csiAccessMode, csiSource } from './csi-source.ts';
 import { removeMountDir } from './remove-mount-dir.ts';
 import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
@@ -142,7 +142,11 @@ export class CsiStaging implements NodeVolumePlugin {
         const path = join(paths.stagedDir, driver, hash);
         try {
           const data = await readVolumeData(fs, path);
-          if (data === undefined) continue;
+          if (data === undefined) {
+            // The former process was killed before the call to the driver. Only empty directories are removed.
+            await removeMountDir(this.#components, join(path, GLOBAL_MOUNT));
+            continue;
+          }
           if (data.driverName !== driver || handleHash(data.volumeHandle) !== hash) {
             throw new VolumeError('InvalidSource', `${path}: the data file names another volume`);
           }

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileSystem, isMissing, removeUnfinishedFiles } from '@node-agent/host';
 import { VolumeError } from '../errors.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { removeVolumeData } from './volume-data.ts';
 
 /** Dependencies of {@link removeMountDir}. */
 export interface RemoveMountDirComponents {
-  readonly fs: Pick<FileSystem, 'remove' | 'realpath'>;
+  readonly fs: Pick<FileSystem, 'readdir' | 'remove' | 'realpath'>;
   readonly mounter: Pick<Mounter, 'mountPoints'>;
 }
 
@@ -26,6 +26,9 @@ export async function removeMountDir(components: RemoveMountDirComponents, mount
       if (!isMissing(error)) throw error;
     });
   await remove(mountPath);
-  await removeVolumeData(components.fs, dirname(mountPath));
-  await remove(dirname(mountPath));
+  const directory = dirname(mountPath);
+  await removeVolumeData(components.fs, directory);
+  // A killed process may have left a part of the data file.
+  await removeUnfinishedFiles(components.fs, directory);
+  await remove(directory);
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
-import { VolumeError } from '../errors.ts';
+import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { BackOff } from './back-off.ts';
 import { presenceAfterFailure } from './failed-presence.ts';
 import { type NodeVolumeState, type NodeVolumeUse, nextNodeVolumeStep } from './node-volume-state.ts';
@@ -84,6 +84,15 @@ export class NodeVolumes {
   attachmentsChanged(): void {
     for (const entry of [...this.#entries.values()]) {
       if (entry.staged.volume.attachable && isWanted(entry)) this.#step(entry);
+    }
+  }
+
+  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  retryNow(code: VolumeErrorCode): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.backOff.failure?.code !== code) continue;
+      entry.backOff.forgive();
+      this.#step(entry);
     }
   }
 

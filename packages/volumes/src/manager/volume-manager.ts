@@ -274,6 +274,14 @@ export class VolumeManager {
     this.#operations.attachmentsChanged();
   }
 
+  /**
+   * Retries operations now that failed because a CSI driver was not registered. Call this when a driver has registered;
+   * upstream waits for the back-off, up to 122 s.
+   */
+  csiDriverRegistered(): void {
+    this.#operations.retryNow('DriverNotFound');
+  }
+
   /** Returns what the volumes of a pod wait for; only unfinished operations are listed. */
   volumeWaits(
     podUid: string,

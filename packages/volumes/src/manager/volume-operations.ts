@@ -1,7 +1,7 @@
 import { abortable, type Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
-import { VolumeError } from '../errors.ts';
+import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { BackOff } from './back-off.ts';
 import { presenceAfterFailure } from './failed-presence.ts';
 import { isFresh } from './freshness.ts';
@@ -139,6 +139,16 @@ export class VolumeOperations {
   /** Continues with volumes that wait to be attached. Called when the node's status may have changed. */
   attachmentsChanged(): void {
     this.#nodes.attachmentsChanged();
+  }
+
+  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  retryNow(code: VolumeErrorCode): void {
+    this.#nodes.retryNow(code);
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.backOff.failure?.code !== code) continue;
+      entry.backOff.forgive();
+      this.#step(entry);
+    }
   }
 
   /** Implements `VolumeManager.volumesInUse`. */
