@@ -1,6 +1,6 @@
 import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
-import type { CsiDrivers } from '@node-agent/contracts';
-import type { FileSystem, ForeignFiles } from '@node-agent/host';
+import type { CsiDrivers, CsiVolumeStats } from '@node-agent/contracts';
+import type { FileSystem, ForeignFiles, TreeUsage } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { BlockMapper } from '../block/block-mapper.ts';
@@ -24,6 +24,7 @@ import { CsiPublishing, publishKey } from './csi-publishing.ts';
 import { csiSource } from './csi-source.ts';
 import { CsiStaging } from './csi-staging.ts';
 import { takesFsGroup } from './driver-rule.ts';
+import { usageOf } from './usage-rule.ts';
 
 /** Dependencies of {@link CsiPlugin}. */
 export interface CsiPluginComponents {
@@ -70,6 +71,7 @@ export interface CsiPluginOptions {
 export class CsiPlugin implements VolumePlugin {
   readonly name: string = CSI_PLUGIN;
   readonly takesMountOptions = true;
+  readonly measuresElsewhere = true;
   readonly node: NodeVolumePlugin;
   /** Plugin for volumes with `volumeMode: Block` of the same drivers; absent without loop devices. */
   readonly block: VolumePlugin | undefined;
@@ -164,6 +166,18 @@ export class CsiPlugin implements VolumePlugin {
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     await this.#publishing.unpublish(podUid, directoryName, signal);
+  }
+
+  /** Returns the usage that the driver reports; `undefined` if the driver reports none (`GET_VOLUME_STATS`). */
+  async usage({ hostPath }: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined> {
+    const source = csiSource(volume, pod);
+    const driver = this.#calls.driver(source.driver, 'failed to get volume statistics');
+    const { signal } = new AbortController();
+    const key = `stats of ${hostPath}`;
+    const can = await this.#calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    if (!can.volumeStats) return undefined;
+    const call = (): Promise<CsiVolumeStats> => driver.volumeStats(source.handle, hostPath, undefined, signal);
+    return usageOf(await this.#calls.make(key, driver, 'NodeGetVolumeStats', call, signal));
   }
 
   isRemoving(): boolean {

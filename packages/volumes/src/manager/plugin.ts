@@ -87,10 +87,15 @@ export interface VolumePlugin {
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
   /**
-   * Returns the usage of a ready volume. If absent, volumes of this type are not measured. @throws VolumeError, a
-   * system error
+   * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not take a turn from
+   * volumes that the kubelet measures itself (W6). Default: false.
    */
-  usage?(mounted: MountedVolume): Promise<TreeUsage>;
+  readonly measuresElsewhere?: boolean;
+  /**
+   * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If absent, no volume of this
+   * type is. @throws VolumeError, a system error
+   */
+  usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined>;
   /** Returns whether a directory with this name is the remainder of an interrupted removal. */
   isRemoving(directoryName: string): boolean;
 }
