@@ -21,6 +21,8 @@ import { errorText } from '@node-agent/telemetry';
  * - `NotAttached`: a volume is not attached to this node (yet)
  * - `DriverNotFound`: the volume's CSI driver is not registered on this node
  * - `DriverFailed`: a CSI driver refused or failed a call, or did not answer in time
+ * - `ExpandFailed`: a volume could not be expanded on this node
+ * - `ExpandUnsupported`: a CSI driver does not expand volumes on nodes
  * - `SubPathFailed`: a subPath could not be created or mounted; the message reveals nothing about the host
  * - `Io`: a file system operation failed
  */
@@ -42,6 +44,8 @@ export type VolumeErrorCode =
   | 'NotAttached'
   | 'DriverNotFound'
   | 'DriverFailed'
+  | 'ExpandFailed'
+  | 'ExpandUnsupported'
   | 'SubPathFailed'
   | 'Io';
 

@@ -1,6 +1,7 @@
 import type {
   CsiDriverClient,
   CsiDrivers,
+  CsiExpandRequest,
   CsiFailure,
   CsiNodeCapabilities,
   CsiPublishRequest,
@@ -38,6 +39,7 @@ export class MemoryDriver implements CsiDriverClient {
   readonly calls: string[] = [];
   readonly stages: CsiStageRequest[] = [];
   readonly publishes: CsiPublishRequest[] = [];
+  readonly expansions: CsiExpandRequest[] = [];
   /** Called before each call takes effect; may throw or wait. */
   before: (call: string) => void | Promise<void> = () => {};
   /** Called after each call took effect; may throw or wait. */
@@ -101,9 +103,11 @@ export class MemoryDriver implements CsiDriverClient {
     });
   }
 
-  async expandVolume(): Promise<bigint> {
-    await this.#call('expand', '', async () => {});
-    return 0n;
+  async expandVolume(request: CsiExpandRequest): Promise<bigint> {
+    await this.#call(`expand ${request.volumeId}`, request.volumePath, async () => {
+      this.expansions.push(request);
+    });
+    return request.requiredBytes;
   }
 
   async volumeStats(): Promise<CsiVolumeStats> {

@@ -284,6 +284,24 @@ export class MemoryClaims implements ClaimSource {
     return this.volumes.get(name);
   }
 
+  /** The patches of PVC statuses. */
+  readonly patches: object[] = [];
+  /** Applies patches of statuses; absent if volumes are not expanded. */
+  patchClaimStatus?: NonNullable<ClaimSource['patchClaimStatus']>;
+
+  /** Lets volumes be expanded: patches are recorded and change the PVC. */
+  acceptPatches(): void {
+    this.patchClaimStatus = async (namespace, name, patch) => {
+      this.patches.push(patch);
+      const claim = this.claims.get(`${namespace}/${name}`);
+      if (claim === undefined) throw new Error('not found');
+      const { status = {} } = patch as { status?: object };
+      const merged = { ...claim, status: { ...claim.status, ...status } };
+      this.claims.set(`${namespace}/${name}`, merged);
+      return merged;
+    };
+  }
+
   nodeLabels(): Readonly<Record<string, string>> {
     return this.labels;
   }

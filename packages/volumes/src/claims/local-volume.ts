@@ -98,6 +98,15 @@ export class LocalVolumePlugin implements VolumePlugin {
     return { hostPath: directory, readOnly, selinuxRelabel: !readOnly, foreign: true };
   }
 
+  async expand(
+    { hostPath }: MountedVolume,
+    volume: ResolvedVolume,
+    _bytes: bigint,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#staging.grow(volume, hostPath, signal);
+  }
+
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     await takeAway(this.#components, this.#components.paths.volumeDir(podUid, LOCAL_VOLUME, directoryName), signal);
   }

@@ -11,6 +11,7 @@ import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved
 import type { MountContext } from '../mount/mount-context.ts';
 import { CsiBlockStaging } from './csi-block-staging.ts';
 import type { CsiCalls } from './csi-calls.ts';
+import { expandCsiVolume } from './csi-expansion.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN, type CsiIdentity } from './csi-names.ts';
 import { csiNodeVolume } from './csi-node-volume.ts';
@@ -90,6 +91,16 @@ export class CsiBlockPlugin implements VolumePlugin {
     }
     await mapper.map(targetPath, at, signal);
     return { hostPath: at.podLink, readOnly: source.readOnly, selinuxRelabel: false };
+  }
+
+  async expand(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void> {
+    const { fs, paths } = this.#components;
+    const places = {
+      ...{ key: volume.node?.uniqueName ?? mounted.hostPath, isBlock: true },
+      volumePath: await fs.realpath(mounted.hostPath),
+      stagingTargetPath: paths.nodeDir('staging', volume.directoryName),
+    };
+    await expandCsiVolume(this.#components, csiSource(volume, undefined), places, bytes, signal);
   }
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {

@@ -15,6 +15,7 @@ import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { CsiBlockPlugin } from './csi-block-plugin.ts';
 import { CsiCalls } from './csi-calls.ts';
+import { expandCsiVolume } from './csi-expansion.ts';
 import { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN } from './csi-names.ts';
 import { csiNodeVolume } from './csi-node-volume.ts';
@@ -162,6 +163,17 @@ export class CsiPlugin implements VolumePlugin {
       await this.#giveToGroup(pod, source.handle, hostPath, fsGroup, signal);
     }
     return { hostPath, readOnly: source.readOnly, selinuxRelabel: !source.readOnly, foreign: true };
+  }
+
+  /** Inline volumes have no PVC and are never expanded. */
+  async expand(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void> {
+    const source = csiSource(volume, undefined);
+    const { hostPath: volumePath } = mounted;
+    const places = {
+      ...{ key: volume.node?.uniqueName ?? volumePath, volumePath, isBlock: false },
+      stagingTargetPath: this.#paths.globalMount(source),
+    };
+    await expandCsiVolume({ calls: this.#calls, inputs: this.#inputs }, source, places, bytes, signal);
   }
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {

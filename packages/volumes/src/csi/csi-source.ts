@@ -21,6 +21,7 @@ export interface CsiSource extends CsiIdentity {
   readonly mountOptions: readonly string[];
   readonly stageSecret?: CsiSecretReference;
   readonly publishSecret?: CsiSecretReference;
+  readonly expandSecret?: CsiSecretReference;
 }
 
 /** Returns the CSI volume of a spec (`NewMounter`, `getSourceFromSpec`). @throws VolumeError `InvalidSource` */
@@ -52,12 +53,13 @@ function persistentSource(
     const why = 'CSIPersistentVolumeSource volume handle is empty';
     throw new VolumeError('InvalidSource', `makeDeviceMountPath failed, ${why}`);
   }
-  const { nodeStageSecretRef, nodePublishSecretRef } = csi ?? {};
+  const { nodeStageSecretRef, nodePublishSecretRef, nodeExpandSecretRef } = csi ?? {};
   return {
     ...{ driver, handle, lifecycle: 'Persistent', fsType, attributes, readOnly, mountOptions },
     ...(accessModes && { accessModes }),
     ...(nodeStageSecretRef && { stageSecret: secretOf(nodeStageSecretRef) }),
     ...(nodePublishSecretRef && { publishSecret: secretOf(nodePublishSecretRef) }),
+    ...(nodeExpandSecretRef && { expandSecret: secretOf(nodeExpandSecretRef) }),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
 import {
   idOnDisk,
   isOfPlugin,
@@ -11,7 +10,7 @@ import {
 } from '../paths/volumes-on-disk.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { takeInFromDisk } from './take-in.ts';
-import { foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
+import { type ActionHelpers, foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
 import type { VolumeActions } from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 import type { VolumeOperations } from './volume-operations.ts';
@@ -24,7 +23,7 @@ export interface LeftoversComponents {
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly operations: Pick<VolumeOperations, 'found' | 'foundStaged' | 'remove'>;
-  readonly subPaths: Pick<SubPathMounts, 'clean'>;
+  readonly helpers: ActionHelpers;
 }
 
 /** Finds volumes on disk, whichever process created them, so that no other state must survive a restart (K1). */
@@ -52,21 +51,21 @@ export class Leftovers {
 
   /** Removes all volumes of a pod. */
   async remove(podUid: string): Promise<void> {
-    const { fs, paths, operations, subPaths, logger } = this.#components;
+    const { fs, paths, operations, helpers, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
       const actions = await this.#actions(podUid, volume).catch((err: unknown) => {
         // The removal decides what may be removed without knowing the node volume.
         logger.warn({ err, podUid, volume: volume.name }, 'Failed to reconstruct a volume that is removed');
         const { name: directoryName } = volume;
-        return volumeActions(subPaths, { podUid, directoryName, plugin: this.#pluginOf(volume) });
+        return volumeActions(helpers, { podUid, directoryName, plugin: this.#pluginOf(volume) });
       });
       operations.remove(key, actions);
     }
     // A former process may have mounted subPaths of volumes that leave no directory below `volumes`.
     for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName, id: `volume-subpaths/${directoryName}` };
-      operations.remove(key, volumeActions(subPaths, { podUid, directoryName, plugin: undefined }));
+      operations.remove(key, volumeActions(helpers, { podUid, directoryName, plugin: undefined }));
     }
   }
 
@@ -99,7 +98,7 @@ export class Leftovers {
     if (plugin === undefined) return foreignActions(this.#components, podUid, volume);
     const directoryName = volume.name;
     const node = await plugin.node?.reconstruct(podUid, directoryName);
-    return volumeActions(this.#components.subPaths, { podUid, directoryName, plugin, node });
+    return volumeActions(this.#components.helpers, { podUid, directoryName, plugin, node });
   }
 
   #pluginOf(volume: VolumeOnDisk): VolumePlugin | undefined {

@@ -28,6 +28,8 @@ export interface NodeVolumesComponents {
   readonly onChange: (uniqueName: string) => void;
   /** Called when {@link NodeVolumes.attachableInUse} has changed. */
   readonly onInUseChange: () => void;
+  /** Called when a node volume is no longer used. */
+  readonly onForgotten?: (uniqueName: string) => void;
 }
 
 interface Entry {
@@ -160,7 +162,8 @@ export class NodeVolumes {
   }
 
   #forget({ staged: { volume } }: Entry): void {
-    const { attachments, onInUseChange } = this.#components;
+    const { attachments, onInUseChange, onForgotten } = this.#components;
+    onForgotten?.(volume.uniqueName);
     this.#entries.delete(volume.uniqueName);
     attachments.released(volume.uniqueName);
     if (volume.attachable !== false) onInUseChange();

@@ -82,6 +82,11 @@ export interface VolumePlugin {
     state: SetUpState,
   ): Promise<MountedVolume>;
   /**
+   * Expands a ready volume to a size in bytes (upstream: `NodeExpand`). If absent, volumes of this type are not expanded
+   * on nodes. @throws VolumeError, `ExpandUnsupported` if the controller expands this volume completely
+   */
+  expand?(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void>;
+  /**
    * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
    * is nothing. Not called for types that leave nothing in the pod's directory.
    */

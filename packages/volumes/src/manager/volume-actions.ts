@@ -1,4 +1,5 @@
 import { VolumeError } from '../errors.ts';
+import type { ExpandOnNode, VolumeExpander } from '../expand/volume-expander.ts';
 import { mountContext } from '../mount/mount-context.ts';
 import { removeEmptyVolume } from '../paths/orphaned-pod.ts';
 import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
@@ -7,6 +8,12 @@ import type { StagedVolume } from './node-volumes.ts';
 import { type NodeVolumePlugin, type VolumePlugin, volumeType } from './plugin.ts';
 import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 import type { VolumeActions } from './volume-entry.ts';
+
+/** Helpers that all volumes share. */
+export interface ActionHelpers {
+  readonly subPaths: Pick<SubPathMounts, 'clean'>;
+  readonly expander: Pick<VolumeExpander, 'expand'>;
+}
 
 /** Identifies a volume of a pod. */
 export interface VolumeOfPod {
@@ -20,7 +27,7 @@ export interface VolumeOfPod {
 
 /** Returns the operations of a volume. They are the plugin's, but `tearDown` unmounts subPaths first. */
 export function volumeActions(
-  subPaths: Pick<SubPathMounts, 'clean'>,
+  { subPaths, expander }: ActionHelpers,
   { podUid, directoryName, plugin, node }: VolumeOfPod,
 ): VolumeActions {
   return {
@@ -28,6 +35,13 @@ export function volumeActions(
     refreshes: plugin?.refreshes ?? false,
     isBlock: plugin?.isBlock ?? false,
     ...(node && plugin?.node && { node: stagedVolume(node, plugin, plugin.node) }),
+    ...(plugin?.expand && {
+      async expand(pod, volume, mounted, signal) {
+        const onNode: ExpandOnNode = async (persistent, bytes, ending) =>
+          await plugin.expand?.(mounted, { ...volume, persistent }, bytes, ending);
+        await expander.expand(pod, volume, onNode, signal);
+      },
+    }),
     republishes: (volume) => plugin?.requiresRepublish?.(volume) ?? false,
     unanswered: () => plugin?.unanswered?.(podUid, directoryName, node),
     async setUp(pod, volume, state, signal) {

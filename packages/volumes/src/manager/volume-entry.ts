@@ -25,6 +25,8 @@ export interface VolumeActions {
   unanswered(): UnansweredCall | undefined;
   setUp(pod: Pod, volume: ResolvedVolume, state: SetUpState, signal: AbortSignal): Promise<MountedVolume>;
   tearDown(signal: AbortSignal): Promise<void>;
+  /** Expands the ready volume if that is due. If absent, the volume is never expanded. */
+  expand?(pod: Pod, volume: ResolvedVolume, mounted: MountedVolume, signal: AbortSignal): Promise<void>;
 }
 
 /** Identifies a volume of a pod. */
@@ -59,6 +61,8 @@ export interface VolumeEntry extends VolumeKey {
   isReconstructed: boolean;
   mounted: ReadyVolume | undefined;
   stale: boolean;
+  /** Whether the volume is to be expanded. */
+  expands: boolean;
   busy: boolean;
   readonly backOff: BackOff;
   /** Whether the volume waits until its node volume is staged. */
@@ -90,6 +94,7 @@ export function newEntry(
     filling: undefined,
     mounted: undefined,
     stale: false,
+    expands: false,
     busy: false,
     waitsForNode: false,
     toldFailure: undefined,

@@ -12,6 +12,7 @@ import {
 import { volumeGid } from '../claims/claim-rule.ts';
 import type { ClaimSource } from '../claims/claim-source.ts';
 import { VolumeError } from '../errors.ts';
+import { VolumeExpander } from '../expand/volume-expander.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import { PodDirectories } from '../paths/pod-directories.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
@@ -20,11 +21,11 @@ import { type SubPathForeignFiles, SubPathMounts } from '../paths/sub-path-mount
 import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
 import { containerDevices, containerMounts, mountedVolume, type SubPathPlace } from './container-mounts.ts';
 import { Leftovers } from './leftovers.ts';
-import { failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
+import { failedExpandMessage, failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
-import { volumeActions } from './volume-actions.ts';
+import { type ActionHelpers, volumeActions } from './volume-actions.ts';
 import { type AttachedVolumes, VolumeAttachments } from './volume-attachments.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { earliestRetry, type UnsettledVolume, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
@@ -74,6 +75,8 @@ export interface VolumeManagerOptions {
 
 /** Maximum wait of a pod for an operation that does not finish, in milliseconds. */
 const WAIT_MS = 123_000;
+/** Minimum time between two comparisons of a ready volume's size with its PVC, in milliseconds. */
+const COMPARE_MS = 30_000;
 
 /**
  * Sets up and tears down the volumes of pods (`pkg/kubelet/volumemanager`). Volumes of one pod are set up in parallel
@@ -87,6 +90,10 @@ export class VolumeManager {
   readonly #resolver: VolumeResolver;
   readonly #leftovers: Leftovers;
   readonly #subPaths: SubPathMounts;
+  readonly #expander: VolumeExpander;
+  readonly #helpers: ActionHelpers;
+  /** Monotonic time at which each ready volume was last compared with its PVC, by pod UID and volume name. */
+  readonly #comparedAtMs = new Map<string, Map<string, number>>();
   readonly #usages: VolumeUsages;
   readonly #directories: PodDirectories;
   readonly #attachments: VolumeAttachments;
@@ -94,6 +101,7 @@ export class VolumeManager {
   #isTakenIn = false;
   /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
   readonly #waitingSince = new Map<string, number>();
+  readonly #life = new AbortController();
   readonly #startOnce = new StartOnce('VolumeManager');
 
   constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
@@ -121,6 +129,8 @@ export class VolumeManager {
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
     const metrics = new VolumeMetrics(components.metrics);
     this.#subPaths = new SubPathMounts(components);
+    this.#expander = new VolumeExpander({ ...components, claims: components.claims });
+    this.#helpers = { subPaths: this.#subPaths, expander: this.#expander };
     this.#resolver = new VolumeResolver({
       ...components,
       onRefused: (pod, { message }) => this.#tellFailedMount(pod, message),
@@ -131,7 +141,13 @@ export class VolumeManager {
       metrics,
       attachments: this.#attachments,
       onInUseChange: () => components.onVolumesInUseChanged?.(),
+      onForgotten: (uniqueName) => this.#expander.forget(uniqueName),
       onFailure: (pod, volume, error, step) => {
+        if (step === 'expand') {
+          const message = failedExpandMessage(volume.directoryName, error);
+          components.recorder.event(podReference(pod), 'Warning', eventReasons.volumeResizeFailed, message);
+          return;
+        }
         if (error.code === 'FileSystemMismatch') this.#tellMismatch(volume, error);
         if (volume.persistent?.spec?.volumeMode === 'Block') {
           const message = failedMapMessage(volume.directoryName, error, step);
@@ -144,7 +160,7 @@ export class VolumeManager {
       ...components,
       metrics,
       operations: this.#operations,
-      subPaths: this.#subPaths,
+      helpers: this.#helpers,
     });
     this.#usages = new VolumeUsages({
       ...components,
@@ -168,6 +184,7 @@ export class VolumeManager {
       this.#components.onVolumesInUseChanged?.();
     });
     await untilAborted(signal);
+    this.#life.abort(signal.reason);
     this.#operations.close(signal.reason);
   }
 
@@ -401,7 +418,10 @@ export class VolumeManager {
     const { uid } = pod.metadata;
     const { name } = volume;
     let typed = this.#resolver.known(pod, volume);
-    if (typed === undefined && this.#operations.renew(pod, name)) return undefined;
+    if (typed === undefined && this.#operations.renew(pod, name)) {
+      void this.#compareSize(uid, name);
+      return undefined;
+    }
     if (typed === undefined) {
       unknown.add(name);
       try {
@@ -416,9 +436,22 @@ export class VolumeManager {
     }
     const { plugin, resolved } = typed;
     const { directoryName, node } = resolved;
-    const actions = volumeActions(this.#subPaths, { podUid: uid, directoryName, plugin, node });
+    const actions = volumeActions(this.#helpers, { podUid: uid, directoryName, plugin, node });
     this.#operations.want(pod, resolved, volumeId(typed), actions);
     return undefined;
+  }
+
+  /**
+   * Expands a ready volume whose controller has expanded it. The pod does not wait for that. Upstream reads the PVC and
+   * its persistent volume at every sync. Never rejects.
+   */
+  async #compareSize(uid: string, name: string): Promise<void> {
+    const resolved = this.#operations.expandable(uid, name);
+    const nowMs = this.#components.clock.monotonic();
+    const ofPod = this.#comparedAtMs.get(uid) ?? new Map<string, number>();
+    if (resolved?.claim === undefined || nowMs - (ofPod.get(name) ?? Number.NEGATIVE_INFINITY) < COMPARE_MS) return;
+    this.#comparedAtMs.set(uid, ofPod.set(name, nowMs));
+    if (await this.#expander.isDue(resolved, this.#life.signal)) this.#operations.expand(uid, name);
   }
 
   #tellFailedMount(pod: Pod, message: string): void {
@@ -438,6 +471,7 @@ export class VolumeManager {
     this.#operations.release(uid);
     this.#resolver.forget(uid);
     this.#waitingSince.delete(uid);
+    this.#comparedAtMs.delete(uid);
     await this.#leftovers.remove(uid);
     const outcomes = await this.#inTime(
       signal,

@@ -7,7 +7,8 @@ export type VolumeOperation =
   | 'unmount_device'
   | 'map_volume'
   | 'unmap_volume'
-  | 'unmap_device';
+  | 'unmap_device'
+  | 'volume_fs_resize';
 
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 

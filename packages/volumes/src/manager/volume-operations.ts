@@ -19,7 +19,7 @@ import {
   type VolumeEntry,
   type VolumeKey,
 } from './volume-entry.ts';
-import type { VolumeMetrics } from './volume-metrics.ts';
+import type { VolumeMetrics, VolumeOperation } from './volume-metrics.ts';
 import { nextVolumeStep, type VolumeState } from './volume-state.ts';
 
 /** Dependencies of {@link VolumeOperations}. */
@@ -30,8 +30,15 @@ export interface VolumeOperationsComponents {
   readonly attachments: VolumeAttachments;
   /** Called when {@link VolumeOperations.attachableInUse} has changed. */
   readonly onInUseChange: () => void;
+  /** Called when a node volume is no longer used. */
+  readonly onForgotten?: (uniqueName: string) => void;
   /** Called when a volume could not be set up, or its node volume could not be staged. */
-  readonly onFailure: (pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage') => void;
+  readonly onFailure: (
+    pod: Pod,
+    volume: ResolvedVolume,
+    error: VolumeError,
+    step: 'setUp' | 'stage' | 'expand',
+  ) => void;
   /** Called when a volume became ready and no caller waits for it any more. */
   readonly onReady: (podUid: string) => void;
 }
@@ -134,6 +141,24 @@ export class VolumeOperations {
       return true;
     }
     return false;
+  }
+
+  /** Returns a ready volume that can be expanded on this node. */
+  expandable(podUid: string, name: string): ResolvedVolume | undefined {
+    for (const entry of this.#of(podUid)) {
+      const volume = readyAs(entry, name);
+      if (volume !== undefined && entry.actions.expand !== undefined) return volume.resolved;
+    }
+    return undefined;
+  }
+
+  /** Expands a ready volume, which a controller has expanded. */
+  expand(podUid: string, name: string): void {
+    for (const entry of this.#of(podUid)) {
+      if (readyAs(entry, name) === undefined || entry.actions.expand === undefined) continue;
+      entry.expands = true;
+      this.#step(entry);
+    }
   }
 
   /** Continues with volumes that wait to be attached. Called when the node's status may have changed. */
@@ -268,7 +293,7 @@ export class VolumeOperations {
     const step = nextVolumeStep({ ...entry, node: this.#nodeStateOf(entry), retryAtMs }, nowMs);
     entry.waitsForNode = step === 'stage';
     if (entry.waitsForNode) this.#tellStageFailure(entry);
-    if (step === 'setUp' || step === 'tearDown') void this.#run(entry, step);
+    if (step === 'setUp' || step === 'expand' || step === 'tearDown') void this.#run(entry, step);
     else if (step === 'forget') this.#forget(entry);
     else if (step === 'wait' && retryAtMs !== undefined) {
       entry.timer = clock.setTimer(retryAtMs - nowMs, () => this.#step(entry));
@@ -312,16 +337,18 @@ export class VolumeOperations {
   }
 
   /** Never rejects. */
-  async #run(entry: VolumeEntry, step: 'setUp' | 'tearDown'): Promise<void> {
+  async #run(entry: VolumeEntry, step: 'setUp' | 'expand' | 'tearDown'): Promise<void> {
     const { clock, metrics } = this.#components;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
     entry.busy = true;
     // Changes from here on are not covered by this operation.
-    entry.stale = false;
+    if (step === 'expand') entry.expands = false;
+    else entry.stale = false;
     let failure: VolumeError | undefined;
     try {
       if (step === 'setUp') await this.#setUp(entry, signal);
+      else if (step === 'expand') await this.#expand(entry, signal);
       else await this.#tearDown(entry, signal);
     } catch (error) {
       failure = VolumeError.from(error);
@@ -329,15 +356,7 @@ export class VolumeOperations {
     entry.busy = false;
     if (signal.aborted) return;
     const { pluginName, isBlock } = entry.actions;
-    const operation = isBlock
-      ? (['map_volume', 'unmap_volume'] as const)
-      : (['volume_mount', 'volume_unmount'] as const);
-    metrics.operation(
-      pluginName,
-      operation[step === 'setUp' ? 0 : 1],
-      failure === undefined,
-      clock.monotonic() - startedAtMs,
-    );
+    metrics.operation(pluginName, operationOf(step, isBlock), failure === undefined, clock.monotonic() - startedAtMs);
     if (failure === undefined) entry.backOff.forgive();
     else this.#failed(entry, step, failure);
     this.#step(entry);
@@ -357,7 +376,10 @@ export class VolumeOperations {
     entry.filling = { pod, atMs: this.#components.clock.monotonic() };
     const state = { isReconstructed, ...(presence === 'ready' && mounted && { ready: mounted }) };
     try {
-      entry.mounted = { ...(await actions.setUp(pod, volume, state, signal)), resolved: volume };
+      const mountedNow = await actions.setUp(pod, volume, state, signal);
+      // The volume is in use from here on. It is not ready before it has its size.
+      if (presence !== 'ready') await actions.expand?.(pod, volume, mountedNow, signal);
+      entry.mounted = { ...mountedNow, resolved: volume };
     } catch (error) {
       const { effect } = VolumeError.from(error);
       if (presence !== 'ready') entry.presence = presenceAfterFailure(presence, effect, isReconstructed);
@@ -370,6 +392,11 @@ export class VolumeOperations {
     }
   }
 
+  async #expand({ request, mounted, actions }: VolumeEntry, signal: AbortSignal): Promise<void> {
+    if (request === undefined || mounted === undefined) return;
+    await actions.expand?.(request.pod, mounted.resolved, mounted, signal);
+  }
+
   async #tearDown(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
     entry.presence = 'uncertain';
     entry.mounted = undefined;
@@ -377,16 +404,17 @@ export class VolumeOperations {
     entry.presence = 'absent';
   }
 
-  #failed(entry: VolumeEntry, step: 'setUp' | 'tearDown', failure: VolumeError): void {
+  #failed(entry: VolumeEntry, step: 'setUp' | 'expand' | 'tearDown', failure: VolumeError): void {
     const { logger, onFailure } = this.#components;
     const { request, podUid, directoryName, wanted, backOff } = entry;
-    if (step === 'setUp' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
+    if (step !== 'tearDown' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
     // The failed operation is no longer needed.
-    if ((step === 'setUp') !== (wanted === true)) {
+    if ((step !== 'tearDown') !== (wanted === true)) {
       backOff.forgive();
       return;
     }
     entry.stale ||= step === 'setUp' && entry.presence === 'ready';
+    entry.expands ||= step === 'expand';
     entry.filling = undefined;
     const backOffMs = backOff.failed(failure);
     logger.warn({ err: failure, podUid, volume: directoryName, backOffMs, step }, 'Volume operation failed');
@@ -417,6 +445,13 @@ export class VolumeOperations {
 function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
   if (!wanted || mounted === undefined) return undefined;
   return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };
+}
+
+/** Returns upstream's name of an operation. */
+function operationOf(step: 'setUp' | 'expand' | 'tearDown', isBlock = false): VolumeOperation {
+  if (step === 'expand') return 'volume_fs_resize';
+  if (step === 'setUp') return isBlock ? 'map_volume' : 'volume_mount';
+  return isBlock ? 'unmap_volume' : 'volume_unmount';
 }
 
 /** Returns a key that is unique among the volumes of all pods. */
