@@ -14,7 +14,7 @@ const own: VolumeSpec = { volume: { name: 'v' } };
 
 describe('a local volume', () => {
   it("a local volume's name is the name of its persistent volume", () => {
-    expect(localNodeVolume('pv-1')).toEqual({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
+    expect(localNodeVolume('pv-1')).toMatchObject({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
   });
 
   it.each([

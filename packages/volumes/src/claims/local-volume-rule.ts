@@ -7,7 +7,7 @@ export const LOCAL_VOLUME = 'kubernetes.io/local-volume';
 
 /** Returns the node volume of a local persistent volume with this name. */
 export function localNodeVolume(name: string): NodeVolume {
-  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name };
+  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name, attachable: false };
 }
 
 /** Default file system type of a local volume on a disk (`pkg/volume/local`). */

@@ -218,7 +218,7 @@ export class VolumeOperations {
    */
   async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
     const entries = [...this.#of(podUid)];
-    await Promise.all(entries.map((entry) => this.#settled(entry, signal)));
+    await this.#settled(entries, signal);
     signal.throwIfAborted();
     return entries.flatMap((entry) => {
       const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
@@ -234,18 +234,25 @@ export class VolumeOperations {
     for (const { timer } of this.#entries.values()) timer?.cancel();
   }
 
-  async #settled(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
-    while (!this.#isSettled(entry)) {
-      let wake = (): void => {};
-      const ended = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      entry.waiters.add(wake);
-      try {
-        await abortable(ended, signal);
-      } finally {
+  /** Waits for all volumes with one listener on the signal: a pod may have thousands. */
+  async #settled(entries: readonly VolumeEntry[], signal: AbortSignal): Promise<void> {
+    const waiting = new Map<VolumeEntry, () => void>();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    for (const entry of entries) {
+      if (this.#isSettled(entry)) continue;
+      const wake = (): void => {
+        waiting.delete(entry);
         entry.waiters.delete(wake);
-      }
+        if (waiting.size === 0) resolve();
+      };
+      waiting.set(entry, wake);
+      entry.waiters.add(wake);
+    }
+    if (waiting.size === 0) return;
+    try {
+      await abortable(ended, signal);
+    } finally {
+      for (const [entry, wake] of waiting) entry.waiters.delete(wake);
     }
   }
 
@@ -378,7 +385,7 @@ export class VolumeOperations {
     try {
       const mountedNow = await actions.setUp(pod, volume, state, signal);
       // The volume is in use from here on. It is not ready before it has its size.
-      if (presence !== 'ready') await actions.expand?.(pod, volume, mountedNow, signal);
+      if (presence !== 'ready' && actions.expand) await actions.expand(pod, volume, mountedNow, signal);
       entry.mounted = { ...mountedNow, resolved: volume };
     } catch (error) {
       const { effect } = VolumeError.from(error);
