@@ -80,12 +80,15 @@ export class BlockMapper {
   }
 
   /**
-   * @throws VolumeError `StillMounted` if the device is mapped for any pod (`GetDeviceBindMountRefs`): it must not be
-   * unstaged
+   * @throws VolumeError `StillMounted` if the device is mapped for any pod: it must not be unstaged. Upstream relies on the
+   * kinds that readdir(3) returns (`GetDeviceBindMountRefs`), which do not show mounts
    */
   async checkUnused(mapDir: string): Promise<void> {
-    const entries = await readDirectory(this.#components.fs, mapDir);
-    const refs = entries.filter(({ kind }) => kind === 'blockDevice').map(({ name }) => join(mapDir, name));
+    const refs: string[] = [];
+    for (const { name } of await readDirectory(this.#components.fs, mapDir)) {
+      // The directory has the kind of the file below the mount, so each file is looked at.
+      if ((await this.#kindOf(join(mapDir, name))) === 'blockDevice') refs.push(join(mapDir, name));
+    }
     if (refs.length === 0) return;
     const why = `the device ${JSON.stringify(mapDir)} is still referenced from other Pods [${refs.join(' ')}]`;
     throw new VolumeError('StillMounted', why);
