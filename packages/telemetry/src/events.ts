@@ -63,7 +63,6 @@ export const eventReasons = {
   fileSystemResizeFailed: 'FileSystemResizeFailed',
   fileSystemResizeSuccess: 'FileSystemResizeSuccessful',
   failedMapVolume: 'FailedMapVolume',
-  successfulMountVolume: 'SuccessfulMountVolume',
   failedMountOnFilesystemMismatch: 'FailedMountOnFilesystemMismatch',
   alreadyMountedVolume: 'AlreadyMountedVolume',
   volumePermissionChangeInProgress: 'VolumePermissionChangeInProgress',
