@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
@@ -218,6 +218,22 @@ it('imported messages keep their name and their full name', () => {
     'google.protobuf.Timestamp',
     'google.protobuf.BoolValue',
   ]);
+});
+
+it('--services generates only these services, and what they use', async () => {
+  const proto = `${OUTPUT}/services.proto`;
+  const text = `message A { B b = 1; map<string, C> c = 2; } message B { E e = 1; } message C {} message D { F f = 1; }
+    enum E { X = 0; } enum F { Y = 0; } service S { rpc R (A) returns (C); } service T { rpc R (D) returns (C); }`;
+  await writeFile(proto, `syntax = "proto3"; package shapes.v1; ${text}`);
+  const generated = await generate(proto, `${OUTPUT}/services`, '--services', 'S');
+  expect(Object.keys(generated.messages)).toEqual(['A', 'B', 'C']);
+  const [types, services] = await Promise.all(
+    ['types', 'services'].map((name) => readFile(`${OUTPUT}/services/${name}.ts`, 'utf8')),
+  );
+  expect(types).toContain('export const E =');
+  expect(types).not.toContain('export const F =');
+  expect([...(services ?? '').matchAll(/export interface (\w+)/g)].map(([, name]) => name)).toEqual(['S']);
+  expect(await failureOf('message M {}', '--services', 'S')).toBe('no service S');
 });
 
 describe('the generator rejects', () => {

@@ -1,5 +1,8 @@
 import { type Pod, parseQuantity } from '@node-agent/pod-spec';
 import {
+  type AttachedVolumes,
+  CsiPlugin,
+  type CsiPluginComponents,
   EmptyDirPlugin,
   HostPathPlugin,
   ImageVolumePlugin,
@@ -20,6 +23,11 @@ export interface VolumeParts {
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
   /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
   readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims'> | undefined;
+  /** CSI drivers and what they need of the API server. If absent, volumes of CSI drivers are rejected. */
+  readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens'>;
+  readonly attachedVolumes: AttachedVolumes['attachedVolumes'];
+  /** Called when the volumes in use have changed, which the node's status lists. */
+  readonly onVolumesInUseChanged: () => void;
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
@@ -27,7 +35,7 @@ export interface VolumeParts {
 export function nodeVolumes(
   child: (component: string) => PartComponents,
   ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'clock' | 'random'>,
-  { rootDirectory, nodeAllocatable, node }: AssemblySettings,
+  { rootDirectory, nodeName, nodeAllocatable, node }: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
   const { fs, foreignFiles, mounter, localDevices: devices, clock, random } = ports;
@@ -42,6 +50,9 @@ export function nodeVolumes(
     new HostPathPlugin({ foreignFiles }),
     new ImageVolumePlugin(),
     ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
+    ...(parts.csi
+      ? [new CsiPlugin({ ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths }, { nodeName })]
+      : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
   const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };
@@ -50,6 +61,8 @@ export function nodeVolumes(
       ...child('volumes'),
       ...{ fs, foreignFiles, mounter, paths, plugins },
       ...(claims && { claims }),
+      attachments: { attachedVolumes: parts.attachedVolumes },
+      onVolumesInUseChanged: parts.onVolumesInUseChanged,
       onVolumeReady: (uid) => parts.pods.wake(uid),
     },
     { supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly },

@@ -2,6 +2,7 @@ import type { PodFeaturesOptions, PredicateHandlerOptions, SysctlOptions } from 
 import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
+import type { CsiDrivers } from '@node-agent/contracts';
 import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
@@ -45,6 +46,8 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
+  /** CSI drivers of this node. If absent, volumes of CSI drivers are rejected. */
+  readonly csiDrivers?: CsiDrivers;
   /** Transport between device plugins and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** Sets the SELinux label that lets containers use the plugin directories. */

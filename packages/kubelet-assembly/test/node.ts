@@ -84,6 +84,7 @@ export function startKubelet(
     | 'openCgroups'
     | 'statistics'
     | 'stats'
+    | 'csiDrivers'
     | 'deviceTransport'
     | 'labelForContainers'
     | 'shutdown'
@@ -124,6 +125,7 @@ export function startKubelet(
   };
   const mounter = {
     mountPoints: async () => new Map([...mounts].map(([place, what]) => [place, what.split(' ', 1).join()])),
+    mountsOfSame: async (path: string) => (mounts.has(path) ? [path] : []),
     mount: async (_source: string, target: string, type: string, options: readonly string[]) => {
       fs.mount(target);
       mounts.set(target, [type, ...options].join(' '));

@@ -1,10 +1,13 @@
 export type { ClaimData, ClaimSource, PersistentVolumeData } from './claims/claim-source.ts';
 export type { LocalDevices } from './claims/local-staging.ts';
 export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } from './claims/local-volume.ts';
-export { VolumeError, type VolumeErrorCode } from './errors.ts';
+export type { CsiDriverData, CsiObjects, CsiTokenRequest, CsiTokens, VolumeAttachmentData } from './csi/csi-objects.ts';
+export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './csi/csi-plugin.ts';
+export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
 export { containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
-export type { MountedVolume, NodeVolumePlugin, VolumePlugin } from './manager/plugin.ts';
+export type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from './manager/plugin.ts';
 export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './manager/resolved-volume.ts';
+export type { AttachedVolumes } from './manager/volume-attachments.ts';
 export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './manager/volume-manager.ts';
 export type { VolumeUsage } from './manager/volume-usage.ts';
 export { DiskCommand, type DiskCommandComponents } from './mount/disk-command.ts';

@@ -8,7 +8,11 @@ import type { ClaimData, ClaimSource, PersistentVolumeData } from '../src/claims
 import type { LocalDevices } from '../src/claims/local-staging.ts';
 import { LocalVolumePlugin } from '../src/claims/local-volume.ts';
 import { VolumeError } from '../src/errors.ts';
-import { VolumeManager, type VolumeManagerOptions } from '../src/manager/volume-manager.ts';
+import {
+  VolumeManager,
+  type VolumeManagerComponents,
+  type VolumeManagerOptions,
+} from '../src/manager/volume-manager.ts';
 import type { Mounter } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { projectionPlugins } from '../src/projected/projection-plugin.ts';
@@ -28,6 +32,8 @@ export class MemoryMounter implements Mounter, LocalDevices {
   /** The error that mounting a disk throws. */
   diskFailure: VolumeError | undefined;
   readonly #points = new Map<string, string>();
+  /** First source of what is mounted, by mount point. */
+  readonly #sources = new Map<string, string>();
   readonly #fs: MemoryFileSystem;
 
   constructor(fs: MemoryFileSystem) {
@@ -38,11 +44,17 @@ export class MemoryMounter implements Mounter, LocalDevices {
     return new Map(this.#points);
   }
 
-  async mount(_source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
+  async mountsOfSame(path: string): Promise<readonly string[]> {
+    const shown = this.#sources.get(path);
+    return [...this.#sources].filter(([, source]) => source === shown).map(([point]) => point);
+  }
+
+  async mount(source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
     this.#live();
     this.asked.push(`mount ${fsType} ${options.join(',')}`);
     this.#fs.mount(target);
     this.#points.set(target, fsType);
+    this.#sources.set(target, source);
   }
 
   async bind(source: string, target: string): Promise<void> {
@@ -53,6 +65,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
       this.#fs.bind(place.handle, target);
     } else this.#fs.bind(source, target);
     this.#points.set(target, 'bound');
+    this.#sources.set(target, this.#sources.get(source) ?? source);
   }
 
   async formatAndMount(device: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
@@ -85,6 +98,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
   ): Promise<void> {
     this.#live();
     this.asked.push(lazy ? 'unmount lazily' : 'unmount');
+    this.#sources.delete(target);
     if (!this.#points.delete(target)) throw new VolumeError('MountFailed', 'not mounted');
     this.#fs.unmount(target);
   }
@@ -106,10 +120,19 @@ export interface Fixture {
   readonly signal: AbortSignal;
 }
 
+/** The machine of a {@link Fixture}. */
+export type Parts = Pick<Fixture, 'clock' | 'fs' | 'foreignFiles' | 'mounter' | 'paths'> & {
+  readonly recorder: {
+    readonly event: (object: ObjectReference, type: unknown, reason: string, message: string) => void;
+  };
+};
+
+/** @param more components that each new manager gets besides; `plugins` come first */
 export function setUp(
   options: VolumeManagerOptions = {},
   sources: Partial<ProjectionSources> = {},
   claims?: ClaimSource,
+  more: (fixture: Parts) => Partial<VolumeManagerComponents> = () => ({}),
 ): Fixture {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
@@ -125,15 +148,18 @@ export function setUp(
     },
   };
   /** A volume manager as a new kubelet process creates it. */
-  const newManager = (): VolumeManager =>
-    new VolumeManager(
+  const newManager = (): VolumeManager => {
+    const others = more({ clock, fs, foreignFiles, mounter, paths, recorder });
+    return new VolumeManager(
       {
         fs,
         foreignFiles,
         mounter,
         paths,
         ...(claims && { claims }),
+        ...others,
         plugins: [
+          ...(others.plugins ?? []),
           new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
           new LocalVolumePlugin({ fs, foreignFiles, mounter, devices: mounter, paths, clock, recorder }),
@@ -157,6 +183,7 @@ export function setUp(
       },
       options,
     );
+  };
   const under = (uid: string): string[] =>
     fs
       .paths()

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  fileSystemOf,
-  isDisk,
-  isReadWriteOncePod,
-  localNodeVolume,
-  localPath,
-} from '../src/claims/local-volume-rule.ts';
+import { isReadWriteOncePod } from '../src/claims/claim-rule.ts';
+import { fileSystemOf, isDisk, localNodeVolume, localPath } from '../src/claims/local-volume-rule.ts';
 import { mountedVolumes, usedVolumes } from '../src/manager/pod-volumes.ts';
 import type { VolumeSpec } from '../src/manager/resolved-volume.ts';
 import { mountContext } from '../src/mount/mount-context.ts';

@@ -9,12 +9,12 @@ import type { SourcesStage } from './sources.ts';
 export function assembleCluster(
   { ports, settings, child, late, pods }: AssemblyBase,
   { journal, status, podManager, podConfig, objects }: SourcesStage,
-  { facts, devices, podCidr, containers }: RuntimeStage,
+  { facts, devices, volumes, podCidr, containers }: RuntimeStage,
   { shutdown, eviction }: ResourcesStage,
 ): ClusterNode | undefined {
   return late.clusterNode.set(
     ports.cluster?.node(child, settings, {
-      ...{ journal, devices },
+      ...{ journal, devices, volumes },
       statuses: status,
       pods: podManager,
       runtime: facts,

@@ -64,7 +64,12 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     facts.handler(objects?.runtimeClasses.knownHandlerOf(pod) ?? '')?.recursiveReadOnlyMounts ?? false;
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const volumes = late.volumes.set(
-    nodeVolumes(child, ports, settings, { pods, node, objects, supportsRecursiveReadOnly }),
+    nodeVolumes(child, ports, settings, {
+      ...{ pods, node, objects, supportsRecursiveReadOnly },
+      ...(objects && ports.csiDrivers && { csi: { ...objects.csi, drivers: ports.csiDrivers } }),
+      attachedVolumes: () => late.clusterNode.value?.attachedVolumes(),
+      onVolumesInUseChanged: statusChanged,
+    }),
   );
   const images = new NodeImages(child, ports, settings, {
     credentials: objects?.pullSecrets ?? ports.pullCredentials,

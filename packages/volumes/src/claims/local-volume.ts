@@ -10,9 +10,9 @@ import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter, mountPointsWithin } from '../mount/mounter.ts';
 import { takeAway } from '../mount/take-away.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import { optionsFor } from './claim-rule.ts';
+import { isReadWriteOncePod, optionsFor } from './claim-rule.ts';
 import { type LocalDevices, LocalStaging } from './local-staging.ts';
-import { isReadWriteOncePod, LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
+import { LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
 
 /** Access to the volumes' own file systems that a local volume needs. */
 export type LocalVolumeFiles = Pick<ForeignFiles, 'stat' | 'statfs'>;

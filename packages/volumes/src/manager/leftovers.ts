@@ -46,10 +46,16 @@ export class Leftovers {
 
   /** Removes all volumes of a pod. */
   async remove(podUid: string): Promise<void> {
-    const { fs, paths, operations, subPaths } = this.#components;
+    const { fs, paths, operations, subPaths, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
-      operations.remove(key, await this.#actions(podUid, volume));
+      const actions = await this.#actions(podUid, volume).catch((err: unknown) => {
+        // The removal decides what may be removed without knowing the node volume.
+        logger.warn({ err, podUid, volume: volume.name }, 'Failed to reconstruct a volume that is removed');
+        const { name: directoryName } = volume;
+        return volumeActions(subPaths, { podUid, directoryName, plugin: this.#pluginOf(volume) });
+      });
+      operations.remove(key, actions);
     }
     // A former process may have mounted subPaths of volumes that leave no directory below `volumes`.
     for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {

@@ -16,6 +16,7 @@ export function mismatchMessage(name: string, error: VolumeError): string {
 }
 
 function stepName({ code }: VolumeError, step: 'setUp' | 'stage'): string {
+  if (code === 'NotAttached') return 'WaitForAttach';
   if (step === 'setUp') return 'SetUp';
   // Upstream checks the path when it creates the mounter.
   return code === 'TypeCheckFailed' ? 'NewMounter initialization' : 'MountDevice';

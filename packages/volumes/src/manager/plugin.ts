@@ -20,6 +20,22 @@ export interface MountedVolume {
   readonly foreign?: boolean;
 }
 
+/** State of a volume when it is set up. */
+export interface SetUpState {
+  /** The volume as it is now, if it is ready and set up again; absent for the first set-up. */
+  readonly ready?: MountedVolume;
+  /** Whether a former process left the volume on disk, so that a failure does not prove that the volume is absent. */
+  readonly isReconstructed: boolean;
+}
+
+/** A call to another program that has not been answered. */
+export interface UnansweredCall {
+  /** Description of the call: `NodeStageVolume of driver hostpath.csi.k8s.io`. */
+  readonly what: string;
+  /** Monotonic time of the call. */
+  readonly sinceMs: number;
+}
+
 /** Implementation of one volume type. */
 export interface VolumePlugin {
   /**
@@ -46,10 +62,23 @@ export interface VolumePlugin {
   /** Node-level operations, for types whose volumes are staged once per node. */
   readonly node?: NodeVolumePlugin;
   /**
+   * Returns whether a ready volume is set up again at each sync of its pod, although no source has changed (upstream:
+   * `RequiresRemount`). Default: never.
+   */
+  requiresRepublish?(volume: ResolvedVolume): boolean;
+  /** Returns a call of the volume or its node volume that a driver has not answered. */
+  unanswered?(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined;
+  /**
    * Makes the volume ready; its node volume has been staged before. Must do nothing if the volume is ready, because it
    * may be called at each sync of the pod and after a crash in the middle.
    */
-  setUp(pod: Pod, volume: ResolvedVolume, context: MountContext, signal: AbortSignal): Promise<MountedVolume>;
+  setUp(
+    pod: Pod,
+    volume: ResolvedVolume,
+    context: MountContext,
+    signal: AbortSignal,
+    state: SetUpState,
+  ): Promise<MountedVolume>;
   /**
    * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
    * is nothing. Not called for types that leave nothing in the pod's directory.
@@ -76,10 +105,10 @@ export interface NodeVolumePlugin {
    */
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
   /**
-   * Returns the node volume of a directory in a pod's directory that a former process created. @throws VolumeError, a
-   * system error
+   * Returns the node volume of a directory in a pod's directory that a former process created; `undefined` if the
+   * directory uses no node volume. @throws VolumeError, a system error
    */
-  reconstruct(podUid: string, directoryName: string): Promise<NodeVolume>;
+  reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined>;
   /**
    * Returns the volumes that a former process staged, whether or not a pod uses them. @throws VolumeError, a system
    * error

@@ -26,9 +26,11 @@ export function volumeActions(
     pluginName: plugin?.name ?? 'N/A',
     refreshes: plugin?.refreshes ?? false,
     ...(node && plugin?.node && { node: { volume: node, pluginName: plugin.name, plugin: plugin.node } }),
-    async setUp(pod, volume, signal) {
+    republishes: (volume) => plugin?.requiresRepublish?.(volume) ?? false,
+    unanswered: () => plugin?.unanswered?.(podUid, directoryName, node),
+    async setUp(pod, volume, state, signal) {
       if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
-      return await plugin.setUp(pod, volume, mountContext(pod), signal);
+      return await plugin.setUp(pod, volume, mountContext(pod), signal, state);
     },
     async tearDown(signal) {
       await subPaths.clean(podUid, directoryName, signal);
@@ -49,6 +51,8 @@ export function foreignActions(
   return {
     pluginName: 'N/A',
     refreshes: false,
+    republishes: () => false,
+    unanswered: () => undefined,
     setUp: (_pod, { directoryName }) =>
       Promise.reject(new VolumeError('UnsupportedVolume', `volume ${directoryName} has no plugin`)),
     tearDown: () => removeEmptyVolume(components, podUid, volume),

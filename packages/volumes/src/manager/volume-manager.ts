@@ -25,10 +25,12 @@ import type { VolumePlugin } from './plugin.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
 import { volumeActions } from './volume-actions.ts';
+import { type AttachedVolumes, VolumeAttachments } from './volume-attachments.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
-import { earliestRetry, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { earliestRetry, type UnsettledVolume, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
 import { isRefusal, VolumeResolver, volumeId } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
+import { callText, timedOut } from './volume-waits.ts';
 
 /** Dependencies of {@link VolumeManager}. */
 export interface VolumeManagerComponents {
@@ -46,6 +48,11 @@ export interface VolumeManagerComponents {
    * Source of PVCs. Absent without an API server; volumes with a PVC are then refused with a message that names them.
    */
   readonly claims?: ClaimSource;
+  /**
+   * The node's status in the API server. If absent, volumes that a controller attaches never become ready; no other
+   * volumes need it.
+   */
+  readonly attachments?: AttachedVolumes;
   /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
@@ -56,6 +63,8 @@ export interface VolumeManagerComponents {
   readonly recorder?: EventRecorder;
   /** Called when a volume became ready after its pod had stopped waiting, so that the pod can be synced now. */
   readonly onVolumeReady?: (podUid: string) => void;
+  /** Called when {@link VolumeManager.volumesInUse} has changed, so that the node's status can be written now. */
+  readonly onVolumesInUseChanged?: () => void;
 }
 
 export interface VolumeManagerOptions {
@@ -80,6 +89,9 @@ export class VolumeManager {
   readonly #subPaths: SubPathMounts;
   readonly #usages: VolumeUsages;
   readonly #directories: PodDirectories;
+  readonly #attachments: VolumeAttachments;
+  /** Whether all volumes of a former process are registered. */
+  #isTakenIn = false;
   /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
   readonly #waitingSince = new Map<string, number>();
   readonly #startOnce = new StartOnce('VolumeManager');
@@ -112,9 +124,12 @@ export class VolumeManager {
       ...components,
       onRefused: (pod, { message }) => this.#tellFailedMount(pod, message),
     });
+    this.#attachments = new VolumeAttachments(components.attachments);
     this.#operations = new VolumeOperations({
       ...components,
       metrics,
+      attachments: this.#attachments,
+      onInUseChange: () => components.onVolumesInUseChanged?.(),
       onFailure: (pod, volume, error, step) => {
         if (error.code === 'FileSystemMismatch') this.#tellMismatch(volume, error);
         this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
@@ -144,7 +159,10 @@ export class VolumeManager {
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     // `takeIn` never rejects. Shutdown must not wait for a disk that hangs.
-    void this.#leftovers.takeIn(signal);
+    void this.#leftovers.takeIn(signal).then(() => {
+      this.#isTakenIn = true;
+      this.#components.onVolumesInUseChanged?.();
+    });
     await untilAborted(signal);
     this.#operations.close(signal.reason);
   }
@@ -185,7 +203,10 @@ export class VolumeManager {
         const known = await this.#operations.settled(uid, linked);
         return [...failures.filter((failure) => failure !== undefined), ...known];
       },
-      () => [...unknown, ...this.#operations.unsettled(uid)],
+      () => [
+        ...[...unknown].map((name) => ({ name, isUnattached: false, unanswered: undefined })),
+        ...this.#operations.unsettled(uid),
+      ],
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) {
@@ -197,9 +218,13 @@ export class VolumeManager {
       (volume) => unknown.has(volume.name) || this.#resolver.unsupported(pod, volume) !== undefined,
     );
     const reasons = failed.map(({ failure }) => failure?.message).join('; ');
+    const unattached = this.#operations.unsettled(uid).filter(({ isUnattached }) => isUnattached);
     throw new VolumeError(
       'NotMounted',
-      `unmounted volumes=[${names.join(' ')}], unattached volumes=[], failed to process volumes=[${unprocessed
+      `unmounted volumes=[${names.join(' ')}], unattached volumes=[${unattached
+        .map(({ name }) => name)
+        .sort()
+        .join(' ')}], failed to process volumes=[${unprocessed
         .map(({ name }) => name)
         .sort()
         .join(' ')}]: ${reasons}`,
@@ -226,6 +251,46 @@ export class VolumeManager {
    */
   refresh(podUid: string): void {
     this.#operations.refresh(podUid);
+  }
+
+  /**
+   * Returns the names of the volumes that a controller attaches and that this node uses, or may use, for
+   * `status.volumesInUse` (upstream: `GetVolumesInUse`). A volume is listed before it is mounted and until it is
+   * unmounted. Returns `undefined` while the volumes of a former process are not known; the status must then keep its
+   * list.
+   */
+  volumesInUse(): readonly string[] | undefined {
+    return this.#isTakenIn ? this.#operations.attachableInUse() : undefined;
+  }
+
+  /** Records that the API server has the node's status with these `volumesInUse`. */
+  volumesReported(names: readonly string[]): void {
+    this.#attachments.reported(names);
+    this.#operations.attachmentsChanged();
+  }
+
+  /** Continues with volumes that wait to be attached, because the Node object may have changed. */
+  attachmentsChanged(): void {
+    this.#operations.attachmentsChanged();
+  }
+
+  /**
+   * Retries operations now that failed because a CSI driver was not registered. Call this when a driver has registered;
+   * upstream waits for the back-off, up to 122 s.
+   */
+  csiDriverRegistered(): void {
+    this.#operations.retryNow('DriverNotFound');
+  }
+
+  /** Returns what the volumes of a pod wait for; only unfinished operations are listed. */
+  volumeWaits(
+    podUid: string,
+  ): readonly { readonly volume: string; readonly what: string; readonly sinceMs?: number }[] {
+    const nowMs = this.#components.clock.monotonic();
+    return this.#operations.unsettled(podUid).flatMap(({ name: volume, isUnattached, unanswered }) => {
+      if (isUnattached) return [{ volume, what: 'waits until a controller has attached it to this node' }];
+      return unanswered ? [{ volume, what: callText(unanswered, nowMs), sinceMs: unanswered.sinceMs }] : [];
+    });
   }
 
   /**
@@ -324,7 +389,7 @@ export class VolumeManager {
     const { uid } = pod.metadata;
     const { name } = volume;
     let typed = this.#resolver.known(pod, volume);
-    if (typed === undefined && this.#operations.mounted(uid, name) !== undefined) return undefined;
+    if (typed === undefined && this.#operations.renew(pod, name)) return undefined;
     if (typed === undefined) {
       unknown.add(name);
       try {
@@ -378,14 +443,17 @@ export class VolumeManager {
   async #inTime(
     signal: AbortSignal,
     outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
-    unsettled: () => readonly string[],
+    unsettled: () => readonly UnsettledVolume[],
   ): Promise<readonly VolumeOutcome[]> {
     try {
       return await withTimeout(this.#components.clock, WAIT_MS, outcomes, signal);
     } catch (cause) {
       signal.throwIfAborted();
-      const failure = new VolumeError('TimedOut', 'context deadline exceeded', cause);
-      return unsettled().map((name) => ({ name, failure, retryAtMs: undefined }));
+      const nowMs = this.#components.clock.monotonic();
+      return unsettled().map(({ name, unanswered }) => ({
+        ...{ name, retryAtMs: undefined },
+        failure: new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause),
+      }));
     }
   }
 }

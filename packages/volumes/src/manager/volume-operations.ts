@@ -1,12 +1,15 @@
 import { abortable, type Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
-import { VolumeError } from '../errors.ts';
+import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { BackOff } from './back-off.ts';
+import { presenceAfterFailure } from './failed-presence.ts';
 import { isFresh } from './freshness.ts';
 import { nodeVolumeUse } from './node-volume-state.ts';
 import { NodeVolumes, type StagedVolume } from './node-volumes.ts';
+import type { UnansweredCall } from './plugin.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
+import type { VolumeAttachments } from './volume-attachments.ts';
 import {
   isSettled,
   namesOf,
@@ -24,6 +27,9 @@ export interface VolumeOperationsComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: VolumeMetrics;
+  readonly attachments: VolumeAttachments;
+  /** Called when {@link VolumeOperations.attachableInUse} has changed. */
+  readonly onInUseChange: () => void;
   /** Called when a volume could not be set up, or its node volume could not be staged. */
   readonly onFailure: (pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage') => void;
   /** Called when a volume became ready and no caller waits for it any more. */
@@ -36,6 +42,15 @@ export interface VolumeOutcome {
   /** Reason why the volume is not in its desired state; `undefined` if it is. */
   readonly failure: VolumeError | undefined;
   readonly retryAtMs: number | undefined;
+}
+
+/** A volume that is not in its desired state and whose operation has not failed. */
+export interface UnsettledVolume {
+  readonly name: string;
+  /** Whether the volume waits for a controller to attach it. */
+  readonly isUnattached: boolean;
+  /** The call that a driver has not answered, if there is one. */
+  readonly unanswered: UnansweredCall | undefined;
 }
 
 /**
@@ -103,6 +118,44 @@ export class VolumeOperations {
     }
   }
 
+  /**
+   * Sets a ready volume up again if its type requires that at each sync of the pod. Its identity need not be determined
+   * again. @returns whether the volume is ready
+   */
+  renew(pod: Pod, name: string): boolean {
+    for (const entry of this.#of(pod.metadata.uid)) {
+      const { request, actions } = entry;
+      if (readyAs(entry, name) === undefined || request === undefined) continue;
+      if (actions.republishes(request.volume)) {
+        entry.request = { pod, volume: request.volume };
+        entry.stale ||= !isFresh(entry.filling, pod, this.#components.clock.monotonic());
+        this.#step(entry);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /** Continues with volumes that wait to be attached. Called when the node's status may have changed. */
+  attachmentsChanged(): void {
+    this.#nodes.attachmentsChanged();
+  }
+
+  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  retryNow(code: VolumeErrorCode): void {
+    this.#nodes.retryNow(code);
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.backOff.failure?.code !== code) continue;
+      entry.backOff.forgive();
+      this.#step(entry);
+    }
+  }
+
+  /** Implements `VolumeManager.volumesInUse`. */
+  attachableInUse(): readonly string[] | undefined {
+    return this.#nodes.attachableInUse();
+  }
+
   /** Returns a ready volume by the name that the pod uses. */
   mounted(podUid: string, name: string): ReadyVolume | undefined {
     let found: ReadyVolume | undefined;
@@ -122,9 +175,16 @@ export class VolumeOperations {
     return ready;
   }
 
-  /** Returns the names of a pod's volumes that are not in their desired state and whose operation has not failed. */
-  unsettled(podUid: string): readonly string[] {
-    return [...this.#of(podUid)].filter((entry) => !this.#isSettled(entry)).flatMap(namesOf);
+  /** Returns a pod's volumes that are not in their desired state and whose operation has not failed. */
+  unsettled(podUid: string): readonly UnsettledVolume[] {
+    return [...this.#of(podUid)].flatMap((entry) => {
+      if (this.#isSettled(entry)) return [];
+      const { node } = entry.actions;
+      const isUnattached =
+        entry.waitsForNode && node !== undefined && this.#nodes.awaitsAttachment(node.volume.uniqueName);
+      const unanswered = entry.actions.unanswered();
+      return namesOf(entry).map((name) => ({ name, isUnattached, unanswered }));
+    });
   }
 
   /**
@@ -283,11 +343,20 @@ export class VolumeOperations {
       const message = 'volume uses the ReadWriteOncePod access mode and is already in use by another pod';
       throw new VolumeError('InUse', message);
     }
+    const { isReconstructed, mounted } = entry;
     if (presence === 'absent') entry.presence = 'uncertain';
     this.#noteUse(entry);
     entry.filling = { pod, atMs: this.#components.clock.monotonic() };
-    entry.mounted = { ...(await actions.setUp(pod, volume, signal)), resolved: volume };
+    const state = { isReconstructed, ...(presence === 'ready' && mounted && { ready: mounted }) };
+    try {
+      entry.mounted = { ...(await actions.setUp(pod, volume, state, signal)), resolved: volume };
+    } catch (error) {
+      const { effect } = VolumeError.from(error);
+      if (presence !== 'ready') entry.presence = presenceAfterFailure(presence, effect, isReconstructed);
+      throw error;
+    }
     entry.presence = 'ready';
+    entry.isReconstructed = false;
     if (presence !== 'ready' && entry.waiters.size === 0 && entry.wanted) {
       this.#components.onReady(entry.podUid);
     }

@@ -11,7 +11,8 @@
  * | no        | absent            | -          | -     | forget it                                                 |
  * | not known | any               | -          | -     | nothing: found on disk, and its pod is not known yet      |
  *
- * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed.
+ * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed. A
+ * failed set-up changes the presence as `presenceAfterFailure` says; a ready volume whose update fails stays ready.
  * Source: `pkg/kubelet/volumemanager` (caches and reconciler).
  */
 export interface VolumeState {
