@@ -132,6 +132,19 @@ export class DriverProcess {
     return volume?.volumeId ?? '';
   }
 
+  /**
+   * Attaches a volume that is used in one of the access modes of Kubernetes' ReadWriteOnce, as an external attacher
+   * does. @returns the metadata for the status of the VolumeAttachment
+   */
+  async attachVolume(volumeId: string): Promise<Readonly<Record<string, string>>> {
+    const volumeCapability = {
+      mount: {},
+      accessMode: { mode: VolumeCapabilityAccessModeMode.SINGLE_NODE_MULTI_WRITER },
+    };
+    const request = { volumeId, nodeId: this.#options.nodeId, volumeCapability };
+    return (await this.call(controllerRpcs.controllerPublishVolume, request)).publishContext;
+  }
+
   /** Path of the directory or image of a volume. */
   contentOf(volumeId: string, kind: 'data' | 'image'): string {
     return join(this.#options.directory, 'state/volumes', volumeId, kind);
