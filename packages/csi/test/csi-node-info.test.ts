@@ -69,6 +69,18 @@ describe('the node', () => {
     expect(csiNodeInfo.problem).toBeUndefined();
   });
 
+  it('waits for the Node, and goes on as soon as it is created', async () => {
+    api.before = (call) => (call === 'getNode' ? fail() : undefined);
+    start();
+    await clock.advance(2_500);
+    expect(problems).toEqual([]);
+    expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+    api.before = () => {};
+    csiNodeInfo.writeAnew();
+    await clock.settle();
+    expect(csiNodeInfo.problem).toBeUndefined();
+  });
+
   it('shows why CSINode cannot be written, and retries with a back-off', async () => {
     api.before = (call) => (call === 'createCsiNode' ? fail() : undefined);
     start();

@@ -1,20 +1,11 @@
-import {
-  Backoff,
-  type Clock,
-  checkComponents,
-  checkOptions,
-  linkAbort,
-  type Random,
-  StartOnce,
-  sleep,
-  untilAborted,
-} from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, type Random, StartOnce } from '@node-agent/async';
 import { errorText, type Logger, withDefaults } from '@node-agent/telemetry';
 import type { CsiDriverNodeInfo } from '../client/responses.ts';
 import { CsiError } from '../errors.ts';
 import type { CsiNodeApi } from './csi-node-api.ts';
 import { CsiNodeWriter, TopologyCollision } from './csi-node-writer.ts';
 import { withUpdateBackoff } from './update-backoff.ts';
+import { WriteSchedule } from './write-schedule.ts';
 
 /** Dependencies of a {@link CsiNodeInfo}. */
 export interface CsiNodeInfoComponents {
@@ -50,17 +41,12 @@ export class CsiNodeInfo {
   readonly #api: CsiNodeApi;
   readonly #onProblemChanged: () => void;
   readonly #writer: CsiNodeWriter;
-  readonly #backOff: Backoff;
+  /** What is to be written in the background: the initialisation, and reports and removals of drivers. */
+  readonly #schedule: WriteSchedule;
   /** Drivers that shall be reported. */
   readonly #wanted = new Map<string, CsiDriverNodeInfo>();
-  /**
-   * What is to be written in the background, with its monotonic time: the report or the removal of a driver, or the
-   * initialisation.
-   */
-  readonly #due = new Map<string, number>([[INITIALISATION, 0]]);
   readonly #startOnce = new StartOnce('CsiNodeInfo');
   #problem: string | undefined = INITIAL;
-  #wake: () => void = () => {};
 
   /** @throws OptionsError naming the invalid component or option */
   constructor(components: CsiNodeInfoComponents, options: CsiNodeInfoOptions) {
@@ -76,7 +62,8 @@ export class CsiNodeInfo {
     this.#api = components.api;
     this.#onProblemChanged = components.onProblemChanged ?? (() => {});
     this.#writer = new CsiNodeWriter(components.api, options.nodeName);
-    this.#backOff = new Backoff({ clock }, BACK_OFF);
+    this.#schedule = new WriteSchedule(clock, BACK_OFF);
+    this.#schedule.now(INITIALISATION);
   }
 
   /**
@@ -109,7 +96,7 @@ export class CsiNodeInfo {
     try {
       await this.#retried((ending) => this.#writer.addToNode(name, info, ending), signal, isLasting);
       await this.#retried((ending) => this.#writer.addToCsiNode(name, info, ending), signal);
-      this.#done(name);
+      this.#schedule.done(name);
     } catch (cause) {
       signal.throwIfAborted();
       if (isLasting(cause)) {
@@ -124,7 +111,7 @@ export class CsiNodeInfo {
   set(name: string, info: CsiDriverNodeInfo | undefined): void {
     if (info === undefined) this.#wanted.delete(name);
     else this.#wanted.set(name, info);
-    this.#now(name);
+    this.#schedule.now(name);
   }
 
   /** Updates CSINode with new facts about a registered driver. @throws the error of the last of four attempts */
@@ -136,68 +123,42 @@ export class CsiNodeInfo {
 
   /** Writes everything again, because the Node or the API server's data may have been deleted. */
   writeAnew(): void {
-    for (const key of [INITIALISATION, ...this.#wanted.keys()]) this.#now(key);
+    for (const key of [INITIALISATION, ...this.#wanted.keys()]) this.#schedule.now(key);
   }
 
-  /** Waits until the API server answers, so that a slow start is not shown as a failure. */
+  /** Waits until the API server answers and has the Node, so that a slow start is not shown as a failure. */
   async #untilServerAnswers(signal: AbortSignal): Promise<void> {
     for (;;) {
+      this.#schedule.take();
       try {
         await this.#api.getCsiNode(signal);
+        await this.#api.getNode(signal);
         return;
       } catch (err) {
         signal.throwIfAborted();
         this.#logger.debug({ err }, 'Failed to contact API server when waiting for CSINode publishing');
-        await sleep(this.#clock, API_POLL_MS, signal);
+        await this.#schedule.wait(signal, API_POLL_MS);
+        signal.throwIfAborted();
       }
     }
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    const { promise: woken, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    for (const [key, dueMs] of [...this.#due]) {
-      if (dueMs > this.#clock.monotonic()) continue;
+    for (const key of this.#schedule.take()) {
       if (key === INITIALISATION) await this.#initialise(signal);
       else await this.#write(key, signal);
     }
-    using waiting = linkAbort(signal);
-    const nextMs = Math.min(...this.#due.values()) - this.#clock.monotonic();
-    const pause = Number.isFinite(nextMs)
-      ? sleep(this.#clock, nextMs, waiting.signal).catch(() => {})
-      : untilAborted(waiting.signal);
-    await Promise.race([woken, pause]);
-    waiting.abort();
-  }
-
-  #now(key: string): void {
-    this.#backOff.reset(key);
-    this.#due.set(key, 0);
-    this.#wake();
-  }
-
-  /** Counts a failure; the next attempt comes after the back-off. */
-  #later(key: string): number {
-    this.#backOff.next(key, this.#clock.now());
-    const delayMs = this.#backOff.delayMs(key);
-    this.#due.set(key, this.#clock.monotonic() + delayMs);
-    this.#wake();
-    return delayMs;
-  }
-
-  #done(key: string): void {
-    this.#backOff.reset(key);
-    this.#due.delete(key);
+    await this.#schedule.wait(signal);
   }
 
   async #initialise(signal: AbortSignal): Promise<void> {
     try {
       await this.#retried((ending) => this.#writer.initialise(ending), signal);
-      this.#done(INITIALISATION);
+      this.#schedule.done(INITIALISATION);
       this.#setProblem(undefined);
     } catch (err) {
       signal.throwIfAborted();
-      const retryMs = this.#later(INITIALISATION);
+      const retryMs = this.#schedule.later(INITIALISATION);
       this.#logger.error({ err, retryMs }, 'Failed to initialize CSINode');
       // A node that was ready stays ready: its CSINode was complete, and the API server may only be away.
       if (this.#problem !== undefined) this.#setProblem(`failed to initialize CSINode: ${errorText(err)}`);
@@ -215,7 +176,7 @@ export class CsiNodeInfo {
         await this.#writer.addToCsiNode(name, info, signal);
       }
       // Otherwise it changed meanwhile, and is due again.
-      if (this.#wanted.get(name) === info) this.#done(name);
+      if (this.#wanted.get(name) === info) this.#schedule.done(name);
     } catch (err) {
       signal.throwIfAborted();
       this.#failed(name, err);
@@ -223,7 +184,7 @@ export class CsiNodeInfo {
   }
 
   #failed(name: string, err: unknown): void {
-    const retryMs = this.#later(name);
+    const retryMs = this.#schedule.later(name);
     this.#logger.error({ err, driver: name, retryMs }, 'Failed to report a CSI driver in CSINode and Node');
   }
 
