@@ -10,6 +10,7 @@ export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from
 export type { AttachedVolumes } from './manager/volume-attachments.ts';
 export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './manager/volume-manager.ts';
 export type { VolumeUsage } from './manager/volume-usage.ts';
+export type { VolumeWait } from './manager/volume-waits.ts';
 export { DiskCommand, type DiskCommandComponents } from './mount/disk-command.ts';
 export { MountCommand } from './mount/mount-command.ts';
 export type { FsGroup, MountContext } from './mount/mount-context.ts';

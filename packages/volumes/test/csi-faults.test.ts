@@ -1,7 +1,9 @@
+import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, it } from 'vitest';
 import { claimPod, csiFailure, DRIVER, makeCsi, STAGED } from './csi-helpers.ts';
 import { errorOf, podOf, ROOT } from './helpers.ts';
 
+const START_MS = new FakeClock().now();
 const PUBLISHED = `${ROOT}/pods/u1/volumes/kubernetes.io~csi/pv-1`;
 
 describe('a failed call to a CSI driver', () => {
@@ -133,7 +135,7 @@ describe('a CSI driver that does not answer', () => {
     const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
     await clock.advance(42_000);
     expect(manager.volumeWaits('u1')).toEqual([
-      { volume: 'data', what: `NodeStageVolume of driver ${DRIVER} has not answered for 42 s`, sinceMs: 0 },
+      { volume: 'data', what: `NodeStageVolume of driver ${DRIVER} has not answered for 42 s`, sinceMs: START_MS },
     ]);
     await manager.waitForAttachAndMount(podOf([{ name: 'x', emptyDir: {} }], 'u2'), signal);
     await clock.advance(81_000);
@@ -156,7 +158,7 @@ describe('a CSI driver that does not answer', () => {
     await clock.advance(60_000);
     expect([driver.calls, manager.volumeWaits('u1')]).toEqual([
       ['stage vol-1', 'publish vol-1'],
-      [{ volume: 'pv-1', what: `NodePublishVolume of driver ${DRIVER} has not answered for 120 s`, sinceMs: 0 }],
+      [{ volume: 'pv-1', what: `NodePublishVolume of driver ${DRIVER} has not answered for 120 s`, sinceMs: START_MS }],
     ]);
     answer.resolve();
     await Promise.allSettled([mounting, unmounting]);

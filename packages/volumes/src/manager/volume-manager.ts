@@ -30,7 +30,7 @@ import { VolumeMetrics } from './volume-metrics.ts';
 import { earliestRetry, type UnsettledVolume, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
 import { isRefusal, VolumeResolver, volumeId } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
-import { callText, timedOut } from './volume-waits.ts';
+import { callText, timedOut, type VolumeWait } from './volume-waits.ts';
 
 /** Dependencies of {@link VolumeManager}. */
 export interface VolumeManagerComponents {
@@ -282,14 +282,14 @@ export class VolumeManager {
     this.#operations.retryNow('DriverNotFound');
   }
 
-  /** Returns what the volumes of a pod wait for; only unfinished operations are listed. */
-  volumeWaits(
-    podUid: string,
-  ): readonly { readonly volume: string; readonly what: string; readonly sinceMs?: number }[] {
-    const nowMs = this.#components.clock.monotonic();
+  /** Returns what the volumes of a pod wait for, for explanations; only unfinished operations are listed. */
+  volumeWaits(podUid: string): readonly VolumeWait[] {
+    const { clock } = this.#components;
+    const nowMs = clock.monotonic();
     return this.#operations.unsettled(podUid).flatMap(({ name: volume, isUnattached, unanswered }) => {
       if (isUnattached) return [{ volume, what: 'waits until a controller has attached it to this node' }];
-      return unanswered ? [{ volume, what: callText(unanswered, nowMs), sinceMs: unanswered.sinceMs }] : [];
+      if (unanswered === undefined) return [];
+      return [{ volume, what: callText(unanswered, nowMs), sinceMs: clock.now() - (nowMs - unanswered.sinceMs) }];
     });
   }
 
