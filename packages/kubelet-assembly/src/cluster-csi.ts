@@ -1,4 +1,11 @@
-import { ifFound, type KubeClients, Reflector, type ReflectorComponents, resources } from '@node-agent/kube-client';
+import {
+  ifFound,
+  type KubeClients,
+  type ObjectChanges,
+  Reflector,
+  type ReflectorComponents,
+  resources,
+} from '@node-agent/kube-client';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { podTokenQuery, type TokenManager } from '@node-agent/object-cache';
 import type { CsiObjects, CsiTokens } from '@node-agent/volumes';
@@ -23,6 +30,11 @@ export class CsiDriverObjects implements BackgroundService {
   /** Returns the newest known CSIDriver of a driver. */
   known(name: string): CsiDriver | undefined {
     return this.#reflector.objects.get(name);
+  }
+
+  /** Returns the changes of the CSIDrivers from now on, as {@link known} has them. */
+  changes(): ObjectChanges<CsiDriver> {
+    return this.#reflector.changes();
   }
 
   /** Lists the CSIDrivers again, because the known ones may come from another store. */

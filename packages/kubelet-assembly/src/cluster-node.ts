@@ -44,6 +44,8 @@ export interface NodeParts {
   /** Absent if the node has no devices. */
   readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
   readonly volumes: Pick<VolumeManager, 'volumesInUse' | 'volumesReported' | 'attachmentsChanged'>;
+  /** Returns why the node's storage is not ready. */
+  readonly storageErrors: () => readonly string[];
   /** Returns an error while the node shuts down. */
   readonly shutdownErrors: () => readonly string[];
   /** Returns the resources that the node is short of. */
@@ -148,7 +150,11 @@ export class ClusterNode {
           runtimeVersion: (signal) => parts.runtime.version(signal),
           images: (signal) => parts.runtime.images(signal),
           checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
-          readiness: () => ({ ...parts.kubelet().readiness(), shutdownErrors: parts.shutdownErrors() }),
+          readiness: () => ({
+            ...parts.kubelet().readiness(),
+            storageErrors: parts.storageErrors(),
+            shutdownErrors: parts.shutdownErrors(),
+          }),
           pressure: () => parts.pressure(),
           ...(devices && { devicePlugins: () => devices.resources() }),
           runtimeHandlers: () => parts.runtime.handlers(),

@@ -1,3 +1,4 @@
+import type { CsiNodeApi } from '@node-agent/csi';
 import { resources } from '@node-agent/kube-client';
 import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
 import {
@@ -14,6 +15,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { ClaimSource, CsiPluginComponents, ProjectionSources } from '@node-agent/volumes';
 import { clusterClaims } from './cluster-claims.ts';
 import { CsiDriverObjects, clusterCsi, csiTokens } from './cluster-csi.ts';
+import { clusterCsiNode } from './cluster-csi-node.ts';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { ClusterServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
@@ -37,6 +39,8 @@ export class ClusterObjects {
   readonly claims: Omit<ClaimSource, 'nodeLabels'>;
   readonly csi: Pick<CsiPluginComponents, 'objects' | 'tokens'>;
   readonly csiDrivers: CsiDriverObjects;
+  /** The Node and CSINode objects of this node. */
+  readonly csiNode: CsiNodeApi;
   /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
@@ -46,9 +50,10 @@ export class ClusterObjects {
   constructor(
     child: (component: string) => PartComponents,
     { requests: client, nodeCredentials }: ClusterPorts,
-    { changeDetection: strategy, syncFrequencyMs }: ClusterSettings & { readonly syncFrequencyMs: number },
+    settings: ClusterSettings & { readonly syncFrequencyMs: number; readonly nodeName: string },
     { nodeAnnotations, onChange }: ObjectHooks,
   ) {
+    const { changeDetection: strategy, syncFrequencyMs, nodeName } = settings;
     const objects = new ObjectCache(
       { ...child('object-cache'), client, onChange },
       { strategy, syncFrequencyMs, ttlMs: () => objectTtlMs(nodeAnnotations()) },
@@ -62,6 +67,7 @@ export class ClusterObjects {
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
     this.claims = clusterClaims(client);
     this.csiDrivers = new CsiDriverObjects({ ...child('csi-drivers'), client });
+    this.csiNode = clusterCsiNode(child('csi-node').clock, client, nodeName);
     this.csi = { objects: clusterCsi(client, this.csiDrivers), tokens: csiTokens(tokens) };
     this.runtimeClasses = new RuntimeClasses(client);
     this.clusterServices = new ClusterServices({ ...child('services'), client });

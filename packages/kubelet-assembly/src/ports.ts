@@ -46,7 +46,7 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
-  /** CSI drivers of this node. If absent, volumes of CSI drivers are rejected. */
+  /** CSI drivers of this node. Default: the drivers that register in `AssemblySettings.pluginsDirectory`. */
   readonly csiDrivers?: CsiDrivers;
   /** Transport between device plugins and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
