@@ -73,6 +73,14 @@ describe('CSINode', () => {
     expect(withDriver(present, 'a', { ...before, ...more }) !== undefined).toBe(changes);
   });
 
+  it('is read with null for empty lists, as the API server returns them', () => {
+    const empty = { ...fresh, spec: { drivers: null } } as unknown as CSINode;
+    expect(withoutDriver(empty, 'a')).toBeUndefined();
+    expect(withDriver(empty, 'a', info)?.spec.drivers).toEqual([{ name: 'a', nodeID: 'id-1', topologyKeys: [] }]);
+    const present = { ...fresh, spec: { drivers: [{ name: 'a', nodeID: 'id-1', topologyKeys: null }] } };
+    expect(withDriver(present as unknown as CSINode, 'a', info)).toBeUndefined();
+  });
+
   it('keeps the other drivers, and appends the one that changed', () => {
     const two = withDriver(withDriver(fresh, 'a', info) ?? fresh, 'b', info) ?? fresh;
     const changed = withDriver(two, 'a', { ...info, nodeId: 'new' });

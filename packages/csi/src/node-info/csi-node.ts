@@ -47,7 +47,7 @@ export function withMigratedPlugins(csiNode: CSINode): CSINode | undefined {
  * driver that changed moves to the end of the list.
  */
 export function withDriver(csiNode: CSINode, name: string, info: CsiDriverNodeInfo): CSINode | undefined {
-  const present = csiNode.spec.drivers.find((driver) => driver.name === name);
+  const present = driversOf(csiNode).find((driver) => driver.name === name);
   const annotated = withMigratedPlugins(csiNode);
   if (present !== undefined && isSame(present, info) && annotated === undefined) return undefined;
   const driver: CSINodeDriver = {
@@ -63,20 +63,38 @@ export function withDriver(csiNode: CSINode, name: string, info: CsiDriverNodeIn
 /** Returns the object without the driver; `undefined` if nothing changes. */
 export function withoutDriver(csiNode: CSINode, name: string): CSINode | undefined {
   const drivers = others(csiNode, name);
-  if (drivers.length === csiNode.spec.drivers.length) return undefined;
+  if (drivers.length === driversOf(csiNode).length) return undefined;
   return { ...csiNode, spec: { ...csiNode.spec, drivers } };
 }
 
-function others({ spec }: CSINode, name: string): readonly CSINodeDriver[] {
-  return spec.drivers.filter((driver) => driver.name !== name);
+function others(csiNode: CSINode, name: string): readonly CSINodeDriver[] {
+  return driversOf(csiNode).filter((driver) => driver.name !== name);
 }
 
-function isSame({ nodeID, topologyKeys = [], allocatable }: CSINodeDriver, info: CsiDriverNodeInfo): boolean {
+/** Returns the drivers of the object. The API server returns an empty list as `null`. */
+function driversOf({
+  spec,
+}: {
+  readonly spec: { readonly drivers: CSINode['spec']['drivers'] | null };
+}): readonly CSINodeDriver[] {
+  return spec.drivers ?? [];
+}
+
+function isSame(
+  {
+    nodeID,
+    topologyKeys,
+    allocatable,
+  }: Omit<CSINodeDriver, 'topologyKeys'> & { readonly topologyKeys?: readonly string[] | null },
+  info: CsiDriverNodeInfo,
+): boolean {
   const keys = Object.keys(info.topology);
+  // The API server returns an empty list as `null`.
+  const present = topologyKeys ?? [];
   return (
     nodeID === info.nodeId &&
-    topologyKeys.length === keys.length &&
-    keys.every((key) => topologyKeys.includes(key)) &&
+    present.length === keys.length &&
+    keys.every((key) => present.includes(key)) &&
     (allocatable?.count ?? 0) === info.maxVolumes
   );
 }
