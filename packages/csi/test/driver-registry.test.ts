@@ -59,7 +59,7 @@ const register = (endpoint: string, version = '1.0.0', name = NAME, signal = nev
 const unstage = (name = NAME): Promise<unknown> | undefined => registry.driver(name)?.unstageVolume('v', '/s', never);
 
 describe('a driver', () => {
-  it('is known after it has told about the node, and is reported', async () => {
+  it('is known and reported after it has answered NodeGetInfo', async () => {
     const disk = await driver('/a', { nodeId: 'id', maxVolumesPerNode: 5n, topology: { zone: 'z' } });
     expect(registry.validate(NAME, '/a', ['1.0.0'])).toBeUndefined();
     await register('/a');

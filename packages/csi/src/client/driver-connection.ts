@@ -2,7 +2,7 @@ import type { Clock } from '@node-agent/async';
 import type { CsiNodeCapabilities } from '@node-agent/contracts';
 import { GrpcError, type GrpcTransport, type Init, type UnaryRpc } from '@node-agent/grpc';
 
-/** A response that is decoded when it is called, so that its caller can tell a bad response from a failed call. */
+/** A response that is decoded when it is called. A bad response is thus distinguished from a failed call. */
 export type Undecoded<Res> = () => Res;
 
 /** One connection to the driver. */

@@ -25,7 +25,7 @@ export type CsiNodeCall =
   | 'NodeGetCapabilities'
   | 'NodeGetInfo';
 
-/** What a fake driver does in one call instead of only answering. */
+/** Fault of a fake driver in one call. */
 export interface CsiFault {
   /** Waits before everything else, on the clock of the driver. */
   readonly delayMs?: number;

@@ -31,8 +31,8 @@ const INITIAL = 'CSINode is not yet initialized';
 const INITIALISATION = '';
 
 /**
- * Reports the registered drivers in the CSINode and the Node object (`pkg/volume/csi/nodeinfomanager`). What could not
- * be written is written later, in the background: an API server that is away costs no driver.
+ * Reports the registered drivers in the CSINode and the Node object (`pkg/volume/csi/nodeinfomanager`). Failed
+ * writes are retried in the background, so that a driver can be used while the API server is away.
  */
 export class CsiNodeInfo {
   readonly #clock: Clock;
@@ -41,7 +41,7 @@ export class CsiNodeInfo {
   readonly #api: CsiNodeApi;
   readonly #onProblemChanged: () => void;
   readonly #writer: CsiNodeWriter;
-  /** What is to be written in the background: the initialisation, and reports and removals of drivers. */
+  /** Writes in the background: the initialisation, and reports and removals of drivers. */
   readonly #schedule: WriteSchedule;
   /** Drivers that shall be reported. */
   readonly #wanted = new Map<string, CsiDriverNodeInfo>();
@@ -175,7 +175,7 @@ export class CsiNodeInfo {
         await this.#writer.addToNode(name, info, signal);
         await this.#writer.addToCsiNode(name, info, signal);
       }
-      // Otherwise it changed meanwhile, and is due again.
+      // If the driver changed during the write, it is due again.
       if (this.#wanted.get(name) === info) this.#schedule.done(name);
     } catch (err) {
       signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import { Backoff, type BackoffOptions, type Clock, linkAbort, sleep, untilAborted } from '@node-agent/async';
 
-/** When each of several things is to be written: at once, or after the back-off of its last failure. */
+/** Due times of writes, by key: now, or after the back-off of the last failure. */
 export class WriteSchedule {
   readonly #clock: Clock;
   readonly #backOff: Backoff;

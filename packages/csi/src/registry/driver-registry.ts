@@ -104,7 +104,7 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     try {
       const info = await client.nodeInfo(signal);
       await nodeInfo?.install(name, info, signal);
-      // Another driver of this name may have registered meanwhile.
+      // Another driver of this name may have registered during the calls.
       const version = this.#accepted(name, versions);
       this.#drivers.get(name)?.client.close();
       this.#drivers.set(name, { endpoint, version, client, info });
@@ -135,7 +135,7 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     const driver = this.#drivers.get(name);
     if (driver === undefined) return;
     const info = await driver.client.nodeInfo(signal);
-    // Meanwhile the driver may have been replaced.
+    // The driver may have been replaced during the call.
     if (this.#drivers.get(name) !== driver) return;
     this.#drivers.set(name, { ...driver, info });
     await this.#components.nodeInfo?.update(name, info, signal);
