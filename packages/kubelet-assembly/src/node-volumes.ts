@@ -6,6 +6,7 @@ import {
   EmptyDirPlugin,
   HostPathPlugin,
   ImageVolumePlugin,
+  LocalBlockPlugin,
   LocalVolumePlugin,
   PodPaths,
   projectionPlugins,
@@ -34,25 +35,31 @@ export interface VolumeParts {
 /** Creates the volume manager with all volume plugins. */
 export function nodeVolumes(
   child: (component: string) => PartComponents,
-  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'clock' | 'random'>,
+  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'loopDevices' | 'clock' | 'random'>,
   { rootDirectory, nodeName, nodeAllocatable, node }: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
-  const { fs, foreignFiles, mounter, localDevices: devices, clock, random } = ports;
+  const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
   // Reserved memory of the machine must not be used by volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
     ? Number(parseQuantity(nodeAllocatable.memory).value())
     : node.resources.memoryCapacityBytes;
   const sources = { ...parts.objects?.volumeSources, nodeAllocatable: () => parts.node.allocatable() };
+  const csi =
+    parts.csi &&
+    new CsiPlugin(
+      { ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths, ...(loops && { loops }) },
+      { nodeName },
+    );
   const plugins = [
     new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),
     new HostPathPlugin({ foreignFiles }),
     new ImageVolumePlugin(),
     ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
-    ...(parts.csi
-      ? [new CsiPlugin({ ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths }, { nodeName })]
-      : []),
+    ...(loops ? [new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths })] : []),
+    ...(csi ? [csi] : []),
+    ...(csi?.block ? [csi.block] : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
   const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };

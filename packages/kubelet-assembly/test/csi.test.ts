@@ -1,7 +1,7 @@
 import type { CsiDriverClient } from '@node-agent/contracts';
 import { resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { boundPod, makeCluster, seconds } from './cluster-world.ts';
 
 const DRIVER = 'disk.csi.example.com';
@@ -110,5 +110,48 @@ it('the volume of a CSI driver that is not registered is named in the event', as
   await seconds(clock, 2);
   const waits = kubelet.explain('default', 'web')?.waitingFor.map(({ what }) => what);
   expect(waits?.join('\n')).toContain(`driver name ${DRIVER} not found in the list of registered CSI drivers`);
+  await stop();
+});
+
+it('a block volume of a local disk is handed to the container as a device', async () => {
+  const { clock, api, client, cri, fs, start } = await makeCluster();
+  await fs.mkdir('/dev');
+  fs.makeSpecial('/dev/sdb', 'blockDevice');
+  const attached = new Set<string>();
+  const loopDevices = {
+    find: async (path: string) => (attached.has(path) ? '/dev/loop0' : undefined),
+    attach: async (path: string) => void attached.add(path),
+    detach: async () => attached.clear(),
+  };
+  const creating = vi.spyOn(cri, 'createContainer');
+  const { stop } = start({ loopDevices });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'c', namespace: 'default', uid: 'uid-c' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, volumeName: 'pv-1' },
+    status: { phase: 'Bound' },
+  });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv-1' },
+    spec: {
+      ...{ accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, volumeMode: 'Block' },
+      claimRef: { namespace: 'default', name: 'c', uid: 'uid-c' },
+      local: { path: '/dev/sdb' },
+    },
+  });
+  await seconds(clock, 2);
+  const containers = [{ name: 'main', ...main, volumeDevices: [{ name: 'data', devicePath: '/dev/xvda' }] }];
+  const created = await client.create(resources.pods, boundPod('web', { ...withClaim, containers }));
+  await seconds(clock, 3);
+  const hostPath = `/root/pods/${created.metadata.uid}/volumeDevices/kubernetes.io~local-volume/pv-1`;
+  expect(creating.mock.calls.map(([request]) => request.config?.devices)).toEqual([
+    [expect.objectContaining({ hostPath, containerPath: '/dev/xvda', permissions: 'mrw' })],
+  ]);
+  await client.delete(resources.pods, { namespace: 'default', name: 'web' });
+  await seconds(clock, 5);
+  expect([attached.size, fs.paths().filter((path) => path.includes('pv-1'))]).toEqual([0, []]);
   await stop();
 });

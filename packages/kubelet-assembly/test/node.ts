@@ -81,6 +81,7 @@ export function startKubelet(
     | 'probePorts'
     | 'probeMetrics'
     | 'hookHttp'
+    | 'loopDevices'
     | 'openCgroups'
     | 'statistics'
     | 'stats'

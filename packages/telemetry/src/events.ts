@@ -59,6 +59,8 @@ export const eventReasons = {
   kubeletSetupFailed: 'KubeletSetupFailed',
   failedAttachVolume: 'FailedAttachVolume',
   failedMountVolume: 'FailedMount',
+  failedMapVolume: 'FailedMapVolume',
+  successfulMountVolume: 'SuccessfulMountVolume',
   failedMountOnFilesystemMismatch: 'FailedMountOnFilesystemMismatch',
   alreadyMountedVolume: 'AlreadyMountedVolume',
   volumePermissionChangeInProgress: 'VolumePermissionChangeInProgress',

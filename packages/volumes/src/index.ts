@@ -1,10 +1,12 @@
+export { LoopCommand, type LoopCommandComponents, type LoopDevices } from './block/loop-devices.ts';
 export type { ClaimData, ClaimSource, PersistentVolumeData } from './claims/claim-source.ts';
+export { type LocalBlockComponents, LocalBlockPlugin } from './claims/local-block-plugin.ts';
 export type { LocalDevices } from './claims/local-staging.ts';
 export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } from './claims/local-volume.ts';
 export type { CsiDriverData, CsiObjects, CsiTokenRequest, CsiTokens, VolumeAttachmentData } from './csi/csi-objects.ts';
 export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './csi/csi-plugin.ts';
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
-export { containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
+export { containerDevices, containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
 export type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from './manager/plugin.ts';
 export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './manager/resolved-volume.ts';
 export type { AttachedVolumes } from './manager/volume-attachments.ts';

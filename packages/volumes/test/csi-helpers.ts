@@ -65,6 +65,7 @@ export class MemoryDriver implements CsiDriverClient {
     const { volumeId, stagingTargetPath: path } = request;
     await this.#call(`stage ${volumeId}`, path, async () => {
       this.stages.push(request);
+      if (request.capability.access.type === 'block') return;
       if (!(await this.#mounter.mountPoints()).has(path)) await this.#mounter.mount(volumeId, path, 'csi', []);
     });
   }
@@ -81,6 +82,10 @@ export class MemoryDriver implements CsiDriverClient {
     const { volumeId, targetPath: path, stagingTargetPath } = request;
     await this.#call(`publish ${volumeId}`, path, async () => {
       this.publishes.push(request);
+      if (request.capability.access.type === 'block') {
+        if (!(await this.#fs.exists(path))) this.#fs.makeSpecial(path, 'blockDevice');
+        return;
+      }
       const points = await this.#mounter.mountPoints();
       if (stagingTargetPath !== undefined && !points.has(stagingTargetPath)) this.faults.push('published, not staged');
       if (points.has(path)) return;
@@ -189,18 +194,19 @@ export function makeCsi(
   const registered = new Map<string, CsiDriverClient>();
   const drivers: CsiDrivers = { driver: (name) => registered.get(name) };
   const status: CsiFixture['status'] = { attached: undefined, inUseChanges: 0 };
-  const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, clock, recorder }) => ({
-    plugins: [
-      new CsiPlugin(
-        { fs, foreignFiles, mounter, paths, clock, recorder, drivers, objects: api, tokens: api },
-        { nodeName: NODE },
-      ),
-    ],
-    attachments: { attachedVolumes: () => status.attached },
-    onVolumesInUseChanged: () => {
-      status.inUseChanges += 1;
-    },
-  }));
+  const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
+    const csiPlugin = new CsiPlugin(
+      { fs, foreignFiles, mounter, loops, paths, clock, recorder, drivers, objects: api, tokens: api },
+      { nodeName: NODE },
+    );
+    return {
+      plugins: [csiPlugin, ...(csiPlugin.block ? [csiPlugin.block] : [])],
+      attachments: { attachedVolumes: () => status.attached },
+      onVolumesInUseChanged: () => {
+        status.inUseChanges += 1;
+      },
+    };
+  });
   const driver = new MemoryDriver(fixture);
   registered.set(DRIVER, driver);
   claims.bind('c', 'pv-1', {
@@ -214,6 +220,13 @@ export function makeCsi(
 /** A pod that uses the claim `c`. */
 export function claimPod(uid: string, spec: Partial<Pod['spec']> = {}, readOnly = false): Pod {
   return podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly } }], uid, spec);
+}
+
+/** A pod whose container gets the claim `c` as a block device. */
+export function blockPod(uid: string, readOnly = false): Pod {
+  const pod = claimPod(uid, {}, readOnly);
+  const volumeDevices = [{ name: 'data', devicePath: '/dev/xvda' }];
+  return { ...pod, spec: { ...pod.spec, containers: [{ name: 'main', image: 'busybox', volumeDevices }] } };
 }
 
 /** A pod with an inline CSI volume. */

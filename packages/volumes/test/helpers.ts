@@ -1,10 +1,13 @@
+import { basename, dirname } from 'node:path';
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { ForeignFiles } from '@node-agent/host';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
+import type { LoopDevices } from '../src/block/loop-devices.ts';
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../src/claims/claim-source.ts';
+import { LocalBlockPlugin } from '../src/claims/local-block-plugin.ts';
 import type { LocalDevices } from '../src/claims/local-staging.ts';
 import { LocalVolumePlugin } from '../src/claims/local-volume.ts';
 import { VolumeError } from '../src/errors.ts';
@@ -87,7 +90,8 @@ export class MemoryMounter implements Mounter, LocalDevices {
   }
 
   async #place(path: string): Promise<AsyncDisposable & { readonly handle: string }> {
-    const place = await this.#fs.holdBeneath(path, '');
+    const isDirectory = (await this.#fs.stat(path)).kind === 'directory';
+    const place = await this.#fs.holdBeneath(isDirectory ? path : dirname(path), isDirectory ? '' : basename(path));
     return { handle: place.handle, [Symbol.asyncDispose]: () => place.close() };
   }
 
@@ -104,12 +108,31 @@ export class MemoryMounter implements Mounter, LocalDevices {
   }
 }
 
+/** The loop devices of the machine, by backing path. */
+export class MemoryLoops implements LoopDevices {
+  readonly devices: Map<string, string> = new Map();
+  #count = 0;
+
+  async find(path: string): Promise<string | undefined> {
+    return this.devices.get(path);
+  }
+
+  async attach(path: string): Promise<void> {
+    this.devices.set(path, `/dev/loop${this.#count++}`);
+  }
+
+  async detach(device: string): Promise<void> {
+    for (const [path, name] of this.devices) if (name === device) this.devices.delete(path);
+  }
+}
+
 export interface Fixture {
   readonly clock: FakeClock;
   readonly fs: MemoryFileSystem;
   readonly foreignFiles: ForeignFiles;
   readonly mounter: MemoryMounter;
   readonly paths: PodPaths;
+  readonly loops: MemoryLoops;
   readonly events: string[];
   /** The object of each event. */
   readonly objects: ObjectReference[];
@@ -121,7 +144,7 @@ export interface Fixture {
 }
 
 /** The machine of a {@link Fixture}. */
-export type Parts = Pick<Fixture, 'clock' | 'fs' | 'foreignFiles' | 'mounter' | 'paths'> & {
+export type Parts = Pick<Fixture, 'clock' | 'fs' | 'foreignFiles' | 'mounter' | 'paths' | 'loops'> & {
   readonly recorder: {
     readonly event: (object: ObjectReference, type: unknown, reason: string, message: string) => void;
   };
@@ -139,6 +162,7 @@ export function setUp(
   const foreignFiles = memoryForeignFiles({ clock, fs });
   const mounter = new MemoryMounter(fs);
   const paths = new PodPaths(ROOT);
+  const loops = new MemoryLoops();
   const events: string[] = [];
   const objects: ObjectReference[] = [];
   const recorder = {
@@ -149,7 +173,7 @@ export function setUp(
   };
   /** A volume manager as a new kubelet process creates it. */
   const newManager = (): VolumeManager => {
-    const others = more({ clock, fs, foreignFiles, mounter, paths, recorder });
+    const others = more({ clock, fs, foreignFiles, mounter, paths, loops, recorder });
     return new VolumeManager(
       {
         fs,
@@ -163,6 +187,7 @@ export function setUp(
           new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
           new LocalVolumePlugin({ fs, foreignFiles, mounter, devices: mounter, paths, clock, recorder }),
+          new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths }),
           new ImageVolumePlugin(),
           ...projectionPlugins(
             {
@@ -195,6 +220,7 @@ export function setUp(
     foreignFiles,
     mounter,
     paths,
+    loops,
     events,
     objects,
     manager: newManager(),

@@ -69,7 +69,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   }
 
   canSupport({ persistent }: VolumeSpec): boolean {
-    return persistent?.spec?.local !== undefined;
+    return persistent?.spec?.local !== undefined && persistent.spec.volumeMode !== 'Block';
   }
 
   async resolve(_pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {

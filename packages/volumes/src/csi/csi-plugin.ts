@@ -3,7 +3,9 @@ import type { CsiDrivers } from '@node-agent/contracts';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import { isReadWriteOncePod } from '../claims/claim-rule.ts';
+import { BlockMapper } from '../block/block-mapper.ts';
+import { BlockPaths } from '../block/block-paths.ts';
+import type { LoopDevices } from '../block/loop-devices.ts';
 import { VolumeError } from '../errors.ts';
 import type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
 import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
@@ -11,25 +13,41 @@ import { giveToGroup } from '../mount/fs-group.ts';
 import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
+import { CsiBlockPlugin } from './csi-block-plugin.ts';
 import { CsiCalls } from './csi-calls.ts';
 import { CsiInputs } from './csi-inputs.ts';
-import { CSI_PLUGIN, csiUniqueName } from './csi-names.ts';
+import { CSI_PLUGIN } from './csi-names.ts';
+import { csiNodeVolume } from './csi-node-volume.ts';
 import type { CsiObjects, CsiTokens } from './csi-objects.ts';
 import { CsiPaths } from './csi-paths.ts';
 import { CsiPublishing, publishKey } from './csi-publishing.ts';
 import { csiSource } from './csi-source.ts';
 import { CsiStaging } from './csi-staging.ts';
-import { isAttachRequired, takesFsGroup } from './driver-rule.ts';
+import { takesFsGroup } from './driver-rule.ts';
 
 /** Dependencies of {@link CsiPlugin}. */
 export interface CsiPluginComponents {
   readonly fs: Pick<
     FileSystem,
-    'open' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'writeFileAtomic' | 'giveToGroup'
+    | 'open'
+    | 'mkdir'
+    | 'readdir'
+    | 'lstat'
+    | 'exists'
+    | 'remove'
+    | 'removeAll'
+    | 'realpath'
+    | 'readlink'
+    | 'symlink'
+    | 'writeFile'
+    | 'writeFileAtomic'
+    | 'giveToGroup'
   >;
   /** Access to the volumes' file systems, which may never answer (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
-  readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame'>;
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'unmount'>;
+  /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
+  readonly loops?: LoopDevices;
   readonly paths: PodPaths;
   /** The drivers that are registered on this node. */
   readonly drivers: CsiDrivers;
@@ -53,6 +71,8 @@ export class CsiPlugin implements VolumePlugin {
   readonly name: string = CSI_PLUGIN;
   readonly takesMountOptions = true;
   readonly node: NodeVolumePlugin;
+  /** Plugin for volumes with `volumeMode: Block` of the same drivers; absent without loop devices. */
+  readonly block: VolumePlugin | undefined;
   readonly #components: WithDefaults<CsiPluginComponents>;
   readonly #paths: CsiPaths;
   readonly #calls: CsiCalls;
@@ -62,10 +82,24 @@ export class CsiPlugin implements VolumePlugin {
   constructor(given: CsiPluginComponents, options: CsiPluginOptions) {
     checkOptions('CsiPlugin', options, { nodeName: 'string' });
     checkComponents('CsiPlugin', given, {
-      fs: ['open', 'mkdir', 'readdir', 'remove', 'realpath', 'writeFileAtomic', 'giveToGroup'],
+      fs: [
+        'open',
+        'mkdir',
+        'readdir',
+        'lstat',
+        'exists',
+        'remove',
+        'removeAll',
+        'realpath',
+        'readlink',
+        'symlink',
+        'writeFile',
+        'writeFileAtomic',
+        'giveToGroup',
+      ],
       foreignFiles: ['stat'],
-      mounter: ['mountPoints', 'mountsOfSame'],
-      paths: ['volumeDir', 'pluginDataDir', 'podDir'],
+      mounter: ['mountPoints', 'mountsOfSame', 'bind', 'unmount'],
+      paths: ['volumeDir', 'volumeDevicesDir', 'pluginDataDir', 'podDir'],
       drivers: ['driver'],
       objects: ['getCsiDriver', 'knownCsiDriver', 'getVolumeAttachment', 'getSecret'],
       tokens: ['requestToken'],
@@ -78,25 +112,21 @@ export class CsiPlugin implements VolumePlugin {
     const parts = { ...components, paths: this.#paths, calls: this.#calls, inputs: this.#inputs };
     this.node = new CsiStaging(parts);
     this.#publishing = new CsiPublishing(parts, options.nodeName);
+    const { loops } = components;
+    if (loops === undefined) return;
+    const paths = new BlockPaths(components.paths, CSI_PLUGIN, CSI_PLUGIN);
+    const mapper = new BlockMapper({ ...components, loops });
+    this.block = new CsiBlockPlugin({ ...parts, paths, mapper }, options.nodeName);
   }
 
   canSupport({ volume, persistent }: VolumeSpec): boolean {
-    return persistent === undefined ? volume.csi !== undefined : persistent.spec?.csi !== undefined;
+    if (persistent === undefined) return volume.csi !== undefined;
+    return persistent.spec?.csi !== undefined && persistent.spec.volumeMode !== 'Block';
   }
 
   async resolve(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume> {
-    const resolved = podVolume(spec);
     // An inline volume belongs to its pod alone and is neither attached nor staged.
-    if (spec.persistent === undefined) return resolved;
-    const source = csiSource(spec, pod);
-    const csiDriver = await this.#inputs.csiDriver(source.driver, 'plugin.CanAttach failed', signal);
-    const { fsGroup } = pod.spec.securityContext ?? {};
-    const node: NodeVolume = {
-      ...{ uniqueName: csiUniqueName(source), name: resolved.directoryName, spec },
-      ...{ exclusive: isReadWriteOncePod(spec), attachable: isAttachRequired(csiDriver) },
-      ...(fsGroup !== undefined && { fsGroup }),
-    };
-    return { ...resolved, node };
+    return spec.persistent === undefined ? podVolume(spec) : await csiNodeVolume(this.#inputs, pod, spec, signal);
   }
 
   requiresRepublish(volume: ResolvedVolume): boolean {

@@ -12,7 +12,8 @@ import { attachmentName, CSI_PLUGIN, type CsiIdentity } from './csi-names.ts';
 import type { CsiDriverData } from './csi-objects.ts';
 import type { CsiPaths } from './csi-paths.ts';
 import { type CsiSource, csiAccessMode } from './csi-source.ts';
-import { lifecycleProblem, podInfo } from './driver-rule.ts';
+import { lifecycleProblem } from './driver-rule.ts';
+import { publishRequest } from './publish-request.ts';
 import { removeMountDir } from './remove-mount-dir.ts';
 import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
 
@@ -134,26 +135,21 @@ export class CsiPublishing {
     signal: AbortSignal,
   ): Promise<CsiPublishRequest> {
     const { inputs, paths } = this.#components;
-    const isPersistent = source.lifecycle === 'Persistent';
-    const publishContext = isPersistent ? await inputs.publishContext(source, csiDriver, signal) : {};
-    const secrets = await inputs.secrets(source.publishSecret, 'NodePublishSecretRef', signal);
+    const isStaged = source.lifecycle === 'Persistent' && can.stageUnstage;
+    const group = can.volumeMountGroup && fsGroup !== undefined ? { volumeMountGroup: `${fsGroup.gid}` } : {};
+    const request = await publishRequest(inputs, { pod, source, csiDriver, can }, signal);
     const tokens = await inputs.tokens(pod, csiDriver, signal);
     const tokensInSecrets = csiDriver?.spec.serviceAccountTokenInSecrets === true;
-    const group = can.volumeMountGroup && fsGroup !== undefined ? { volumeMountGroup: `${fsGroup.gid}` } : {};
     return {
-      ...{ volumeId: source.handle, publishContext, targetPath: paths.podMount(pod.metadata.uid, directoryName) },
-      ...(isPersistent && can.stageUnstage && { stagingTargetPath: paths.globalMount(source) }),
+      ...request,
+      targetPath: paths.podMount(pod.metadata.uid, directoryName),
+      ...(isStaged && { stagingTargetPath: paths.globalMount(source) }),
       capability: {
         access: { type: 'mount', fsType: source.fsType, mountFlags: source.mountOptions, ...group },
         accessMode: csiAccessMode(source, can.singleNodeMultiWriter),
       },
-      readOnly: source.readOnly,
-      secrets: { ...secrets, ...(tokensInSecrets && tokens) },
-      volumeContext: {
-        ...source.attributes,
-        ...(csiDriver?.spec.podInfoOnMount && podInfo(pod, source)),
-        ...(!tokensInSecrets && tokens),
-      },
+      secrets: { ...request.secrets, ...(tokensInSecrets && tokens) },
+      volumeContext: { ...request.volumeContext, ...(!tokensInSecrets && tokens) },
     };
   }
 

@@ -2,10 +2,16 @@ import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
-import { isOfPlugin, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import {
+  idOnDisk,
+  isOfPlugin,
+  subPathVolumesOnDisk,
+  type VolumeOnDisk,
+  volumesOnDisk,
+} from '../paths/volumes-on-disk.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { takeInFromDisk } from './take-in.ts';
-import { foreignActions, volumeActions } from './volume-actions.ts';
+import { foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
 import type { VolumeActions } from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 import type { VolumeOperations } from './volume-operations.ts';
@@ -48,7 +54,7 @@ export class Leftovers {
   async remove(podUid: string): Promise<void> {
     const { fs, paths, operations, subPaths, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
-      const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
+      const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
       const actions = await this.#actions(podUid, volume).catch((err: unknown) => {
         // The removal decides what may be removed without knowing the node volume.
         logger.warn({ err, podUid, volume: volume.name }, 'Failed to reconstruct a volume that is removed');
@@ -73,15 +79,17 @@ export class Leftovers {
       logger.info({ podUid, volume: volume.name }, 'Finished an interrupted removal of a volume');
       return;
     }
-    const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
+    const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
     operations.found(key, await this.#actions(podUid, volume));
   }
 
   /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
   async #takeInStaged(): Promise<void> {
-    for (const { name, node: plugin } of this.#components.plugins) {
-      for (const volume of (await plugin?.staged()) ?? []) {
-        if (plugin) this.#components.operations.foundStaged({ volume, pluginName: name, plugin });
+    for (const plugin of this.#components.plugins) {
+      const { node } = plugin;
+      if (node === undefined) continue;
+      for (const volume of await node.staged()) {
+        this.#components.operations.foundStaged(stagedVolume(volume, plugin, node));
       }
     }
   }

@@ -1,6 +1,20 @@
 import type { VolumeError } from '../errors.ts';
 
 /**
+ * Returns the event message for a block volume that could not be mapped, in upstream's wording
+ * (`GenerateMapVolumeFunc`).
+ */
+export function failedMapMessage(name: string, error: VolumeError, step: 'setUp' | 'stage'): string {
+  return `MapVolume.${mapStepName(error, step)} failed for volume "${name}" : ${error.message}`;
+}
+
+function mapStepName({ code }: VolumeError, step: 'setUp' | 'stage'): string {
+  if (code === 'NotAttached') return 'WaitForAttach';
+  if (step === 'stage') return 'SetUpDevice';
+  return code === 'MountFailed' || code === 'Io' ? 'MapBlockVolume' : 'MapPodDevice';
+}
+
+/**
  * Returns the event message for a volume that could not be mounted, in upstream's wording (`GenerateMountVolumeFunc`).
  */
 export function failedMountMessage(name: string, error: VolumeError, step: 'setUp' | 'stage'): string {

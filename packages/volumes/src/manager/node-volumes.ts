@@ -13,6 +13,8 @@ import type { VolumeMetrics } from './volume-metrics.ts';
 export interface StagedVolume {
   readonly volume: NodeVolume;
   readonly pluginName: string;
+  /** Whether the volume is a block device. Default: false. */
+  readonly isBlock?: boolean;
   readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage'>;
 }
 
@@ -189,7 +191,7 @@ export class NodeVolumes {
   /** Never rejects. */
   async #run(entry: Entry, step: 'stage' | 'unstage'): Promise<void> {
     const { clock, metrics, logger, onChange } = this.#components;
-    const { volume, pluginName, plugin } = entry.staged;
+    const { volume, pluginName, plugin, isBlock } = entry.staged;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
     const before = entry.presence === 'absent' ? 'absent' : 'uncertain';
@@ -205,8 +207,11 @@ export class NodeVolumes {
     if (signal.aborted) return;
     const tookMs = clock.monotonic() - startedAtMs;
     // Staging is part of the pod's mount operation, whose metric the mount itself records if it is reached.
-    if (step === 'unstage') metrics.operation(pluginName, 'unmount_device', failure === undefined, tookMs);
-    else if (failure !== undefined) metrics.operation(pluginName, 'volume_mount', false, tookMs);
+    if (step === 'unstage')
+      metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', failure === undefined, tookMs);
+    else if (failure !== undefined) {
+      metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', false, tookMs);
+    }
     if (failure !== undefined && step === 'stage') {
       entry.presence = presenceAfterFailure(before, failure.effect, entry.isReconstructed);
     }

@@ -5,7 +5,7 @@ import type { NodeVolume, ResolvedVolume, VolumeSpec } from './resolved-volume.t
 
 /** A volume that is ready for containers. */
 export interface MountedVolume {
-  /** Path on the host; '' for an image volume. */
+  /** Path on the host, of a device for a block volume; '' for an image volume. */
   readonly hostPath: string;
   /** Whether the runtime mounts the volume from an image. Default: false. */
   readonly isImage?: boolean;
@@ -43,6 +43,8 @@ export interface VolumePlugin {
    * form.
    */
   readonly name: string;
+  /** Whether the plugin's volumes are block devices (`volumeMode: Block`), below `volumeDevices`. Default: false. */
+  readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
   /** Returns what this kubelet does not support about a volume of this type. If absent, everything is supported. */

@@ -3,7 +3,8 @@ import { mountContext } from '../mount/mount-context.ts';
 import { removeEmptyVolume } from '../paths/orphaned-pod.ts';
 import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
 import type { VolumeOnDisk } from '../paths/volumes-on-disk.ts';
-import { type VolumePlugin, volumeType } from './plugin.ts';
+import type { StagedVolume } from './node-volumes.ts';
+import { type NodeVolumePlugin, type VolumePlugin, volumeType } from './plugin.ts';
 import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 import type { VolumeActions } from './volume-entry.ts';
 
@@ -25,7 +26,8 @@ export function volumeActions(
   return {
     pluginName: plugin?.name ?? 'N/A',
     refreshes: plugin?.refreshes ?? false,
-    ...(node && plugin?.node && { node: { volume: node, pluginName: plugin.name, plugin: plugin.node } }),
+    isBlock: plugin?.isBlock ?? false,
+    ...(node && plugin?.node && { node: stagedVolume(node, plugin, plugin.node) }),
     republishes: (volume) => plugin?.requiresRepublish?.(volume) ?? false,
     unanswered: () => plugin?.unanswered?.(podUid, directoryName, node),
     async setUp(pod, volume, state, signal) {
@@ -37,6 +39,15 @@ export function volumeActions(
       await plugin?.tearDown(podUid, directoryName, signal);
     },
   };
+}
+
+/** Returns a node volume with the plugin that stages it. */
+export function stagedVolume(
+  volume: NodeVolume,
+  { name: pluginName, isBlock = false }: VolumePlugin,
+  plugin: NodeVolumePlugin,
+): StagedVolume {
+  return { volume, pluginName, isBlock, plugin };
 }
 
 /**

@@ -15,6 +15,8 @@ export interface VolumeActions {
   readonly pluginName: string;
   /** Whether calling `setUp` again updates the content. */
   readonly refreshes: boolean;
+  /** Whether the volume is a block device. Default: false. */
+  readonly isBlock?: boolean;
   /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: StagedVolume;
   /** Returns whether a ready volume is set up again at each sync of the pod. */

@@ -1,6 +1,6 @@
 import { type Clock, checkComponents, checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
-import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
+import { type Container, type Device, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
   eventReasons,
@@ -18,9 +18,9 @@ import type { PodPaths } from '../paths/pod-paths.ts';
 import { type MountVariable, subPathOf } from '../paths/sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from '../paths/sub-path-mounts.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
-import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
+import { containerDevices, containerMounts, mountedVolume, type SubPathPlace } from './container-mounts.ts';
 import { Leftovers } from './leftovers.ts';
-import { failedMountMessage, mismatchMessage } from './mount-messages.ts';
+import { failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
@@ -107,6 +107,7 @@ export class VolumeManager {
         'stagedVolumeDir',
         'podDir',
         'volumesDir',
+        'volumeDevicesDir',
         'pluginsDir',
         'subPathsDir',
         'subPathDir',
@@ -132,7 +133,10 @@ export class VolumeManager {
       onInUseChange: () => components.onVolumesInUseChanged?.(),
       onFailure: (pod, volume, error, step) => {
         if (error.code === 'FileSystemMismatch') this.#tellMismatch(volume, error);
-        this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
+        if (volume.persistent?.spec?.volumeMode === 'Block') {
+          const message = failedMapMessage(volume.directoryName, error, step);
+          components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMapVolume, message);
+        } else this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
       },
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });
@@ -168,12 +172,12 @@ export class VolumeManager {
   }
 
   /**
-   * Returns one message for each volume and mount of the pod that this kubelet does not support. A pod with any of them
-   * cannot run here.
+   * Returns one message for each volume of the pod that this kubelet does not support. A pod with any of them cannot run
+   * here.
    */
   unsupported(pod: Pod): readonly string[] {
     const volumes = mountedVolumes(pod).map((volume) => this.#resolver.unsupported(pod, volume));
-    return [...volumes.filter((message) => message !== undefined), ...unsupportedMounts(pod)];
+    return volumes.filter((message) => message !== undefined);
   }
 
   /**
@@ -329,6 +333,14 @@ export class VolumeManager {
       subPaths.set(index, { path, hostPath: await this.#subPaths.prepare(part, signal) });
     }
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
+  }
+
+  /**
+   * Returns the block devices of a container; the volumes must be ready, see {@link waitForAttachAndMount}.
+   * @throws VolumeError `NotMounted`, `InvalidPath`
+   */
+  containerDevices({ metadata }: Pod, container: Pick<Container, 'name' | 'volumeDevices'>): readonly Device[] {
+    return containerDevices(container, this.#operations.allMounted(metadata.uid));
   }
 
   /**

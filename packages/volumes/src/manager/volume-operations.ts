@@ -328,8 +328,16 @@ export class VolumeOperations {
     }
     entry.busy = false;
     if (signal.aborted) return;
-    const operation = step === 'setUp' ? 'volume_mount' : 'volume_unmount';
-    metrics.operation(entry.actions.pluginName, operation, failure === undefined, clock.monotonic() - startedAtMs);
+    const { pluginName, isBlock } = entry.actions;
+    const operation = isBlock
+      ? (['map_volume', 'unmap_volume'] as const)
+      : (['volume_mount', 'volume_unmount'] as const);
+    metrics.operation(
+      pluginName,
+      operation[step === 'setUp' ? 0 : 1],
+      failure === undefined,
+      clock.monotonic() - startedAtMs,
+    );
     if (failure === undefined) entry.backOff.forgive();
     else this.#failed(entry, step, failure);
     this.#step(entry);

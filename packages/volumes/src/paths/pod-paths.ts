@@ -48,6 +48,11 @@ export class PodPaths {
     return join(this.podDir(uid), 'volumes');
   }
 
+  /** Returns the directory of links to the pod's block devices, which is structured by plugin and volume name. */
+  volumeDevicesDir(uid: string): string {
+    return join(this.podDir(uid), 'volumeDevices');
+  }
+
   /** Returns the directory of plugins' state, which is structured by plugin and volume name. */
   pluginsDir(uid: string): string {
     return join(this.podDir(uid), 'plugins');
