@@ -6,6 +6,47 @@ import { errorOf, podOf, ROOT } from './helpers.ts';
 const START_MS = new FakeClock().now();
 const PUBLISHED = `${ROOT}/pods/u1/volumes/kubernetes.io~csi/pv-1`;
 
+const EMPTY = { name: 'own', emptyDir: {} };
+const CLAIM = { name: 'data', persistentVolumeClaim: { claimName: 'c' } };
+
+describe('a volume whose pod has another volume', () => {
+  it('is mounted before the pod starts if its claim could not be read at first and the other volume was ready', async () => {
+    const { claims, clock, manager, driver, signal } = makeCsi();
+    claims.failure = new Error('forbidden: no relationship found between node and this object');
+    await errorOf(manager.waitForAttachAndMount(podOf([EMPTY, CLAIM]), signal));
+    claims.failure = undefined;
+    await clock.advance(1_000);
+    await manager.waitForAttachAndMount(podOf([EMPTY, CLAIM]), signal);
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+  });
+
+  it('is not taken for ready while it is retried after a failure and the other volume becomes ready', async () => {
+    const { claims, clock, manager, driver, signal } = makeCsi();
+    claims.bind('d', 'pv-2', { accessModes: ['ReadWriteOnce'], csi: { driver: DRIVER, volumeHandle: 'vol-2' } });
+    const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
+    const { promise: retried, resolve: answer } = Promise.withResolvers<void>();
+    driver.before = async (call) => {
+      if (call === 'stage vol-2') await slow;
+      if (call !== 'stage vol-1') return;
+      if (driver.calls.filter((one) => one === call).length === 1) throw csiFailure('Internal', true);
+      await retried;
+    };
+    const other = { name: 'other', persistentVolumeClaim: { claimName: 'd' } };
+    let isReady = false;
+    const waits = manager.waitForAttachAndMount(podOf([CLAIM, other]), signal).then(() => {
+      isReady = true;
+    });
+    await clock.advance(600);
+    expect(driver.calls.filter((call) => call === 'stage vol-1')).toHaveLength(2);
+    finish();
+    await clock.settle();
+    expect([driver.calls.at(-1), isReady]).toEqual(['publish vol-2', false]);
+    answer();
+    await waits;
+    expect(driver.calls.at(-1)).toBe('publish vol-1');
+  });
+});
+
 describe('a failed call to a CSI driver', () => {
   it('V3: after a final failure of the first staging, nothing is unstaged and nothing is left', async () => {
     const { fs, manager, driver, clock, events, signal } = makeCsi();

@@ -159,7 +159,7 @@ export class VolumeOperations {
   /** Returns a ready volume by the name that the pod uses. */
   mounted(podUid: string, name: string): ReadyVolume | undefined {
     let found: ReadyVolume | undefined;
-    for (const entry of this.#of(podUid)) if (entry.wantedAs.has(name)) found = readyAs(entry, name) ?? found;
+    for (const entry of this.#of(podUid)) found = readyAs(entry, name) ?? found;
     return found;
   }
 
@@ -193,7 +193,10 @@ export class VolumeOperations {
    */
   async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
     const entries = [...this.#of(podUid)];
-    await Promise.all(entries.map((entry) => this.#settled(entry, signal)));
+    // A failed volume may be retried again while others are awaited. It has no result until that operation has finished.
+    while (!entries.every((entry) => this.#isSettled(entry))) {
+      await Promise.all(entries.map((entry) => this.#settled(entry, signal)));
+    }
     signal.throwIfAborted();
     return entries.flatMap((entry) => {
       const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
@@ -413,9 +416,9 @@ export class VolumeOperations {
   }
 }
 
-/** Returns a volume by a name that its pod uses; `undefined` if it is not ready or no longer wanted. */
+/** Returns a volume by a name that its pod uses; `undefined` if it has another name, is not ready or not wanted. */
 function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
-  if (!wanted || mounted === undefined) return undefined;
+  if (!wanted || mounted === undefined || !wantedAs.has(name)) return undefined;
   return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };
 }
 
