@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { GrpcClient, type Init, type UnaryRpc } from '@node-agent/grpc';
 import { nodeFileSystem } from '@node-agent/host';
 import type { LoggedCall } from './call-log.ts';
+import { parseControl } from './faults/control-file.ts';
 import { controllerRpcs } from './generated/services.ts';
 import { VolumeCapabilityAccessModeMode } from './generated/types.ts';
 import { removeStorageLeftovers } from './leftovers.ts';
@@ -100,6 +101,11 @@ export class DriverProcess {
   /** Replaces the content of the control file: see `Control`. */
   async control(content: object): Promise<void> {
     await nodeFileSystem.writeFileAtomic(this.#file('control.json'), JSON.stringify(content));
+  }
+
+  /** Returns the number of rules in the control file that no call has used up. */
+  async faultsLeft(): Promise<number> {
+    return parseControl(await readFile(this.#file('control.json'), 'utf8')).faults.length;
   }
 
   /** Returns the calls of the driver that have ended, oldest first. @param rpc only calls of this RPC */

@@ -159,6 +159,15 @@ export async function callsOf(driver: DriverProcess, volumeId: string): Promise<
   return counts;
 }
 
+/** Describes all calls of the Node service, with their numbers. */
+export async function nodeCalls(driver: DriverProcess): Promise<string> {
+  const counts = new Map<string, number>();
+  for (const { rpc } of await driver.calls()) {
+    if (rpc.startsWith('Node')) counts.set(rpc, (counts.get(rpc) ?? 0) + 1);
+  }
+  return [...counts].map(([rpc, count]) => `${rpc} ${count}`).join(', ');
+}
+
 /** VolumeAttachment object, reduced to the fields that tests use. */
 interface VolumeAttachment {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };

@@ -13,6 +13,7 @@ import {
   csiNode,
   mountsOf,
   NODE_ID,
+  nodeCalls,
   type PodVolume,
   podSpec,
   startDriver,
@@ -85,7 +86,10 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     await it.createPod('first', podSpec(text, volumes, { securityContext: { fsGroup: GROUP } }));
     const first = await it.readyPod('first');
     const { uid } = first.metadata;
-    console.log(`pod with three CSI volumes: Ready after ${Math.round(performance.now() - startedAt)} ms`);
+    const readyMs = Math.round(performance.now() - startedAt);
+    console.log(
+      `pod with three CSI volumes: Ready after ${readyMs} ms; calls since the start: ${await nodeCalls(driver)}`,
+    );
     const own = (name: string) => join(it.node.rootDir, 'pods', uid, 'volumes/kubernetes.io~csi', name);
     for (const name of ['disk', 'shared', 'scratch']) {
       expect(await readFile(join(own(name), 'mount/f'), 'utf8')).toBe('first\n');
@@ -207,6 +211,28 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
       }
       await storageGone(it, before);
       expect((await driver.calls(rpc)).at(-1)).toMatchObject({ code: 'OK', request: { volumeId } });
+    }
+  });
+
+  test('K1: a kubelet that is killed during a call of the driver completes the work after its restart', async () => {
+    const it = cluster();
+    for (const rpc of ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']) {
+      const name = `k${rpc.replace(/([A-Z])/g, '-$1').toLowerCase()}`;
+      const volumeId = await createClaim(it, driver, DRIVER, name, { fsType: 'ext4' });
+      await driver.control({ faults: [{ rpc, volumeId, at: 'middle', delayMs: 1_500, times: 1 }] });
+      await it.createPod(name, podSpec(`echo x > /${name}/f`, [claimed(name)]));
+      const isEnd = rpc.startsWith('NodeUn');
+      if (isEnd) {
+        await it.readyPod(name);
+        await it.plane.request('DELETE', `/api/v1/namespaces/default/pods/${name}`);
+      }
+      await it.until(`a call of ${rpc}`, async () => (await driver.faultsLeft()) === 0 || undefined);
+      await restart(it);
+      if (!isEnd) expect((await it.readyPod(name)).status?.containerStatuses?.[0]?.restartCount).toBe(0);
+      await it.deletePod(name);
+      await storageGone(it, before);
+      const { NodeStageVolume: stages = 0, NodeUnstageVolume: unstages = 0 } = await callsOf(driver, volumeId);
+      expect([stages > 0, unstages > 0]).toEqual([true, true]);
     }
   });
 

@@ -146,7 +146,8 @@ export class TestNode {
 
   async pods(): Promise<readonly Pod[]> {
     const answer = await this.#get('/pods');
-    return ((await answer.json()) as { items: readonly Pod[] }).items;
+    // The Go kubelet returns null for an empty list.
+    return ((await answer.json()) as { items: readonly Pod[] | null }).items ?? [];
   }
 
   async pod(name: string): Promise<Pod | undefined> {
