@@ -52,16 +52,18 @@ export class DriverProcess {
     this.logFile = join(options.directory, 'driver.log');
   }
 
-  /** Starts the driver and its registrar, and waits until the driver serves. */
+  /** Starts the driver and its registrar unless they run, and waits until the driver serves. */
   async start(): Promise<void> {
     const { directory, driverName, nodeId, flags = [], registryDirectory } = this.#options;
     await mkdir(directory, { recursive: true });
-    this.#driver = await this.#spawn(MAIN, [
-      ...[`--endpoint=unix://${this.socketPath}`, `--drivername=${driverName}`, `--nodeid=${nodeId}`, '--v=4'],
-      `--statedir=${join(directory, 'state')}`,
-      ...[`--control-file=${this.#file('control.json')}`, `--call-log=${this.#file('calls.jsonl')}`],
-      ...flags,
-    ]);
+    if (!isRunning(this.#driver)) {
+      this.#driver = await this.#spawn(MAIN, [
+        ...[`--endpoint=unix://${this.socketPath}`, `--drivername=${driverName}`, `--nodeid=${nodeId}`, '--v=4'],
+        `--statedir=${join(directory, 'state')}`,
+        ...[`--control-file=${this.#file('control.json')}`, `--call-log=${this.#file('calls.jsonl')}`],
+        ...flags,
+      ]);
+    }
     if (registryDirectory !== undefined && !isRunning(this.#registrar)) {
       this.#registrar = await this.#spawn(REGISTRAR, [
         ...[`--csi-address=${this.socketPath}`, `--kubelet-registration-path=${this.socketPath}`, '--v=2'],

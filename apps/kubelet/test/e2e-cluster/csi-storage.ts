@@ -30,11 +30,16 @@ export async function startDriver(
     metadata: { name: driverName },
     spec: { attachRequired: false, ...spec },
   });
-  await driver.start();
-  await it.until(`driver ${driverName} in CSINode`, async () => {
-    const node = await csiNode(it);
-    return node?.spec.drivers?.some(({ name }) => name === driverName) || undefined;
-  });
+  try {
+    await driver.start();
+    await it.until(`driver ${driverName} in CSINode`, async () => {
+      const node = await csiNode(it);
+      return node?.spec.drivers?.some(({ name }) => name === driverName) || undefined;
+    });
+  } catch (error) {
+    await driver.stop();
+    throw error;
+  }
   return driver;
 }
 
