@@ -1,0 +1,1 @@
+export { DraError, type DraErrorCode } from './errors.ts';
