@@ -1,0 +1,12 @@
+/** A wait of a pod for its claims. */
+export interface ClaimWait {
+  readonly podUid: string;
+  readonly step: 'prepare' | 'unprepare';
+  /** Description that names the driver: `gpu.example.com: NodePrepareResources of the DRA driver at /path/dra.sock`. */
+  readonly what: string;
+}
+
+/** Runs the work that is waited for, and records the wait while it is in progress. */
+export type NotedWait = <T>(wait: ClaimWait, work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+
+export const unnoted: NotedWait = (_wait, work) => work();
