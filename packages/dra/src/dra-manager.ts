@@ -97,6 +97,7 @@ export class DraManager {
   readonly #slices: SliceRemover;
   /** `undefined` if the gate ResourceHealthStatus is off. */
   readonly #healths: DeviceHealths | undefined;
+  readonly #noted: NotedWait;
   readonly #preparer: Preparer;
   readonly #unpreparer: Unpreparer;
   /** Pods whose claims are being given back by {@link #reconcile}. */
@@ -139,6 +140,7 @@ export class DraManager {
     this.#logger = logger;
     this.#metrics = draMetrics(metrics);
     this.#components = components;
+    this.#noted = noted;
     this.#gates = { extendedResources, workloadClaims };
     this.#healthMessages = healthMessages;
     const inUse = new ClaimsInUse(this.#metrics.claimsInUse);
@@ -180,7 +182,7 @@ export class DraManager {
    */
   prepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined {
     if (!usesClaims(pod, this.#gates)) return undefined;
-    return this.#timed('PrepareResources', 'prepare', () => this.#preparer.prepare(pod, signal), signal);
+    return this.#timed(pod, 'prepare', () => this.#preparer.prepare(pod, signal), signal);
   }
 
   /**
@@ -195,7 +197,7 @@ export class DraManager {
       await this.#record.load();
       await this.#unpreparer.unprepare(uid, signal);
     };
-    return this.#timed('UnprepareResources', 'unprepare', unprepare, signal);
+    return this.#timed(pod, 'unprepare', unprepare, signal);
   }
 
   /**
@@ -271,11 +273,12 @@ export class DraManager {
   }
 
   async #timed(
-    operation_name: 'PrepareResources' | 'UnprepareResources',
-    verb: 'prepare' | 'unprepare',
+    { metadata: { uid: podUid } }: Pod,
+    step: 'prepare' | 'unprepare',
     work: () => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
+    const operation_name = step === 'prepare' ? 'PrepareResources' : 'UnprepareResources';
     const startedMs = this.#clock.monotonic();
     const observe = (is_error: 'true' | 'false'): void =>
       this.#metrics.operationSeconds.observe(
@@ -283,13 +286,13 @@ export class DraManager {
         (this.#clock.monotonic() - startedMs) / 1000,
       );
     try {
-      await work();
+      await this.#noted({ podUid, step }, work, signal);
       observe('false');
     } catch (cause) {
       observe('true');
       signal.throwIfAborted();
       if (!DraError.is(cause)) throw cause;
-      throw new DraError(cause.code, `${verb} dynamic resources: ${cause.message}`, { cause });
+      throw new DraError(cause.code, `${step} dynamic resources: ${cause.message}`, { cause });
     }
   }
 

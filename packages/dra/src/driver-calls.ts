@@ -33,18 +33,36 @@ export async function callDrivers<T>(
   call: (plugin: DraPlugin, claims: readonly DriverClaim[]) => Promise<T>,
   signal: AbortSignal,
 ): Promise<CallOutcome<T>> {
-  const rpc = step === 'prepare' ? 'NodePrepareResources' : 'NodeUnprepareResources';
-  const drivers = [...batches].sort(([a], [b]) => (a < b ? -1 : 1));
-  const outcomes = await Promise.allSettled(
-    drivers.map(async ([driver, claims]) => {
-      const plugin = plugins.get(driver);
-      const what = `${driver}: ${rpc} of the DRA driver at ${plugin.endpoint}`;
-      return [driver, await noted({ podUid, step, what }, () => call(plugin, claims), signal)] as const;
-    }),
-  );
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-  return {
-    results: new Map(outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))),
-    failure: failed && { error: failed.reason },
+  const drivers = [...batches.keys()].sort();
+  const chosen = drivers.map((driver) => chosenPlugin(plugins, driver));
+  const results = new Map<string, T>();
+  const called = async (plugin: Chosen): Promise<void> => {
+    if ('error' in plugin) throw plugin.error;
+    results.set(plugin.driver, await call(plugin, batches.get(plugin.driver) ?? []));
   };
+  const work = async (): Promise<void> => {
+    const outcomes = await Promise.allSettled(chosen.map(called));
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  };
+  const rpc = step === 'prepare' ? 'NodePrepareResources' : 'NodeUnprepareResources';
+  const places = chosen.flatMap((plugin) => ('error' in plugin ? [] : [`${plugin.driver} at ${plugin.endpoint}`]));
+  try {
+    await (places.length === 0
+      ? work()
+      : noted({ podUid, step, what: `${rpc} of ${places.join(', ')}` }, work, signal));
+    return { results, failure: undefined };
+  } catch (error) {
+    return { results, failure: { error } };
+  }
+}
+
+type Chosen = DraPlugin | { readonly error: unknown };
+
+function chosenPlugin(plugins: Pick<DraPlugins, 'get'>, driver: string): Chosen {
+  try {
+    return plugins.get(driver);
+  } catch (error) {
+    return { error };
+  }
 }

@@ -2,8 +2,11 @@
 export interface ClaimWait {
   readonly podUid: string;
   readonly step: 'prepare' | 'unprepare';
-  /** Description that names the driver: `gpu.example.com: NodePrepareResources of the DRA driver at /path/dra.sock`. */
-  readonly what: string;
+  /**
+   * Description of the calls of drivers: `NodePrepareResources of gpu.example.com at /path/dra.sock`; absent for the whole
+   * step, which begins before the calls.
+   */
+  readonly what?: string;
 }
 
 /** Runs the work that is waited for, and records the wait while it is in progress. */

@@ -71,7 +71,7 @@ async function start(
       slices: { remove: async (driver) => void removals.push(driver) },
       pods: { active: () => active, mayRun: (uid) => mayRun.has(uid), sourcesReady: () => sourcesReady },
       noted: (wait, work) => {
-        waits.push(`${wait.podUid} ${wait.step} ${wait.what}`);
+        waits.push(`${wait.podUid} ${wait.step}: ${wait.what ?? ''}`);
         return work();
       },
       onHealthChanged: (uids) => unwell.push(...uids),
@@ -176,10 +176,8 @@ describe('preparing claims', () => {
     const resourceClaims = ['a', 'b'].map((name) => ({ name, resourceClaimName: name }));
     await manager.prepare(podOf('1', { resourceClaims }), signal);
     expect([callsOf(gpus), callsOf(nics)]).toEqual([['NodePrepareResources a,b'], ['NodePrepareResources a']]);
-    expect(waits).toEqual([
-      `1 prepare ${DRIVER}: NodePrepareResources of the DRA driver at ${gpus.socketPath}`,
-      `1 prepare nic.example.com: NodePrepareResources of the DRA driver at ${nics.socketPath}`,
-    ]);
+    const places = `${DRIVER} at ${gpus.socketPath}, nic.example.com at ${nics.socketPath}`;
+    expect(waits).toEqual(['1 prepare: ', `1 prepare: NodePrepareResources of ${places}`]);
   });
 
   it('calls a driver of version v1beta1 with its own service', async () => {

@@ -1,3 +1,4 @@
+import type { ClaimSource as ResourceClaimSource, SliceRemoval } from '@node-agent/dra';
 import { resources } from '@node-agent/kube-client';
 import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
 import {
@@ -14,6 +15,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { ClaimSource, ProjectionSources } from '@node-agent/volumes';
 import { clusterClaims } from './cluster-claims.ts';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+import { clusterResourceClaims, clusterResourceSlices } from './cluster-resource-claims.ts';
 import { ClusterServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 
@@ -34,6 +36,8 @@ export class ClusterObjects {
   readonly runtimeClasses: RuntimeClasses;
   readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
   readonly claims: Omit<ClaimSource, 'nodeLabels'>;
+  readonly resourceClaims: ResourceClaimSource;
+  readonly resourceSlices: SliceRemoval;
   /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
@@ -43,9 +47,10 @@ export class ClusterObjects {
   constructor(
     child: (component: string) => PartComponents,
     { requests: client, nodeCredentials }: ClusterPorts,
-    { changeDetection: strategy, syncFrequencyMs }: ClusterSettings & { readonly syncFrequencyMs: number },
+    settings: ClusterSettings & { readonly syncFrequencyMs: number; readonly nodeName: string },
     { nodeAnnotations, onChange }: ObjectHooks,
   ) {
+    const { changeDetection: strategy, syncFrequencyMs, nodeName } = settings;
     const objects = new ObjectCache(
       { ...child('object-cache'), client, onChange },
       { strategy, syncFrequencyMs, ttlMs: () => objectTtlMs(nodeAnnotations()) },
@@ -58,6 +63,8 @@ export class ClusterObjects {
     this.environment = podObjects(objects);
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
     this.claims = clusterClaims(client);
+    this.resourceClaims = clusterResourceClaims(client);
+    this.resourceSlices = clusterResourceSlices(client, nodeName);
     this.runtimeClasses = new RuntimeClasses(client);
     this.clusterServices = new ClusterServices({ ...child('services'), client });
     this.pullSecrets = new PullSecrets({

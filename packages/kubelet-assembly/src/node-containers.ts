@@ -3,6 +3,7 @@ import type { PodCgroups } from '@node-agent/cm-cgroups';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager, type ContainerLogManagerComponents } from '@node-agent/container-logs';
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { DraManager } from '@node-agent/dra';
 import type { BackgroundService, PodJournalPort } from '@node-agent/kubelet-core';
 import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
@@ -13,6 +14,7 @@ import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 import { commandRunner } from './command-runner.ts';
+import { containerGrants } from './container-grants.ts';
 import { appliedResources } from './node-allocation.ts';
 import type { NodeView } from './node-view.ts';
 import { notedCri, notedHooks, notedImages } from './noted-work.ts';
@@ -38,6 +40,8 @@ export interface ContainerParts {
   readonly allocation: AllocationManager;
   /** Absent if the node has no devices. */
   readonly devices: DeviceManager | undefined;
+  /** Absent if pods with ResourceClaims are rejected. */
+  readonly claims: DraManager | undefined;
   /** Absent if there is no API server. */
   readonly objects: ClusterObjects | undefined;
   /** Absent if pods get no user namespaces. */
@@ -75,9 +79,11 @@ export class NodeContainers {
       runtimeHandler,
       allocation,
       devices,
+      claims,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
+    const grants = containerGrants(devices, claims);
     this.runtime = new PodRuntime(
       {
         ...child('runtime'),
@@ -95,9 +101,8 @@ export class NodeContainers {
           extraSupplementalGroups: (pod) => volumes.extraSupplementalGroups(pod),
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
         },
-        ...(devices && {
-          grants: { options: (pod, container, signal) => devices.containerDevices(pod, container, signal) },
-        }),
+        ...(grants && { grants }),
+        ...(claims && { claims }),
         probes,
         hooks: notedHooks(
           new LifecycleHooks({

@@ -1,20 +1,23 @@
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { DraManager } from '@node-agent/dra';
 import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
+type Claims = Pick<DraManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
 
 /** Creates the watcher that finds plugins by their sockets; returns `undefined` if no directory is configured. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
   { fs, foreignFiles, labelForContainers }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
-  { devices }: { readonly devices: Devices | undefined },
+  { devices, claims }: { readonly devices: Devices | undefined; readonly claims: Claims | undefined },
 ): PluginWatcher | undefined {
   if (directory === undefined) return undefined;
   const handlers = new Map<string, PluginHandler>();
   if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
+  if (claims !== undefined) handlers.set('DRAPlugin', claimHandler(claims));
   const ports = { fs, foreignFiles, ...(labelForContainers && { labelForContainers }) };
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
@@ -25,5 +28,14 @@ function deviceHandler(devices: Devices): PluginHandler {
     validate: (resource, _endpoint, versions) => devices.validatePlugin(resource, versions),
     register: (resource, endpoint, _versions, signal) => devices.registerPlugin(resource, endpoint, signal),
     deregister: (resource, endpoint) => devices.deregisterPlugin(resource, endpoint),
+  };
+}
+
+/** Adapts the manager of ResourceClaims. */
+function claimHandler(claims: Claims): PluginHandler {
+  return {
+    validate: (driver, endpoint, services) => claims.validatePlugin(driver, endpoint, services),
+    register: async (driver, endpoint, services) => claims.registerPlugin(driver, endpoint, services),
+    deregister: (driver, endpoint) => claims.deregisterPlugin(driver, endpoint),
   };
 }

@@ -4,6 +4,7 @@ import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
 import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
+import type { DraManagerOptions } from '@node-agent/dra';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
@@ -45,7 +46,7 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
-  /** Transport between device plugins and the kubelet. Default: gRPC on Unix sockets. */
+  /** Transport between device plugins, DRA drivers and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** Sets the SELinux label that lets containers use the plugin directories. */
   readonly labelForContainers?: NonNullable<DeviceManagerComponents['labelForContainers']>;
@@ -169,6 +170,11 @@ export interface AssemblySettings<C = unknown> {
    * devices.
    */
   readonly devices?: DeviceManagerOptions & { readonly healthStatus?: boolean };
+  /**
+   * Feature gates of dynamic resource allocation. If absent, or without an API server, pods with ResourceClaims are
+   * rejected.
+   */
+  readonly resourceClaims?: Omit<DraManagerOptions, 'directory'>;
   /** Directory of plugin sockets, `<root>/plugins_registry`. If absent, plugins are not discovered. */
   readonly pluginsDirectory?: string;
   /** Host IDs for pods with `hostUsers: false`, or why there are none. If absent, such pods are rejected. */
