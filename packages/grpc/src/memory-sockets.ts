@@ -72,7 +72,10 @@ class MemoryClient {
   #connected: Listening | undefined;
 
   constructor(
-    { clock, onConnectivity }: { readonly clock: Clock; readonly onConnectivity: GrpcClientComponents['onConnectivity'] },
+    {
+      clock,
+      onConnectivity,
+    }: { readonly clock: Clock; readonly onConnectivity: GrpcClientComponents['onConnectivity'] },
     peer: () => Listening | undefined,
     sockets: MemorySockets,
     socketPath: string,
