@@ -1,5 +1,5 @@
 /** gRPC services of a DRA driver that this kubelet calls (`DRAPluginService` of `k8s.io/kubelet/pkg/apis/dra`). */
-export const DRIVER_SERVICES = ['v1.DRAPlugin', 'v1beta1.DRAPlugin'] as const;
+const DRIVER_SERVICES = ['v1.DRAPlugin', 'v1beta1.DRAPlugin'] as const;
 
 /** Name of a service in {@link DRIVER_SERVICES}. */
 export type DriverService = (typeof DRIVER_SERVICES)[number];
