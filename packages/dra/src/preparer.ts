@@ -129,14 +129,18 @@ export class Preparer {
   }
 
   /**
-   * Reads the claims that hold devices of this claim according to the checkpoint: only the API server knows whether they
-   * have the devices for administration.
+   * Reads the claims of an earlier process that may hold devices of this claim. Only the API server knows whether a claim
+   * has its devices for administration, and which devices a claim has whose preparation was interrupted.
    */
   async #learnHolders(claim: ResourceClaim, signal: AbortSignal): Promise<void> {
     const { cache } = this.#parts;
     const fresh = newClaimInfo(claim);
     const conflicts = deviceConflicts(fresh, fresh.allocated ?? [], cache.all());
-    for (const { holder } of conflicts.filter(({ isCertain }) => !isCertain)) {
+    const uncertain = conflicts.filter(({ isCertain }) => !isCertain).map(({ holder }) => holder);
+    const interrupted = [...cache.all()].filter(
+      (info) => claimKey(info) !== claimKey(fresh) && isInterrupted(info, fresh.drivers),
+    );
+    for (const holder of new Set([...uncertain, ...interrupted])) {
       const read = await this.#fetch(holder.namespace, holder.name, signal);
       const known = cache.get(claimKey(holder));
       const allocated = read && allocatedDevices(read);
@@ -154,4 +158,9 @@ export class Preparer {
     if (without.podUids.size === 0) cache.delete(key);
     else cache.set(without);
   }
+}
+
+/** Returns whether a claim of an earlier process may have devices of one of these drivers that are not known. */
+function isInterrupted({ allocated, drivers }: ClaimInfo, of: ClaimInfo['drivers']): boolean {
+  return allocated === undefined && [...drivers].some(([driver, devices]) => devices.length === 0 && of.has(driver));
 }

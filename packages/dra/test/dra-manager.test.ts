@@ -426,6 +426,23 @@ describe('N11: devices of claims', () => {
     allocate('next', ['3'], [deviceOf('gpu-0')]);
     await expect(manager.prepare(podWithClaim('3', 'next'), signal)).rejects.toMatchObject({ code: 'DeviceInUse' });
   });
+
+  it('after a restart, keeps the device of a claim whose preparation was interrupted until it is given back', async () => {
+    const socketPath = path.join(root, 'driver.sock');
+    await start();
+    const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
+    allocate('old', ['1'], [deviceOf('gpu-0')]);
+    manager.prepare(podWithClaim('1', 'old'), signal)?.catch(() => {});
+    await expect.poll(() => plugin.calls.length).toBe(1);
+    plugin.stop();
+    await restart();
+    await plug();
+    allocate('new', ['2'], [deviceOf('gpu-0')]);
+    const next = podWithClaim('2', 'new');
+    await expect(manager.prepare(next, signal)).rejects.toMatchObject({ code: 'DeviceInUse' });
+    await manager.unprepare(podWithClaim('1', 'old'), signal);
+    await manager.prepare(next, signal);
+  });
 });
 
 describe('K1: a restart of the kubelet', () => {
