@@ -1,8 +1,17 @@
 import { type Clock, sleep } from '@node-agent/async';
-import { type Container, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
+import type { TopologyHints } from '@node-agent/contracts';
+import {
+  type Container,
+  formatResourceList,
+  isExtendedResource,
+  type Pod,
+  parseQuantity,
+  podLimits,
+} from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
-import { chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
+import { aligned, chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
 import { devicesByNuma } from './device.ts';
+import { byAffinity, deviceHints, hasTopology } from './device-hints.ts';
 import { DeviceError } from './errors.ts';
 import { messages } from './generated/codec.ts';
 import type { ContainerAllocateResponse } from './generated/types.ts';
@@ -30,6 +39,10 @@ interface AllocatorParts {
   readonly plugins: Pick<Plugins, 'get'>;
   readonly undecided: UndecidedPods;
   readonly noted: NotedWait;
+  /** NUMA nodes of the machine. */
+  readonly numaNodes: readonly number[];
+  /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
+  readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
   /** Frees devices of pods that are gone. */
   readonly freeGone: () => void;
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
@@ -69,6 +82,42 @@ export class Allocator {
     return asked
       .filter(([resource]) => inventory.healthy(resource) !== undefined || heldResources.has(resource))
       .map(([resource, amount]) => [resource, Number(parseQuantity(amount).value())] as const);
+  }
+
+  /**
+   * Returns the NUMA nodes from which the devices of a container, or of a pod as a whole, can be allocated
+   * (`GetTopologyHints`, `GetPodTopologyHints`, `pkg/kubelet/cm/devicemanager/topology_hints.go`).
+   */
+  hints(pod: Pod, container: Container | undefined): TopologyHints {
+    const limits = formatResourceList(podLimits(pod, { excludeOverhead: true }));
+    const asked = container ?? { name: '', resources: { limits } };
+    const demands = this.demands(asked).filter(([, required]) => required > 0);
+    if (demands.length > 0) this.#parts.freeGone();
+    return new Map(
+      demands.map(([resource, required]) => [resource, this.#hints(pod, container?.name, resource, required)] as const),
+    );
+  }
+
+  #hints(
+    pod: Pod,
+    container: string | undefined,
+    resource: string,
+    required: number,
+  ): ReturnType<TopologyHints['get']> {
+    const { inventory, held, numaNodes } = this.#parts;
+    const devices = inventory.devices(resource);
+    if (devices === undefined || !hasTopology(devices)) return undefined;
+    const { uid } = pod.metadata;
+    const own = container === undefined ? held.ofPodAndResource(uid, resource) : held.devices(uid, container, resource);
+    if (own !== undefined && own.size > 0) {
+      if (own.size !== required) return [];
+      return deviceHints(numaNodes, { devices, available: own, reusable: new Set() }, required);
+    }
+    const { healthy = new Set<string>(), inUse, reusable } = this.#demand(pod, container ?? '', resource, required);
+    const reused = container === undefined ? new Set<string>() : reusable;
+    const available = new Set([...healthy].filter((id) => !inUse.has(id)));
+    if (new Set([...available, ...reused]).size < required) return [];
+    return deviceHints(numaNodes, { devices, available, reusable: reused }, required);
   }
 
   /**
@@ -165,7 +214,9 @@ export class Allocator {
         freeGone();
         continue;
       }
-      const { taken, needed, available } = choice;
+      const affinity = this.#parts.affinity(pod.metadata.uid, container);
+      const sorted = byAffinity(choice.available, this.#parts.inventory.devices(resource), affinity);
+      const { taken, needed, available } = aligned(choice, sorted);
       const plugin = plugins.get(resource);
       if (needed === 0 || preferred !== undefined || !plugin?.hasPreferences) {
         const ids = [...taken, ...fillChoice(needed, available, preferred ?? [])];
