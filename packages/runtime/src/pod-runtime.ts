@@ -22,6 +22,7 @@ import { Killer } from './kill/kill.ts';
 import { makeRuntimeMetrics, type RuntimeMetrics } from './metrics.ts';
 import type {
   ContainerGrants,
+  ContainerPlacements,
   ImagePuller,
   LifecycleHooks,
   PodMounts,
@@ -94,6 +95,8 @@ export interface PodRuntimeComponents {
   readonly mounts: PodMounts;
   /** Devices and CPUs of containers. If absent, containers get nothing of the machine but their volumes. */
   readonly grants?: ContainerGrants;
+  /** CPUs and NUMA nodes of containers. If absent, containers are not restricted to any. */
+  readonly placements?: ContainerPlacements;
   readonly probes: RestartProbeResults;
   /** `noHooks` if this kubelet runs no hooks. */
   readonly hooks: LifecycleHooks;
@@ -234,9 +237,9 @@ export class PodRuntime {
     this.#reader = new PodStatusReader({ ...components, notes }, options);
     const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, notes, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
-    const { hooks, applied } = components;
+    const { hooks, applied, placements } = components;
     const features = options.features ?? defaultRestartFeatures;
-    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied, features });
+    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied, placements, features });
     const runtimeHandler = components.runtimeHandler ?? (async () => '');
     this.#reconciler = new PodReconciler({
       ...shared,
@@ -364,7 +367,7 @@ export class PodRuntime {
 }
 
 function makeResizer(
-  { cri, clock, logger, applied, cgroups }: WithDefaults<PodRuntimeComponents>,
+  { cri, clock, logger, applied, cgroups, placements }: WithDefaults<PodRuntimeComponents>,
   metrics: RuntimeMetrics,
   { node, resizeFeatures = {} }: PodRuntimeOptions,
 ): PodResizer | undefined {
@@ -374,7 +377,7 @@ function makeResizer(
     throw new PodRuntimeError('Unsupported', `components.applied needs a runtime service with ${calls}`);
   }
   return new PodResizer({
-    ...{ cri, clock, logger, metrics, applied, features: resizeFeatures, settings: node.resources },
+    ...{ cri, clock, logger, metrics, applied, placements, features: resizeFeatures, settings: node.resources },
     groups: isResizable(cgroups) ? cgroups : undefined,
   });
 }
