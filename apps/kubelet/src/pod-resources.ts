@@ -1,25 +1,26 @@
 import { join } from 'node:path';
 import type { FeatureGates } from '@node-agent/config';
-import type { DeviceManager } from '@node-agent/device-manager';
 import { nodeFileSystem } from '@node-agent/host';
+import type { AssembledKubelet } from '@node-agent/kubelet-assembly';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { PodResourcesServer, type PodResourcesServerComponents } from '@node-agent/pod-resources';
 
 type Common = Pick<Required<PodResourcesServerComponents>, 'clock' | 'logger' | 'metrics'>;
 
 /**
- * Creates the pod resources server, from which monitoring agents read the devices and resources assigned to pods.
- * @param devices returns the device manager; called when the server starts, because the device manager is created
- * together with the kubelet
+ * Creates the pod resources server, from which monitoring agents read the devices, CPUs and memory assigned to pods.
+ * @param managers returns the managers of these; called when the server starts, because they are created together with
+ * the kubelet
  */
 export function podResourcesServer(
   { clock, logger, metrics }: Common,
   { rootDir, featureGates }: { readonly rootDir: string; readonly featureGates: FeatureGates },
-  devices: () => DeviceManager | undefined,
+  managers: () => Partial<Pick<AssembledKubelet<unknown>, 'devices' | 'resourceManagers'>>,
 ): (kubelet: KubeletView) => BackgroundService {
   return (kubelet) => ({
     name: 'pod resources server',
     async start(signal) {
+      const { devices, resourceManagers: resources } = managers();
       const server = new PodResourcesServer(
         {
           ...{ clock, metrics, logger: logger.child({ component: 'pod-resources' }), fs: nodeFileSystem },
@@ -28,7 +29,7 @@ export function podResourcesServer(
             all: () => kubelet.getPods(),
             byName: (namespace, name) => kubelet.getPodByName(namespace, name),
           },
-          devices: devices(),
+          ...{ devices, resources },
         },
         {
           socketPath: join(rootDir, 'pod-resources/kubelet.sock'),

@@ -12,11 +12,10 @@ import {
   ProcessGroups,
   readHierarchy,
 } from '@node-agent/cm-cgroups';
-import type { LoadedConfiguration } from '@node-agent/config';
+import type { KubeletConfiguration, LoadedConfiguration } from '@node-agent/config';
 import { CriClient } from '@node-agent/cri-client';
-import type { DeviceManager } from '@node-agent/device-manager';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
-import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
+import { type AssembledKubelet, assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { DbusLogind, SystemdInhibit } from '@node-agent/node-shutdown';
 import { openKmsg } from '@node-agent/oom-watcher';
@@ -47,6 +46,7 @@ import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
+import { resourceManagerSettings } from './resource-managers.ts';
 import { shareRootDirectory } from './root-directory.ts';
 import { lockRootDirectory } from './root-lock.ts';
 import { withImageService } from './runtime-services.ts';
@@ -211,21 +211,29 @@ export async function runNode(
   const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
   const secured = await securedServer(loaded, facts, { ...shown, cgroupDriver: () => cgroupDriver }, cluster);
-  let devices: DeviceManager | undefined;
+  let managers: Partial<AssembledKubelet<KubeletConfiguration>> = {};
   const servers = {
     ...kubeletServers(configuration, shown, secured?.make),
     podResources: podResourcesServer(
       { clock, logger, metrics },
       { rootDir: flags.rootDir, featureGates },
-      () => devices,
+      () => managers,
     ),
   };
   const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
-  const found = { machine, identity, resources, userNamespaces };
+  const resourceManagers = await resourceManagerSettings(
+    configuration,
+    featureGates,
+    kernelFileSystem,
+    resources.reservation,
+  );
+  const found = { machine, identity, resources, userNamespaces, resourceManagers };
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
   const assembled = assembleKubelet(ports, settings);
   const { kubelet, stats } = assembled;
-  devices = assembled.devices;
+  managers = assembled;
+  // Before any pod is admitted: a state file that cannot be used must be seen by an operator.
+  await assembled.resourceManagers?.load();
   pages.join(stats);
 
   logger.info(

@@ -8,7 +8,7 @@ import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import type { Pod } from '@node-agent/pod-spec';
-import { PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
+import { type ContainerPlacements, PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
 import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
@@ -38,6 +38,8 @@ export interface ContainerParts {
   readonly allocation: AllocationManager;
   /** Absent if the node has no devices. */
   readonly devices: DeviceManager | undefined;
+  /** Absent if containers are not restricted to CPUs and NUMA nodes. */
+  readonly placements: ContainerPlacements | undefined;
   /** Absent if there is no API server. */
   readonly objects: ClusterObjects | undefined;
   /** Absent if pods get no user namespaces. */
@@ -75,6 +77,7 @@ export class NodeContainers {
       runtimeHandler,
       allocation,
       devices,
+      placements,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
@@ -98,6 +101,7 @@ export class NodeContainers {
         ...(devices && {
           grants: { options: (pod, container, signal) => devices.containerDevices(pod, container, signal) },
         }),
+        ...(placements && { placements }),
         probes,
         hooks: notedHooks(
           new LifecycleHooks({

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, sleep, untilAborted } from '@node-agent/async';
 import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
 import { isExtendedResource, type Pod, podQosClass } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
@@ -108,7 +108,9 @@ export class Admissions {
   async #admit(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger, load, onChanged } = this.#parts;
     const { uid } = pod.metadata;
-    await load();
+    // If the state of an earlier process is refused, the kubelet stops; no pod is rejected for that.
+    await load().catch(async () => await untilAborted(signal));
+    signal.throwIfAborted();
     await devices?.load();
     const before = ledger.held(uid);
     this.#undecided.begin(uid, before);

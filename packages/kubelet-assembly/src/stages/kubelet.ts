@@ -155,7 +155,7 @@ function services(
   { sources, runtime, resources, clusterNode }: AssembledParts,
 ): readonly BackgroundService[] {
   const { podConfig, prober, objects } = sources;
-  const { network, devices, plugins, oomWatcher } = runtime;
+  const { network, devices, resourceManagers, plugins, oomWatcher } = runtime;
   const { measured, stats } = resources;
   const podSources = [...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])];
   return [
@@ -165,6 +165,7 @@ function services(
       start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
     },
     ...optional('device plugins', devices),
+    ...optional('CPU, memory and topology managers', resourceManagers),
     ...optional('plugin watcher', plugins),
     ...optional('prober', prober),
     ...optional('measuring of volumes', stats && measured),

@@ -1,5 +1,6 @@
 import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
+import type { ContainerResources } from '@node-agent/cm-resources';
 import type { DeviceManager } from '@node-agent/device-manager';
 import { PodNetwork } from '@node-agent/network';
 import { OomWatcher } from '@node-agent/oom-watcher';
@@ -13,6 +14,7 @@ import { nodeDevices } from '../node-devices.ts';
 import { NodeImages } from '../node-images.ts';
 import { nodePlugins } from '../node-plugins.ts';
 import { nodeReference } from '../node-reference.ts';
+import { containerPlacements, nodeResourceManagers } from '../node-resource-managers.ts';
 import { NodeUserNamespaces } from '../node-user-namespaces.ts';
 import { NodeView } from '../node-view.ts';
 import { nodeVolumes } from '../node-volumes.ts';
@@ -23,7 +25,7 @@ import type { AssemblyBase } from './base.ts';
 import type { SourcesStage } from './sources.ts';
 
 /**
- * Stage 2: everything that creates a pod's containers: network, volumes, images, cgroups, devices and the runtime
+ * Stage 2: everything that creates a pod's containers: network, volumes, images, cgroups, devices, CPUs and the runtime
  * itself.
  */
 export interface RuntimeStage {
@@ -40,6 +42,8 @@ export interface RuntimeStage {
   readonly allocation: AllocationManager;
   /** `undefined` if the node has no directory for device plugins. */
   readonly devices: DeviceManager | undefined;
+  /** `undefined` if the node has no CPU, memory and topology managers. */
+  readonly resourceManagers: ContainerResources | undefined;
   readonly plugins: PluginWatcher | undefined;
   readonly oomWatcher: OomWatcher | undefined;
   readonly containers: NodeContainers;
@@ -57,8 +61,14 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   const statusChanged = (): void => late.clusterNode.value?.statusChanged();
   const devices = nodeDevices(child, ports, settings, {
     ...{ pods, podConfig, journal, activePods },
+    affinity: (podUid, container) => resourceManagers?.affinityOf(podUid, container),
     onResourcesChanged: statusChanged,
   });
+  const resourceManagers = nodeResourceManagers(child, ports, settings, {
+    ...{ pods, podConfig, journal, activePods, devices },
+    containers: () => containers,
+  });
+  const placements = containerPlacements(resourceManagers, settings);
   const node = new NodeView(settings, { facts, clusterNode: () => late.clusterNode.value, devices });
   const supportsRecursiveReadOnly = (pod: Pod): boolean =>
     facts.handler(objects?.runtimeClasses.knownHandlerOf(pod) ?? '')?.recursiveReadOnlyMounts ?? false;
@@ -70,7 +80,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     credentials: objects?.pullSecrets ?? ports.pullCredentials,
     ...{ startup, activePods },
   });
-  const cgroups = nodeCgroups(child, ports, settings);
+  const cgroups = nodeCgroups(child, ports, settings, placements?.hasExclusiveCpus);
   const runtimeHandler = (pod: Pod, signal: AbortSignal): Promise<string> =>
     objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod);
   const userNamespaces =
@@ -83,12 +93,14 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   });
   const containers = new NodeContainers(child, ports, settings, {
     ...{ journal, network, volumes, node, pods, cgroups, objects, userNamespaces, runtimeHandler, allocation, devices },
+    placements,
     images: images.manager,
     probes: prober.results,
     onSandboxReady: (pod) => late.kubelet.value.onPodSandboxReady(pod),
   });
   return {
     ...{ facts, node, network, volumes, images, cgroups, userNamespaces, allocation, devices, containers },
+    resourceManagers,
     podCidr: new PodCidr({ ...child('network'), cri }, settings.podCidr ?? ''),
     plugins: nodePlugins(child, ports, settings, { devices }),
     oomWatcher:
