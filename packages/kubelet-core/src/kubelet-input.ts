@@ -1,26 +1,15 @@
-import { checkComponents, checkOptions } from '@node-agent/async';
+import { checkComponents } from '@node-agent/async';
 import type { GivenDependencies, KubeletOptions } from './dependencies.ts';
 
 /**
- * Checks the constructor input of `Kubelet`.
+ * Checks the components of a `Kubelet` and adds the defaults of its options.
  * @returns the options, with the defaults for those that are absent
- * @throws OptionsError naming the invalid component or option
+ * @throws OptionsError naming the invalid component
  */
 export function checkKubeletInput<C>(
   given: GivenDependencies,
   options: KubeletOptions<C>,
 ): Required<KubeletOptions<C>> {
-  const asked = checkOptions('Kubelet', options, {
-    configuration: 'any',
-    nodeRef: 'object',
-    syncPeriodMs: 'positive?',
-    housekeepingPeriodMs: 'positive?',
-    runtimeStatusPeriodMs: 'positive?',
-    runtimeUpThresholdMs: 'positive?',
-    containerGcPeriodMs: 'positive?',
-    imageGcPeriodMs: 'positive?',
-    syncFrequencyMs: 'positive?',
-  });
   checkComponents('Kubelet', given, {
     podConfig: ['seenAllSources', 'sourceReady', 'allSourcesSeen'],
     podManager: [
@@ -71,6 +60,6 @@ export function checkKubeletInput<C>(
     containerGcPeriodMs: 60_000,
     imageGcPeriodMs: 300_000,
     syncFrequencyMs: 60_000,
-    ...asked,
+    ...options,
   };
 }

@@ -1,4 +1,4 @@
-import { TaskGroup } from '@node-agent/async';
+import { checkOptions, TaskGroup } from '@node-agent/async';
 import type { PodLifecycleEvent, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
@@ -57,7 +57,18 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   /** @throws OptionsError naming the invalid component or option */
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
-    this.#options = checkKubeletInput(given, options);
+    const asked = checkOptions('Kubelet', options, {
+      configuration: 'any',
+      nodeRef: 'object',
+      syncPeriodMs: 'positive?',
+      housekeepingPeriodMs: 'positive?',
+      runtimeStatusPeriodMs: 'positive?',
+      runtimeUpThresholdMs: 'positive?',
+      containerGcPeriodMs: 'positive?',
+      imageGcPeriodMs: 'positive?',
+      syncFrequencyMs: 'positive?',
+    });
+    this.#options = checkKubeletInput(given, asked);
     const withCommon = withDefaults(given);
     const journal = given.journal ?? new PodJournal(withCommon);
     const dependencies = { allocation: noAllocation, ...withCommon, journal };

@@ -6,6 +6,7 @@ export type { DiskFacts } from './facts/disk-facts.ts';
 export type { Facts } from './facts/facts.ts';
 export type { HookFacts, KnownHook } from './facts/hook-facts.ts';
 export type { Lives } from './facts/lives.ts';
+export type { NoteFacts } from './facts/note-facts.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
 export type { RecordFacts } from './facts/record-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';
