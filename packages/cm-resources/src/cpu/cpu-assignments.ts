@@ -17,11 +17,6 @@ export function cpusOf({ assignments }: CpuState, podUid: string, container: str
   return assignments.get(podUid)?.get(container);
 }
 
-/** Returns all CPUs of a pod's containers. */
-export function cpusOfPod({ assignments }: CpuState, podUid: string): CpuSet {
-  return CpuSet.empty.union(...(assignments.get(podUid)?.values() ?? []));
-}
-
 /** Returns all exclusive CPUs. */
 export function exclusiveCpus({ assignments }: CpuState): CpuSet {
   return CpuSet.empty.union(...[...assignments.values()].flatMap((containers) => [...containers.values()]));

@@ -142,7 +142,7 @@ export class StaticCpus {
  * Returns the CPUs that a container may reuse: those of init containers that finish before it starts, unless a sidecar
  * or main container of its pod has them (`updateCPUsToReuse`).
  */
-export function reusableCpus(state: CpuState, pod: Pod, container: Container): CpuSet {
+function reusableCpus(state: CpuState, pod: Pod, container: Container): CpuSet {
   const { initContainers = [] } = pod.spec;
   let reusable = CpuSet.empty;
   for (const one of containersOf(pod)) {

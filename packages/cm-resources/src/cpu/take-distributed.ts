@@ -175,7 +175,7 @@ function taken(
 }
 
 /** Yields all subsets of a size, in lexical order of their positions. */
-export function* combinations<T>(of: readonly T[], size: number, start = 0): Generator<readonly T[], void, undefined> {
+function* combinations<T>(of: readonly T[], size: number, start = 0): Generator<readonly T[], void, undefined> {
   if (size === 0) {
     yield [];
     return;

@@ -6,7 +6,7 @@ import type { MemoryRequest } from './requested-memory.ts';
 /** Returns the bytes of a resource that a container may reuse from init containers, if it gets exactly these nodes. */
 export type ReusableMemory = (nodes: readonly number[], resource: string) => number;
 
-export const nothingReusable: ReusableMemory = () => 0;
+const nothingReusable: ReusableMemory = () => 0;
 
 /**
  * Returns the sets of NUMA nodes from which a request can be allocated; all resources have the same hints. A node that

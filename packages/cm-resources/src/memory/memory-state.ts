@@ -29,7 +29,7 @@ export interface MemoryBlock {
 }
 
 /** Blocks by container name, by pod UID. */
-export type MemoryAssignments = ReadonlyMap<string, ReadonlyMap<string, readonly MemoryBlock[]>>;
+type MemoryAssignments = ReadonlyMap<string, ReadonlyMap<string, readonly MemoryBlock[]>>;
 
 /** Memory of the machine, and which containers have it. Immutable. */
 export interface MemoryState {
@@ -75,7 +75,7 @@ export function takeMemory(nodes: MemoryState['nodes'], block: MemoryBlock): Mem
 }
 
 /** Returns bytes of a block to the nodes in turn (`releaseMemory`). */
-export function returnMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemoryState['nodes'] {
+function returnMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemoryState['nodes'] {
   let rest = block.bytes;
   return changed(nodes, block, (node, table, id) => {
     const assignments = node.assignments - 1;

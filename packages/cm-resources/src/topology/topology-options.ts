@@ -1,8 +1,7 @@
 import { ContainerResourcesError } from '../errors.ts';
 
 /** Topology manager policies of 1.36. */
-export const TOPOLOGY_POLICIES = ['none', 'best-effort', 'restricted', 'single-numa-node'] as const;
-export type TopologyPolicyName = (typeof TOPOLOGY_POLICIES)[number];
+export type TopologyPolicyName = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
 /** Whether the containers of a pod are aligned one by one or together. */
 export type TopologyScope = 'container' | 'pod';

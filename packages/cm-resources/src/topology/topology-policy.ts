@@ -6,7 +6,7 @@ import { type NumaMask, nodeCount, nodesOf } from './numa-mask.ts';
 import type { TopologyOptions, TopologyPolicyName } from './topology-options.ts';
 
 /** Nodes from which a container or a pod gets its resources, and whether it may run. */
-export interface Alignment {
+interface Alignment {
   readonly affinity: TopologyHint;
   readonly admit: boolean;
 }
