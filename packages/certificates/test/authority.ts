@@ -16,7 +16,7 @@ export class TestAuthority {
   }
 
   /**
-   * Signs a request as the controller manager does: with the subject, the public key and, if `altNames` is true, the
+   * Signs a request as the controller manager does: with the subject, the public key and, if `withNames` is true, the
    * alternative names of the request.
    */
   sign(requestPem: string, notBeforeMs: number, notAfterMs: number, withNames = true): string {

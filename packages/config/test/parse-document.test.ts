@@ -103,7 +103,7 @@ describe('parseDocument', () => {
     ['a: 1\n---\nb: 2\n', { a: 1 }, 'holds more than one document', 2, 1],
     ['a: 1\n---\nb: [\n', { a: 1 }, 'holds more than one document', 2, 1],
     ['---\n---\na: 1\n---\nb: 2', { a: 1 }, 'holds more than one document', 4, 1],
-  ])('reads the document %j, and reports once what it ignores', (text, value, message, line, column) => {
+  ])('reads the document %j, and reports the ignored part of it once', (text, value, message, line, column) => {
     expect(read(text)).toEqual(value);
     expect(parse(text)).toMatchObject({ leniencies: [{ message, at: { line, column } }] });
   });

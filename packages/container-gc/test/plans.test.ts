@@ -76,7 +76,7 @@ describe('planDeletion', () => {
     ['', 1, ['x2', 'x1', 'y1']],
     ['', 0, ['x3', 'x2', 'x1', 'y1']],
     ['x3', Number.POSITIVE_INFINITY, []],
-  ])('after the exit of %j, with %s kept, removes %j', (exited, keep, ids) => {
+  ])('when container %j exits and %s dead containers are kept, %j are removed', (exited, keep, ids) => {
     expect(planDeletion(status, exited, keep).map(({ id }) => id)).toEqual(ids);
   });
 

@@ -46,7 +46,8 @@ function readEnum(item, top) {
 }
 
 function readMessage(item, top) {
-  // An optional field is a oneof of its own to the parser; it is taken as any other: absent is empty.
+  // The parser represents an optional field as a oneof of its own. It is handled like other fields: an absent field is
+  // empty.
   if (item.oneofsArray.some((oneof) => !isOptional(oneof))) throw new Error(`${item.fullName}: oneof is not supported`);
   return {
     name: localName(item, top),
@@ -105,12 +106,12 @@ function readService(service, top) {
   };
 }
 
-/** A name in camelCase, as methods are called (`RunPodSandbox` is `runPodSandbox`). */
+/** Returns a name in camelCase, which methods have (`RunPodSandbox` becomes `runPodSandbox`). */
 export function lowerFirst(name) {
   return name[0].toLowerCase() + name.slice(1);
 }
 
-/** A doc comment of `text`, or nothing. */
+/** Returns a doc comment with this text; nothing if the text is empty. */
 export function docComment(text, indent = '') {
   if (!text) return '';
   const lines = text.replaceAll('*/', '* /').split('\n');

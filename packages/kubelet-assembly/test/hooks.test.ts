@@ -66,7 +66,7 @@ describe('hooks of a node', () => {
     await node.stop();
   });
 
-  test('C5: a preStop sleep counts towards the grace period, and an endless one gets all of it and 2 s', async () => {
+  test('C5: a preStop sleep counts towards the grace period; a hook that never ends delays the stop by the whole grace period plus 2 s', async () => {
     const world = await makeWorld();
     const { node } = start(world);
     node.setPods([hooked({ preStop: { sleep: { seconds: 5 } } }, { terminationGracePeriodSeconds: 20 })]);

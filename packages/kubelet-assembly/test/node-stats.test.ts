@@ -6,7 +6,7 @@ import { makeWorld } from './node.ts';
 
 type Settings = Parameters<typeof nodeStats>[2];
 
-/** Memory usage of cgroups; that of each is the length of its path. */
+/** Returns the memory usage of cgroups. The fake usage of each cgroup is the length of its path. */
 async function memoryOf(
   changes: Partial<Settings>,
   groups: readonly string[],

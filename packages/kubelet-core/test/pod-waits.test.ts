@@ -34,7 +34,7 @@ const running = (more: object = {}): Status => ({
 });
 const backingOff = (more: object = {}) => ({ activity: { kind: 'backingOff', sinceMs: T + 9000, ...more } });
 
-describe('waits for steps in progress', () => {
+describe('the wait text of a pod for each step in progress', () => {
   it.each<[PodStepName, string | undefined, string]>([
     ['Devices', 'main', 'devices of main: being allocated'],
     ['Devices', undefined, 'devices: being allocated'],

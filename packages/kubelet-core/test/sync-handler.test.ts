@@ -343,7 +343,7 @@ describe('additions', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
     const pod = makePod('a');
-    // As the API shows a pod that ran before a reboot of the machine.
+    // The API shows a pod that ran before a reboot of the machine.
     const running = { name: 'main', state: { running: {} }, ready: true, restartCount: 0, image: '', imageID: '' };
     const before: PodStatus = { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [running] };
     const metadata = { ...pod.metadata, generation: 2 };

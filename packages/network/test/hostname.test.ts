@@ -10,7 +10,7 @@ describe('podHostname', () => {
     ["the pod's name", {}, 'web', ''],
     ['hostname', { hostname: 'h' }, 'h', ''],
     ['subdomain', { subdomain: 'sub' }, 'web', 'sub.shop.svc.cluster.local'],
-    ['both', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
+    ['its hostname and subdomain', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
     [
       'hostnameOverride, before hostname and subdomain',
       { hostname: 'h', subdomain: 'sub', hostnameOverride: 'a.b' },

@@ -94,13 +94,13 @@ describe('podRequests and podLimits', () => {
       { cpu: '2' },
     ],
     [
-      'overhead on top, for limits only where there is one',
+      'the sum including the overhead, in limits only for resources with a limit',
       { containers: [container({ cpu: '1' }, { memory: '1' })], overhead: { cpu: '250m', memory: '120' } },
       { cpu: '1250m', memory: '120' },
       { memory: '121' },
     ],
     [
-      'the pod as a whole in place of its containers',
+      'the pod-level resources instead of those of the containers',
       {
         containers: [container({ cpu: '1', memory: '1', 'example.com/gpu': '1' }, { cpu: '1' })],
         resources: { requests: { cpu: '4' }, limits: { cpu: '8', memory: '10', 'ephemeral-storage': '1' } },

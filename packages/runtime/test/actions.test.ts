@@ -252,21 +252,21 @@ describe('main containers', () => {
       { containersToStart: [0], kill: { 'a-0': 'Container is in "unknown" state, try killing it before restart' } },
     ],
     [
-      'a liveness failure restarts the container',
+      'a failed liveness probe restarts the container',
       two('Always'),
       status([record('a', 'running'), record('b', 'running')]),
       { containersToStart: [0], kill: { 'a-0': 'Container a failed liveness probe, will be restarted' } },
       context({ 'a-0': 'failure' }),
     ],
     [
-      'a liveness failure under Never only kills, and does not end the pod',
+      'a failed liveness probe kills a container with restartPolicy Never, and does not end the pod',
       two('Never'),
       status([record('a', 'running'), record('b', 'running')]),
       { kill: { 'a-0': 'Container a failed liveness probe' } },
       context({ 'a-0': 'failure' }),
     ],
     [
-      'a startup failure restarts the container',
+      'a failed startup probe restarts the container',
       two('OnFailure'),
       status([record('a', 'running'), record('b', 'running')]),
       { containersToStart: [0], kill: { 'a-0': 'Container a failed startup probe, will be restarted' } },
@@ -279,7 +279,7 @@ describe('main containers', () => {
       {},
       context({ 'a-0': 'unknown' }),
     ],
-  ])('main containers: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
+  ])('pod actions with main containers: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
     expectActions(computePodActions(aPod, aStatus, aContext), expected);
   });
 
@@ -346,7 +346,7 @@ describe('C1: current attempt among several attempts of one container', () => {
       {},
     ],
     [
-      'of two running attempts the older is killed',
+      'of two running attempts of a container the older is killed',
       pod(),
       status([record('app', 'running', { restartCount: 1 }), record('app', 'running', { restartCount: 0 })]),
       { kill: { 'app-0': 'Container app runs twice, stopping attempt 0' } },
@@ -369,25 +369,30 @@ describe('ephemeral containers', () => {
   });
   test.each<Row>([
     [
-      'each one starts once',
+      'each ephemeral container starts once',
       debugged,
       status([record('app', 'running'), record('d1', 'exited')]),
       { ephemeralContainersToStart: [1] },
     ],
     [
-      'one that was created but not started is started',
+      'a container that was created but not started is started',
       debugged,
       status([record('app', 'running'), record('d1', 'running'), record('d2', 'created')]),
       { ephemeralContainersToStart: [1] },
     ],
     [
-      'C6: one that has run does not start again for a later attempt that was created late',
+      'C6: an ephemeral container that has run does not start again if a later attempt was created',
       debugged,
       status([record('app', 'running'), record('d1', 'created', { restartCount: 1 }), record('d1', 'exited')]),
       { ephemeralContainersToStart: [1] },
     ],
-    ['they wait for a new sandbox', debugged, status([], []), { ...newSandbox, sandboxId: '', containersToStart: [0] }],
-  ])('ephemeral containers: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
+    [
+      'ephemeral containers wait for a new sandbox',
+      debugged,
+      status([], []),
+      { ...newSandbox, sandboxId: '', containersToStart: [0] },
+    ],
+  ])('pod actions with ephemeral containers: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
     expectActions(computePodActions(aPod, aStatus, aContext), expected);
   });
 });
@@ -427,7 +432,7 @@ describe('container restart rules', () => {
     ],
     ['C6: NotIn does not match a listed exit code', ruled('Never', rule('Restart', 'NotIn', 0)), after(0), {}],
     ['C6: an unknown operator matches nothing', ruled('Never', rule('Restart', 'Near', 1)), after(1), {}],
-  ])('container restart rules: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
+  ])('pod actions with container restart rules: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
     expectActions(computePodActions(aPod, aStatus, aContext), expected);
   });
 

@@ -255,7 +255,7 @@ describe('the lists of a runtime', () => {
     expect(pod?.containers).toHaveLength(1);
   });
 
-  test('a list by label shows a pod completely, unless parts of the pod lack the label', () => {
+  test('a list by pod UID label contains all containers of a pod if all its sandboxes and containers have the label', () => {
     const uids = fc.constantFrom('', 'u1', 'u2');
     const labelsOf = (uid: string) => (uid === '' ? {} : { ...labels, 'io.kubernetes.pod.uid': uid });
     const sandboxes = fc.array(fc.record({ uid: uids, label: uids }), { maxLength: 4 });

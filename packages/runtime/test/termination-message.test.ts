@@ -67,45 +67,60 @@ describe('W5: hostile termination message files', () => {
 describe('the termination message', () => {
   const log = `${stamp} F one\n${stamp} F two\n`;
   test.each([
-    ['is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
-    ['keeps a byte order mark', { [FILE]: '\ufeffbye' }, {}, '\ufeffbye'],
-    ['may consist of a byte order mark', { [FILE]: '\ufeff', [LOG]: log }, {}, '\ufeff'],
+    ['the termination message is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
+    ['the termination message keeps a byte order mark', { [FILE]: '\ufeffbye' }, {}, '\ufeffbye'],
+    ['the termination message may consist of a byte order mark', { [FILE]: '\ufeff', [LOG]: log }, {}, '\ufeff'],
     [
-      'is found where the pod names its path without a slash',
+      'the termination message is found if the pod names its path without a leading slash',
       { [FILE]: 'bye' },
       { path: 'dev/termination-log' },
       'bye',
     ],
     [
-      'is the end of the log where the file is empty and the container failed',
+      'the termination message is the end of the log if the file is empty and the container failed',
       { [FILE]: '', [LOG]: log },
       {},
       'one\ntwo\n',
     ],
-    ['is the end of the log if there is no file', { [LOG]: log }, {}, 'one\ntwo\n'],
+    ['the termination message is the end of the log if there is no file', { [LOG]: log }, {}, 'one\ntwo\n'],
     [
-      'is the end of the log where the container has no path for one',
+      'the termination message is the end of the log if the container has no termination message path',
       { [FILE]: 'other', [LOG]: log },
       { path: '' },
       'one\ntwo\n',
     ],
-    ['is empty if the container succeeded', { [FILE]: '', [LOG]: log }, { exitCode: 0 }, ''],
+    ['the termination message is empty if the container succeeded', { [FILE]: '', [LOG]: log }, { exitCode: 0 }, ''],
     [
-      'is nothing where the container could not be started',
+      'the termination message is empty if the container could not be started',
       { [FILE]: '', [LOG]: log },
       { reason: 'ContainerCannotRun' },
       '',
     ],
-    ['is empty with the policy File and an empty file', { [FILE]: '', [LOG]: log }, { policy: 'File' }, ''],
-    ['is the last 4 KiB of a long file', { [FILE]: `x${'y'.repeat(4096)}` }, {}, 'y'.repeat(4096)],
     [
-      'contains the error of reading the file',
+      'the termination message is empty with the policy File and an empty file',
+      { [FILE]: '', [LOG]: log },
+      { policy: 'File' },
+      '',
+    ],
+    [
+      'the termination message is the last 4 KiB of a long file',
+      { [FILE]: `x${'y'.repeat(4096)}` },
+      {},
+      'y'.repeat(4096),
+    ],
+    [
+      'the termination message contains the error of reading the file',
       { [FILE]: 'bye' },
       { fault: 'EIO' },
       `Error on reading termination log ${FILE}: `,
     ],
-    ['says that there is no log if there is no file', {}, {}, 'Error on reading termination message from logs: '],
-  ] as const)('the termination message %s', async (_name, files, extra, expected) => {
+    [
+      'the termination message says that there is no log if there is no file',
+      {},
+      {},
+      'Error on reading termination message from logs: ',
+    ],
+  ] as const)('%s', async (_name, files, extra, expected) => {
     const actual = await message(files, extra);
     if (expected.startsWith('Error on')) expect(actual.startsWith(expected)).toBe(true);
     else expect(actual).toBe(expected);

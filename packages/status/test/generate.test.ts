@@ -70,7 +70,7 @@ describe('containers', () => {
   test.each([
     ['S2, C6: a main container', makePod({ restartPolicy: 'OnFailure' }), 'main', 'Succeeded'],
     ['S2, C3: an init container', makePod({ initContainers: [{ name: 'init' }] }), 'init', 'Pending'],
-  ])('%s that succeeded stays completed, whatever attempt was created late', (_, pod, name, phase) => {
+  ])('%s that succeeded stays completed even if a further attempt was created after its exit', (_, pod, name, phase) => {
     const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
     const done = runtimeContainer({ name, state: 'exited' });
     const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());

@@ -56,7 +56,7 @@ test.each(['Running', 'Succeeded'] as const)(
       generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: { phase, resources }, podIsTerminal }))
         .resources;
     expect(told(true)).toEqual(resources);
-    // A running container may get other resources while it runs, so its earlier resources are not reported.
+    // The resources of a pod that is not terminal may still change, so the reported ones are not kept.
     expect(told(false)).toEqual({ requests: { cpu: '50m', memory: '16Mi' } });
   },
 );

@@ -77,7 +77,7 @@ describe('configMapPayload', () => {
     ['all keys', {}, ['a 644 é', 'b 644 \ufffd\0', 'both 644 binary']],
     ['named keys', { items: [{ key: 'both', path: 'x/y', mode: 0o400 }] }, ['x/y 400 text']],
     [
-      'optional keys',
+      'missing keys of an optional volume are skipped',
       {
         items: [
           { key: 'gone', path: 'x' },

@@ -29,8 +29,11 @@ const common = [
     t.container,
     'the container config has image, command and environment, with variables expanded in the command',
   ]),
-  works('terminationMessagePath', [t.lastWords, 'is what the container wrote into its file']),
-  works('terminationMessagePolicy', [t.lastWords, 'is empty with the policy File and an empty file']),
+  works('terminationMessagePath', [t.lastWords, 'the termination message is what the container wrote into its file']),
+  works('terminationMessagePolicy', [
+    t.lastWords,
+    'the termination message is empty with the policy File and an empty file',
+  ]),
   refused(
     'volumeDevices',
     'block volume "b" is not supported by this kubelet',
@@ -72,7 +75,7 @@ export const containers = {
     works(
       'restartPolicy restartPolicyRules',
       [t.actions, "C6: the restartPolicy of the container takes precedence over the pod's"],
-      [t.init, 'C4: the next one starts as soon as one runs'],
+      [t.init, 'C4: the next sidecar starts as soon as the previous one runs'],
     ),
   ],
   EphemeralContainer: [

@@ -25,7 +25,7 @@ export const pod = {
     ),
     works(
       'ephemeralContainers',
-      [t.actions, 'one that was created but not started is started'],
+      [t.actions, 'a container that was created but not started is started'],
       [t.ephemeral, 'an ephemeral container that is added to a running pod starts once and never again'],
       [
         t.debugging,
@@ -53,13 +53,13 @@ export const pod = {
         'a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them',
       ],
     ),
-    works('hostname subdomain', [t.hostname, 'both']),
+    works('hostname subdomain', [t.hostname, 'its hostname and subdomain']),
     works('hostnameOverride', [t.hostname, 'hostnameOverride, before hostname and subdomain']),
     works('imagePullSecrets', [t.pullSecrets, "a pod pulls with its own secrets first, then with the node's logins"]),
     works(
       'initContainers',
-      [t.init, 'C3: the next one follows a success'],
-      [t.init, 'C4: main containers start when the last one runs'],
+      [t.init, 'C3: the next init container starts after the previous one has succeeded'],
+      [t.init, 'C4: main containers start when the last sidecar runs'],
     ),
     works('nodeName', [t.predicates, 'the name of another node']),
     works('nodeSelector', [t.predicates, 'admits a pod that matches the labels of the refreshed node']),
@@ -67,7 +67,7 @@ export const pod = {
     works(
       'overhead',
       [t.sandbox, 'the sandbox config has the sum of the container resources and the overhead separately'],
-      [t.amounts, 'overhead on top, for limits only where there is one'],
+      [t.amounts, 'the sum including the overhead, in limits only for resources with a limit'],
     ),
     others('preemptionPolicy', 'the scheduler: a kubelet preempts only for critical pods'),
     works(
@@ -85,7 +85,7 @@ export const pod = {
     ),
     works(
       'resources',
-      [t.amounts, 'the pod as a whole in place of its containers'],
+      [t.amounts, 'the pod-level resources instead of those of the containers'],
       [t.sandbox, 'the sandbox config has the pod-level resources instead of those of the containers'],
     ),
     works('restartPolicy', [t.actions, 'OnFailure: a container that exited with 0 does not restart']),

@@ -30,7 +30,7 @@ const csi = 'CSI drivers are not implemented yet';
 const removed =
   'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
-const payload = [t.payload, 'optional keys'];
+const payload = [t.payload, 'missing keys of an optional volume are skipped'];
 const filled = [
   t.projections,
   "configMap, secret, downward API and projected volumes are at upstream's paths and read-only in containers",

@@ -54,6 +54,6 @@ test.each([
   ['/t/disk', ['/t/disk/x']],
   ['/t/none', []],
   ['/t/k2', []],
-])('mount points in %s: %j', (directory, points) => {
+])('the mount points in %s that leftovers may have are %j', (directory, points) => {
   expect(mountsIn(MOUNTS, directory)).toEqual(points);
 });

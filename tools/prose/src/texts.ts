@@ -37,6 +37,8 @@ const MODIFIERS = new Set([
 const MESSAGE_WORDS = 4;
 /** How many of these words must be plain ones: a template of placeholders and punctuation is no message. */
 const PLAIN_WORDS = 2;
+/** Code in another language, or a generated line of TypeScript: no text for readers. */
+const CODE = /^\s*(?:import|export) .*\bfrom ['"$]|;\s*(?:do|done|fi)\b/m;
 /** Stands for one `${...}` of a template while its words are counted. */
 const PLACEHOLDER = '{}';
 
@@ -99,11 +101,11 @@ function plainText(node: Node, literal: string): string {
   return quasis.map(({ value }) => value.raw).join(PLACEHOLDER);
 }
 
-/** A message has enough words, and at least two of them are plain words rather than placeholders, flags or paths. */
+/** A message is not code and has enough words, and at least two of them are plain words rather than placeholders, flags or paths. */
 function isMessage(text: string): boolean {
   const words = text.trim().split(/\s+/);
   const plain = words.filter((word) => /^["'(`]*[A-Za-z]{2,}[,.:;)"'`]*$/.test(word));
-  return words.length >= MESSAGE_WORDS && plain.length >= PLAIN_WORDS && /[a-z]{3}/.test(text);
+  return !CODE.test(text) && words.length >= MESSAGE_WORDS && plain.length >= PLAIN_WORDS && /[a-z]{3}/.test(text);
 }
 
 /** Reports whether a called expression is `it`, `it.each(...)`, `describe.skipIf(...)` and the like. */

@@ -43,7 +43,15 @@ describe('textsOfSource', () => {
     expect(found('src/a.ts', source)).toEqual(['1 message: cannot stop ${h.name}: ${i.text}']);
   });
 
-  it('reports the file that does not parse', () => {
+  it('does not take shell scripts and generated code for messages', () => {
+    const source = "run('while true; do sleep 1 & wait; done'); write(`export * as ${a} from '${b}'; // all of it`);";
+    expect(found('src/a.ts', source)).toEqual([]);
+    expect(found('src/a.ts', "fail('import it from a file; then stop the node');")).toEqual([
+      '1 message: import it from a file; then stop the node',
+    ]);
+  });
+
+  it('textsOfSource names the file that does not parse', () => {
     expect(() => textsOfSource('src/broken.ts', 'let = = 1')).toThrow(/^parse src\/broken\.ts: /);
   });
 });

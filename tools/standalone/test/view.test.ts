@@ -291,7 +291,7 @@ describe("events in the kubelet's log", () => {
     expect(parseNodeLine('{"msg":"Skipping pod synchronization"}')).toBeUndefined();
   });
 
-  test('assembles lines from arbitrary pieces', () => {
+  test('LineSplitter assembles lines from pieces that end anywhere', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', 'é') })), (pieces) => {
         const splitter = new LineSplitter();
@@ -346,7 +346,7 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[2A\r\x1b[Jsaid\n\x1b[?25l\x1b[1mH\x1b[0m\none\n');
   });
 
-  test('cuts a block that is higher than the terminal, and shows by how much', () => {
+  test('the screen cuts a block that is higher than the terminal, and shows the number of omitted lines', () => {
     const terminal = new Terminal();
     new Screen(terminal).draw(['H', 'one', 'two', 'three', 'four', 'five']);
     expect(terminal.text).toContain('H\x1b[0m\none\ntwo\n… and 3 more\n');
