@@ -38,7 +38,7 @@ describe('access to the secured server of the kubelet', () => {
       { authorization: { mode: 'AlwaysAllow' } },
       'client certificates, tokens and anonymous requests are all disabled',
     ],
-  ])('without an API server, the secured server can admit no client %s: %j', async (_name, settings, because) => {
+  ])('without an API server, the secured server serves no client %s: %j', async (_name, settings, because) => {
     expect(accessOf(await loaded(settings), 'n1', parts)).toEqual({ because });
   });
 

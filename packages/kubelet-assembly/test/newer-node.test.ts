@@ -17,6 +17,6 @@ test.each([
   expect(newerNode(watched, fresh)).toBe(which === 'fresh' ? fresh : watched);
 });
 
-test('returns undefined until the watch has delivered the Node', () => {
+test('newerNode returns no Node until the watch has delivered one', () => {
   expect(newerNode(undefined, node('u', '1'))).toBeUndefined();
 });

@@ -70,14 +70,17 @@ describe('containers', () => {
   test.each([
     ['S2, C6: a main container', makePod({ restartPolicy: 'OnFailure' }), 'main', 'Succeeded'],
     ['S2, C3: an init container', makePod({ initContainers: [{ name: 'init' }] }), 'init', 'Pending'],
-  ])('%s that succeeded stays completed even if a further attempt was created after its exit', (_, pod, name, phase) => {
-    const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
-    const done = runtimeContainer({ name, state: 'exited' });
-    const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());
-    const [one] = (name === 'init' ? status.initContainerStatuses : status.containerStatuses) ?? [];
-    expect(one).toMatchObject({ containerID: 'containerd://c1', state: { terminated: { exitCode: 0 } } });
-    expect([status.phase, condition(status, 'Initialized')?.status]).toEqual([phase, 'True']);
-  });
+  ])(
+    '%s that succeeded stays completed even if a further attempt was created after its exit',
+    (_, pod, name, phase) => {
+      const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
+      const done = runtimeContainer({ name, state: 'exited' });
+      const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());
+      const [one] = (name === 'init' ? status.initContainerStatuses : status.containerStatuses) ?? [];
+      expect(one).toMatchObject({ containerID: 'containerd://c1', state: { terminated: { exitCode: 0 } } });
+      expect([status.phase, condition(status, 'Initialized')?.status]).toEqual([phase, 'True']);
+    },
+  );
 
   test('a container that was never created waits with ContainerCreating, or PodInitializing if there are init containers', () => {
     const context = makeContext({ sandboxReady: false });

@@ -10,7 +10,7 @@ const RULES = `-P POSTROUTING ACCEPT
 -A CNI-aaa -d 10.1.0.0/24 -m comment --comment "name: \\"na-1\\" id: \\"x y\\"" -j ACCEPT
 `;
 
-test('returns the rules of one network with the arguments that delete them', () => {
+test('masqueradeRules returns the iptables rules of one network, with the arguments that delete each rule', () => {
   expect(masqueradeRules(RULES, 'na-1')).toEqual([
     [
       'CNI-aaa',
