@@ -24,7 +24,7 @@ const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseSt
   ['awaits disk space after a removal', 'removed', assessed(true, false), 'met', 'awaitDiskSpace', 'next retry'],
   ['removes what is unused', 'met', assessed(false, true), 'working', 'reclaim', ''],
   ['removes again if the removal is out of date', 'removed', assessed(false, true), 'working', 'reclaim', ''],
-  ['chooses a pod if nothing is to be removed', 'met', assessed(false, false), 'choosing', 'checkChoice', ''],
+  ['chooses a pod if no removal is due', 'met', assessed(false, false), 'choosing', 'checkChoice', ''],
   ['chooses a pod if the removal was not enough', 'removed', assessed(false, false), 'choosing', 'checkChoice', ''],
   ['measures the node after a removal', 'working', { type: 'removalEnded' }, 'removed', 'measure', ''],
   ['takes new stats after an eviction', 'working', { type: 'evictionEnded' }, 'met', 'reportEvicted', 'evicted'],

@@ -41,7 +41,7 @@ export class PodPreparation {
   /**
    * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
    * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
-   * parallel; if the kubelet is killed meanwhile, its successor admits the pod again and finds them.
+   * parallel. If the kubelet is killed in between, the restarted kubelet admits the pod again and reuses both.
    * @returns the pod's current runtime status
    */
   async prepare(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {

@@ -129,7 +129,7 @@ export class PodCleanups {
     admissions.admit(pods, signal);
   }
 
-  /** Drops the state of pods of which nothing is left (K4). */
+  /** Drops the state of pods that no source, pod worker or runtime has (K4). */
   #forgetAbsent(present: ReadonlySet<string>): void {
     for (const uid of this.#deps.uids.retain(present)) this.#forget(uid);
     this.#deps.allocation.retain(present);

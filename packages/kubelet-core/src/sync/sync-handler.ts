@@ -40,10 +40,14 @@ export class SyncHandler {
 
   /** Sorts new pods for {@link handlePodAdditions}: pods that already run first, then the others, each oldest first. */
   inAdmissionOrder(pods: readonly Pod[]): readonly Pod[] {
-    const { uids } = this.#deps;
+    const { running, others } = this.#ordered(pods);
+    return [...running, ...others];
+  }
+
+  #ordered(pods: readonly Pod[]): { readonly running: ReadonlySet<Pod>; readonly others: readonly Pod[] } {
     const oldest = oldestFirst(pods);
-    const fromBefore = new Set(oldest.filter((pod) => uids.continuesRunningPod(pod)));
-    return [...fromBefore, ...oldest.filter((pod) => !fromBefore.has(pod))];
+    const running = new Set(oldest.filter((pod) => this.#deps.uids.continuesRunningPod(pod)));
+    return { running, others: oldest.filter((pod) => !running.has(pod)) };
   }
 
   /**
@@ -53,8 +57,8 @@ export class SyncHandler {
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
     const { workers, allocation, journal, status, admissions, uids, updates, early } = this.#deps;
     const resumed: Pod[] = [];
-    const fromBefore = new Set(pods.filter((pod) => uids.continuesRunningPod(pod)));
-    for (const added of this.inAdmissionOrder(pods)) {
+    const { running, others } = this.#ordered(pods);
+    for (const added of [...running, ...others]) {
       const { pod, mirrorPod, wasMirror } = this.#store('addPod', added);
       if (pod === undefined) continue;
       if (wasMirror) {
@@ -68,7 +72,7 @@ export class SyncHandler {
       const next = planAddition({
         isTerminal: isTerminalPhase(pod.status?.phase),
         isDeleted: deletionTimestamp !== undefined,
-        runsAlready: fromBefore.has(added),
+        runsAlready: running.has(added),
         isTerminating: workers.isPodTerminationRequested(uid),
       });
       if (next === 'admit') {

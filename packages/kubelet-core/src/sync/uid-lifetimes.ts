@@ -58,7 +58,7 @@ interface Components extends Pick<Dependencies, 'podConfig' | 'podCache'> {
 }
 
 /**
- * Keeps track of which pod UIDs this kubelet knows, from the first sight of a pod until the runtime no longer has it.
+ * Keeps track of which pod UIDs this kubelet knows, from the moment a pod is added until the runtime no longer has it.
  * A UID can be used twice: a static pod whose manifest is removed and restored keeps its UID (P3).
  */
 export class UidLifetimes {

@@ -60,8 +60,7 @@ export class WorkerUpdates {
     if (isStaticPod(pod)) mirrorPods?.look(podFullName(pod));
   }
 
-  /** Syncs pods that did not change (`HandlePodSyncs` in `pkg/kubelet/kubelet.go`).
-   */
+  /** Syncs pods that did not change (`HandlePodSyncs` in `pkg/kubelet/kubelet.go`). */
   handlePodSyncs(pods: readonly Pod[]): void {
     for (const one of pods) {
       const { pod, mirrorPod, wasMirror } = this.#components.podManager.getPodAndMirrorPod(one);

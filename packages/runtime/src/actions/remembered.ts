@@ -20,7 +20,7 @@ const LAST_OF_SECOND_MS = 999;
 const LOST: Ended = { exitCode: 137, reason: 'ContainerStatusUnknown' };
 const RESTART_PENDING = { reason: 'Unknown', message: 'The container waits for its restart' };
 
-/** What the kubelet knows besides the statuses. */
+/** Facts about a pod's containers that its runtime status and API status do not contain. */
 export interface Known {
   /** The wall clock. */
   readonly nowMs: number;

@@ -69,7 +69,7 @@ export class HookFacts {
   observe(observation: Observation): void {
     const { atMs, kubelet } = observation;
     if (observation.kind === 'runtimeDown') this.#cutOff(atMs);
-    // A hook whose kubelet has gone fails nowhere.
+    // A hook ends with the kubelet that runs it: a failure planned for a later time does not happen.
     if (observation.kind === 'kubeletEnded') {
       for (const [id, failsAtMs] of this.#failsAtMs) if (failsAtMs > atMs) this.#failsAtMs.delete(id);
     }

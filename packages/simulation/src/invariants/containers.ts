@@ -325,8 +325,8 @@ function isLostWithLater(life: Life, facts: Facts): boolean {
 
 /**
  * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran: times in a status
- * have whole seconds, and the sandbox is not the first one of its pod. After the clock was set, times show nothing to a
- * kubelet that has not seen the record.
+ * have whole seconds, and the sandbox is not the first one of its pod. If the clock was set since, a kubelet that has not seen
+ * the record cannot use the times.
  */
 function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
   const { lives, records, pods } = facts;
