@@ -84,6 +84,7 @@ export class Kubelet {
       `--config=${join(directory, 'kubelet.yaml')}`,
       `-v=${this.#options.verbosity}`,
       `--root-dir=${join(directory, 'r')}`,
+      `--cert-dir=${join(directory, 'pki')}`,
     ];
     // The kubelet gets its own session, so that Ctrl-C reaches only this program, which stops the kubelet after the
     // measurement.

@@ -33,8 +33,8 @@ enforceNodeAllocatable: []
 # The disk of a workstation may be nearly full: with the default percentages, the node would reject every pod.
 evictionHard:
   memory.available: 100Mi
-  nodefs.available: 500Mi
-  imagefs.available: 500Mi
+  nodefs.available: 1%
+  imagefs.available: 1%
   nodefs.inodesFree: 1%
 # 100 turns image garbage collection off: images in the runtime may belong to the user.
 imageGCHighThresholdPercent: 100

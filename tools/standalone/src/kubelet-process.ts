@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Say } from './runtimes/node-runtime.ts';
 
 /**
@@ -79,7 +80,9 @@ export class KubeletProcess {
   #runOnce(): Promise<string> {
     const { command, configFile, rootDir, logFile } = this.#options;
     const log = openSync(logFile, 'a');
-    const args = [...command.args, `--config=${configFile}`, `--root-dir=${rootDir}`];
+    // The default directory of certificates belongs to the machine's own kubelet.
+    const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(rootDir, 'pki')}`];
+    const args = [...command.args, `--config=${configFile}`, ...places];
     const child = spawn(command.file, args, { stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     this.#child = child;

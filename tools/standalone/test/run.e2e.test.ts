@@ -232,6 +232,17 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
+  test("gives the kubelet a certificate directory of its own, not that of the machine's kubelet", async () => {
+    let output = '';
+    await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
+      output: { write: (text: string) => (output += text) },
+      kubelet: { file: '/bin/sh', args: ['-c', 'echo "$0" "$@"; exit 3'] },
+      ending: new AbortController().signal,
+      hurry: new AbortController().signal,
+    });
+    expect(output).toContain(`--cert-dir=${runDir}/`);
+  });
+
   test('exits when every pod is running with --once-ready', async () => {
     const run = start('--runtime', 'fake', '--once-ready');
     expect(await run.exit).toBe(0);

@@ -72,15 +72,13 @@ export class TestNode {
       failCgroupV1: false,
       cgroupsPerQOS: false,
       enforceNodeAllocatable: [],
-      // The disk of the machine may be nearly full.
-      evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '100Mi', 'imagefs.available': '100Mi' },
-      imageGCHighThresholdPercent: 100,
       ...this.#options.configuration,
     };
     await writeFile(file, JSON.stringify(configuration));
     const log = openSync(this.logFile, 'a');
     const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', MAIN];
     const args = [...flags, `--config=${file}`, `--root-dir=${this.rootDir}`, '--hostname-override=e2e'];
+    args.push(`--cert-dir=${join(this.rootDir, 'pki')}`);
     args.push(...(this.#options.flags ?? []));
     this.#child = spawn(process.execPath, args, { stdio: ['ignore', log, log] });
     closeSync(log);
