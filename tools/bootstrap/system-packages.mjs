@@ -16,6 +16,8 @@ export const NODE_PACKAGES = [
   ['pkg-config', '/usr/bin/pkg-config'],
   ['libseccomp-dev', '/usr/include/seccomp.h'],
   ['openssl', '/usr/bin/openssl'],
+  ['e2fsprogs', '/sbin/mkfs.ext4'],
+  ['xfsprogs', '/sbin/mkfs.xfs'],
 ];
 
 /**

@@ -1,4 +1,18 @@
 export type { AdmitResult, Refusal, RefusalReason } from './admission.ts';
+export type {
+  CsiAccessMode,
+  CsiAccessType,
+  CsiDriverClient,
+  CsiDrivers,
+  CsiExpandRequest,
+  CsiFailure,
+  CsiNodeCapabilities,
+  CsiPublishRequest,
+  CsiStageRequest,
+  CsiVolumeCapability,
+  CsiVolumeStats,
+  CsiVolumeUsage,
+} from './csi.ts';
 export type { PodLifecycleEvent, PodLifecycleEventType } from './pod-lifecycle.ts';
 export type { PodOperation, PodUpdate } from './pod-update.ts';
 export type {

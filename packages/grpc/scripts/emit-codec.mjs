@@ -6,7 +6,7 @@ const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
 
 const WIRE_TYPES = { string: LENGTH_DELIMITED, bytes: LENGTH_DELIMITED, double: FIXED64 };
-const DEFAULTS = { string: `''`, bool: 'false', bytes: 'noBytes' };
+const DEFAULTS = { string: `''`, bool: 'false', bytes: 'noBytes', bigInt64: '0n', bigUint64: '0n' };
 const READS = {
   string: 'r.string()',
   bool: 'r.bool()',
@@ -16,6 +16,8 @@ const READS = {
   uint32: 'r.uint32()',
   int64: 'r.int64()',
   uint64: 'r.uint64()',
+  bigInt64: 'r.bigInt64()',
+  bigUint64: 'r.bigUint64()',
 };
 
 const scalarOf = (field) => (field.kind === 'enum' ? 'int32' : field.type);
@@ -29,53 +31,83 @@ const isPacked = (field) => field.repeated && field.kind !== 'message' && wireTy
 function defaultOf(field) {
   if (field.map) return '{}';
   if (field.repeated) return '[]';
-  return field.kind === 'message' ? 'null' : (DEFAULTS[field.type] ?? '0');
+  return field.kind === 'message' || field.rivals ? 'null' : (DEFAULTS[field.type] ?? '0');
 }
 
 function encodeLine(message, field) {
   const value = `m.${field.name}`;
   const where = `'${message.name}.${field.name}'`;
-  if (field.map) return `putMap(w, ${tagOf(field, LENGTH_DELIMITED)}, ${value}, ${where});`;
+  if (field.map) {
+    const put = field.kind === 'message' ? ['putMessageMap', `encode${field.type}, `] : ['putMap', ''];
+    return `${put[0]}(w, ${tagOf(field, LENGTH_DELIMITED)}, ${value}, ${put[1]}${where});`;
+  }
   if (field.kind === 'message') {
     const put = field.repeated ? 'putMessages' : 'putMessage';
     return `${put}(w, ${tagOf(field, LENGTH_DELIMITED)}, ${value}, encode${field.type}, ${where});`;
   }
   const tag = tagOf(field, isPacked(field) ? LENGTH_DELIMITED : wireTypeOf(field));
+  if (field.rivals) return `putMember(w, ${tag}, ${value}, put${capital(scalarOf(field))}, ${where});`;
   return `put${capital(scalarOf(field))}${field.repeated ? 's' : ''}(w, ${tag}, ${value}, ${where});`;
 }
 
 function createField(message, field) {
   const value = `m.${field.name}`;
   const where = `'${message.name}.${field.name}'`;
+  if (field.map && field.kind === 'message') {
+    return `copyMessageMap<${field.type}>(${value}, create${field.type}, ${where})`;
+  }
   if (field.map) return `copyMap(${value}, ${where})`;
   if (field.kind === 'message') {
     return `${field.repeated ? 'copyMessages' : 'copyMessage'}<${field.type}>(${value}, create${field.type}, ${where})`;
   }
+  if (field.rivals) return `copyMember(${value}, copy${capital(scalarOf(field))}, ${where})`;
   return `copy${capital(scalarOf(field))}${field.repeated ? 's' : ''}(${value}, ${where})`;
 }
 
 function decodeCases(field) {
   const value = `m.${field.name}`;
   const tag = tagOf(field, wireTypeOf(field));
-  if (field.map) return [`case ${tag}:`, `  readMapEntry(r, ${value});`, '  break;'];
+  if (field.map) {
+    const read =
+      field.kind === 'message' ? `readMessageMapEntry(r, ${value}, decode${field.type})` : `readMapEntry(r, ${value})`;
+    return [`case ${tag}:`, `  ${read};`, '  break;'];
+  }
   if (field.kind === 'message') {
     const read = `readMessage(r, decode${field.type}`;
     return [
       `case ${tag}:`,
       field.repeated ? `  ${value}.push(${read}));` : `  ${value} = ${read}, ${value});`,
+      ...clearRivals(field),
       '  break;',
     ];
   }
   const read = READS[scalarOf(field)];
-  if (!field.repeated) return [`case ${tag}:`, `  ${value} = ${read};`, '  break;'];
+  if (!field.repeated) return [`case ${tag}:`, `  ${value} = ${read};`, ...clearRivals(field), '  break;'];
   const single = [`case ${tag}:`, `  ${value}.push(${read});`, '  break;'];
   if (!isPacked(field)) return single;
   const packed = `  readPacked(r, () => ${value}.push(${read}));`;
   return [...single, `case ${tagOf(field, LENGTH_DELIMITED)}:`, packed, '  break;'];
 }
 
+/** The last member of a oneof on the wire wins. */
+function clearRivals({ rivals }) {
+  return (rivals ?? []).map((name) => `  m.${name} = null;`);
+}
+
+/** Rejects a message with two members of one oneof. */
+function checkOneofs({ name, oneofs }) {
+  return oneofs
+    .filter(({ members }) => members.length > 1)
+    .map((oneof) => {
+      const members = oneof.members.map((member) => `'${member}'`).join(', ');
+      return `  checkOneof(m, [${members}], '${name}.${oneof.name}');\n`;
+    })
+    .join('');
+}
+
 function emitMessage(message) {
   const { name, fields } = message;
+  const checks = checkOneofs(message);
   // In the order of their numbers, as every encoder writes them.
   const encode = fields
     .toSorted((a, b) => a.id - b.id)
@@ -87,7 +119,7 @@ function emitMessage(message) {
   const unused = fields.length === 0 ? '_' : '';
   return `
 function encode${name}(${unused}m: Init<${name}>, ${unused}w: Writer): void {
-${encode}}
+${checks}${encode}}
 function decode${name}(r: Reader, end: number, into?: ${name}): ${name} {
   const m: ${name} = into ?? { ${defaults} };
   while (r.pos < end) {
@@ -96,7 +128,7 @@ ${cases.length === 0 ? '    r.skip(tag);\n' : `    switch (tag) {\n${cases.join(
   return m;
 }
 function create${name}(${unused}m: Init<${name}>): ${name} {
-  return {
+${checks}  return {
 ${created}  };
 }
 `;
@@ -109,7 +141,7 @@ ${created}  };
 export function emitCodec({ messages }, strict) {
   const bodies = messages.map(emitMessage).join('');
   const make = strict ? 'strictMessageType' : 'messageType';
-  const names = /\b(?:copy[A-Z]\w*|put[A-Z]\w*|read[A-Z]\w*)(?=[(<])|\bnoBytes\b/g;
+  const names = /\b(?:copy|put|read|check)[A-Z]\w*(?=[(<])|(?<=, )(?:copy|put)[A-Z]\w*(?=, ')|\bnoBytes\b/g;
   const helpers = [...new Set([make, ...(bodies.match(names) ?? [])])].sort().join(', ');
   const entries = messages.map(({ name, fullName, comment }) => {
     const type = `MessageType<${name}>`;

@@ -1,17 +1,24 @@
 import { docComment } from './schema.mjs';
 
-const TYPES = { string: 'string', bool: 'boolean', bytes: 'Uint8Array' };
+const TYPES = { string: 'string', bool: 'boolean', bytes: 'Uint8Array', bigInt64: 'bigint', bigUint64: 'bigint' };
 
 /** The TypeScript type of one element of a field. */
 function elementType(field) {
   return field.kind === 'scalar' ? (TYPES[field.type] ?? 'number') : field.type;
 }
 
-/** The TypeScript type of a decoded field: only a single message may be absent. */
+/** The TypeScript type of a decoded field: only a single message or a member of a oneof may be absent. */
 function fieldType(field) {
-  if (field.map) return 'Record<string, string>';
+  if (field.map) return `Record<string, ${elementType(field)}>`;
   if (field.repeated) return `${elementType(field)}[]`;
-  return field.kind === 'message' ? `${field.type} | null` : elementType(field);
+  return field.kind === 'message' || field.rivals ? `${elementType(field)} | null` : elementType(field);
+}
+
+/** The comment of a field. Of the members of a oneof, at most one is not null. */
+function fieldComment({ comment, rivals }) {
+  if (!rivals?.length) return comment;
+  const note = `At most one of this field and ${rivals.map((name) => `\`${name}\``).join(', ')} is not null.`;
+  return comment ? `${comment}\n${note}` : note;
 }
 
 /** @param {import('./schema.mjs').Schema} schema */
@@ -24,7 +31,9 @@ export function emitTypes({ enums, messages }) {
   }
   for (const { name, comment, fields } of messages) {
     text += `\n${docComment(comment)}export interface ${name} {\n`;
-    for (const field of fields) text += `${docComment(field.comment, '  ')}  ${field.name}: ${fieldType(field)};\n`;
+    for (const field of fields) {
+      text += `${docComment(fieldComment(field), '  ')}  ${field.name}: ${fieldType(field)};\n`;
+    }
     text += '}\n';
   }
   return text;

@@ -1,24 +1,26 @@
 // Writes TypeScript of a .proto: the messages' types, their encoders and decoders, and the services. protobufjs reads the .proto;
 // scripts/emit-*.mjs print. Needs no network and no other tool. Called in a package's folder:
-//   node ../grpc/scripts/generate.mjs PROTO PACKAGE OUTPUT [--strict] [--methods]
-// --strict: texts that are no UTF-8 are refused; --methods: with a class that has every RPC as a method.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+//   node ../grpc/scripts/generate.mjs PROTO PACKAGE OUTPUT [--strict] [--methods] [--bigint] [--services NAMES]
+// --strict: text that is not UTF-8 is rejected; --methods: with a class that has every RPC as a method;
+// --bigint: 64-bit integers are bigint, exact in their whole range, instead of number;
+// --services: only these services, separated by commas, and the messages and enums that they use.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import protobuf from 'protobufjs';
 import { emitCodec } from './emit-codec.mjs';
 import { emitServices } from './emit-services.mjs';
 import { emitTypes } from './emit-types.mjs';
+import { loadProto } from './load.mjs';
+import { onlyServices } from './only-services.mjs';
 import { readSchema } from './schema.mjs';
 
+const flag = { type: 'boolean', default: false };
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { strict: { type: 'boolean', default: false }, methods: { type: 'boolean', default: false } },
+  options: { strict: flag, methods: flag, bigint: flag, services: { type: 'string' } },
 });
 const [proto, space, output] = positionals;
-const { root } = protobuf.parse(readFileSync(proto, 'utf8'), new protobuf.Root(), { alternateCommentMode: true });
-root.resolveAll();
-const schema = readSchema(root.lookup(space));
+const schema = onlyServices(readSchema(loadProto(proto, space), values.bigint), values.services?.split(','));
 
 mkdirSync(output, { recursive: true });
 const header = `// Generated from ${proto.replace(/^(\.\.\/)+/, '')} by packages/grpc/scripts/generate.mjs; \`pnpm run generate\` makes it anew.\n`;

@@ -1,4 +1,15 @@
-import { type Absent, checkInt32, checkInt64, checkUint32, checkUint64, type Init, list, refuse } from './wire.ts';
+import {
+  type Absent,
+  checkBigInt64,
+  checkBigUint64,
+  checkInt32,
+  checkInt64,
+  checkUint32,
+  checkUint64,
+  type Init,
+  list,
+  refuse,
+} from './wire.ts';
 
 /*
  * Converts the values of a message as encoding and decoding would: absent values become defaults, text becomes
@@ -54,6 +65,19 @@ export function copyUint64(value: number | Absent, field: string): number {
   return value === undefined || value === null ? 0 : checkUint64(value, field) + 0;
 }
 
+export function copyBigInt64(value: bigint | Absent, field: string): bigint {
+  return value === undefined || value === null ? 0n : checkBigInt64(value, field);
+}
+
+export function copyBigUint64(value: bigint | Absent, field: string): bigint {
+  return value === undefined || value === null ? 0n : checkBigUint64(value, field);
+}
+
+/** Copies a member of a oneof; an absent member stays absent. */
+export function copyMember<T, C>(value: T | Absent, copy: (value: T, field: string) => C, field: string): C | null {
+  return value === undefined || value === null ? null : copy(value, field);
+}
+
 export function copyInt32s(values: readonly number[] | Absent, field: string): number[] {
   return list(values, field).map((value) => checkInt32(value, field) + 0);
 }
@@ -77,6 +101,20 @@ export function copyMap(
   return copy;
 }
 
+export function copyMessageMap<M>(
+  map: Readonly<Record<string, Init<M> | Absent>> | Absent,
+  create: (message: Init<M>) => M,
+  field: string,
+): Record<string, M> {
+  const copy: Record<string, M> = {};
+  if (map === undefined || map === null) return copy;
+  for (const [key, value] of Object.entries(map)) {
+    const message = copyMessage(value, create, `${field}[${JSON.stringify(key)}]`);
+    if (message !== null) setEntry(copy, key.toWellFormed(), message);
+  }
+  return copy;
+}
+
 export function copyMessage<M>(message: Init<M> | Absent, create: (message: Init<M>) => M, field: string): M | null {
   if (message === undefined || message === null) return null;
   if (typeof message !== 'object') throw refuse(field, message, 'an object');
@@ -95,7 +133,7 @@ export function copyMessages<M>(
 }
 
 /** Sets an entry of a map. The key `__proto__` is an ordinary key here. */
-export function setEntry(map: Record<string, string>, key: string, value: string): void {
+export function setEntry<V>(map: Record<string, V>, key: string, value: V): void {
   if (key !== '__proto__') map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -48,6 +48,16 @@ export class Reader {
     return this.#varint64(unsigned);
   }
 
+  /** Reads a signed 64-bit number exactly. */
+  bigInt64(): bigint {
+    return this.#varint64((lo, hi) => BigInt.asIntN(64, wide(lo, hi)));
+  }
+
+  /** Reads an unsigned 64-bit number exactly. */
+  bigUint64(): bigint {
+    return this.#varint64(wide);
+  }
+
   double(): number {
     return this.#bytes.readDoubleLE(this.#advance(8));
   }
@@ -129,6 +139,10 @@ export class StrictReader extends Reader {
 
 function unsigned(lo: number, hi: number): number {
   return hi * 2 ** 32 + lo;
+}
+
+function wide(lo: number, hi: number): bigint {
+  return (BigInt(hi) << 32n) | BigInt(lo);
 }
 
 function signed(lo: number, hi: number): number {

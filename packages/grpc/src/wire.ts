@@ -9,7 +9,7 @@ import { Writer } from './writer.ts';
 export type OpenEnum<E extends Readonly<Record<string, number>>> = E[keyof E] | (number & {});
 
 /** A message to send, with every field optional. An absent or `null` field has its default and is not sent. */
-export type Init<T> = T extends number | string | boolean | Uint8Array
+export type Init<T> = T extends number | bigint | string | boolean | Uint8Array
   ? T
   : T extends readonly (infer E)[]
     ? readonly Init<E>[]
@@ -86,8 +86,12 @@ export function strictMessageType<M>(
 export type Absent = null | undefined;
 
 export function refuse(field: string, value: unknown, expected: string): TypeError {
-  const got = typeof value === 'number' ? String(value) : value === null ? 'null' : typeof value;
-  return new TypeError(`${field}: expected ${expected}, got ${got}`);
+  return new TypeError(`${field}: expected ${expected}, got ${describe(value)}`);
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'bigint') return `${value}n`;
+  return typeof value === 'number' || value === null ? String(value) : typeof value;
 }
 
 export function putString(w: Writer, tag: number, value: string | Absent, field: string): void {
@@ -144,6 +148,16 @@ export function putUint64(w: Writer, tag: number, value: number | Absent, field:
   else w.uint32(tag).varint64(value >>> 0, Math.floor(value / 2 ** 32));
 }
 
+export function putBigInt64(w: Writer, tag: number, value: bigint | Absent, field: string): void {
+  if (value === undefined || value === null || value === 0n) return;
+  writeBigInt(w.uint32(tag), checkBigInt64(value, field));
+}
+
+export function putBigUint64(w: Writer, tag: number, value: bigint | Absent, field: string): void {
+  if (value === undefined || value === null || value === 0n) return;
+  writeBigInt(w.uint32(tag), checkBigUint64(value, field));
+}
+
 export function putInt32s(w: Writer, tag: number, values: readonly number[] | Absent, field: string): void {
   const numbers = list(values, field);
   if (numbers.length === 0) return;
@@ -174,6 +188,50 @@ export function putMap(
     w.uint32(10).string(key).uint32(18).string(value);
     w.join(start);
   }
+}
+
+export function putMessageMap<M>(
+  w: Writer,
+  tag: number,
+  map: Readonly<Record<string, Init<M> | Absent>> | Absent,
+  encode: (message: Init<M>, writer: Writer) => void,
+  field: string,
+): void {
+  if (map === undefined || map === null) return;
+  for (const [key, value] of Object.entries(map)) {
+    if (value === undefined || value === null) continue;
+    const start = w.uint32(tag).fork();
+    w.uint32(10).string(key);
+    putMessage(w, 18, value, encode, `${field}[${JSON.stringify(key)}]`);
+    w.join(start);
+  }
+}
+
+/** Writes a member of a oneof. A member that is set is written even if it has its default value. */
+export function putMember<T>(
+  w: Writer,
+  tag: number,
+  value: T | Absent,
+  put: (w: Writer, tag: number, value: T, field: string) => void,
+  field: string,
+): void {
+  if (value === undefined || value === null) return;
+  const before = w.length;
+  put(w, tag, value, field);
+  if (w.length > before) return;
+  const isDouble = (tag & 7) === 1;
+  if (isDouble) w.uint32(tag).double(0);
+  else w.uint32(tag).uint32(0);
+}
+
+/** @throws TypeError if more than one member of a oneof is set */
+export function checkOneof<K extends string>(
+  message: { readonly [Name in K]?: unknown },
+  members: readonly K[],
+  oneof: string,
+): void {
+  const set = members.filter((name) => message[name] !== undefined && message[name] !== null);
+  if (set.length > 1) throw new TypeError(`${oneof}: only one of ${set.join(' and ')} may be set`);
 }
 
 export function putMessage<M>(
@@ -235,6 +293,29 @@ export function readMapEntry(r: Reader, map: Record<string, string>): void {
   setEntry(map, key, value);
 }
 
+export function readMessageMapEntry<M>(
+  r: Reader,
+  map: Record<string, M>,
+  decode: (reader: Reader, end: number, into?: M) => M,
+): void {
+  const end = r.endOfNext();
+  let key = '';
+  let value: M | null = null;
+  while (r.pos < end) {
+    const tag = r.uint32();
+    if (tag === 10) key = r.string();
+    else if (tag === 18) value = readMessage(r, decode, value);
+    else r.skip(tag);
+  }
+  checkEnd(r, end);
+  setEntry(map, key, value ?? decode(r, r.pos));
+}
+
+function writeBigInt(w: Writer, value: bigint): void {
+  const bits = BigInt.asUintN(64, value);
+  w.varint64(Number(bits & 0xffff_ffffn), Number(bits >> 32n));
+}
+
 function writeInt64(w: Writer, value: number, field: string): void {
   checkInt64(value, field);
   // The largest values are rounded to 2^63, which is out of range; they are written as 2^63 - 1.
@@ -264,6 +345,18 @@ export function checkInt64(value: number, field: string): number {
 export function checkUint64(value: number, field: string): number {
   if (!Number.isInteger(value) || value < 0 || value > 2 ** 64) {
     throw refuse(field, value, 'an unsigned 64-bit integer');
+  }
+  return value;
+}
+
+export function checkBigInt64(value: bigint, field: string): bigint {
+  if (typeof value !== 'bigint' || BigInt.asIntN(64, value) !== value) throw refuse(field, value, 'a 64-bit bigint');
+  return value;
+}
+
+export function checkBigUint64(value: bigint, field: string): bigint {
+  if (typeof value !== 'bigint' || BigInt.asUintN(64, value) !== value) {
+    throw refuse(field, value, 'an unsigned 64-bit bigint');
   }
   return value;
 }

@@ -14,6 +14,11 @@ export class Writer {
   #buffer: Buffer = Buffer.allocUnsafe(INITIAL_BYTES);
   #pos = 0;
 
+  /** Number of bytes written. */
+  get length(): number {
+    return this.#pos;
+  }
+
   /** Discards what was written. */
   reset(): void {
     this.#pos = 0;

@@ -21,6 +21,7 @@ import {
   StatusWriter,
 } from '@node-agent/status';
 import type { Logger } from '@node-agent/telemetry';
+import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { newerNode } from './newer-node.ts';
 import { followNode } from './node-changes.ts';
@@ -42,6 +43,9 @@ export interface NodeParts {
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
   /** Absent if the node has no devices. */
   readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
+  readonly volumes: Pick<VolumeManager, 'volumesInUse' | 'volumesReported' | 'attachmentsChanged'>;
+  /** Returns why the node's storage is not ready. */
+  readonly storageErrors: () => readonly string[];
   /** Returns an error while the node shuts down. */
   readonly shutdownErrors: () => readonly string[];
   /** Returns the resources that the node is short of. */
@@ -122,7 +126,7 @@ export class ClusterNode {
       },
     });
 
-    const { devices } = parts;
+    const { devices, volumes } = parts;
     const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
     const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
     // A watch from a resource version of another store receives no events of the current store.
@@ -137,6 +141,7 @@ export class ClusterNode {
         nodes,
         onRepeatedHeartbeatFailure,
         onPodCidr: parts.onPodCidr,
+        onVolumesReported: (names) => volumes.volumesReported(names),
         ...(devices && { onDevicesReported: (removed: readonly string[]) => devices.reported(removed) }),
         // The store may have been lost between the first list and this call; only this call detects it.
         onCreated: listAnew,
@@ -145,13 +150,16 @@ export class ClusterNode {
           runtimeVersion: (signal) => parts.runtime.version(signal),
           images: (signal) => parts.runtime.images(signal),
           checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
-          readiness: () => ({ ...parts.kubelet().readiness(), shutdownErrors: parts.shutdownErrors() }),
+          readiness: () => ({
+            ...parts.kubelet().readiness(),
+            storageErrors: parts.storageErrors(),
+            shutdownErrors: parts.shutdownErrors(),
+          }),
           pressure: () => parts.pressure(),
           ...(devices && { devicePlugins: () => devices.resources() }),
           runtimeHandlers: () => parts.runtime.handlers(),
           runtimeFeatures: () => parts.runtime.features(),
-          // No supported volume type is attached by a controller.
-          volumesInUse: () => [],
+          volumesInUse: () => volumes.volumesInUse(),
         },
       },
       { ...settings.node, ...(devices && { resetExtendedResources: () => devices.isNewNode() }), nodeName },
@@ -179,9 +187,10 @@ export class ClusterNode {
     );
     // The cluster considers the node lost, so a status update is sent immediately.
     const onUnknown = (): void => this.#nodeStatus.wake();
+    const onNode = (): void => volumes.attachmentsChanged();
     this.services = [
       { name: 'node watch', start: (signal) => node.start(signal) },
-      { name: 'node changes', start: (signal) => followNode(node, { onAddresses, onUnknown }, signal) },
+      { name: 'node changes', start: (signal) => followNode(node, { onAddresses, onUnknown, onNode }, signal) },
       { name: 'status writer', start: (signal) => this.statusWriter.start(signal) },
       { name: 'mirror pods', start: (signal) => this.mirrorPods.start(signal) },
       { name: 'node status', start: (signal) => this.#nodeStatus.start(signal) },
@@ -193,6 +202,16 @@ export class ClusterNode {
   get node(): Node | undefined {
     const [watched] = this.#node.objects.values();
     return newerNode(watched, this.#fresh) ?? this.#nodeStatus.node;
+  }
+
+  /**
+   * Returns the volumes that a controller has attached to this node, as the newest known Node object has them, which is
+   * at least as new as the last written status; `undefined` before the node is known.
+   */
+  attachedVolumes(): readonly string[] | undefined {
+    const written = this.#nodeStatus.node;
+    const node = newerNode(this.node, written) ?? written;
+    return node && (node.status?.volumesAttached ?? []).map(({ name }) => name);
   }
 
   /** Writes the node's status now, because something in it changed. */

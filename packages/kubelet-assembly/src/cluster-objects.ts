@@ -1,3 +1,4 @@
+import type { CsiNodeApi } from '@node-agent/csi';
 import { resources } from '@node-agent/kube-client';
 import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
 import {
@@ -11,8 +12,10 @@ import {
   TokenManager,
 } from '@node-agent/object-cache';
 import type { Pod } from '@node-agent/pod-spec';
-import type { ClaimSource, ProjectionSources } from '@node-agent/volumes';
+import type { ClaimSource, CsiPluginComponents, ProjectionSources } from '@node-agent/volumes';
 import { clusterClaims } from './cluster-claims.ts';
+import { CsiDriverObjects, clusterCsi, csiTokens } from './cluster-csi.ts';
+import { clusterCsiNode } from './cluster-csi-node.ts';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { ClusterServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
@@ -34,6 +37,10 @@ export class ClusterObjects {
   readonly runtimeClasses: RuntimeClasses;
   readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
   readonly claims: Omit<ClaimSource, 'nodeLabels'>;
+  readonly csi: Pick<CsiPluginComponents, 'objects' | 'tokens'>;
+  readonly csiDrivers: CsiDriverObjects;
+  /** The Node and CSINode objects of this node. */
+  readonly csiNode: CsiNodeApi;
   /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
@@ -43,9 +50,10 @@ export class ClusterObjects {
   constructor(
     child: (component: string) => PartComponents,
     { requests: client, nodeCredentials }: ClusterPorts,
-    { changeDetection: strategy, syncFrequencyMs }: ClusterSettings & { readonly syncFrequencyMs: number },
+    settings: ClusterSettings & { readonly syncFrequencyMs: number; readonly nodeName: string },
     { nodeAnnotations, onChange }: ObjectHooks,
   ) {
+    const { changeDetection: strategy, syncFrequencyMs, nodeName } = settings;
     const objects = new ObjectCache(
       { ...child('object-cache'), client, onChange },
       { strategy, syncFrequencyMs, ttlMs: () => objectTtlMs(nodeAnnotations()) },
@@ -58,6 +66,9 @@ export class ClusterObjects {
     this.environment = podObjects(objects);
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
     this.claims = clusterClaims(client);
+    this.csiDrivers = new CsiDriverObjects({ ...child('csi-drivers'), client });
+    this.csiNode = clusterCsiNode(child('csi-node').clock, client, nodeName);
+    this.csi = { objects: clusterCsi(client, this.csiDrivers), tokens: csiTokens(tokens) };
     this.runtimeClasses = new RuntimeClasses(client);
     this.clusterServices = new ClusterServices({ ...child('services'), client });
     this.pullSecrets = new PullSecrets({
@@ -75,6 +86,7 @@ export class ClusterObjects {
       { name: 'object cache', start: (signal) => objects.start(signal) },
       { name: 'tokens', start: (signal) => tokens.start(signal) },
       this.clusterServices,
+      this.csiDrivers,
       { name: 'trust bundles', start: (signal) => trustBundles.start(signal) },
     ];
   }
@@ -101,6 +113,7 @@ export class ClusterObjects {
   /** Reads all known objects again, because the API server may have lost its data. */
   listAnew(): void {
     this.clusterServices.listAnew();
+    this.csiDrivers.listAnew();
     this.#objects.listAnew();
     this.#trustBundles.listAnew();
   }

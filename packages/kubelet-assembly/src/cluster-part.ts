@@ -6,7 +6,7 @@ import type { PartComponents } from './cluster-ports.ts';
 export interface ClusterPart {
   objects(
     child: (component: string) => PartComponents,
-    node: { readonly syncFrequencyMs: number },
+    node: { readonly syncFrequencyMs: number; readonly nodeName: string },
     hooks: ObjectHooks,
   ): ClusterObjects;
   node(

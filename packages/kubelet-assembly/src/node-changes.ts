@@ -13,12 +13,14 @@ export interface NodeListener {
   readonly onAddresses: ((addresses: readonly ReportedAddress[]) => void) | undefined;
   /** Called when the Ready condition is Unknown, because the cluster has received no heartbeat for too long. */
   readonly onUnknown: () => void;
+  /** Called after each change of the Node object. */
+  readonly onNode: () => void;
 }
 
 /** Reports each change of the Node object until `signal` is aborted. */
 export async function followNode(
   node: Pick<Reflector<Node>, 'changes'>,
-  { onAddresses, onUnknown }: NodeListener,
+  { onAddresses, onUnknown, onNode }: NodeListener,
   signal: AbortSignal,
 ): Promise<void> {
   using changes = node.changes();
@@ -28,6 +30,7 @@ export async function followNode(
       if (change.type !== 'changed') continue;
       const { addresses = [], conditions = [] } = change.object.status ?? {};
       onAddresses?.(addresses);
+      onNode();
       if (conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown')) onUnknown();
     }
   } catch (error) {

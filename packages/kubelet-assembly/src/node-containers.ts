@@ -8,7 +8,7 @@ import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import type { Pod } from '@node-agent/pod-spec';
-import { PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
+import { type GrantedOptions, PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
 import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
@@ -18,6 +18,9 @@ import type { NodeView } from './node-view.ts';
 import { notedCri, notedHooks, notedImages } from './noted-work.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** Grants of a container that gets no devices of plugins. */
+const NO_GRANTS: GrantedOptions = { envs: [], mounts: [], devices: [], annotations: {}, cdiDevices: [] };
 
 /**
  * Interval of the relist that repairs missed events if the runtime's events are used: two calls for all pods together.
@@ -95,9 +98,13 @@ export class NodeContainers {
           extraSupplementalGroups: (pod) => volumes.extraSupplementalGroups(pod),
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
         },
-        ...(devices && {
-          grants: { options: (pod, container, signal) => devices.containerDevices(pod, container, signal) },
-        }),
+        grants: {
+          async options(pod, container, signal) {
+            const granted = (await devices?.containerDevices(pod, container, signal)) ?? NO_GRANTS;
+            const blocks = volumes.containerDevices(pod, container);
+            return blocks.length === 0 ? granted : { ...granted, devices: [...granted.devices, ...blocks] };
+          },
+        },
         probes,
         hooks: notedHooks(
           new LifecycleHooks({

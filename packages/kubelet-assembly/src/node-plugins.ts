@@ -1,3 +1,4 @@
+import type { CsiDriverRegistry } from '@node-agent/csi';
 import type { DeviceManager } from '@node-agent/device-manager';
 import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
 import type { PartComponents } from './cluster-ports.ts';
@@ -5,16 +6,23 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 
 type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
 
+/** The parts of the node that use plugins; a part that is absent rejects its plugins. */
+export interface PluginHandlers {
+  readonly devices?: Devices | undefined;
+  readonly csiDrivers?: Pick<CsiDriverRegistry, 'validate' | 'register' | 'deregister'> | undefined;
+}
+
 /** Creates the watcher that finds plugins by their sockets; returns `undefined` if no directory is configured. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
   { fs, foreignFiles, labelForContainers }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
-  { devices }: { readonly devices: Devices | undefined },
+  { devices, csiDrivers }: PluginHandlers,
 ): PluginWatcher | undefined {
   if (directory === undefined) return undefined;
   const handlers = new Map<string, PluginHandler>();
   if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
+  if (csiDrivers !== undefined) handlers.set('CSIPlugin', csiDrivers);
   const ports = { fs, foreignFiles, ...(labelForContainers && { labelForContainers }) };
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }

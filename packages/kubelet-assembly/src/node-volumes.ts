@@ -1,8 +1,12 @@
 import { type Pod, parseQuantity } from '@node-agent/pod-spec';
 import {
+  type AttachedVolumes,
+  CsiPlugin,
+  type CsiPluginComponents,
   EmptyDirPlugin,
   HostPathPlugin,
   ImageVolumePlugin,
+  LocalBlockPlugin,
   LocalVolumePlugin,
   PodPaths,
   projectionPlugins,
@@ -20,28 +24,42 @@ export interface VolumeParts {
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
   /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
   readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims'> | undefined;
+  /** CSI drivers and what they need of the API server. If absent, volumes of CSI drivers are rejected. */
+  readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens'>;
+  readonly attachedVolumes: AttachedVolumes['attachedVolumes'];
+  /** Called when the volumes in use have changed, which the node's status lists. */
+  readonly onVolumesInUseChanged: () => void;
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
 /** Creates the volume manager with all volume plugins. */
 export function nodeVolumes(
   child: (component: string) => PartComponents,
-  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'clock' | 'random'>,
-  { rootDirectory, nodeAllocatable, node }: AssemblySettings,
+  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'loopDevices' | 'clock' | 'random'>,
+  { rootDirectory, nodeName, nodeAllocatable, node }: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
-  const { fs, foreignFiles, mounter, localDevices: devices, clock, random } = ports;
+  const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
   // Reserved memory of the machine must not be used by volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
     ? Number(parseQuantity(nodeAllocatable.memory).value())
     : node.resources.memoryCapacityBytes;
   const sources = { ...parts.objects?.volumeSources, nodeAllocatable: () => parts.node.allocatable() };
+  const csi =
+    parts.csi &&
+    new CsiPlugin(
+      { ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths, ...(loops && { loops }) },
+      { nodeName },
+    );
   const plugins = [
     new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),
     new HostPathPlugin({ foreignFiles }),
     new ImageVolumePlugin(),
     ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
+    ...(loops ? [new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths })] : []),
+    ...(csi ? [csi] : []),
+    ...(csi?.block ? [csi.block] : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
   const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };
@@ -50,6 +68,8 @@ export function nodeVolumes(
       ...child('volumes'),
       ...{ fs, foreignFiles, mounter, paths, plugins },
       ...(claims && { claims }),
+      attachments: { attachedVolumes: parts.attachedVolumes },
+      onVolumesInUseChanged: parts.onVolumesInUseChanged,
       onVolumeReady: (uid) => parts.pods.wake(uid),
     },
     { supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly },

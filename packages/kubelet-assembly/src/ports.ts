@@ -2,6 +2,7 @@ import type { PodFeaturesOptions, PredicateHandlerOptions, SysctlOptions } from 
 import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
+import type { CsiDrivers } from '@node-agent/contracts';
 import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
@@ -19,7 +20,14 @@ import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { StatsComponents, StatsOptions } from '@node-agent/stats';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
-import type { HostPathFiles, LocalDevices, LocalVolumeFiles, Mounter, SubPathForeignFiles } from '@node-agent/volumes';
+import type {
+  HostPathFiles,
+  LocalDevices,
+  LocalVolumeFiles,
+  LoopDevices,
+  Mounter,
+  SubPathForeignFiles,
+} from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
 
 /** External dependencies of a kubelet: everything that it does to a machine goes through these ports. */
@@ -45,6 +53,10 @@ export interface NodePorts {
   readonly mounter: Mounter;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
+  /** Loop devices, which hold block volumes open. If absent, volumes with `volumeMode: Block` are rejected. */
+  readonly loopDevices?: LoopDevices;
+  /** CSI drivers of this node. Default: the drivers that register in `AssemblySettings.pluginsDirectory`. */
+  readonly csiDrivers?: CsiDrivers;
   /** Transport between device plugins and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** Sets the SELinux label that lets containers use the plugin directories. */

@@ -6,10 +6,12 @@ import { followNode } from '../src/node-changes.ts';
 test('K3: reports the node immediately if its Ready condition is Unknown, and its addresses on each change', async () => {
   const feed = new ChangeFeed<Node>();
   const heard: unknown[] = [];
+  let changes = 0;
   const controller = new AbortController();
   const listener = {
     onAddresses: (addresses: readonly object[]) => void heard.push(addresses),
     onUnknown: () => void heard.push('unknown'),
+    onNode: () => void changes++,
   };
   const ended = followNode({ changes: () => feed }, listener, controller.signal);
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -27,7 +29,7 @@ test('K3: reports the node immediately if its Ready condition is Unknown, and it
   feed.push({ type: 'synced' });
   feed.push({ type: 'deleted', key: 'n1', object: { metadata: { name: 'n1' } } });
   await settle();
-  expect(heard).toEqual([]);
+  expect([heard, changes]).toEqual([[], 3]);
   controller.abort(new Error('the test has ended'));
   await ended;
 });

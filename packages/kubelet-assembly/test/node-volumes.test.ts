@@ -26,6 +26,7 @@ async function setUp(mountsDisks: boolean) {
   const mounted = new Map<string, string>();
   const mounter = {
     mountPoints: async () => new Map(mounted),
+    mountsOfSame: async () => [],
     mount: async () => {},
     bind: async (_source: string, target: string) => void mounted.set(target, 'bound'),
     rebind: async () => {},
@@ -51,6 +52,8 @@ async function setUp(mountsDisks: boolean) {
         volumeSources: {},
         claims: { getClaim: async () => CLAIM, getPersistentVolume: async () => PERSISTENT_VOLUME },
       } as unknown as Parameters<typeof nodeVolumes>[3]['objects'],
+      attachedVolumes: () => [],
+      onVolumesInUseChanged: () => {},
       supportsRecursiveReadOnly: () => false,
     },
   );

@@ -81,9 +81,11 @@ export function startKubelet(
     | 'probePorts'
     | 'probeMetrics'
     | 'hookHttp'
+    | 'loopDevices'
     | 'openCgroups'
     | 'statistics'
     | 'stats'
+    | 'csiDrivers'
     | 'deviceTransport'
     | 'labelForContainers'
     | 'shutdown'
@@ -124,6 +126,7 @@ export function startKubelet(
   };
   const mounter = {
     mountPoints: async () => new Map([...mounts].map(([place, what]) => [place, what.split(' ', 1).join()])),
+    mountsOfSame: async (path: string) => (mounts.has(path) ? [path] : []),
     mount: async (_source: string, target: string, type: string, options: readonly string[]) => {
       fs.mount(target);
       mounts.set(target, [type, ...options].join(' '));

@@ -65,4 +65,5 @@ export type {
   StatusPort,
   UserNamespacesPort,
   VolumesPort,
+  VolumeWaitView,
 } from './ports.ts';

@@ -272,6 +272,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       runtimeStatus: this.#deps.podCache.get(uid)?.status,
       runtimeErrors: this.#runtimeState.errors(),
       networkError: this.#runtimeState.networkError(),
+      volumeWaits: this.#deps.volumes.volumeWaits?.(uid) ?? [],
     });
   }
 

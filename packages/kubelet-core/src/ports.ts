@@ -200,6 +200,15 @@ export interface PodFailure {
   readonly message: string;
 }
 
+/** An unfinished operation of a pod's volume. */
+export interface VolumeWaitView {
+  /** Name of the volume in the pod. */
+  readonly volume: string;
+  readonly what: string;
+  /** Milliseconds since the Unix epoch; absent if unknown. */
+  readonly sinceMs?: number;
+}
+
 /** Volumes of pods. Implemented by package `volumes`. */
 export interface VolumesPort {
   start(signal: AbortSignal): Promise<void>;
@@ -210,6 +219,8 @@ export interface VolumesPort {
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;
   podVolumesExist(uid: string): Promise<boolean>;
+  /** Returns the unfinished operations of a pod's volumes, for explanations. */
+  volumeWaits?(uid: string): readonly VolumeWaitView[];
   /** Removes the directories of pods that are unknown and have no containers. */
   cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal: AbortSignal): Promise<void>;
 }

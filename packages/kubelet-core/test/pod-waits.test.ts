@@ -89,6 +89,21 @@ describe('waits for the node', () => {
   });
 });
 
+describe('waits for volumes', () => {
+  it('a call that a driver does not answer is named before the step that waits for it', () => {
+    const what = 'NodeStageVolume of driver x has not answered for 42 s';
+    const volumeWaits = [
+      { volume: 'data', what, sinceMs: T },
+      { volume: 'log', what: 'waits' },
+    ];
+    expect(waitsOf(makePod('a'), { volumeWaits, steps: [open('Volumes')] })).toEqual([
+      { what: `volume data: ${what}`, sinceMs: T },
+      { what: 'volume log: waits' },
+      { what: 'volumes: being mounted', sinceMs: T + 7000 },
+    ]);
+  });
+});
+
 describe('waits for the status update', () => {
   it.each<[string, PodStep, readonly string[]]>([
     ['is on its way for a moment', open('StatusSent', { startedAtMs: T + 59_001 }), []],

@@ -18,6 +18,11 @@ import { errorText } from '@node-agent/telemetry';
  * - `TimedOut`: an operation of a volume did not finish in time; it continues in the background
  * - `MountFailed`: mount(8) or umount(8) failed
  * - `FileSystemMismatch`: mount(8) failed for a disk whose file system type differs from the declared one
+ * - `NotAttached`: a volume is not attached to this node (yet)
+ * - `DriverNotFound`: the volume's CSI driver is not registered on this node
+ * - `DriverFailed`: a CSI driver refused or failed a call, or did not answer in time
+ * - `ExpandFailed`: a volume could not be expanded on this node
+ * - `ExpandUnsupported`: a CSI driver does not expand volumes on nodes
  * - `SubPathFailed`: a subPath could not be created or mounted; the message reveals nothing about the host
  * - `Io`: a file system operation failed
  */
@@ -36,8 +41,21 @@ export type VolumeErrorCode =
   | 'TimedOut'
   | 'MountFailed'
   | 'FileSystemMismatch'
+  | 'NotAttached'
+  | 'DriverNotFound'
+  | 'DriverFailed'
+  | 'ExpandFailed'
+  | 'ExpandUnsupported'
   | 'SubPathFailed'
   | 'Io';
+
+/**
+ * Effect of a failed operation on its volume:
+ * - `unknown`: the operation may have succeeded in part, or may still be in progress
+ * - `none`: the volume is certainly not set up or staged
+ * - `unchanged`: the operation stopped before it changed anything
+ */
+export type OperationEffect = 'unknown' | 'none' | 'unchanged';
 
 const BRAND = '@node-agent/volumes.VolumeError';
 
@@ -56,17 +74,28 @@ export class VolumeError extends Error {
    * repeat them.
    */
   readonly isTold: boolean;
+  /** Default: `unknown`. */
+  readonly effect: OperationEffect;
 
   constructor(
     code: VolumeErrorCode,
     message: string,
     cause?: unknown,
-    { retryAtMs, isTold = false }: { readonly retryAtMs?: number | undefined; readonly isTold?: boolean } = {},
+    {
+      retryAtMs,
+      isTold = false,
+      effect = 'unknown',
+    }: {
+      readonly retryAtMs?: number | undefined;
+      readonly isTold?: boolean;
+      readonly effect?: OperationEffect;
+    } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     if (retryAtMs !== undefined) this.retryAtMs = retryAtMs;
     this.isTold = isTold;
+    this.effect = effect;
   }
 
   /** Returns whether `value` is a `VolumeError`, created by this or another copy of the package. */

@@ -1,6 +1,6 @@
 import type { VolumeMount } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import { containerMounts, unsupportedMounts } from '../src/manager/container-mounts.ts';
+import { containerDevices, containerMounts } from '../src/manager/container-mounts.ts';
 import { podOf, setUp } from './helpers.ts';
 
 const volumes = new Map([
@@ -80,22 +80,31 @@ describe('containerMounts', () => {
   });
 });
 
-describe('unsupportedMounts', () => {
-  it('reports the unsupported mounts of each kind of container', () => {
-    const mount = { name: 'v', mountPath: '/v' };
-    const pod = podOf([], 'u', {
-      initContainers: [{ name: 'i', volumeDevices: [{ name: 'a', devicePath: '/dev/a' }] }],
-      containers: [{ name: 'c', volumeMounts: [mount], volumeDevices: [{ name: 'b', devicePath: '/dev/b' }] }],
-      ephemeralContainers: [
-        { name: 'e', volumeMounts: [mount] },
-        { name: 'f', volumeDevices: [{ name: 'd', devicePath: '/dev/d' }] },
-      ],
-    });
-    expect(unsupportedMounts(pod)).toEqual([
-      'container "i": block volume "a" is not supported by this kubelet',
-      'container "c": block volume "b" is not supported by this kubelet',
-      'container "f": block volume "d" is not supported by this kubelet',
-    ]);
+describe('block devices of a container', () => {
+  const volumes = new Map(
+    [true, false].map((readOnly) => [
+      `${readOnly}`,
+      { hostPath: `/links/${readOnly}`, readOnly, selinuxRelabel: false },
+    ]),
+  );
+  const devices = (name: string, devicePath: string) =>
+    containerDevices({ name: 'main', volumeDevices: [{ name, devicePath }] }, volumes);
+
+  it.each([
+    ['true', 'r'],
+    ['false', 'mrw'],
+  ])('a volume that is read-only (%s) has the permissions %s', (name, permissions) => {
+    const device = { hostPath: `/links/${name}`, containerPath: '/dev/xvda', permissions };
+    expect(devices(name, '/dev/xvda')).toEqual([device]);
+  });
+
+  it('a container without block devices gets none', () => {
+    expect(containerDevices({ name: 'main' }, volumes)).toEqual([]);
+  });
+
+  it('refuses a missing volume and a relative path', () => {
+    expect(() => devices('none', '/dev/x')).toThrow('cannot find volume "none" to pass into container "main"');
+    expect(() => devices('true', 'dev/x')).toThrow('error DevicePath `dev/x` must be an absolute path');
   });
 });
 

@@ -1,14 +1,21 @@
+import { basename, dirname } from 'node:path';
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { ForeignFiles } from '@node-agent/host';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
+import type { LoopDevices } from '../src/block/loop-devices.ts';
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../src/claims/claim-source.ts';
+import { LocalBlockPlugin } from '../src/claims/local-block-plugin.ts';
 import type { LocalDevices } from '../src/claims/local-staging.ts';
 import { LocalVolumePlugin } from '../src/claims/local-volume.ts';
 import { VolumeError } from '../src/errors.ts';
-import { VolumeManager, type VolumeManagerOptions } from '../src/manager/volume-manager.ts';
+import {
+  VolumeManager,
+  type VolumeManagerComponents,
+  type VolumeManagerOptions,
+} from '../src/manager/volume-manager.ts';
 import type { Mounter } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { projectionPlugins } from '../src/projected/projection-plugin.ts';
@@ -28,6 +35,8 @@ export class MemoryMounter implements Mounter, LocalDevices {
   /** The error that mounting a disk throws. */
   diskFailure: VolumeError | undefined;
   readonly #points = new Map<string, string>();
+  /** First source of what is mounted, by mount point. */
+  readonly #sources = new Map<string, string>();
   readonly #fs: MemoryFileSystem;
 
   constructor(fs: MemoryFileSystem) {
@@ -38,11 +47,17 @@ export class MemoryMounter implements Mounter, LocalDevices {
     return new Map(this.#points);
   }
 
-  async mount(_source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
+  async mountsOfSame(path: string): Promise<readonly string[]> {
+    const shown = this.#sources.get(path);
+    return [...this.#sources].filter(([, source]) => source === shown).map(([point]) => point);
+  }
+
+  async mount(source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
     this.#live();
     this.asked.push(`mount ${fsType} ${options.join(',')}`);
     this.#fs.mount(target);
     this.#points.set(target, fsType);
+    this.#sources.set(target, source);
   }
 
   async bind(source: string, target: string): Promise<void> {
@@ -53,6 +68,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
       this.#fs.bind(place.handle, target);
     } else this.#fs.bind(source, target);
     this.#points.set(target, 'bound');
+    this.#sources.set(target, this.#sources.get(source) ?? source);
   }
 
   async formatAndMount(device: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
@@ -74,7 +90,8 @@ export class MemoryMounter implements Mounter, LocalDevices {
   }
 
   async #place(path: string): Promise<AsyncDisposable & { readonly handle: string }> {
-    const place = await this.#fs.holdBeneath(path, '');
+    const isDirectory = (await this.#fs.stat(path)).kind === 'directory';
+    const place = await this.#fs.holdBeneath(isDirectory ? path : dirname(path), isDirectory ? '' : basename(path));
     return { handle: place.handle, [Symbol.asyncDispose]: () => place.close() };
   }
 
@@ -85,8 +102,27 @@ export class MemoryMounter implements Mounter, LocalDevices {
   ): Promise<void> {
     this.#live();
     this.asked.push(lazy ? 'unmount lazily' : 'unmount');
+    this.#sources.delete(target);
     if (!this.#points.delete(target)) throw new VolumeError('MountFailed', 'not mounted');
     this.#fs.unmount(target);
+  }
+}
+
+/** The loop devices of the machine, by backing path. */
+export class MemoryLoops implements LoopDevices {
+  readonly devices: Map<string, string> = new Map();
+  #count = 0;
+
+  async find(path: string): Promise<string | undefined> {
+    return this.devices.get(path);
+  }
+
+  async attach(path: string): Promise<void> {
+    this.devices.set(path, `/dev/loop${this.#count++}`);
+  }
+
+  async detach(device: string): Promise<void> {
+    for (const [path, name] of this.devices) if (name === device) this.devices.delete(path);
   }
 }
 
@@ -96,6 +132,7 @@ export interface Fixture {
   readonly foreignFiles: ForeignFiles;
   readonly mounter: MemoryMounter;
   readonly paths: PodPaths;
+  readonly loops: MemoryLoops;
   readonly events: string[];
   /** The object of each event. */
   readonly objects: ObjectReference[];
@@ -106,16 +143,26 @@ export interface Fixture {
   readonly signal: AbortSignal;
 }
 
+/** The machine of a {@link Fixture}. */
+export type Parts = Pick<Fixture, 'clock' | 'fs' | 'foreignFiles' | 'mounter' | 'paths' | 'loops'> & {
+  readonly recorder: {
+    readonly event: (object: ObjectReference, type: unknown, reason: string, message: string) => void;
+  };
+};
+
+/** @param more components that each new manager gets besides; `plugins` come first */
 export function setUp(
   options: VolumeManagerOptions = {},
   sources: Partial<ProjectionSources> = {},
   claims?: ClaimSource,
+  more: (fixture: Parts) => Partial<VolumeManagerComponents> = () => ({}),
 ): Fixture {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   const foreignFiles = memoryForeignFiles({ clock, fs });
   const mounter = new MemoryMounter(fs);
   const paths = new PodPaths(ROOT);
+  const loops = new MemoryLoops();
   const events: string[] = [];
   const objects: ObjectReference[] = [];
   const recorder = {
@@ -125,18 +172,22 @@ export function setUp(
     },
   };
   /** A volume manager as a new kubelet process creates it. */
-  const newManager = (): VolumeManager =>
-    new VolumeManager(
+  const newManager = (): VolumeManager => {
+    const others = more({ clock, fs, foreignFiles, mounter, paths, loops, recorder });
+    return new VolumeManager(
       {
         fs,
         foreignFiles,
         mounter,
         paths,
         ...(claims && { claims }),
+        ...others,
         plugins: [
+          ...(others.plugins ?? []),
           new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
           new LocalVolumePlugin({ fs, foreignFiles, mounter, devices: mounter, paths, clock, recorder }),
+          new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths }),
           new ImageVolumePlugin(),
           ...projectionPlugins(
             {
@@ -157,6 +208,7 @@ export function setUp(
       },
       options,
     );
+  };
   const under = (uid: string): string[] =>
     fs
       .paths()
@@ -168,6 +220,7 @@ export function setUp(
     foreignFiles,
     mounter,
     paths,
+    loops,
     events,
     objects,
     manager: newManager(),
@@ -229,6 +282,24 @@ export class MemoryClaims implements ClaimSource {
     this.asked.push(`volume ${name}`);
     if (this.failure !== undefined) throw this.failure;
     return this.volumes.get(name);
+  }
+
+  /** The patches of PVC statuses. */
+  readonly patches: object[] = [];
+  /** Applies patches of statuses; absent if volumes are not expanded. */
+  patchClaimStatus?: NonNullable<ClaimSource['patchClaimStatus']>;
+
+  /** Lets volumes be expanded: patches are recorded and change the PVC. */
+  acceptPatches(): void {
+    this.patchClaimStatus = async (namespace, name, patch) => {
+      this.patches.push(patch);
+      const claim = this.claims.get(`${namespace}/${name}`);
+      if (claim === undefined) throw new Error('not found');
+      const { status = {} } = patch as { status?: object };
+      const merged = { ...claim, status: { ...claim.status, ...status } };
+      this.claims.set(`${namespace}/${name}`, merged);
+      return merged;
+    };
   }
 
   nodeLabels(): Readonly<Record<string, string>> {

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { OperationEffect } from '../src/errors.ts';
+import { presenceAfterFailure } from '../src/manager/failed-presence.ts';
 import {
   type NodeVolumeState,
   type NodeVolumeStep,
@@ -8,7 +10,14 @@ import {
 } from '../src/manager/node-volume-state.ts';
 import { nextVolumeStep, type VolumeState } from '../src/manager/volume-state.ts';
 
-const idle: NodeVolumeState = { wanted: true, inPods: true, presence: 'staged', busy: false, retryAtMs: undefined };
+const idle: NodeVolumeState = {
+  wanted: true,
+  inPods: true,
+  presence: 'staged',
+  attached: true,
+  busy: false,
+  retryAtMs: undefined,
+};
 
 describe('nextNodeVolumeStep', () => {
   const table: [Partial<NodeVolumeState>, NodeVolumeStep][] = [
@@ -31,11 +40,35 @@ describe('nextNodeVolumeStep', () => {
     [{ wanted: false, inPods: false, retryAtMs: 11 }, 'wait'],
     [{ wanted: false, inPods: false, presence: 'absent', retryAtMs: 11 }, 'forget'],
     [{ retryAtMs: 11 }, 'none'],
+    [{ presence: 'absent', attached: false }, 'attach'],
+    [{ presence: 'uncertain', attached: false }, 'attach'],
+    [{ presence: 'uncertain', attached: false, retryAtMs: 11 }, 'attach'],
+    [{ presence: 'staged', attached: false }, 'none'],
+    [{ wanted: false, inPods: false, attached: false }, 'unstage'],
+    [{ wanted: false, inPods: false, presence: 'absent', attached: false }, 'forget'],
+    [{ presence: 'absent', attached: false, busy: true }, 'none'],
   ];
   it.each(table)('the next step of a node volume in state %j at 10 ms is %s', (change, step) => {
     expect(nextNodeVolumeStep({ ...idle, ...change }, 10)).toBe(step);
   });
 });
+
+it.each<['absent' | 'uncertain', OperationEffect, boolean, 'absent' | 'uncertain']>([
+  ['absent', 'unchanged', false, 'absent'],
+  ['uncertain', 'unchanged', false, 'uncertain'],
+  ['uncertain', 'unchanged', true, 'uncertain'],
+  ['absent', 'unknown', false, 'uncertain'],
+  ['uncertain', 'unknown', false, 'uncertain'],
+  ['uncertain', 'unknown', true, 'uncertain'],
+  ['absent', 'none', false, 'absent'],
+  ['uncertain', 'none', false, 'absent'],
+  ['uncertain', 'none', true, 'uncertain'],
+])(
+  'V3: a volume that was %s, after a failure with effect %s (found on disk: %s), is %s',
+  (before, effect, found, after) => {
+    expect(presenceAfterFailure(before, effect, found)).toBe(after);
+  },
+);
 
 describe('nodeVolumeUse', () => {
   it.each<[Pick<VolumeState, 'wanted' | 'presence'>, boolean, boolean]>([
@@ -88,6 +121,7 @@ class Model {
       wanted: this.pods.some((pod) => nodeVolumeUse(pod).wanted),
       inPods: this.pods.some((pod) => nodeVolumeUse(pod).inPods),
       presence: node.presence,
+      attached: true,
       busy: node.running !== undefined,
       retryAtMs: undefined,
     });

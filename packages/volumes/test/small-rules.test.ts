@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  fileSystemOf,
-  isDisk,
-  isReadWriteOncePod,
-  localNodeVolume,
-  localPath,
-} from '../src/claims/local-volume-rule.ts';
+import { isReadWriteOncePod } from '../src/claims/claim-rule.ts';
+import { fileSystemOf, isDisk, localNodeVolume, localPath } from '../src/claims/local-volume-rule.ts';
 import { mountedVolumes, usedVolumes } from '../src/manager/pod-volumes.ts';
 import type { VolumeSpec } from '../src/manager/resolved-volume.ts';
 import { mountContext } from '../src/mount/mount-context.ts';
@@ -19,7 +14,7 @@ const own: VolumeSpec = { volume: { name: 'v' } };
 
 describe('a local volume', () => {
   it("a local volume's name is the name of its persistent volume", () => {
-    expect(localNodeVolume('pv-1')).toEqual({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
+    expect(localNodeVolume('pv-1')).toMatchObject({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
   });
 
   it.each([

@@ -13,12 +13,7 @@ const common = [
   works('stdin stdinOnce tty', [t.container, 'describes the container, with variables expanded in its command']),
   works('terminationMessagePath', [t.lastWords, 'is what the container wrote into its file']),
   works('terminationMessagePolicy', [t.lastWords, 'is nothing with the policy File']),
-  refused(
-    'volumeDevices',
-    'block volume "b" is not supported by this kubelet',
-    'block volumes are not implemented yet',
-    [t.mounts, 'reports the unsupported mounts of each kind of container'],
-  ),
+  works('volumeDevices', [t.mounts, 'a volume that is read-only (%s) has the permissions %s']),
   works('volumeMounts', [t.mounts, 'mount paths and flags are copied from the volumeMounts']),
   works('workingDir', [t.container, 'describes the container, with variables expanded in its command']),
 ];

@@ -1,6 +1,6 @@
 // Verdicts on the fields of security contexts.
 import { files as t } from './tests.mjs';
-import { others, refused, works } from './verdicts.mjs';
+import { others, partly, works } from './verdicts.mjs';
 
 const users = [t.security, 'users and groups come from the container, else from the pod, else from the image'];
 const whose = [t.container, 'takes the container before the pod, and the pod before the image'];
@@ -8,8 +8,6 @@ const nonRoot = [t.container, 'runAsNonRoot: image %j, pod %s, container %s'];
 const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'];
 const appArmor = [t.container, 'AppArmor: container %j, annotation %s'];
 const windows = 'kubelets on Windows; the API server refuses the field for a pod with `os: linux`';
-const noType = 'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet';
-const noSuchType = [t.claims, 'a claim that %s is reported, and the other volumes are set up'];
 
 export const security = {
   PodSecurityContext: [
@@ -25,11 +23,10 @@ export const security = {
       t.security,
       'runAsNonRoot rejects a container whose image runs as root, and accepts another user',
     ]),
-    refused(
+    partly(
       'seLinuxChangePolicy',
-      noType,
-      'the field applies only to volumes of CSI drivers, as in upstream',
-      noSuchType,
+      'volumes are always relabelled by the runtime (`Recursive`): the mount option of drivers with `seLinuxMount` is not used',
+      [t.csi, 'is relabelled by the runtime whatever seLinuxChangePolicy and seLinuxMount say'],
     ),
     works('seccompProfile', seccomp, [
       t.security,

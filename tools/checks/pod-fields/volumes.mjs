@@ -25,10 +25,15 @@ const ownClaim = [
   'the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod',
 ];
 const otherTypes =
-  'persistent volumes of types other than hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
-const csi = 'CSI drivers are not implemented yet';
+  'persistent volumes of types other than CSI, hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type nfs is not supported by this kubelet”';
+const csi = [t.csi, "is staged once and published to each pod at upstream's paths, and is unstaged after the last pod"];
+const csiInline = [t.csi, 'is published under a volume ID of its own, without attachment and staging'];
+const csiAttached = [t.csiAttach, 'V5: is staged only after it was reported in use and then attached'];
+const csiBlock = [t.blocks, "is staged, published and mapped at upstream's paths, and removed with its last pod"];
+const localBlock = [t.blocks, "is mapped at upstream's paths without a node-level call, and removed with its pod"];
+const devices = [t.mounts, 'a volume that is read-only (%s) has the permissions %s'];
 const removed =
-  'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
+  'upstream has removed the plugin too: a CSI driver replaces it; volumes of this type are not translated to CSI volumes';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
 const payload = [t.payload, 'optional keys'];
 const filled = [t.projections, "written volumes are at upstream's paths and read-only in containers"];
@@ -49,9 +54,9 @@ export const volumes = {
     ]),
     works('hostPath', [t.volumes, 'containers see volumes only after the volumes are ready']),
     works('image', imageVolume),
-    partly('persistentVolumeClaim', otherTypes, claims, local, disk),
+    partly('persistentVolumeClaim', otherTypes, csi, csiAttached, csiBlock, claims, local, disk, localBlock),
     partly('ephemeral', otherTypes, ownClaim),
-    unsupported('csi', 'csi', csi),
+    works('csi', csiInline),
     unsupported('fc', 'fc', inTree),
     unsupported('flexVolume', 'flexVolume', inTree),
     unsupported('iscsi', 'iscsi', inTree),
@@ -77,14 +82,7 @@ export const volumes = {
     ]),
     works('subPathExpr', [t.subPaths, "a subPathExpr is expanded from the container's environment"]),
   ],
-  VolumeDevice: [
-    refused(
-      'devicePath name',
-      'block volume "b" is not supported by this kubelet',
-      'block volumes are not implemented yet',
-      [t.mounts, 'reports the unsupported mounts of each kind of container'],
-    ),
-  ],
+  VolumeDevice: [works('devicePath name', devices, csiBlock, localBlock)],
   EmptyDirVolumeSource: [
     works(
       'medium',
@@ -179,7 +177,7 @@ export const volumes = {
   ],
   ManagedFieldsEntry: [others('apiVersion fieldsType fieldsV1 manager operation subresource time', controller)],
   OwnerReference: [others('apiVersion blockOwnerDeletion controller kind name uid', controller)],
-  CSIVolumeSource: whole('csi', 'driver fsType nodePublishSecretRef readOnly volumeAttributes', csi),
+  CSIVolumeSource: [works('driver fsType nodePublishSecretRef readOnly volumeAttributes', csiInline)],
   AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', removed),
   AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', removed),
   AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', removed),

@@ -95,7 +95,8 @@ function commandName(path: string): string {
   return parts.at(-1) ?? path;
 }
 
-function goEnvironment(): Readonly<Record<string, string>> {
+/** Returns the environment of Go commands. */
+export function goEnvironment(): Readonly<Record<string, string>> {
   return {
     // Default installation directory of Go, which is not always in PATH.
     PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin`,

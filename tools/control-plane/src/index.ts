@@ -10,6 +10,7 @@ export { type BuildTarget, buildTargets, releaseModule } from './build.ts';
 export { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { downloadPrograms, fetchChecked, type PublishedName } from './download.ts';
 export type { ProcessName } from './layout.ts';
+export { findModuleProgram, type ModuleProgram } from './module-program.ts';
 export { cannotAddAddress } from './service-address.ts';
 export { approveServingRequests } from './serving-certificates.ts';
 export { KUBERNETES_VERSION } from './versions.ts';

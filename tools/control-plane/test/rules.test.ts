@@ -5,7 +5,32 @@ import { bootstrapObjects } from '../src/bootstrap-objects.ts';
 import { goMod } from '../src/build.ts';
 import { kubeconfig } from '../src/kubeconfig.ts';
 import { addressesOf, firstAddress } from '../src/layout.ts';
+import { moduleGoMod } from '../src/module-program.ts';
 import { isOpenServingRequest } from '../src/serving-certificates.ts';
+
+test('moduleGoMod repeats the replaced versions of a module, without replaced directories', () => {
+  const upstream = `module example.com/tool
+
+go 1.24.9
+
+require k8s.io/api v0.34.0
+
+replace k8s.io/api => k8s.io/api v0.34.1
+
+replace (
+\tk8s.io/client-go v0.34.0 => example.com/client-go v0.34.2
+\texample.com/other => ./other
+)
+`;
+  expect(moduleGoMod('example.com/tool', 'v1.2.3', upstream).split('\n')).toEqual([
+    'module node-agent.local/build',
+    'go 1.24.9',
+    'require example.com/tool v1.2.3',
+    'replace k8s.io/api => k8s.io/api v0.34.1',
+    'replace k8s.io/client-go v0.34.0 => example.com/client-go v0.34.2',
+    '',
+  ]);
+});
 
 describe('addressesOf', () => {
   test('addressesOf depends only on the directory', () => {

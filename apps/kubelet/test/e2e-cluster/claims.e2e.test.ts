@@ -192,11 +192,11 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
 
   test('rejects a volume of an unsupported type and a volume of another node, naming the cause', async () => {
     const it = cluster();
-    await createVolume(it, 'csi', { csi: { driver: 'd.example.com', volumeHandle: 'h' } });
+    await createVolume(it, 'ceph', { cephfs: { monitors: ['192.0.2.1'] } });
     await createVolume(it, 'elsewhere', { local: { path: it.directory }, nodeAffinity: onNode('other') });
-    for (const name of ['csi', 'elsewhere']) await createClaim(it, name, name);
+    for (const name of ['ceph', 'elsewhere']) await createClaim(it, name, name);
     const reasons = {
-      csi: /failed to get Plugin from volumeSpec for volume "csi" err=type csi is not supported by this kubelet$/,
+      ceph: /failed to get Plugin from volumeSpec for volume "ceph" err=type cephfs is not supported by this kubelet$/,
       elsewhere: /^MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms$/,
     };
     for (const [name, reason] of Object.entries(reasons)) {

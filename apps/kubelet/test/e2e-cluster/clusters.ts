@@ -16,10 +16,13 @@ export async function withCluster(
   title: string,
   {
     runtime,
+    problem: ownProblem,
     ...options
   }: Omit<TestClusterOptions, 'containerd' | 'controlPlane'> & {
     /** Default: containerd 2.4. */
     readonly runtime?: Found;
+    /** Why these tests cannot run on this machine. */
+    readonly problem?: string;
   },
   register: (cluster: () => TestCluster) => void,
 ): Promise<void> {
@@ -27,7 +30,7 @@ export async function withCluster(
   const containerd = runtime ?? (await findOrBuildContainerd24(say));
   const controlPlane = await findControlPlane({ say });
   const reason = [containerd, controlPlane].flatMap((found) => ('reason' in found ? [found.reason] : []))[0];
-  const problem = reason ?? (await cannotAddAddress());
+  const problem = reason ?? ownProblem ?? (await cannotAddAddress());
   if ('reason' in containerd || 'reason' in controlPlane || problem !== undefined) {
     test(title, (context) => context.skip(problem));
     return;

@@ -10,6 +10,12 @@ import { freePorts } from '@node-agent/tools-ports';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const WAIT_MS = 60_000;
 
+/**
+ * Path of a Go kubelet that runs instead of this kubelet, to see what a test observes with it. Tests of endpoints and
+ * files that only this kubelet has fail then.
+ */
+const OTHER_KUBELET = process.env.NODE_AGENT_E2E_KUBELET;
+
 /** Name and spec of a manifest. */
 export interface Manifest {
   readonly name: string;
@@ -76,11 +82,15 @@ export class TestNode {
     };
     await writeFile(file, JSON.stringify(configuration));
     const log = openSync(this.logFile, 'a');
-    const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', MAIN];
-    const args = [...flags, `--config=${file}`, `--root-dir=${this.rootDir}`, '--hostname-override=e2e'];
+    const own = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', MAIN];
+    const args = [`--config=${file}`, `--root-dir=${this.rootDir}`, '--hostname-override=e2e'];
     args.push(`--cert-dir=${join(this.rootDir, 'pki')}`);
     args.push(...(this.#options.flags ?? []));
-    this.#child = spawn(process.execPath, args, { stdio: ['ignore', log, log] });
+    const stdio = ['ignore', log, log] as const;
+    this.#child =
+      OTHER_KUBELET === undefined
+        ? spawn(process.execPath, [...own, ...args], { stdio: [...stdio] })
+        : spawn(OTHER_KUBELET, args, { stdio: [...stdio] });
     closeSync(log);
   }
 
@@ -137,7 +147,8 @@ export class TestNode {
 
   async pods(): Promise<readonly Pod[]> {
     const answer = await this.#get('/pods');
-    return ((await answer.json()) as { items: readonly Pod[] }).items;
+    // The Go kubelet returns null for an empty list.
+    return ((await answer.json()) as { items: readonly Pod[] | null }).items ?? [];
   }
 
   async pod(name: string): Promise<Pod | undefined> {

@@ -248,4 +248,15 @@ export const kindExaminations: readonly Examination[] = [
       );
     },
   ],
+  [
+    'an empty list of CSINode is null',
+    async (scene) => {
+      const drivers = [{ name: 'a.example.com', nodeID: 'id', topologyKeys: [] }];
+      const nodes = '/apis/storage.k8s.io/v1/csinodes';
+      const empty = await scene.create(nodes, { metadata: { name: scene.name() }, spec: { drivers: [] } });
+      assert.equal(at(empty, 'spec', 'drivers'), null);
+      const one = await scene.create(nodes, { metadata: { name: scene.name() }, spec: { drivers } });
+      assert.deepEqual(at(one, 'spec', 'drivers'), [{ ...drivers[0], topologyKeys: null }]);
+    },
+  ],
 ];

@@ -7,6 +7,7 @@ import { podStrategy } from './pod-strategy.ts';
 import {
   configMapStrategy,
   csiDriverStrategy,
+  csiNodeStrategy,
   csrStrategy,
   generationStrategy,
   leaseStrategy,
@@ -176,7 +177,7 @@ export const registry: readonly ResourceDefinition[] = [
     conditionalUpdate: true,
     strategy: runtimeClassStrategy,
   }),
-  resource('csinodes', 'CSINode', { ...storageGroup, conditionalUpdate: true }),
+  resource('csinodes', 'CSINode', { ...storageGroup, conditionalUpdate: true, strategy: csiNodeStrategy }),
   resource('csidrivers', 'CSIDriver', { ...storageGroup, conditionalUpdate: true, strategy: csiDriverStrategy }),
   resource('storageclasses', 'StorageClass', { ...storageGroup, shortNames: ['sc'], strategy: storageClassStrategy }),
   resource('volumeattachments', 'VolumeAttachment', {

@@ -310,6 +310,18 @@ export const csiDriverStrategy: Strategy = {
   },
 };
 
+/** The API server stores an empty list as an absent one, and returns it as `null`, because Go's field has no `omitempty`. */
+export const csiNodeStrategy: Strategy = {
+  setDefaults({ spec }) {
+    if (!isObject(spec)) return;
+    const drivers = listAt(spec, 'drivers');
+    spec.drivers = drivers.length === 0 ? null : drivers;
+    for (const driver of drivers) {
+      if (isObject(driver) && listAt(driver, 'topologyKeys').length === 0) driver.topologyKeys = null;
+    }
+  },
+};
+
 export const storageClassStrategy: Strategy = {
   setDefaults(storageClass) {
     storageClass.reclaimPolicy ??= 'Delete';

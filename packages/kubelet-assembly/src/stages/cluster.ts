@@ -9,21 +9,25 @@ import type { SourcesStage } from './sources.ts';
 export function assembleCluster(
   { ports, settings, child, late, pods }: AssemblyBase,
   { journal, status, podManager, podConfig, objects }: SourcesStage,
-  { facts, devices, podCidr, containers }: RuntimeStage,
+  { facts, devices, volumes, csi, podCidr, containers }: RuntimeStage,
   { shutdown, eviction }: ResourcesStage,
 ): ClusterNode | undefined {
   return late.clusterNode.set(
     ports.cluster?.node(child, settings, {
-      ...{ journal, devices },
+      ...{ journal, devices, volumes },
       statuses: status,
       pods: podManager,
       runtime: facts,
       kubelet: () => late.kubelet.value,
+      storageErrors: () => listOf(csi?.nodeInfo.problem),
       shutdownErrors: () => shutdown?.shutdownErrors() ?? [],
       pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
       onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
       onServerHeard: () => objects?.clusterServices.retryNow(),
-      onStoreLost: () => objects?.listAnew(),
+      onStoreLost() {
+        objects?.listAnew();
+        csi?.nodeInfo.writeAnew();
+      },
       safety: {
         couldHaveRunningContainers: (uid) => pods.couldHaveRunningContainers(uid),
         podResourcesAreReclaimed: (uid) => nothingLeft(containers.podCache.get(uid)?.status),
@@ -47,4 +51,8 @@ function nothingLeft(status: RuntimePodStatus | undefined): boolean {
 
 function mayStillRun({ state }: RuntimePodStatus['containers'][number]): boolean {
   return state === 'running' || state === 'unknown';
+}
+
+function listOf(error: string | undefined): readonly string[] {
+  return error === undefined ? [] : [error];
 }

@@ -155,7 +155,7 @@ function services(
   { sources, runtime, resources, clusterNode }: AssembledParts,
 ): readonly BackgroundService[] {
   const { podConfig, prober, objects } = sources;
-  const { network, devices, plugins, oomWatcher } = runtime;
+  const { network, devices, plugins, csi, oomWatcher } = runtime;
   const { measured, stats } = resources;
   const podSources = [...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])];
   return [
@@ -170,6 +170,7 @@ function services(
     ...optional('measuring of volumes', stats && measured),
     ...optional('OOM watcher', oomWatcher),
     ...(objects?.services ?? []),
+    ...(csi?.services ?? []),
     ...(clusterNode?.services ?? []),
   ];
 }

@@ -9,6 +9,7 @@ import type { VolumeManager } from '@node-agent/volumes';
 import { nodeAllocation } from '../node-allocation.ts';
 import { nodeCgroups } from '../node-cgroups.ts';
 import { NodeContainers } from '../node-containers.ts';
+import { type NodeCsi, nodeCsi } from '../node-csi.ts';
 import { nodeDevices } from '../node-devices.ts';
 import { NodeImages } from '../node-images.ts';
 import { nodePlugins } from '../node-plugins.ts';
@@ -32,6 +33,8 @@ export interface RuntimeStage {
   readonly network: PodNetwork;
   readonly podCidr: PodCidr;
   readonly volumes: VolumeManager;
+  /** `undefined` if CSI drivers cannot register. */
+  readonly csi: NodeCsi | undefined;
   readonly images: NodeImages;
   /** `undefined` if the runtime chooses the cgroups of pods. */
   readonly cgroups: PodCgroups | undefined;
@@ -63,8 +66,20 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   const supportsRecursiveReadOnly = (pod: Pod): boolean =>
     facts.handler(objects?.runtimeClasses.knownHandlerOf(pod) ?? '')?.recursiveReadOnlyMounts ?? false;
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
+  const csi =
+    objects &&
+    nodeCsi(child, settings, {
+      ...{ objects, onProblemChanged: statusChanged },
+      onDriverChanged: () => late.volumes.value.csiDriverRegistered(),
+    });
+  const csiDrivers = ports.csiDrivers ?? csi?.registry;
   const volumes = late.volumes.set(
-    nodeVolumes(child, ports, settings, { pods, node, objects, supportsRecursiveReadOnly }),
+    nodeVolumes(child, ports, settings, {
+      ...{ pods, node, objects, supportsRecursiveReadOnly },
+      ...(objects && csiDrivers && { csi: { ...objects.csi, drivers: csiDrivers } }),
+      attachedVolumes: () => late.clusterNode.value?.attachedVolumes(),
+      onVolumesInUseChanged: statusChanged,
+    }),
   );
   const images = new NodeImages(child, ports, settings, {
     credentials: objects?.pullSecrets ?? ports.pullCredentials,
@@ -88,9 +103,9 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     onSandboxReady: (pod) => late.kubelet.value.onPodSandboxReady(pod),
   });
   return {
-    ...{ facts, node, network, volumes, images, cgroups, userNamespaces, allocation, devices, containers },
+    ...{ facts, node, network, volumes, csi, images, cgroups, userNamespaces, allocation, devices, containers },
     podCidr: new PodCidr({ ...child('network'), cri }, settings.podCidr ?? ''),
-    plugins: nodePlugins(child, ports, settings, { devices }),
+    plugins: nodePlugins(child, ports, settings, { devices, csiDrivers: csi?.registry }),
     oomWatcher:
       ports.kernelLog &&
       new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) }),

@@ -32,7 +32,7 @@ const MAX_OUTPUT = 120;
 /** Waiting reasons that only mean that a container has not been started yet. */
 const NOT_YET: readonly string[] = ['ContainerCreating', 'PodInitializing'];
 /** Matches waits for something that the whole pod needs before any of its containers can start. */
-const WHOLE_POD_WAIT = /^(runtime|network|admission|name|devices|cgroup|volumes|sandbox)\b/;
+const WHOLE_POD_WAIT = /^(runtime|network|admission|name|devices|cgroup|volumes?|sandbox)\b/;
 /** Prefix of a waiting message that repeats the reason; the error of the last pull follows. */
 const BACK_OFF_PREFIX = /^Back-off pulling image "[^"]*": (ErrImagePull: )?/;
 const SIGNALS: ReadonlyMap<number, string> = new Map([

@@ -1,6 +1,6 @@
 import { type ContainerStatus, type Pod, podFullName } from '@node-agent/pod-spec';
 import { timeOf } from '../pods/api-time.ts';
-import type { PodWorkerView } from '../ports.ts';
+import type { PodWorkerView, VolumeWaitView } from '../ports.ts';
 import type { PodStep } from './pod-journal.ts';
 
 /** A condition that must be met before a pod is in the desired state. */
@@ -33,6 +33,8 @@ export interface WaitContext {
   readonly steps: readonly PodStep[];
   readonly runtimeErrors: readonly string[];
   readonly networkError: string | undefined;
+  /** Unfinished operations of the pod's volumes. Default: none. */
+  readonly volumeWaits?: readonly VolumeWaitView[];
 }
 
 /**
@@ -54,6 +56,9 @@ export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
         ? 'the running pods are not known yet'
         : `pod ${activity.holderUid} holds the name, or still runs`;
     waits.push({ what: `name ${podFullName(pod)}: ${holder}`, ...workerSince });
+  }
+  for (const { volume, what, sinceMs } of context.volumeWaits ?? []) {
+    waits.push({ what: `volume ${volume}: ${what}`, ...since(sinceMs) });
   }
   for (const step of steps) {
     const { startedAtMs, endedAtMs, message } = step;

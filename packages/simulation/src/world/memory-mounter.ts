@@ -12,6 +12,8 @@ export class MemoryMounter implements Mounter {
   readonly #fs: MemoryFileSystem;
   readonly #tell: (change: MountChange) => void;
   readonly #points = new Map<string, string>();
+  /** First source of what is mounted, by mount point. */
+  readonly #sources = new Map<string, string>();
 
   /** @param tell called after each mount and unmount */
   constructor(components: { readonly fs: MemoryFileSystem }, tell: (change: MountChange) => void) {
@@ -21,6 +23,11 @@ export class MemoryMounter implements Mounter {
 
   async mountPoints(): Promise<ReadonlyMap<string, string>> {
     return new Map(this.#points);
+  }
+
+  async mountsOfSame(path: string): Promise<readonly string[]> {
+    const shown = this.#sources.get(path);
+    return [...this.#sources].filter(([, source]) => source === shown).map(([point]) => point);
   }
 
   async mount(source: string, target: string, fsType: string): Promise<void> {
@@ -44,16 +51,19 @@ export class MemoryMounter implements Mounter {
     for (const target of [...this.#points.keys()].toReversed()) this.#fs.unmount(target);
     for (const target of this.#points.keys()) this.#tell({ target, source: undefined });
     this.#points.clear();
+    this.#sources.clear();
   }
 
   async unmount(target: string): Promise<void> {
     this.#fs.unmount(target);
     this.#points.delete(target);
+    this.#sources.delete(target);
     this.#tell({ target, source: undefined });
   }
 
   #mounted(source: string, target: string, fsType: string): void {
     this.#points.set(target, fsType);
+    this.#sources.set(target, this.#sources.get(source) ?? source);
     this.#tell({ target, source });
   }
 }

@@ -132,6 +132,12 @@ export function volumeGid({ metadata }: PersistentVolumeData): number | undefine
   return Number.isSafeInteger(gid) ? gid : undefined;
 }
 
+/** Returns whether the volume's only access mode is ReadWriteOncePod. */
+export function isReadWriteOncePod({ persistent }: VolumeSpec): boolean {
+  const modes = persistent?.spec?.accessModes ?? [];
+  return modes.length === 1 && modes[0] === 'ReadWriteOncePod';
+}
+
 /** Fields of a persistent volume's spec that do not name its type. */
 const COMMON_FIELDS = new Set([
   'accessModes',

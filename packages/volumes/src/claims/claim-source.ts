@@ -13,6 +13,10 @@ export type PersistentVolumeData = Pick<PersistentVolume, 'metadata' | 'spec'>;
 export interface ClaimSource {
   getClaim(namespace: string, name: string, signal: AbortSignal): Promise<ClaimData | undefined>;
   getPersistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolumeData | undefined>;
+  /**
+   * Applies a merge patch to a PVC's status and returns the PVC. If absent, volumes are not expanded on this node.
+   */
+  patchClaimStatus?(namespace: string, name: string, patch: object, signal: AbortSignal): Promise<ClaimData>;
   /** Returns the labels of the node, which a persistent volume's node affinity may match. */
   nodeLabels(): Readonly<Record<string, string>>;
 }

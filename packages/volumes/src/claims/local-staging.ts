@@ -3,7 +3,7 @@ import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@n
 import type { Logger } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import type { NodeVolumePlugin } from '../manager/plugin.ts';
-import type { NodeVolume, ResolvedVolume } from '../manager/resolved-volume.ts';
+import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import { mountAt } from '../mount/mount-at.ts';
 import { isMountPoint, type Mounter, realDirectory } from '../mount/mounter.ts';
 import { takeAway } from '../mount/take-away.ts';
@@ -25,6 +25,11 @@ export interface LocalDevices {
     options: readonly string[],
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * Grows the file system of a mounted disk to the disk's size; a disk without a file system is left unchanged. If
+   * absent, disks are not grown. @throws VolumeError `MountFailed`
+   */
+  grow?(device: string, target: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Dependencies of {@link LocalStaging}. */
@@ -63,6 +68,14 @@ export class LocalStaging implements NodeVolumePlugin {
         throw new VolumeError(code, `${what}, error ${message}`, error);
       });
     await mountAt(this.#components, directory, mount, signal);
+  }
+
+  /** Grows the file system of a disk; does nothing for a directory (`NodeExpand` of `pkg/volume/local`). */
+  async grow(spec: VolumeSpec, mounted: string, signal: AbortSignal): Promise<void> {
+    const device = localPath(spec);
+    if (isDisk(device, await this.#kindOf(device, signal))) {
+      await this.#components.devices.grow?.(device, mounted, signal);
+    }
   }
 
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {

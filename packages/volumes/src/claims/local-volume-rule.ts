@@ -7,17 +7,11 @@ export const LOCAL_VOLUME = 'kubernetes.io/local-volume';
 
 /** Returns the node volume of a local persistent volume with this name. */
 export function localNodeVolume(name: string): NodeVolume {
-  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name };
+  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name, attachable: false };
 }
 
 /** Default file system type of a local volume on a disk (`pkg/volume/local`). */
 const DEFAULT_FILE_SYSTEM = 'ext4';
-
-/** Returns whether the volume's only access mode is ReadWriteOncePod. */
-export function isReadWriteOncePod({ persistent }: VolumeSpec): boolean {
-  const modes = persistent?.spec?.accessModes ?? [];
-  return modes.length === 1 && modes[0] === 'ReadWriteOncePod';
-}
 
 /** Returns the volume's path on this machine. @throws VolumeError `InvalidPath` */
 export function localPath({ persistent }: VolumeSpec): string {

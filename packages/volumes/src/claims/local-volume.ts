@@ -10,9 +10,9 @@ import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter, mountPointsWithin } from '../mount/mounter.ts';
 import { takeAway } from '../mount/take-away.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import { optionsFor } from './claim-rule.ts';
+import { isReadWriteOncePod, optionsFor } from './claim-rule.ts';
 import { type LocalDevices, LocalStaging } from './local-staging.ts';
-import { isReadWriteOncePod, LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
+import { LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
 
 /** Access to the volumes' own file systems that a local volume needs. */
 export type LocalVolumeFiles = Pick<ForeignFiles, 'stat' | 'statfs'>;
@@ -69,7 +69,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   }
 
   canSupport({ persistent }: VolumeSpec): boolean {
-    return persistent?.spec?.local !== undefined;
+    return persistent?.spec?.local !== undefined && persistent.spec.volumeMode !== 'Block';
   }
 
   async resolve(_pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
@@ -96,6 +96,15 @@ export class LocalVolumePlugin implements VolumePlugin {
     );
     await this.#restrict(source, directory, volume, signal);
     return { hostPath: directory, readOnly, selinuxRelabel: !readOnly, foreign: true };
+  }
+
+  async expand(
+    { hostPath }: MountedVolume,
+    volume: ResolvedVolume,
+    _bytes: bigint,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#staging.grow(volume, hostPath, signal);
   }
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {

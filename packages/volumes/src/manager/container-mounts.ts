@@ -1,4 +1,4 @@
-import type { Container, Mount, MountPropagation, Pod, VolumeMount } from '@node-agent/pod-spec';
+import type { Container, Device, Mount, MountPropagation, VolumeMount } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
 import type { MountedVolume } from './plugin.ts';
 
@@ -49,14 +49,27 @@ export function mountedVolume<V extends MountedVolume>(
   throw new VolumeError('NotMounted', `cannot find volume "${name}" to mount into container "${container.name}"`);
 }
 
-/** Returns one message for each kind of mount in the pod that this kubelet does not support. */
-export function unsupportedMounts(pod: Pod): readonly string[] {
-  const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec;
-  return [...initContainers, ...containers, ...ephemeralContainers].flatMap((container) =>
-    (container.volumeDevices ?? []).map(
-      ({ name }) => `container "${container.name}": block volume "${name}" is not supported by this kubelet`,
-    ),
-  );
+/**
+ * Returns the block devices of a container, in the order of its `volumeDevices` (`makeBlockVolumes` of
+ * `pkg/kubelet/kubelet_pods.go`).
+ * @param volumes the pod's ready volumes, by name
+ * @throws VolumeError `NotMounted` if a volume is not ready; `InvalidPath` if a device path is not absolute
+ */
+export function containerDevices(
+  container: Pick<Container, 'name' | 'volumeDevices'>,
+  volumes: ReadonlyMap<string, MountedVolume>,
+): readonly Device[] {
+  return (container.volumeDevices ?? []).map(({ name, devicePath: containerPath }) => {
+    if (!containerPath.startsWith('/')) {
+      throw new VolumeError('InvalidPath', `error DevicePath \`${containerPath}\` must be an absolute path`);
+    }
+    const volume = volumes.get(name);
+    if (volume === undefined) {
+      const message = `cannot find volume "${name}" to pass into container "${container.name}"`;
+      throw new VolumeError('NotMounted', message);
+    }
+    return { hostPath: volume.hostPath, containerPath, permissions: volume.readOnly ? 'r' : 'mrw' };
+  });
 }
 
 function propagationOf({ mountPropagation = 'None' }: VolumeMount): MountPropagation {

@@ -1,11 +1,16 @@
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
-import { isOfPlugin, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import {
+  idOnDisk,
+  isOfPlugin,
+  subPathVolumesOnDisk,
+  type VolumeOnDisk,
+  volumesOnDisk,
+} from '../paths/volumes-on-disk.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { takeInFromDisk } from './take-in.ts';
-import { foreignActions, volumeActions } from './volume-actions.ts';
+import { type ActionHelpers, foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
 import type { VolumeActions } from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 import type { VolumeOperations } from './volume-operations.ts';
@@ -18,7 +23,7 @@ export interface LeftoversComponents {
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly operations: Pick<VolumeOperations, 'found' | 'foundStaged' | 'remove'>;
-  readonly subPaths: Pick<SubPathMounts, 'clean'>;
+  readonly helpers: ActionHelpers;
 }
 
 /** Finds volumes on disk, whichever process created them, so that no other state must survive a restart (K1). */
@@ -46,15 +51,21 @@ export class Leftovers {
 
   /** Removes all volumes of a pod. */
   async remove(podUid: string): Promise<void> {
-    const { fs, paths, operations, subPaths } = this.#components;
+    const { fs, paths, operations, helpers, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
-      const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
-      operations.remove(key, await this.#actions(podUid, volume));
+      const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
+      const actions = await this.#actions(podUid, volume).catch((err: unknown) => {
+        // The removal decides what may be removed without knowing the node volume.
+        logger.warn({ err, podUid, volume: volume.name }, 'Failed to reconstruct a volume that is removed');
+        const { name: directoryName } = volume;
+        return volumeActions(helpers, { podUid, directoryName, plugin: this.#pluginOf(volume) });
+      });
+      operations.remove(key, actions);
     }
     // A former process may have mounted subPaths of volumes that leave no directory below `volumes`.
     for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName, id: `volume-subpaths/${directoryName}` };
-      operations.remove(key, volumeActions(subPaths, { podUid, directoryName, plugin: undefined }));
+      operations.remove(key, volumeActions(helpers, { podUid, directoryName, plugin: undefined }));
     }
   }
 
@@ -67,15 +78,17 @@ export class Leftovers {
       logger.info({ podUid, volume: volume.name }, 'Finished an interrupted removal of a volume');
       return;
     }
-    const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
+    const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
     operations.found(key, await this.#actions(podUid, volume));
   }
 
   /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
   async #takeInStaged(): Promise<void> {
-    for (const { name, node: plugin } of this.#components.plugins) {
-      for (const volume of (await plugin?.staged()) ?? []) {
-        if (plugin) this.#components.operations.foundStaged({ volume, pluginName: name, plugin });
+    for (const plugin of this.#components.plugins) {
+      const { node } = plugin;
+      if (node === undefined) continue;
+      for (const volume of await node.staged()) {
+        this.#components.operations.foundStaged(stagedVolume(volume, plugin, node));
       }
     }
   }
@@ -85,7 +98,7 @@ export class Leftovers {
     if (plugin === undefined) return foreignActions(this.#components, podUid, volume);
     const directoryName = volume.name;
     const node = await plugin.node?.reconstruct(podUid, directoryName);
-    return volumeActions(this.#components.subPaths, { podUid, directoryName, plugin, node });
+    return volumeActions(this.#components.helpers, { podUid, directoryName, plugin, node });
   }
 
   #pluginOf(volume: VolumeOnDisk): VolumePlugin | undefined {

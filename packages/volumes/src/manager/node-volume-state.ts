@@ -3,16 +3,18 @@ import type { VolumeState } from './volume-state.ts';
 /**
  * State of a volume that several pods of the node may share, for example a disk that is mounted once for all of them.
  *
- * | wanted by a pod | in use, or possibly  | presence          | step                                             |
- * |-----------------|----------------------|-------------------|--------------------------------------------------|
- * | yes             | -                    | absent, uncertain | stage it                                         |
- * | yes             | -                    | staged            | nothing                                          |
- * | no              | yes                  | -                 | nothing: it is in use until the last pod is gone |
- * | no              | no                   | staged, uncertain | unstage it                                       |
- * | no              | no                   | absent            | forget it                                        |
+ * | wanted by a pod | in use, or possibly  | presence          | attached | step                                             |
+ * |-----------------|----------------------|-------------------|----------|--------------------------------------------------|
+ * | yes             | -                    | absent, uncertain | no       | wait until a controller has attached it          |
+ * | yes             | -                    | absent, uncertain | yes      | stage it                                         |
+ * | yes             | -                    | staged            | -        | nothing                                          |
+ * | no              | yes                  | -                 | -        | nothing: it is in use until the last pod is gone |
+ * | no              | no                   | staged, uncertain | -        | unstage it                                       |
+ * | no              | no                   | absent            | -        | forget it                                        |
  *
  * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed. A
- * pod's wish for the volume is recorded here before anything is mounted for the pod.
+ * pod's wish for the volume is recorded here before anything is mounted for the pod. A failed operation changes the
+ * presence as `presenceAfterFailure` says.
  * Source: `pkg/kubelet/volumemanager` (`unmountDetachDevices`; `MountDevice` in the operation executor).
  */
 export interface NodeVolumeState {
@@ -20,14 +22,16 @@ export interface NodeVolumeState {
   readonly inPods: boolean;
   /** `uncertain`: a failed operation or a former process may have staged the volume. */
   readonly presence: 'absent' | 'uncertain' | 'staged';
+  /** Whether the volume is attached to this node, or need not be. */
+  readonly attached: boolean;
   /** Whether an operation is in progress. */
   readonly busy: boolean;
   /** Monotonic time of the next retry after a failure. */
   readonly retryAtMs: number | undefined;
 }
 
-/** Next operation of a node volume. */
-export type NodeVolumeStep = 'stage' | 'unstage' | 'forget' | 'wait' | 'none';
+/** Next operation of a node volume. `attach`: a controller attaches the volume. */
+export type NodeVolumeStep = 'attach' | 'stage' | 'unstage' | 'forget' | 'wait' | 'none';
 
 /** Implements the table of {@link NodeVolumeState}. `wait`: the step is due at `retryAtMs`. */
 export function nextNodeVolumeStep(state: NodeVolumeState, nowMs: number): NodeVolumeStep {
@@ -37,8 +41,9 @@ export function nextNodeVolumeStep(state: NodeVolumeState, nowMs: number): NodeV
   return backsOff && (step === 'stage' || step === 'unstage') ? 'wait' : step;
 }
 
-function dueStep({ wanted, inPods, presence }: NodeVolumeState): NodeVolumeStep {
-  if (wanted) return presence === 'staged' ? 'none' : 'stage';
+function dueStep({ wanted, inPods, presence, attached }: NodeVolumeState): NodeVolumeStep {
+  if (wanted && presence === 'staged') return 'none';
+  if (wanted) return attached ? 'stage' : 'attach';
   if (inPods) return 'none';
   return presence === 'absent' ? 'forget' : 'unstage';
 }

@@ -1,16 +1,20 @@
 import type { Clock, Timer } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
-import { VolumeError } from '../errors.ts';
+import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { BackOff } from './back-off.ts';
+import { presenceAfterFailure } from './failed-presence.ts';
 import { type NodeVolumeState, type NodeVolumeUse, nextNodeVolumeStep } from './node-volume-state.ts';
 import type { NodeVolumePlugin } from './plugin.ts';
 import type { NodeVolume } from './resolved-volume.ts';
+import type { VolumeAttachments } from './volume-attachments.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 
 /** A node volume with the plugin that stages and unstages it. */
 export interface StagedVolume {
   readonly volume: NodeVolume;
   readonly pluginName: string;
+  /** Whether the volume is a block device. Default: false. */
+  readonly isBlock?: boolean;
   readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage'>;
 }
 
@@ -19,8 +23,13 @@ export interface NodeVolumesComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'operation'>;
+  readonly attachments: VolumeAttachments;
   /** Called when an operation of a node volume has finished. */
   readonly onChange: (uniqueName: string) => void;
+  /** Called when {@link NodeVolumes.attachableInUse} has changed. */
+  readonly onInUseChange: () => void;
+  /** Called when a node volume is no longer used. */
+  readonly onForgotten?: (uniqueName: string) => void;
 }
 
 interface Entry {
@@ -28,6 +37,8 @@ interface Entry {
   /** Uses by pods; only pods that want or use the volume are listed. */
   readonly users: Map<string, NodeVolumeUse>;
   presence: NodeVolumeState['presence'];
+  /** Whether a former process may have staged the volume, and it was not staged since. */
+  isReconstructed: boolean;
   busy: boolean;
   readonly backOff: BackOff;
   timer: Timer | undefined;
@@ -57,7 +68,7 @@ export class NodeVolumes {
     if (isUse) entry.users.set(user, use);
     else entry.users.delete(user);
     // Only a pod that wants the volume has its full spec.
-    if (use.wanted) entry.staged = staged;
+    if (use.wanted) this.#become(entry, staged);
     // The recorded failure belongs to an operation with a different goal.
     if (isWanted(entry) !== wasWanted) entry.backOff.forgive();
     this.#step(entry);
@@ -66,8 +77,48 @@ export class NodeVolumes {
   /** Records that a former process staged the volume, or may have. */
   found(staged: StagedVolume): void {
     const entry = this.#entry(staged, 'uncertain');
-    if (!entry.busy && entry.presence === 'absent') entry.presence = 'uncertain';
+    if (!entry.busy && entry.presence === 'absent') {
+      entry.presence = 'uncertain';
+      entry.isReconstructed = true;
+    }
     this.#step(entry);
+  }
+
+  /** Continues with volumes that wait to be attached. Called when the node's status may have changed. */
+  attachmentsChanged(): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.staged.volume.attachable && isWanted(entry)) this.#step(entry);
+    }
+  }
+
+  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  retryNow(code: VolumeErrorCode): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.backOff.failure?.code !== code) continue;
+      entry.backOff.forgive();
+      this.#step(entry);
+    }
+  }
+
+  /**
+   * Returns the names of all volumes that a controller attaches and that are in use, or may be. Of a volume that a former
+   * process left, the node's status says whether a controller attaches it (upstream:
+   * `UpdateReconstructedVolumeAttachability`). Returns `undefined` while that is not known.
+   */
+  attachableInUse(): readonly string[] | undefined {
+    const names: string[] = [];
+    for (const [uniqueName, { staged }] of this.#entries) {
+      const isAttachable = staged.volume.attachable ?? this.#components.attachments.isAttached(uniqueName);
+      if (isAttachable === undefined) return undefined;
+      if (isAttachable) names.push(uniqueName);
+    }
+    return names;
+  }
+
+  /** Returns whether the volume waits for a controller to attach it. */
+  awaitsAttachment(uniqueName: string): boolean {
+    const entry = this.#entries.get(uniqueName);
+    return entry !== undefined && !entry.busy && entry.presence !== 'staged' && !this.#isAttached(entry);
   }
 
   isStaged(uniqueName: string): boolean {
@@ -96,9 +147,30 @@ export class NodeVolumes {
     const known = this.#entries.get(staged.volume.uniqueName);
     if (known !== undefined) return known;
     const backOff = new BackOff(this.#components.clock);
-    const entry: Entry = { staged, users: new Map(), presence, busy: false, backOff, timer: undefined };
+    const isReconstructed = presence === 'uncertain';
+    const entry = { staged, users: new Map(), presence, isReconstructed, busy: false, backOff, timer: undefined };
     this.#entries.set(staged.volume.uniqueName, entry);
+    if (staged.volume.attachable !== false) this.#components.onInUseChange();
     return entry;
+  }
+
+  /** Replaces the spec of a volume by that of a pod. */
+  #become(entry: Entry, staged: StagedVolume): void {
+    const wasAttachable = entry.staged.volume.attachable;
+    entry.staged = staged;
+    if (wasAttachable !== staged.volume.attachable) this.#components.onInUseChange();
+  }
+
+  #forget({ staged: { volume } }: Entry): void {
+    const { attachments, onInUseChange, onForgotten } = this.#components;
+    onForgotten?.(volume.uniqueName);
+    this.#entries.delete(volume.uniqueName);
+    attachments.released(volume.uniqueName);
+    if (volume.attachable !== false) onInUseChange();
+  }
+
+  #isAttached({ staged: { volume } }: Entry): boolean {
+    return !volume.attachable || this.#components.attachments.isReady(volume.uniqueName);
   }
 
   #step(entry: Entry): void {
@@ -110,9 +182,10 @@ export class NodeVolumes {
     const { presence, busy } = entry;
     const { retryAtMs } = entry.backOff;
     const use = { wanted: isWanted(entry), inPods: [...entry.users.values()].some(({ inPods }) => inPods) };
-    const step = nextNodeVolumeStep({ ...use, presence, busy, retryAtMs }, nowMs);
+    const attached = this.#isAttached(entry);
+    const step = nextNodeVolumeStep({ ...use, presence, attached, busy, retryAtMs }, nowMs);
     if (step === 'stage' || step === 'unstage') void this.#run(entry, step);
-    else if (step === 'forget') this.#entries.delete(entry.staged.volume.uniqueName);
+    else if (step === 'forget') this.#forget(entry);
     else if (step === 'wait' && retryAtMs !== undefined) {
       entry.timer = clock.setTimer(retryAtMs - nowMs, () => this.#step(entry));
     }
@@ -121,9 +194,10 @@ export class NodeVolumes {
   /** Never rejects. */
   async #run(entry: Entry, step: 'stage' | 'unstage'): Promise<void> {
     const { clock, metrics, logger, onChange } = this.#components;
-    const { volume, pluginName, plugin } = entry.staged;
+    const { volume, pluginName, plugin, isBlock } = entry.staged;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
+    const before = entry.presence === 'absent' ? 'absent' : 'uncertain';
     entry.busy = true;
     entry.presence = 'uncertain';
     let failure: VolumeError | undefined;
@@ -136,10 +210,17 @@ export class NodeVolumes {
     if (signal.aborted) return;
     const tookMs = clock.monotonic() - startedAtMs;
     // Staging is part of the pod's mount operation, whose metric the mount itself records if it is reached.
-    if (step === 'unstage') metrics.operation(pluginName, 'unmount_device', failure === undefined, tookMs);
-    else if (failure !== undefined) metrics.operation(pluginName, 'volume_mount', false, tookMs);
+    if (step === 'unstage')
+      metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', failure === undefined, tookMs);
+    else if (failure !== undefined) {
+      metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', false, tookMs);
+    }
+    if (failure !== undefined && step === 'stage') {
+      entry.presence = presenceAfterFailure(before, failure.effect, entry.isReconstructed);
+    }
     if (failure === undefined) {
       entry.presence = step === 'stage' ? 'staged' : 'absent';
+      entry.isReconstructed = false;
       entry.backOff.forgive();
     } else if ((step === 'stage') === isWanted(entry)) {
       const backOffMs = entry.backOff.failed(failure);

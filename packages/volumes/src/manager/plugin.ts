@@ -5,7 +5,7 @@ import type { NodeVolume, ResolvedVolume, VolumeSpec } from './resolved-volume.t
 
 /** A volume that is ready for containers. */
 export interface MountedVolume {
-  /** Path on the host; '' for an image volume. */
+  /** Path on the host, of a device for a block volume; '' for an image volume. */
   readonly hostPath: string;
   /** Whether the runtime mounts the volume from an image. Default: false. */
   readonly isImage?: boolean;
@@ -20,6 +20,22 @@ export interface MountedVolume {
   readonly foreign?: boolean;
 }
 
+/** State of a volume when it is set up. */
+export interface SetUpState {
+  /** The volume as it is now, if it is ready and set up again; absent for the first set-up. */
+  readonly ready?: MountedVolume;
+  /** Whether a former process left the volume on disk, so that a failure does not prove that the volume is absent. */
+  readonly isReconstructed: boolean;
+}
+
+/** A call to another program that has not been answered. */
+export interface UnansweredCall {
+  /** Description of the call: `NodeStageVolume of driver hostpath.csi.k8s.io`. */
+  readonly what: string;
+  /** Monotonic time of the call. */
+  readonly sinceMs: number;
+}
+
 /** Implementation of one volume type. */
 export interface VolumePlugin {
   /**
@@ -27,6 +43,8 @@ export interface VolumePlugin {
    * form.
    */
   readonly name: string;
+  /** Whether the plugin's volumes are block devices (`volumeMode: Block`), below `volumeDevices`. Default: false. */
+  readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
   /** Returns what this kubelet does not support about a volume of this type. If absent, everything is supported. */
@@ -46,20 +64,43 @@ export interface VolumePlugin {
   /** Node-level operations, for types whose volumes are staged once per node. */
   readonly node?: NodeVolumePlugin;
   /**
+   * Returns whether a ready volume is set up again at each sync of its pod, although no source has changed (upstream:
+   * `RequiresRemount`). Default: never.
+   */
+  requiresRepublish?(volume: ResolvedVolume): boolean;
+  /** Returns a call of the volume or its node volume that a driver has not answered. */
+  unanswered?(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined;
+  /**
    * Makes the volume ready; its node volume has been staged before. Must do nothing if the volume is ready, because it
    * may be called at each sync of the pod and after a crash in the middle.
    */
-  setUp(pod: Pod, volume: ResolvedVolume, context: MountContext, signal: AbortSignal): Promise<MountedVolume>;
+  setUp(
+    pod: Pod,
+    volume: ResolvedVolume,
+    context: MountContext,
+    signal: AbortSignal,
+    state: SetUpState,
+  ): Promise<MountedVolume>;
+  /**
+   * Expands a ready volume to a size in bytes (upstream: `NodeExpand`). If absent, volumes of this type are not expanded
+   * on nodes. @throws VolumeError, `ExpandUnsupported` if the controller expands this volume completely
+   */
+  expand?(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void>;
   /**
    * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
    * is nothing. Not called for types that leave nothing in the pod's directory.
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
   /**
-   * Returns the usage of a ready volume. If absent, volumes of this type are not measured. @throws VolumeError, a
-   * system error
+   * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not take a turn from
+   * volumes that the kubelet measures itself (W6). Default: false.
    */
-  usage?(mounted: MountedVolume): Promise<TreeUsage>;
+  readonly measuresElsewhere?: boolean;
+  /**
+   * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If absent, no volume of this
+   * type is. @throws VolumeError, a system error
+   */
+  usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined>;
   /** Returns whether a directory with this name is the remainder of an interrupted removal. */
   isRemoving(directoryName: string): boolean;
 }
@@ -76,10 +117,10 @@ export interface NodeVolumePlugin {
    */
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
   /**
-   * Returns the node volume of a directory in a pod's directory that a former process created. @throws VolumeError, a
-   * system error
+   * Returns the node volume of a directory in a pod's directory that a former process created; `undefined` if the
+   * directory uses no node volume. @throws VolumeError, a system error
    */
-  reconstruct(podUid: string, directoryName: string): Promise<NodeVolume>;
+  reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined>;
   /**
    * Returns the volumes that a former process staged, whether or not a pod uses them. @throws VolumeError, a system
    * error

@@ -25,6 +25,13 @@ export interface NodeVolume {
   readonly spec?: VolumeSpec;
   /** Whether only one pod may use the volume (`ReadWriteOncePod`). Default: false. */
   readonly exclusive?: boolean;
+  /**
+   * Whether a controller attaches the volume to this node before it is staged. Absent for a volume that a former process
+   * left on disk.
+   */
+  readonly attachable?: boolean;
+  /** Group that the pod requests (`fsGroup`), for drivers that set it when they stage the volume. */
+  readonly fsGroup?: number;
 }
 
 /** A volume of a pod whose identity is known. */

@@ -1,11 +1,19 @@
 import { VolumeError } from '../errors.ts';
+import type { ExpandOnNode, VolumeExpander } from '../expand/volume-expander.ts';
 import { mountContext } from '../mount/mount-context.ts';
 import { removeEmptyVolume } from '../paths/orphaned-pod.ts';
 import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
 import type { VolumeOnDisk } from '../paths/volumes-on-disk.ts';
-import { type VolumePlugin, volumeType } from './plugin.ts';
+import type { StagedVolume } from './node-volumes.ts';
+import { type NodeVolumePlugin, type VolumePlugin, volumeType } from './plugin.ts';
 import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 import type { VolumeActions } from './volume-entry.ts';
+
+/** Helpers that all volumes share. */
+export interface ActionHelpers {
+  readonly subPaths: Pick<SubPathMounts, 'clean'>;
+  readonly expander: Pick<VolumeExpander, 'expand'>;
+}
 
 /** Identifies a volume of a pod. */
 export interface VolumeOfPod {
@@ -19,22 +27,41 @@ export interface VolumeOfPod {
 
 /** Returns the operations of a volume. They are the plugin's, but `tearDown` unmounts subPaths first. */
 export function volumeActions(
-  subPaths: Pick<SubPathMounts, 'clean'>,
+  { subPaths, expander }: ActionHelpers,
   { podUid, directoryName, plugin, node }: VolumeOfPod,
 ): VolumeActions {
   return {
     pluginName: plugin?.name ?? 'N/A',
     refreshes: plugin?.refreshes ?? false,
-    ...(node && plugin?.node && { node: { volume: node, pluginName: plugin.name, plugin: plugin.node } }),
-    async setUp(pod, volume, signal) {
+    isBlock: plugin?.isBlock ?? false,
+    ...(node && plugin?.node && { node: stagedVolume(node, plugin, plugin.node) }),
+    ...(plugin?.expand && {
+      async expand(pod, volume, mounted, signal) {
+        const onNode: ExpandOnNode = async (persistent, bytes, ending) =>
+          await plugin.expand?.(mounted, { ...volume, persistent }, bytes, ending);
+        await expander.expand(pod, volume, onNode, signal);
+      },
+    }),
+    republishes: (volume) => plugin?.requiresRepublish?.(volume) ?? false,
+    unanswered: () => plugin?.unanswered?.(podUid, directoryName, node),
+    async setUp(pod, volume, state, signal) {
       if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
-      return await plugin.setUp(pod, volume, mountContext(pod), signal);
+      return await plugin.setUp(pod, volume, mountContext(pod), signal, state);
     },
     async tearDown(signal) {
       await subPaths.clean(podUid, directoryName, signal);
       await plugin?.tearDown(podUid, directoryName, signal);
     },
   };
+}
+
+/** Returns a node volume with the plugin that stages it. */
+export function stagedVolume(
+  volume: NodeVolume,
+  { name: pluginName, isBlock = false }: VolumePlugin,
+  plugin: NodeVolumePlugin,
+): StagedVolume {
+  return { volume, pluginName, isBlock, plugin };
 }
 
 /**
@@ -49,6 +76,8 @@ export function foreignActions(
   return {
     pluginName: 'N/A',
     refreshes: false,
+    republishes: () => false,
+    unanswered: () => undefined,
     setUp: (_pod, { directoryName }) =>
       Promise.reject(new VolumeError('UnsupportedVolume', `volume ${directoryName} has no plugin`)),
     tearDown: () => removeEmptyVolume(components, podUid, volume),

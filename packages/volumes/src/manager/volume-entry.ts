@@ -4,7 +4,7 @@ import type { VolumeError } from '../errors.ts';
 import type { BackOff } from './back-off.ts';
 import type { Filling } from './freshness.ts';
 import type { StagedVolume } from './node-volumes.ts';
-import type { MountedVolume } from './plugin.ts';
+import type { MountedVolume, SetUpState, UnansweredCall } from './plugin.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
 import type { CountedVolume } from './volume-metrics.ts';
 import type { VolumeState } from './volume-state.ts';
@@ -15,10 +15,18 @@ export interface VolumeActions {
   readonly pluginName: string;
   /** Whether calling `setUp` again updates the content. */
   readonly refreshes: boolean;
+  /** Whether the volume is a block device. Default: false. */
+  readonly isBlock?: boolean;
   /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: StagedVolume;
-  setUp(pod: Pod, volume: ResolvedVolume, signal: AbortSignal): Promise<MountedVolume>;
+  /** Returns whether a ready volume is set up again at each sync of the pod. */
+  republishes(volume: ResolvedVolume): boolean;
+  /** Returns a call of this volume that a driver has not answered; `undefined` if there is none. */
+  unanswered(): UnansweredCall | undefined;
+  setUp(pod: Pod, volume: ResolvedVolume, state: SetUpState, signal: AbortSignal): Promise<MountedVolume>;
   tearDown(signal: AbortSignal): Promise<void>;
+  /** Expands the ready volume if that is due. If absent, the volume is never expanded. */
+  expand?(pod: Pod, volume: ResolvedVolume, mounted: MountedVolume, signal: AbortSignal): Promise<void>;
 }
 
 /** Identifies a volume of a pod. */
@@ -49,8 +57,12 @@ export interface VolumeEntry extends VolumeKey {
   /** The pod from which the content was last written, or is being written. */
   filling: Filling | undefined;
   presence: VolumeState['presence'];
+  /** Whether a former process left the volume on disk, and it was not set up since. */
+  isReconstructed: boolean;
   mounted: ReadyVolume | undefined;
   stale: boolean;
+  /** Whether the volume is to be expanded. */
+  expands: boolean;
   busy: boolean;
   readonly backOff: BackOff;
   /** Whether the volume waits until its node volume is staged. */
@@ -74,6 +86,7 @@ export function newEntry(
     ...key,
     actions,
     presence,
+    isReconstructed: presence === 'uncertain',
     backOff,
     wantedAs: new Map(),
     wanted: undefined,
@@ -81,6 +94,7 @@ export function newEntry(
     filling: undefined,
     mounted: undefined,
     stale: false,
+    expands: false,
     busy: false,
     waitsForNode: false,
     toldFailure: undefined,

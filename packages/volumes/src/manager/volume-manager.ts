@@ -1,6 +1,6 @@
 import { type Clock, checkComponents, checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
-import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
+import { type Container, type Device, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
   eventReasons,
@@ -12,23 +12,26 @@ import {
 import { volumeGid } from '../claims/claim-rule.ts';
 import type { ClaimSource } from '../claims/claim-source.ts';
 import { VolumeError } from '../errors.ts';
+import { VolumeExpander } from '../expand/volume-expander.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import { PodDirectories } from '../paths/pod-directories.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { type MountVariable, subPathOf } from '../paths/sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from '../paths/sub-path-mounts.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
-import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
+import { containerDevices, containerMounts, mountedVolume, type SubPathPlace } from './container-mounts.ts';
 import { Leftovers } from './leftovers.ts';
-import { failedMountMessage, mismatchMessage } from './mount-messages.ts';
+import { failedExpandMessage, failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
-import { volumeActions } from './volume-actions.ts';
+import { type ActionHelpers, volumeActions } from './volume-actions.ts';
+import { type AttachedVolumes, VolumeAttachments } from './volume-attachments.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
-import { earliestRetry, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { earliestRetry, type UnsettledVolume, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
 import { isRefusal, VolumeResolver, volumeId } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
+import { callText, timedOut, type VolumeWait } from './volume-waits.ts';
 
 /** Dependencies of {@link VolumeManager}. */
 export interface VolumeManagerComponents {
@@ -46,6 +49,11 @@ export interface VolumeManagerComponents {
    * Source of PVCs. Absent without an API server; volumes with a PVC are then refused with a message that names them.
    */
   readonly claims?: ClaimSource;
+  /**
+   * The node's status in the API server. If absent, volumes that a controller attaches never become ready; no other
+   * volumes need it.
+   */
+  readonly attachments?: AttachedVolumes;
   /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
@@ -56,6 +64,8 @@ export interface VolumeManagerComponents {
   readonly recorder?: EventRecorder;
   /** Called when a volume became ready after its pod had stopped waiting, so that the pod can be synced now. */
   readonly onVolumeReady?: (podUid: string) => void;
+  /** Called when {@link VolumeManager.volumesInUse} has changed, so that the node's status can be written now. */
+  readonly onVolumesInUseChanged?: () => void;
 }
 
 export interface VolumeManagerOptions {
@@ -65,6 +75,8 @@ export interface VolumeManagerOptions {
 
 /** Maximum wait of a pod for an operation that does not finish, in milliseconds. */
 const WAIT_MS = 123_000;
+/** Minimum time between two comparisons of a ready volume's size with its PVC, in milliseconds. */
+const COMPARE_MS = 30_000;
 
 /**
  * Sets up and tears down the volumes of pods (`pkg/kubelet/volumemanager`). Volumes of one pod are set up in parallel
@@ -78,10 +90,18 @@ export class VolumeManager {
   readonly #resolver: VolumeResolver;
   readonly #leftovers: Leftovers;
   readonly #subPaths: SubPathMounts;
+  readonly #expander: VolumeExpander;
+  readonly #helpers: ActionHelpers;
+  /** Monotonic time at which each ready volume was last compared with its PVC, by pod UID and volume name. */
+  readonly #comparedAtMs = new Map<string, Map<string, number>>();
   readonly #usages: VolumeUsages;
   readonly #directories: PodDirectories;
+  readonly #attachments: VolumeAttachments;
+  /** Whether all volumes of a former process are registered. */
+  #isTakenIn = false;
   /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
   readonly #waitingSince = new Map<string, number>();
+  readonly #life = new AbortController();
   readonly #startOnce = new StartOnce('VolumeManager');
 
   constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
@@ -95,6 +115,7 @@ export class VolumeManager {
         'stagedVolumeDir',
         'podDir',
         'volumesDir',
+        'volumeDevicesDir',
         'pluginsDir',
         'subPathsDir',
         'subPathDir',
@@ -108,16 +129,30 @@ export class VolumeManager {
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
     const metrics = new VolumeMetrics(components.metrics);
     this.#subPaths = new SubPathMounts(components);
+    this.#expander = new VolumeExpander({ ...components, claims: components.claims });
+    this.#helpers = { subPaths: this.#subPaths, expander: this.#expander };
     this.#resolver = new VolumeResolver({
       ...components,
       onRefused: (pod, { message }) => this.#tellFailedMount(pod, message),
     });
+    this.#attachments = new VolumeAttachments(components.attachments);
     this.#operations = new VolumeOperations({
       ...components,
       metrics,
+      attachments: this.#attachments,
+      onInUseChange: () => components.onVolumesInUseChanged?.(),
+      onForgotten: (uniqueName) => this.#expander.forget(uniqueName),
       onFailure: (pod, volume, error, step) => {
+        if (step === 'expand') {
+          const message = failedExpandMessage(volume.directoryName, error);
+          components.recorder.event(podReference(pod), 'Warning', eventReasons.volumeResizeFailed, message);
+          return;
+        }
         if (error.code === 'FileSystemMismatch') this.#tellMismatch(volume, error);
-        this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
+        if (volume.persistent?.spec?.volumeMode === 'Block') {
+          const message = failedMapMessage(volume.directoryName, error, step);
+          components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMapVolume, message);
+        } else this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
       },
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });
@@ -125,7 +160,7 @@ export class VolumeManager {
       ...components,
       metrics,
       operations: this.#operations,
-      subPaths: this.#subPaths,
+      helpers: this.#helpers,
     });
     this.#usages = new VolumeUsages({
       ...components,
@@ -144,18 +179,22 @@ export class VolumeManager {
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     // `takeIn` never rejects. Shutdown must not wait for a disk that hangs.
-    void this.#leftovers.takeIn(signal);
+    void this.#leftovers.takeIn(signal).then(() => {
+      this.#isTakenIn = true;
+      this.#components.onVolumesInUseChanged?.();
+    });
     await untilAborted(signal);
+    this.#life.abort(signal.reason);
     this.#operations.close(signal.reason);
   }
 
   /**
-   * Returns one message for each volume and mount of the pod that this kubelet does not support. A pod with any of them
-   * cannot run here.
+   * Returns one message for each volume of the pod that this kubelet does not support. A pod with any of them cannot run
+   * here.
    */
   unsupported(pod: Pod): readonly string[] {
     const volumes = mountedVolumes(pod).map((volume) => this.#resolver.unsupported(pod, volume));
-    return [...volumes.filter((message) => message !== undefined), ...unsupportedMounts(pod)];
+    return volumes.filter((message) => message !== undefined);
   }
 
   /**
@@ -185,7 +224,10 @@ export class VolumeManager {
         const known = await this.#operations.settled(uid, linked);
         return [...failures.filter((failure) => failure !== undefined), ...known];
       },
-      () => [...unknown, ...this.#operations.unsettled(uid)],
+      () => [
+        ...[...unknown].map((name) => ({ name, isUnattached: false, unanswered: undefined })),
+        ...this.#operations.unsettled(uid),
+      ],
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) {
@@ -197,9 +239,13 @@ export class VolumeManager {
       (volume) => unknown.has(volume.name) || this.#resolver.unsupported(pod, volume) !== undefined,
     );
     const reasons = failed.map(({ failure }) => failure?.message).join('; ');
+    const unattached = this.#operations.unsettled(uid).filter(({ isUnattached }) => isUnattached);
     throw new VolumeError(
       'NotMounted',
-      `unmounted volumes=[${names.join(' ')}], unattached volumes=[], failed to process volumes=[${unprocessed
+      `unmounted volumes=[${names.join(' ')}], unattached volumes=[${unattached
+        .map(({ name }) => name)
+        .sort()
+        .join(' ')}], failed to process volumes=[${unprocessed
         .map(({ name }) => name)
         .sort()
         .join(' ')}]: ${reasons}`,
@@ -226,6 +272,46 @@ export class VolumeManager {
    */
   refresh(podUid: string): void {
     this.#operations.refresh(podUid);
+  }
+
+  /**
+   * Returns the names of the volumes that a controller attaches and that this node uses, or may use, for
+   * `status.volumesInUse` (upstream: `GetVolumesInUse`). A volume is listed before it is mounted and until it is
+   * unmounted. Returns `undefined` while the volumes of a former process are not known; the status must then keep its
+   * list.
+   */
+  volumesInUse(): readonly string[] | undefined {
+    return this.#isTakenIn ? this.#operations.attachableInUse() : undefined;
+  }
+
+  /** Records that the API server has the node's status with these `volumesInUse`. */
+  volumesReported(names: readonly string[]): void {
+    this.#attachments.reported(names);
+    this.#operations.attachmentsChanged();
+  }
+
+  /** Continues with volumes that wait to be attached, because the Node object may have changed. */
+  attachmentsChanged(): void {
+    this.#operations.attachmentsChanged();
+  }
+
+  /**
+   * Retries operations now that failed because a CSI driver was not registered. Call this when a driver has registered;
+   * upstream waits for the back-off, up to 122 s.
+   */
+  csiDriverRegistered(): void {
+    this.#operations.retryNow('DriverNotFound');
+  }
+
+  /** Returns what the volumes of a pod wait for, for explanations; only unfinished operations are listed. */
+  volumeWaits(podUid: string): readonly VolumeWait[] {
+    const { clock } = this.#components;
+    const nowMs = clock.monotonic();
+    return this.#operations.unsettled(podUid).flatMap(({ name: volume, isUnattached, unanswered }) => {
+      if (isUnattached) return [{ volume, what: 'waits until a controller has attached it to this node' }];
+      if (unanswered === undefined) return [];
+      return [{ volume, what: callText(unanswered, nowMs), sinceMs: clock.now() - (nowMs - unanswered.sinceMs) }];
+    });
   }
 
   /**
@@ -264,6 +350,14 @@ export class VolumeManager {
       subPaths.set(index, { path, hostPath: await this.#subPaths.prepare(part, signal) });
     }
     return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
+  }
+
+  /**
+   * Returns the block devices of a container; the volumes must be ready, see {@link waitForAttachAndMount}.
+   * @throws VolumeError `NotMounted`, `InvalidPath`
+   */
+  containerDevices({ metadata }: Pod, container: Pick<Container, 'name' | 'volumeDevices'>): readonly Device[] {
+    return containerDevices(container, this.#operations.allMounted(metadata.uid));
   }
 
   /**
@@ -324,7 +418,10 @@ export class VolumeManager {
     const { uid } = pod.metadata;
     const { name } = volume;
     let typed = this.#resolver.known(pod, volume);
-    if (typed === undefined && this.#operations.mounted(uid, name) !== undefined) return undefined;
+    if (typed === undefined && this.#operations.renew(pod, name)) {
+      void this.#compareSize(uid, name);
+      return undefined;
+    }
     if (typed === undefined) {
       unknown.add(name);
       try {
@@ -339,9 +436,22 @@ export class VolumeManager {
     }
     const { plugin, resolved } = typed;
     const { directoryName, node } = resolved;
-    const actions = volumeActions(this.#subPaths, { podUid: uid, directoryName, plugin, node });
+    const actions = volumeActions(this.#helpers, { podUid: uid, directoryName, plugin, node });
     this.#operations.want(pod, resolved, volumeId(typed), actions);
     return undefined;
+  }
+
+  /**
+   * Expands a ready volume whose controller has expanded it. The pod does not wait for that. Upstream reads the PVC and
+   * its persistent volume at every sync. Never rejects.
+   */
+  async #compareSize(uid: string, name: string): Promise<void> {
+    const resolved = this.#operations.expandable(uid, name);
+    const nowMs = this.#components.clock.monotonic();
+    const ofPod = this.#comparedAtMs.get(uid) ?? new Map<string, number>();
+    if (resolved?.claim === undefined || nowMs - (ofPod.get(name) ?? Number.NEGATIVE_INFINITY) < COMPARE_MS) return;
+    this.#comparedAtMs.set(uid, ofPod.set(name, nowMs));
+    if (await this.#expander.isDue(resolved, this.#life.signal)) this.#operations.expand(uid, name);
   }
 
   #tellFailedMount(pod: Pod, message: string): void {
@@ -361,6 +471,7 @@ export class VolumeManager {
     this.#operations.release(uid);
     this.#resolver.forget(uid);
     this.#waitingSince.delete(uid);
+    this.#comparedAtMs.delete(uid);
     await this.#leftovers.remove(uid);
     const outcomes = await this.#inTime(
       signal,
@@ -378,14 +489,17 @@ export class VolumeManager {
   async #inTime(
     signal: AbortSignal,
     outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
-    unsettled: () => readonly string[],
+    unsettled: () => readonly UnsettledVolume[],
   ): Promise<readonly VolumeOutcome[]> {
     try {
       return await withTimeout(this.#components.clock, WAIT_MS, outcomes, signal);
     } catch (cause) {
       signal.throwIfAborted();
-      const failure = new VolumeError('TimedOut', 'context deadline exceeded', cause);
-      return unsettled().map((name) => ({ name, failure, retryAtMs: undefined }));
+      const nowMs = this.#components.clock.monotonic();
+      return unsettled().map(({ name, unanswered }) => ({
+        ...{ name, retryAtMs: undefined },
+        failure: new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause),
+      }));
     }
   }
 }

@@ -1,7 +1,14 @@
 import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 
 /** Upstream's operation names. */
-export type VolumeOperation = 'volume_mount' | 'volume_unmount' | 'unmount_device';
+export type VolumeOperation =
+  | 'volume_mount'
+  | 'volume_unmount'
+  | 'unmount_device'
+  | 'map_volume'
+  | 'unmap_volume'
+  | 'unmap_device'
+  | 'volume_fs_resize';
 
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 

@@ -1,12 +1,15 @@
 import { abortable, type Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
-import { VolumeError } from '../errors.ts';
+import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { BackOff } from './back-off.ts';
+import { presenceAfterFailure } from './failed-presence.ts';
 import { isFresh } from './freshness.ts';
 import { nodeVolumeUse } from './node-volume-state.ts';
 import { NodeVolumes, type StagedVolume } from './node-volumes.ts';
+import type { UnansweredCall } from './plugin.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
+import type { VolumeAttachments } from './volume-attachments.ts';
 import {
   isSettled,
   namesOf,
@@ -16,7 +19,7 @@ import {
   type VolumeEntry,
   type VolumeKey,
 } from './volume-entry.ts';
-import type { VolumeMetrics } from './volume-metrics.ts';
+import type { VolumeMetrics, VolumeOperation } from './volume-metrics.ts';
 import { nextVolumeStep, type VolumeState } from './volume-state.ts';
 
 /** Dependencies of {@link VolumeOperations}. */
@@ -24,8 +27,18 @@ export interface VolumeOperationsComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: VolumeMetrics;
+  readonly attachments: VolumeAttachments;
+  /** Called when {@link VolumeOperations.attachableInUse} has changed. */
+  readonly onInUseChange: () => void;
+  /** Called when a node volume is no longer used. */
+  readonly onForgotten?: (uniqueName: string) => void;
   /** Called when a volume could not be set up, or its node volume could not be staged. */
-  readonly onFailure: (pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage') => void;
+  readonly onFailure: (
+    pod: Pod,
+    volume: ResolvedVolume,
+    error: VolumeError,
+    step: 'setUp' | 'stage' | 'expand',
+  ) => void;
   /** Called when a volume became ready and no caller waits for it any more. */
   readonly onReady: (podUid: string) => void;
 }
@@ -36,6 +49,15 @@ export interface VolumeOutcome {
   /** Reason why the volume is not in its desired state; `undefined` if it is. */
   readonly failure: VolumeError | undefined;
   readonly retryAtMs: number | undefined;
+}
+
+/** A volume that is not in its desired state and whose operation has not failed. */
+export interface UnsettledVolume {
+  readonly name: string;
+  /** Whether the volume waits for a controller to attach it. */
+  readonly isUnattached: boolean;
+  /** The call that a driver has not answered, if there is one. */
+  readonly unanswered: UnansweredCall | undefined;
 }
 
 /**
@@ -103,10 +125,66 @@ export class VolumeOperations {
     }
   }
 
+  /**
+   * Sets a ready volume up again if its type requires that at each sync of the pod. Its identity need not be determined
+   * again. @returns whether the volume is ready
+   */
+  renew(pod: Pod, name: string): boolean {
+    for (const entry of this.#of(pod.metadata.uid)) {
+      const { request, actions } = entry;
+      if (readyAs(entry, name) === undefined || request === undefined) continue;
+      if (actions.republishes(request.volume)) {
+        entry.request = { pod, volume: request.volume };
+        entry.stale ||= !isFresh(entry.filling, pod, this.#components.clock.monotonic());
+        this.#step(entry);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /** Returns a ready volume that can be expanded on this node. */
+  expandable(podUid: string, name: string): ResolvedVolume | undefined {
+    for (const entry of this.#of(podUid)) {
+      const volume = readyAs(entry, name);
+      if (volume !== undefined && entry.actions.expand !== undefined) return volume.resolved;
+    }
+    return undefined;
+  }
+
+  /** Expands a ready volume, which a controller has expanded. */
+  expand(podUid: string, name: string): void {
+    for (const entry of this.#of(podUid)) {
+      if (readyAs(entry, name) === undefined || entry.actions.expand === undefined) continue;
+      entry.expands = true;
+      this.#step(entry);
+    }
+  }
+
+  /** Continues with volumes that wait to be attached. Called when the node's status may have changed. */
+  attachmentsChanged(): void {
+    this.#nodes.attachmentsChanged();
+  }
+
+  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  retryNow(code: VolumeErrorCode): void {
+    this.#nodes.retryNow(code);
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.backOff.failure?.code !== code) continue;
+      entry.backOff.forgive();
+      this.#step(entry);
+    }
+  }
+
+  /** Implements `VolumeManager.volumesInUse`. */
+  attachableInUse(): readonly string[] | undefined {
+    return this.#nodes.attachableInUse();
+  }
+
   /** Returns a ready volume by the name that the pod uses. */
   mounted(podUid: string, name: string): ReadyVolume | undefined {
     let found: ReadyVolume | undefined;
-    for (const entry of this.#of(podUid)) if (entry.wantedAs.has(name)) found = readyAs(entry, name) ?? found;
+    for (const entry of this.#of(podUid)) found = readyAs(entry, name) ?? found;
     return found;
   }
 
@@ -122,9 +200,16 @@ export class VolumeOperations {
     return ready;
   }
 
-  /** Returns the names of a pod's volumes that are not in their desired state and whose operation has not failed. */
-  unsettled(podUid: string): readonly string[] {
-    return [...this.#of(podUid)].filter((entry) => !this.#isSettled(entry)).flatMap(namesOf);
+  /** Returns a pod's volumes that are not in their desired state and whose operation has not failed. */
+  unsettled(podUid: string): readonly UnsettledVolume[] {
+    return [...this.#of(podUid)].flatMap((entry) => {
+      if (this.#isSettled(entry)) return [];
+      const { node } = entry.actions;
+      const isUnattached =
+        entry.waitsForNode && node !== undefined && this.#nodes.awaitsAttachment(node.volume.uniqueName);
+      const unanswered = entry.actions.unanswered();
+      return namesOf(entry).map((name) => ({ name, isUnattached, unanswered }));
+    });
   }
 
   /**
@@ -133,7 +218,8 @@ export class VolumeOperations {
    */
   async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
     const entries = [...this.#of(podUid)];
-    await Promise.all(entries.map((entry) => this.#settled(entry, signal)));
+    // A failed volume may be retried again while others are awaited. It has no result until that operation has finished.
+    while (!entries.every((entry) => this.#isSettled(entry))) await this.#settled(entries, signal);
     signal.throwIfAborted();
     return entries.flatMap((entry) => {
       const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
@@ -149,18 +235,25 @@ export class VolumeOperations {
     for (const { timer } of this.#entries.values()) timer?.cancel();
   }
 
-  async #settled(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
-    while (!this.#isSettled(entry)) {
-      let wake = (): void => {};
-      const ended = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      entry.waiters.add(wake);
-      try {
-        await abortable(ended, signal);
-      } finally {
+  /** Waits for all volumes with one listener on the signal: a pod may have thousands. */
+  async #settled(entries: readonly VolumeEntry[], signal: AbortSignal): Promise<void> {
+    const waiting = new Map<VolumeEntry, () => void>();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    for (const entry of entries) {
+      if (this.#isSettled(entry)) continue;
+      const wake = (): void => {
+        waiting.delete(entry);
         entry.waiters.delete(wake);
-      }
+        if (waiting.size === 0) resolve();
+      };
+      waiting.set(entry, wake);
+      entry.waiters.add(wake);
+    }
+    if (waiting.size === 0) return;
+    try {
+      await abortable(ended, signal);
+    } finally {
+      for (const [entry, wake] of waiting) entry.waiters.delete(wake);
     }
   }
 
@@ -208,7 +301,7 @@ export class VolumeOperations {
     const step = nextVolumeStep({ ...entry, node: this.#nodeStateOf(entry), retryAtMs }, nowMs);
     entry.waitsForNode = step === 'stage';
     if (entry.waitsForNode) this.#tellStageFailure(entry);
-    if (step === 'setUp' || step === 'tearDown') void this.#run(entry, step);
+    if (step === 'setUp' || step === 'expand' || step === 'tearDown') void this.#run(entry, step);
     else if (step === 'forget') this.#forget(entry);
     else if (step === 'wait' && retryAtMs !== undefined) {
       entry.timer = clock.setTimer(retryAtMs - nowMs, () => this.#step(entry));
@@ -252,24 +345,26 @@ export class VolumeOperations {
   }
 
   /** Never rejects. */
-  async #run(entry: VolumeEntry, step: 'setUp' | 'tearDown'): Promise<void> {
+  async #run(entry: VolumeEntry, step: 'setUp' | 'expand' | 'tearDown'): Promise<void> {
     const { clock, metrics } = this.#components;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
     entry.busy = true;
     // Changes from here on are not covered by this operation.
-    entry.stale = false;
+    if (step === 'expand') entry.expands = false;
+    else entry.stale = false;
     let failure: VolumeError | undefined;
     try {
       if (step === 'setUp') await this.#setUp(entry, signal);
+      else if (step === 'expand') await this.#expand(entry, signal);
       else await this.#tearDown(entry, signal);
     } catch (error) {
       failure = VolumeError.from(error);
     }
     entry.busy = false;
     if (signal.aborted) return;
-    const operation = step === 'setUp' ? 'volume_mount' : 'volume_unmount';
-    metrics.operation(entry.actions.pluginName, operation, failure === undefined, clock.monotonic() - startedAtMs);
+    const { pluginName, isBlock } = entry.actions;
+    metrics.operation(pluginName, operationOf(step, isBlock), failure === undefined, clock.monotonic() - startedAtMs);
     if (failure === undefined) entry.backOff.forgive();
     else this.#failed(entry, step, failure);
     this.#step(entry);
@@ -283,14 +378,31 @@ export class VolumeOperations {
       const message = 'volume uses the ReadWriteOncePod access mode and is already in use by another pod';
       throw new VolumeError('InUse', message);
     }
+    const { isReconstructed, mounted } = entry;
     if (presence === 'absent') entry.presence = 'uncertain';
     this.#noteUse(entry);
     entry.filling = { pod, atMs: this.#components.clock.monotonic() };
-    entry.mounted = { ...(await actions.setUp(pod, volume, signal)), resolved: volume };
+    const state = { isReconstructed, ...(presence === 'ready' && mounted && { ready: mounted }) };
+    try {
+      const mountedNow = await actions.setUp(pod, volume, state, signal);
+      // The volume is in use from here on. It is not ready before it has its size.
+      if (presence !== 'ready' && actions.expand) await actions.expand(pod, volume, mountedNow, signal);
+      entry.mounted = { ...mountedNow, resolved: volume };
+    } catch (error) {
+      const { effect } = VolumeError.from(error);
+      if (presence !== 'ready') entry.presence = presenceAfterFailure(presence, effect, isReconstructed);
+      throw error;
+    }
     entry.presence = 'ready';
+    entry.isReconstructed = false;
     if (presence !== 'ready' && entry.waiters.size === 0 && entry.wanted) {
       this.#components.onReady(entry.podUid);
     }
+  }
+
+  async #expand({ request, mounted, actions }: VolumeEntry, signal: AbortSignal): Promise<void> {
+    if (request === undefined || mounted === undefined) return;
+    await actions.expand?.(request.pod, mounted.resolved, mounted, signal);
   }
 
   async #tearDown(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
@@ -300,16 +412,17 @@ export class VolumeOperations {
     entry.presence = 'absent';
   }
 
-  #failed(entry: VolumeEntry, step: 'setUp' | 'tearDown', failure: VolumeError): void {
+  #failed(entry: VolumeEntry, step: 'setUp' | 'expand' | 'tearDown', failure: VolumeError): void {
     const { logger, onFailure } = this.#components;
     const { request, podUid, directoryName, wanted, backOff } = entry;
-    if (step === 'setUp' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
+    if (step !== 'tearDown' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
     // The failed operation is no longer needed.
-    if ((step === 'setUp') !== (wanted === true)) {
+    if ((step !== 'tearDown') !== (wanted === true)) {
       backOff.forgive();
       return;
     }
     entry.stale ||= step === 'setUp' && entry.presence === 'ready';
+    entry.expands ||= step === 'expand';
     entry.filling = undefined;
     const backOffMs = backOff.failed(failure);
     logger.warn({ err: failure, podUid, volume: directoryName, backOffMs, step }, 'Volume operation failed');
@@ -336,10 +449,17 @@ export class VolumeOperations {
   }
 }
 
-/** Returns a volume by a name that its pod uses; `undefined` if it is not ready or no longer wanted. */
+/** Returns a volume by a name that its pod uses; `undefined` if it has another name, is not ready or not wanted. */
 function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
-  if (!wanted || mounted === undefined) return undefined;
+  if (!wanted || mounted === undefined || !wantedAs.has(name)) return undefined;
   return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };
+}
+
+/** Returns upstream's name of an operation. */
+function operationOf(step: 'setUp' | 'expand' | 'tearDown', isBlock = false): VolumeOperation {
+  if (step === 'expand') return 'volume_fs_resize';
+  if (step === 'setUp') return isBlock ? 'map_volume' : 'volume_mount';
+  return isBlock ? 'unmap_volume' : 'volume_unmount';
 }
 
 /** Returns a key that is unique among the volumes of all pods. */

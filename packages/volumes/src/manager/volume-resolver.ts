@@ -5,6 +5,7 @@ import type { ClaimSource } from '../claims/claim-source.ts';
 import { Claims } from '../claims/claims.ts';
 import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { escapePluginName } from '../paths/pod-paths.ts';
+import { idOnDisk } from '../paths/volumes-on-disk.ts';
 import { BackOff } from './back-off.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
@@ -21,6 +22,10 @@ export interface TypedVolume {
  * one.
  */
 export function volumeId({ plugin, resolved: { directoryName, persistent, node } }: TypedVolume): string {
+  if (plugin?.isBlock) {
+    const name = escapePluginName(plugin.name);
+    return idOnDisk({ plugin: name, name: directoryName, isBlock: true, isDirectory: false });
+  }
   const type = plugin === undefined ? '' : escapePluginName(plugin.name);
   // A pod's own volume and a persistent volume may have the same name; neither has a directory here.
   return persistent && !node ? `${type}/persistent/${directoryName}` : `${type}/${directoryName}`;
@@ -134,7 +139,7 @@ function checkPersistentVolume({ persistent }: VolumeSpec, plugin: VolumePlugin 
     const why = `type ${persistentVolumeType(persistent)} is not supported by this kubelet`;
     throw new VolumeError('UnsupportedVolume', `failed to get Plugin from volumeSpec for volume "${name}" err=${why}`);
   }
-  if (mountOptionsOf(persistent).length === 0 || plugin.takesMountOptions) return;
+  if (mountOptionsOf(persistent).length === 0 || plugin.isBlock || plugin.takesMountOptions) return;
   const why = 'mount options are not supported for this volume type';
   const message = `MountVolume.MountOptionSupport check failed for volume "${name}" : ${why}`;
   throw new VolumeError('UnsupportedMount', message);

@@ -6,12 +6,13 @@
  * | yes       | absent, uncertain | not staged | -     | have it staged, which the node level does                 |
  * | yes       | absent, uncertain | staged, none | -   | set it up                                                 |
  * | yes       | ready             | -          | yes   | set it up again, which updates its content                |
- * | yes       | ready             | -          | no    | nothing                                                   |
+ * | yes       | ready             | -          | no    | expand it if a controller has expanded it, else nothing   |
  * | no        | ready, uncertain  | -          | -     | tear it down                                              |
  * | no        | absent            | -          | -     | forget it                                                 |
  * | not known | any               | -          | -     | nothing: found on disk, and its pod is not known yet      |
  *
- * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed.
+ * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed. A
+ * failed set-up changes the presence as `presenceAfterFailure` says; a ready volume whose update fails stays ready.
  * Source: `pkg/kubelet/volumemanager` (caches and reconciler).
  */
 export interface VolumeState {
@@ -23,6 +24,8 @@ export interface VolumeState {
   readonly node: 'none' | 'notStaged' | 'staged';
   /** Whether the content may be out of date. */
   readonly stale: boolean;
+  /** Whether a controller has expanded the volume. Default: false. */
+  readonly expands?: boolean;
   /** Whether an operation is in progress. */
   readonly busy: boolean;
   /** Monotonic time of the next retry after a failure. */
@@ -30,19 +33,20 @@ export interface VolumeState {
 }
 
 /** Next operation of a volume. */
-export type VolumeStep = 'stage' | 'setUp' | 'tearDown' | 'forget' | 'wait' | 'none';
+export type VolumeStep = 'stage' | 'setUp' | 'expand' | 'tearDown' | 'forget' | 'wait' | 'none';
 
 /** Implements the table of {@link VolumeState}. `wait`: the step is due at `retryAtMs`. */
 export function nextVolumeStep(state: VolumeState, nowMs: number): VolumeStep {
   if (state.busy) return 'none';
   const step = dueStep(state);
   const backsOff = state.retryAtMs !== undefined && nowMs < state.retryAtMs;
-  return backsOff && (step === 'setUp' || step === 'tearDown') ? 'wait' : step;
+  return backsOff && (step === 'setUp' || step === 'expand' || step === 'tearDown') ? 'wait' : step;
 }
 
-function dueStep({ wanted, presence, node, stale }: VolumeState): VolumeStep {
+function dueStep({ wanted, presence, node, stale, expands }: VolumeState): VolumeStep {
   if (wanted === undefined) return 'none';
-  if (wanted && presence === 'ready') return stale ? 'setUp' : 'none';
+  if (wanted && presence === 'ready' && stale) return 'setUp';
+  if (wanted && presence === 'ready') return expands ? 'expand' : 'none';
   if (wanted) return node === 'notStaged' ? 'stage' : 'setUp';
   return presence === 'absent' ? 'forget' : 'tearDown';
 }

@@ -48,7 +48,7 @@ export interface VolumeUsagesComponents {
 export class VolumeUsages {
   readonly #components: VolumeUsagesComponents;
   readonly #places = new Semaphore(AT_ONCE);
-  readonly #underWay = new Map<string, Promise<TreeUsage>>();
+  readonly #underWay = new Map<string, Promise<TreeUsage | undefined>>();
 
   constructor(components: VolumeUsagesComponents) {
     this.#components = components;
@@ -66,16 +66,19 @@ export class VolumeUsages {
   }
 
   async #usage(
-    { metadata: { uid } }: Pod,
+    pod: Pod,
     volume: Volume,
     place: ReadyVolume | undefined,
     signal: AbortSignal,
   ): Promise<VolumeUsage | undefined> {
     const { plugins, clock, logger } = this.#components;
+    const { uid } = pod.metadata;
     const plugin = place && plugins.find((candidate) => candidate.canSupport(place.resolved));
     if (plugin?.usage === undefined || place === undefined) return undefined;
     try {
-      const usage = await abortable(this.#measured(place, plugin.usage.bind(plugin)), signal);
+      const measure = async (): Promise<TreeUsage | undefined> => await plugin.usage?.(place, place.resolved, pod);
+      const usage = await abortable(this.#measured(place, measure, plugin.measuresElsewhere ?? false), signal);
+      if (usage === undefined) return undefined;
       const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem } = usage;
       const limitBytes = sizeLimitBytes(volume);
       const measured = { usedBytes, inodesUsed, complete, fileSystem, measuredAtMs: clock.now() };
@@ -92,13 +95,18 @@ export class VolumeUsages {
     }
   }
 
-  #measured(place: MountedVolume, measure: (place: MountedVolume) => Promise<TreeUsage>): Promise<TreeUsage> {
-    const known = this.#underWay.get(place.hostPath);
+  #measured(
+    { hostPath }: MountedVolume,
+    measure: () => Promise<TreeUsage | undefined>,
+    isElsewhere: boolean,
+  ): Promise<TreeUsage | undefined> {
+    const known = this.#underWay.get(hostPath);
     if (known !== undefined) return known;
-    const usage = this.#places.run(() => measure(place)).finally(() => this.#underWay.delete(place.hostPath));
+    const measuring = isElsewhere ? measure() : this.#places.run(measure);
+    const usage = measuring.finally(() => this.#underWay.delete(hostPath));
     // All callers may have stopped waiting.
     usage.catch(() => undefined);
-    this.#underWay.set(place.hostPath, usage);
+    this.#underWay.set(hostPath, usage);
     return usage;
   }
 }

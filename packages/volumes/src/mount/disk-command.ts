@@ -3,7 +3,7 @@ import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-a
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
 import { CommandShell } from './command-shell.ts';
-import { diskFormat, isBroken, makeCommand, probeArguments } from './disk-format.ts';
+import { diskFormat, growCommand, isBroken, makeCommand, probeArguments } from './disk-format.ts';
 import type { Mounter } from './mounter.ts';
 
 /** Dependencies of {@link DiskCommand}. */
@@ -50,6 +50,16 @@ export class DiskCommand implements LocalDevices {
     if (format !== undefined && !isReadOnly) await this.#check(device, signal);
     const mounting = mounter.mount(device, target, fsType, [...options, 'defaults'], signal);
     await (isAnother ? mounting.catch(asMismatch) : mounting);
+  }
+
+  async grow(device: string, target: string, signal: AbortSignal): Promise<void> {
+    const format = diskFormat(device, await this.#run('blkid', probeArguments(device), signal, true));
+    if (format === undefined) return;
+    const [command, args] = growCommand(device, target, format);
+    const { exitCode, output } = await this.#run(command, args, signal);
+    if (exitCode === 0) return;
+    const why = output || `exit code ${exitCode}`;
+    throw new VolumeError('MountFailed', `resize of device ${device} failed: ${why}`);
   }
 
   async #format(device: string, fsType: string, signal: AbortSignal): Promise<void> {

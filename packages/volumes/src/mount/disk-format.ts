@@ -57,6 +57,28 @@ export function makeCommand(device: string, fsType: string): readonly [command: 
   return [`mkfs.${fsType}`, [...(MAKE_OPTIONS.get(fsType) ?? []), device]];
 }
 
+/**
+ * Returns the command that grows a mounted file system to the size of its disk, with its arguments (`resizefs_linux.go`
+ * of `k8s.io/mount-utils`). @throws VolumeError `MountFailed` for other file systems
+ */
+export function growCommand(
+  device: string,
+  target: string,
+  format: string,
+): readonly [command: string, args: readonly string[]] {
+  switch (format) {
+    case 'ext3':
+    case 'ext4':
+      return ['resize2fs', [device]];
+    case 'xfs':
+      return ['xfs_growfs', ['-d', target]];
+    case 'btrfs':
+      return ['btrfs', ['filesystem', 'resize', 'max', target]];
+    default:
+      throw new VolumeError('MountFailed', `resize of format ${format} is not supported for device ${device}`);
+  }
+}
+
 /** Exit code bit of fsck(8) for uncorrected errors. */
 const UNCORRECTED = 4;
 

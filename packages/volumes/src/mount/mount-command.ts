@@ -3,6 +3,7 @@ import { type FileSystem, NewestMountTable } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import { CommandShell } from './command-shell.ts';
+import { mountsOfSame } from './mount-refs.ts';
 import { type Mounter, readMountInfo } from './mounter.ts';
 
 /** Mounts with mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; requires CAP_SYS_ADMIN. */
@@ -19,6 +20,10 @@ export class MountCommand implements Mounter {
 
   async mountPoints(): Promise<ReadonlyMap<string, string>> {
     return this.#tables.of(await readMountInfo(this.#fs)).types;
+  }
+
+  async mountsOfSame(path: string): Promise<readonly string[]> {
+    return mountsOfSame(await readMountInfo(this.#fs), path);
   }
 
   mount(

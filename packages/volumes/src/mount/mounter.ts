@@ -8,6 +8,11 @@ export interface Mounter {
    * If the same map object is returned as in the last call, the mounts have not changed.
    */
   mountPoints(): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Returns the mount points that show the same directory of the same file system as the mount at `path`, including
+   * `path`; none if nothing is mounted there.
+   */
+  mountsOfSame(path: string): Promise<readonly string[]>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**

@@ -37,9 +37,9 @@ export async function removeOrphanedPod(components: OrphanComponents, uid: strin
 export async function removeEmptyVolume(
   { fs, paths }: Pick<OrphanComponents, 'paths'> & { readonly fs: Pick<FileSystem, 'remove'> },
   uid: string,
-  { plugin, name, isDirectory }: VolumeOnDisk,
+  { plugin, name, isDirectory, isBlock }: VolumeOnDisk,
 ): Promise<void> {
-  const path = `${paths.volumesDir(uid)}/${plugin}/${name}`;
+  const path = `${isBlock ? paths.volumeDevicesDir(uid) : paths.volumesDir(uid)}/${plugin}/${name}`;
   if (!isDirectory)
     throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it must be a directory`);
   try {

@@ -33,6 +33,12 @@ export class PodPaths {
     return join(this.stagedDir(plugin), oneName(volume, 'volume name'));
   }
 
+  /** Returns a directory with a plugin's data for the whole node. @param plugin for example `kubernetes.io/csi` */
+  pluginDataDir(plugin: string, ...names: readonly string[]): string {
+    const parts = plugin.split('/').map((part) => oneName(part, 'plugin name'));
+    return join(this.nodePluginsDir, ...parts, ...names.map((name) => oneName(name, 'name')));
+  }
+
   podDir(uid: string): string {
     return join(this.podsDir, oneName(uid, 'pod UID'));
   }
@@ -40,6 +46,11 @@ export class PodPaths {
   /** Returns the directory of the pod's volumes, which is structured by plugin and volume name. */
   volumesDir(uid: string): string {
     return join(this.podDir(uid), 'volumes');
+  }
+
+  /** Returns the directory of links to the pod's block devices, which is structured by plugin and volume name. */
+  volumeDevicesDir(uid: string): string {
+    return join(this.podDir(uid), 'volumeDevices');
   }
 
   /** Returns the directory of plugins' state, which is structured by plugin and volume name. */

@@ -1,8 +1,10 @@
 import { type DirectoryEntry, type FileSystem, isMissing } from '@node-agent/host';
 import { escapePluginName, type PodPaths } from './pod-paths.ts';
 
-/** A directory below a pod's `volumes`. */
+/** A directory below a pod's `volumes`, or a link below its `volumeDevices`. */
 export interface VolumeOnDisk {
+  /** Whether it is a block volume, below `volumeDevices`. */
+  readonly isBlock: boolean;
   /** Escaped name of the plugin, for example `kubernetes.io~empty-dir`. */
   readonly plugin: string;
   /** Name of the directory: the volume's name, or the name that its plugin gave it during removal. */
@@ -23,16 +25,28 @@ export async function volumesOnDisk(
   uid: string,
 ): Promise<readonly VolumeOnDisk[]> {
   const found: VolumeOnDisk[] = [];
-  for (const plugin of await readDirectory(fs, paths.volumesDir(uid))) {
-    const volumes = await readDirectory(fs, `${paths.volumesDir(uid)}/${plugin.name}`);
-    found.push(...volumes.map(({ name, kind }) => ({ plugin: plugin.name, name, isDirectory: kind === 'directory' })));
+  for (const isBlock of [false, true]) {
+    const directory = isBlock ? paths.volumeDevicesDir(uid) : paths.volumesDir(uid);
+    for (const plugin of await readDirectory(fs, directory)) {
+      for (const { name, kind } of await readDirectory(fs, `${directory}/${plugin.name}`)) {
+        found.push({ plugin: plugin.name, name, isDirectory: kind === 'directory', isBlock });
+      }
+    }
   }
   return found;
 }
 
+/** Returns an identifier of the volume that is unique within its pod. */
+export function idOnDisk({ plugin, name, isBlock }: VolumeOnDisk): string {
+  return isBlock ? `volumeDevices/${plugin}/${name}` : `${plugin}/${name}`;
+}
+
 /** Returns whether a directory on disk belongs to the plugin. */
-export function isOfPlugin(volume: VolumeOnDisk, plugin: { readonly name: string }): boolean {
-  return volume.plugin === escapePluginName(plugin.name);
+export function isOfPlugin(
+  volume: VolumeOnDisk,
+  { name, isBlock = false }: { readonly name: string; readonly isBlock?: boolean },
+): boolean {
+  return volume.plugin === escapePluginName(name) && volume.isBlock === isBlock;
 }
 
 /** Returns the names of a pod's volumes that have subPath mounts, or may have. */

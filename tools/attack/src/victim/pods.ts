@@ -35,6 +35,7 @@ export function attackedPods(manifestDirectory: string): AttackedPods {
       cri: new FakeRuntime({ fs }, { images: [busyboxImage('busybox')] }),
       mounter: {
         mountPoints: async () => new Map(),
+        mountsOfSame: async () => [],
         ...{ mount: async () => {}, bind: async () => {}, rebind: async () => {}, unmount: async () => {} },
       },
       recorder: {

@@ -1,0 +1,23 @@
+import { type GrpcCode, goCodeName } from '@node-agent/grpc';
+import type { Histogram, Metrics } from '@node-agent/telemetry';
+
+/** Records the duration of calls. */
+export type RecordCall = (method: string, code: GrpcCode | undefined, seconds: number) => void;
+
+const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
+
+/** Returns the recorder of a driver's calls (`pkg/volume/util/metrics.go`). */
+export function callMetrics(metrics: Metrics, driver: string): RecordCall {
+  const seconds: Histogram<'driver_name' | 'method_name' | 'grpc_status_code' | 'migrated'> = metrics.histogram({
+    name: 'csi_operations_seconds',
+    help: 'Container Storage Interface operation duration with gRPC error code status total',
+    labels: ['driver_name', 'method_name', 'grpc_status_code', 'migrated'],
+    buckets: BUCKETS,
+  });
+  return (method, code, duration) => {
+    const status = code === undefined ? 'OK' : goCodeName(code);
+    // Volumes of in-tree types are not translated by the client.
+    const labels = { driver_name: driver, method_name: method, grpc_status_code: status, migrated: 'false' };
+    seconds.observe(labels, duration);
+  };
+}

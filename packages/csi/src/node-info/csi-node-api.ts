@@ -1,0 +1,22 @@
+import type { CSINode } from '@node-agent/pod-spec/api';
+import type { NodeMetadata, NodeMetadataPatch } from './node-metadata.ts';
+
+/**
+ * The calls of the API server that {@link CsiNodeInfo} makes, all about this node. Every method rejects if the API
+ * server does not answer within a limit of the implementation.
+ */
+export interface CsiNodeApi {
+  /** Reads the Node from the API server, not from a cache. */
+  getNode(signal: AbortSignal): Promise<{ readonly metadata: NodeMetadata }>;
+  /** Sends a strategic merge patch to the subresource `status` of the Node. */
+  patchNode(
+    patch: { readonly metadata: NodeMetadataPatch & { readonly uid?: string } },
+    signal: AbortSignal,
+  ): Promise<unknown>;
+  /** Returns `undefined` if there is no CSINode. */
+  getCsiNode(signal: AbortSignal): Promise<CSINode | undefined>;
+  createCsiNode(csiNode: CSINode, signal: AbortSignal): Promise<unknown>;
+  /** Rejects if the object was changed since it was read. */
+  updateCsiNode(csiNode: CSINode, signal: AbortSignal): Promise<unknown>;
+  deleteCsiNode(signal: AbortSignal): Promise<unknown>;
+}

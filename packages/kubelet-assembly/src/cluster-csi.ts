@@ -1,0 +1,69 @@
+import {
+  ifFound,
+  type KubeClients,
+  type ObjectChanges,
+  Reflector,
+  type ReflectorComponents,
+  resources,
+} from '@node-agent/kube-client';
+import type { BackgroundService } from '@node-agent/kubelet-core';
+import { podTokenQuery, type TokenManager } from '@node-agent/object-cache';
+import type { CsiObjects, CsiTokens } from '@node-agent/volumes';
+
+type CsiDriver = NonNullable<(typeof resources.csiDrivers)['object']>;
+
+/** The cluster's CSIDrivers, watched: they say how the kubelet uses each driver. */
+export class CsiDriverObjects implements BackgroundService {
+  readonly name = 'csi drivers';
+  readonly #reflector: Reflector<CsiDriver>;
+
+  constructor(components: ReflectorComponents) {
+    this.#reflector = new Reflector<CsiDriver>(components, { resource: resources.csiDrivers });
+  }
+
+  /** Returns the CSIDriver of a driver; waits until all CSIDrivers have been read once. @throws the signal's reason */
+  async get(name: string, signal: AbortSignal): Promise<CsiDriver | undefined> {
+    await this.#reflector.waitForSync(signal);
+    return this.known(name);
+  }
+
+  /** Returns the newest known CSIDriver of a driver. */
+  known(name: string): CsiDriver | undefined {
+    return this.#reflector.objects.get(name);
+  }
+
+  /** Returns the changes of the CSIDrivers from now on, as {@link known} has them. */
+  changes(): ObjectChanges<CsiDriver> {
+    return this.#reflector.changes();
+  }
+
+  /** Lists the CSIDrivers again, because the known ones may come from another store. */
+  listAnew(): void {
+    this.#reflector.listAnew();
+  }
+
+  start(signal: AbortSignal): Promise<void> {
+    return this.#reflector.start(signal);
+  }
+}
+
+/**
+ * Returns the API objects that CSI volumes need. VolumeAttachments and secrets of persistent volumes are read when they
+ * are needed: the node authorizer allows a node to get those of its own pods' volumes, but not to list or watch them.
+ */
+export function clusterCsi(
+  client: Pick<KubeClients['requests'], 'get'>,
+  csiDrivers: Pick<CsiDriverObjects, 'get' | 'known'>,
+): CsiObjects {
+  return {
+    getCsiDriver: (name, signal) => csiDrivers.get(name, signal),
+    knownCsiDriver: (name) => csiDrivers.known(name),
+    getVolumeAttachment: (name, signal) => ifFound(client.get(resources.volumeAttachments, { name }, signal)),
+    getSecret: (namespace, name, signal) => ifFound(client.get(resources.secrets, { namespace, name }, signal)),
+  };
+}
+
+/** Requests tokens for drivers, bound to the pod, and caches them until they expire. */
+export function csiTokens(tokens: Pick<TokenManager, 'get'>): CsiTokens {
+  return { requestToken: (pod, request, signal) => tokens.get(podTokenQuery(pod, request), signal) };
+}

@@ -1,0 +1,63 @@
+import { CsiDriverRegistry, CsiNodeInfo } from '@node-agent/csi';
+import type { BackgroundService } from '@node-agent/kubelet-core';
+import type { CsiDriverObjects } from './cluster-csi.ts';
+import type { ClusterObjects } from './cluster-objects.ts';
+import type { PartComponents } from './cluster-ports.ts';
+import type { AssemblySettings } from './ports.ts';
+
+/** Other components that {@link nodeCsi} needs. */
+export interface CsiParts {
+  readonly objects: Pick<ClusterObjects, 'csiDrivers' | 'csiNode'>;
+  /** Called when a driver was registered or deregistered. */
+  readonly onDriverChanged: () => void;
+  /** Called when {@link CsiNodeInfo.problem} has changed. */
+  readonly onProblemChanged: () => void;
+}
+
+/** The CSI drivers of the node, and their report in CSINode and Node. */
+export interface NodeCsi {
+  readonly registry: CsiDriverRegistry;
+  readonly nodeInfo: CsiNodeInfo;
+  readonly services: readonly BackgroundService[];
+}
+
+/**
+ * Creates the registry of CSI drivers; `undefined` if no plugin directory is configured, so that no driver can register.
+ */
+export function nodeCsi(
+  child: (component: string) => PartComponents,
+  { nodeName, pluginsDirectory }: Pick<AssemblySettings, 'nodeName' | 'pluginsDirectory'>,
+  { objects: { csiDrivers, csiNode }, onDriverChanged, onProblemChanged }: CsiParts,
+): NodeCsi | undefined {
+  if (pluginsDirectory === undefined) return undefined;
+  const nodeInfo = new CsiNodeInfo({ ...child('csi-node'), api: csiNode, onProblemChanged }, { nodeName });
+  const registry = new CsiDriverRegistry({
+    ...child('csi'),
+    ...{ nodeInfo, onDriverChanged },
+    allocatableUpdatePeriodSeconds: (driver) => csiDrivers.known(driver)?.spec.nodeAllocatableUpdatePeriodSeconds,
+  });
+  return {
+    ...{ registry, nodeInfo },
+    services: [
+      { name: 'CSINode', start: (signal) => nodeInfo.start(signal) },
+      { name: 'CSI volume limits', start: (signal) => registry.start(signal) },
+      { name: 'CSI driver changes', start: (signal) => followCsiDrivers(csiDrivers, registry, signal) },
+    ],
+  };
+}
+
+/** Reports each change of a CSIDriver to the registry until the signal is aborted. */
+async function followCsiDrivers(
+  csiDrivers: Pick<CsiDriverObjects, 'changes'>,
+  registry: Pick<CsiDriverRegistry, 'csiDriverChanged'>,
+  signal: AbortSignal,
+): Promise<void> {
+  using changes = csiDrivers.changes();
+  try {
+    for (let change = await changes.take(signal); change !== undefined; change = await changes.take(signal)) {
+      if (change.type !== 'synced') registry.csiDriverChanged(change.key);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

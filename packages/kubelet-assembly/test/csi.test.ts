@@ -1,0 +1,157 @@
+import type { CsiDriverClient } from '@node-agent/contracts';
+import { resources } from '@node-agent/kube-client';
+import type { Pod } from '@node-agent/pod-spec';
+import { expect, it, vi } from 'vitest';
+import { boundPod, makeCluster, seconds } from './cluster-world.ts';
+
+const DRIVER = 'disk.csi.example.com';
+const UNIQUE = `kubernetes.io/csi/${DRIVER}^vol-1`;
+/** `csi-` and the SHA-256 of `vol-1`, the driver's name and `n1`. */
+const ATTACHMENT = 'csi-77d461ede916a213d0cdd7064b59d19da1060eefc8f407ef1de4c79dafe4e628';
+
+const [main] = boundPod('').spec.containers;
+const withClaim: Partial<Pod['spec']> = {
+  containers: [{ name: 'main', ...main, volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+  volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }],
+};
+
+/** A driver without staging, and its calls. */
+function memoryDriver(calls: string[]): CsiDriverClient {
+  const can = { stageUnstage: false, volumeStats: false, expandVolume: false };
+  return {
+    name: DRIVER,
+    capabilities: async () => ({
+      ...can,
+      volumeCondition: false,
+      singleNodeMultiWriter: false,
+      volumeMountGroup: false,
+    }),
+    stageVolume: async () => void calls.push('stage'),
+    unstageVolume: async () => void calls.push('unstage'),
+    publishVolume: async ({ publishContext, secrets, volumeContext }) => {
+      calls.push(`publish ${publishContext.device} ${secrets.key} ${Object.keys(volumeContext)}`);
+    },
+    unpublishVolume: async () => void calls.push('unpublish'),
+    expandVolume: async () => 0n,
+    volumeStats: async () => ({ usage: [] }),
+  };
+}
+
+it('V5: a CSI volume is reported in use, attached by the controller, published, and not in use after its pod', async () => {
+  const { clock, api, client, cri, start } = await makeCluster();
+  const calls: string[] = [];
+  const driver = memoryDriver(calls);
+  const { stop } = start({ csiDrivers: { driver: (name) => (name === DRIVER ? driver : undefined) } });
+  api.put({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSIDriver',
+    metadata: { name: DRIVER },
+    spec: {
+      attachRequired: true,
+      podInfoOnMount: true,
+      volumeLifecycleModes: ['Persistent'],
+      tokenRequests: [{ audience: 'a' }],
+    },
+  });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'c', namespace: 'default', uid: 'uid-c' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, volumeName: 'pv-1' },
+    status: { phase: 'Bound' },
+  });
+  const nodePublishSecretRef = { namespace: 'default', name: 's' };
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv-1' },
+    spec: {
+      ...{ accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, volumeMode: 'Filesystem' },
+      claimRef: { namespace: 'default', name: 'c', uid: 'uid-c' },
+      csi: { driver: DRIVER, volumeHandle: 'vol-1', nodePublishSecretRef },
+    },
+  });
+  api.put({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });
+  const metadata = { name: 's', namespace: 'default' };
+  api.put({ apiVersion: 'v1', kind: 'Secret', metadata, data: { key: Buffer.from('x').toString('base64') } });
+  await seconds(clock, 2);
+  await client.create(resources.pods, boundPod('web', { ...withClaim, serviceAccountName: 'default' }));
+  await seconds(clock, 2);
+  const node = () => client.get(resources.nodes, { name: 'n1' });
+  expect([(await node()).status?.volumesInUse, calls]).toEqual([[UNIQUE], []]);
+  api.put({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name: ATTACHMENT },
+    spec: { attacher: DRIVER, nodeName: 'n1', source: { persistentVolumeName: 'pv-1' } },
+    status: { attached: true, attachmentMetadata: { device: '/dev/sdx' } },
+  });
+  const attached = { status: { volumesAttached: [{ name: UNIQUE, devicePath: '' }] } };
+  await client.patch(resources.nodes, { type: 'merge', body: attached }, { name: 'n1', subresource: 'status' });
+  await seconds(clock, 3);
+  expect(calls).toEqual([
+    expect.stringMatching(/^publish \/dev\/sdx x csi\.storage\.k8s\.io\/pod\.name,.*serviceAccount\.tokens$/),
+  ]);
+  expect(cri.liveContainers()).toHaveLength(1);
+  await client.delete(resources.pods, { namespace: 'default', name: 'web' });
+  await seconds(clock, 5);
+  expect([calls.slice(1), (await node()).status?.volumesInUse]).toEqual([['unpublish'], undefined]);
+  await stop();
+});
+
+it('the volume of a CSI driver that is not registered is named in the event', async () => {
+  const { clock, api, client, start } = await makeCluster();
+  const { stop, kubelet } = start({ csiDrivers: { driver: () => undefined } });
+  const spec = { attachRequired: false, volumeLifecycleModes: ['Ephemeral'] };
+  api.put({ apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name: DRIVER }, spec });
+  await seconds(clock, 2);
+  const volumes = [{ name: 'data', csi: { driver: DRIVER } }];
+  await client.create(resources.pods, boundPod('web', { ...withClaim, volumes }));
+  await seconds(clock, 2);
+  const waits = kubelet.explain('default', 'web')?.waitingFor.map(({ what }) => what);
+  expect(waits?.join('\n')).toContain(`driver name ${DRIVER} not found in the list of registered CSI drivers`);
+  await stop();
+});
+
+it('a block volume of a local disk is handed to the container as a device', async () => {
+  const { clock, api, client, cri, fs, start } = await makeCluster();
+  await fs.mkdir('/dev');
+  fs.makeSpecial('/dev/sdb', 'blockDevice');
+  const attached = new Set<string>();
+  const loopDevices = {
+    find: async (path: string) => (attached.has(path) ? '/dev/loop0' : undefined),
+    attach: async (path: string) => void attached.add(path),
+    detach: async () => attached.clear(),
+  };
+  const creating = vi.spyOn(cri, 'createContainer');
+  const { stop } = start({ loopDevices });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'c', namespace: 'default', uid: 'uid-c' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, volumeName: 'pv-1' },
+    status: { phase: 'Bound' },
+  });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv-1' },
+    spec: {
+      ...{ accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, volumeMode: 'Block' },
+      claimRef: { namespace: 'default', name: 'c', uid: 'uid-c' },
+      local: { path: '/dev/sdb' },
+    },
+  });
+  await seconds(clock, 2);
+  const containers = [{ name: 'main', ...main, volumeDevices: [{ name: 'data', devicePath: '/dev/xvda' }] }];
+  const created = await client.create(resources.pods, boundPod('web', { ...withClaim, containers }));
+  await seconds(clock, 3);
+  const hostPath = `/root/pods/${created.metadata.uid}/volumeDevices/kubernetes.io~local-volume/pv-1`;
+  expect(creating.mock.calls.map(([request]) => request.config?.devices)).toEqual([
+    [expect.objectContaining({ hostPath, containerPath: '/dev/xvda', permissions: 'mrw' })],
+  ]);
+  await client.delete(resources.pods, { namespace: 'default', name: 'web' });
+  await seconds(clock, 5);
+  expect([attached.size, fs.paths().filter((path) => path.includes('pv-1'))]).toEqual([0, []]);
+  await stop();
+});

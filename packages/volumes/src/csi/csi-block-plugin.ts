@@ -1,0 +1,144 @@
+import { dirname } from 'node:path';
+import type { CsiPublishRequest } from '@node-agent/contracts';
+import type { FileSystem } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import type { BlockMap, BlockMapper } from '../block/block-mapper.ts';
+import type { BlockPaths } from '../block/block-paths.ts';
+import { VolumeError } from '../errors.ts';
+import type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
+import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
+import type { MountContext } from '../mount/mount-context.ts';
+import { CsiBlockStaging } from './csi-block-staging.ts';
+import type { CsiCalls } from './csi-calls.ts';
+import { expandCsiVolume } from './csi-expansion.ts';
+import type { CsiInputs } from './csi-inputs.ts';
+import { CSI_PLUGIN, type CsiIdentity } from './csi-names.ts';
+import { csiNodeVolume } from './csi-node-volume.ts';
+import { publishKey } from './csi-publishing.ts';
+import { csiAccessMode, csiSource } from './csi-source.ts';
+import { publishRequest } from './publish-request.ts';
+import { readVolumeData } from './volume-data.ts';
+
+/** Dependencies of {@link CsiBlockPlugin}. */
+export interface CsiBlockComponents {
+  readonly fs: Pick<
+    FileSystem,
+    'open' | 'mkdir' | 'readdir' | 'remove' | 'removeAll' | 'realpath' | 'writeFileAtomic' | 'exists'
+  >;
+  readonly logger: Logger;
+  readonly paths: BlockPaths;
+  readonly calls: CsiCalls;
+  readonly inputs: CsiInputs;
+  readonly mapper: BlockMapper;
+}
+
+/** Plugin for persistent CSI volumes with `volumeMode: Block` (`pkg/volume/csi/csi_block.go`). */
+export class CsiBlockPlugin implements VolumePlugin {
+  readonly name: string = CSI_PLUGIN;
+  readonly isBlock = true;
+  readonly node: NodeVolumePlugin;
+  readonly #components: CsiBlockComponents;
+
+  constructor(components: CsiBlockComponents, nodeName: string) {
+    this.#components = components;
+    this.node = new CsiBlockStaging(components, nodeName);
+  }
+
+  canSupport({ persistent }: VolumeSpec): boolean {
+    return persistent?.spec?.csi !== undefined && persistent.spec.volumeMode === 'Block';
+  }
+
+  async resolve(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume> {
+    return await csiNodeVolume(this.#components.inputs, pod, spec, signal);
+  }
+
+  unanswered(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {
+    const { calls } = this.#components;
+    return calls.unanswered(publishKey(podUid, directoryName)) ?? (node && calls.unanswered(node.uniqueName));
+  }
+
+  async setUp(
+    pod: Pod,
+    volume: ResolvedVolume,
+    _context: MountContext,
+    signal: AbortSignal,
+    { isReconstructed }: SetUpState,
+  ): Promise<MountedVolume> {
+    const { calls, inputs, mapper, fs } = this.#components;
+    const { directoryName } = volume;
+    const { uid } = pod.metadata;
+    const source = csiSource(volume, pod);
+    const key = publishKey(uid, directoryName);
+    const at = this.#mapOf(uid, directoryName);
+    const step = 'blockMapper.MapPodDevice failed';
+    const csiDriver = await inputs.csiDriver(source.driver, step, signal);
+    const driver = calls.driver(source.driver, `${step} to get CSI client`);
+    const can = await calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    const targetPath = this.#publishPath(uid, directoryName);
+    const request: CsiPublishRequest = {
+      ...(await publishRequest(inputs, { pod, source, csiDriver, can }, signal)),
+      ...{ targetPath, stagingTargetPath: this.#components.paths.nodeDir('staging', directoryName) },
+      capability: { access: { type: 'block' }, accessMode: csiAccessMode(source, can.singleNodeMultiWriter) },
+    };
+    await mapper.link(at, targetPath);
+    await fs.mkdir(dirname(targetPath), { mode: 0o750 });
+    try {
+      await calls.make(key, driver, 'NodePublishVolume', () => driver.publishVolume(request, signal), signal);
+    } catch (error) {
+      if (VolumeError.is(error) && error.effect === 'none' && !isReconstructed) await mapper.unlink(at);
+      throw error;
+    }
+    await mapper.map(targetPath, at, signal);
+    return { hostPath: at.podLink, readOnly: source.readOnly, selinuxRelabel: false };
+  }
+
+  async expand(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void> {
+    const { fs, paths } = this.#components;
+    const places = {
+      ...{ key: volume.node?.uniqueName ?? mounted.hostPath, isBlock: true },
+      volumePath: await fs.realpath(mounted.hostPath),
+      stagingTargetPath: paths.nodeDir('staging', volume.directoryName),
+    };
+    await expandCsiVolume(this.#components, csiSource(volume, undefined), places, bytes, signal);
+  }
+
+  async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+    const { calls, mapper } = this.#components;
+    const at = this.#mapOf(podUid, directoryName);
+    await mapper.unmap(at, signal);
+    const identity = await this.#identity(directoryName);
+    if (identity !== undefined) {
+      const driver = calls.driver(identity.driver, 'blockMapper.UnmapPodDevice failed to get CSI client');
+      const call = (): Promise<void> =>
+        driver.unpublishVolume(identity.handle, this.#publishPath(podUid, directoryName), signal);
+      const key = publishKey(podUid, directoryName);
+      await calls.make(key, driver, 'NodeUnpublishVolume', call, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        const why = `${CSI_PLUGIN}: blockMapper.unpublishVolumeForBlock failed: ${errorText(error)}`;
+        throw new VolumeError('DriverFailed', why, error);
+      });
+    }
+    await mapper.unlink(at);
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  /** Returns `undefined` if nothing of the volume is on this node any more. @throws VolumeError `InvalidSource` */
+  async #identity(directoryName: string): Promise<CsiIdentity | undefined> {
+    const { fs, paths } = this.#components;
+    const data = await readVolumeData(fs, paths.nodeDir(directoryName, 'data'));
+    return data && { driver: data.driverName, handle: data.volumeHandle };
+  }
+
+  #publishPath(podUid: string, directoryName: string): string {
+    return this.#components.paths.nodeDir('publish', directoryName, podUid);
+  }
+
+  #mapOf(podUid: string, directoryName: string): BlockMap {
+    const { paths } = this.#components;
+    return { mapDir: paths.nodeDir(directoryName, 'dev'), podUid, podLink: paths.podLink(podUid, directoryName) };
+  }
+}

@@ -1,0 +1,158 @@
+import { join } from 'node:path';
+import type { CsiDriverClient } from '@node-agent/contracts';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import type { BlockMapper } from '../block/block-mapper.ts';
+import type { BlockPaths } from '../block/block-paths.ts';
+import { VolumeError } from '../errors.ts';
+import type { NodeVolumePlugin } from '../manager/plugin.ts';
+import type { NodeVolume } from '../manager/resolved-volume.ts';
+import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { CsiCalls } from './csi-calls.ts';
+import type { CsiInputs } from './csi-inputs.ts';
+import { attachmentName, CSI_PLUGIN, csiIdentity, csiUniqueName } from './csi-names.ts';
+import { csiAccessMode, csiSource } from './csi-source.ts';
+import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
+
+/** Dependencies of {@link CsiBlockStaging}. */
+export interface CsiBlockStagingComponents {
+  readonly fs: Pick<
+    FileSystem,
+    'open' | 'mkdir' | 'readdir' | 'remove' | 'removeAll' | 'realpath' | 'writeFileAtomic' | 'exists'
+  >;
+  readonly logger: Logger;
+  readonly paths: BlockPaths;
+  readonly calls: CsiCalls;
+  readonly inputs: CsiInputs;
+  readonly mapper: BlockMapper;
+}
+
+/** Directories below `volumeDevices` that belong to all volumes. */
+const SHARED = new Set(['staging', 'publish']);
+
+/** Node level of CSI block volumes (`SetUpDevice`, `TearDownDevice` of `pkg/volume/csi/csi_block.go`). */
+export class CsiBlockStaging implements NodeVolumePlugin {
+  readonly #components: CsiBlockStagingComponents;
+  readonly #nodeName: string;
+
+  constructor(components: CsiBlockStagingComponents, nodeName: string) {
+    this.#components = components;
+    this.#nodeName = nodeName;
+  }
+
+  async stage({ uniqueName, name, spec }: NodeVolume, signal: AbortSignal): Promise<void> {
+    if (spec === undefined) throw new VolumeError('InvalidSource', `source of volume ${name} is unknown`);
+    const { calls, inputs, fs, paths } = this.#components;
+    const source = csiSource(spec, undefined);
+    const step = 'blockMapper.SetUpDevice failed';
+    const csiDriver = await inputs.csiDriver(source.driver, step, signal);
+    const publishContext = await inputs.publishContext(source, csiDriver, signal);
+    const driver = calls.driver(source.driver, `${step} to get CSI client`);
+    const can = await calls.make(uniqueName, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    const secrets = can.stageUnstage ? await inputs.secrets(source.stageSecret, 'NodeStageSecretRef', signal) : {};
+    const dataDir = paths.nodeDir(name, 'data');
+    const data: VolumeData = {
+      ...{ specVolID: name, volumeHandle: source.handle, driverName: source.driver, nodeName: this.#nodeName },
+      attachmentID: attachmentName(source, this.#nodeName),
+    };
+    await fs.mkdir(dataDir, { mode: 0o750 });
+    await writeVolumeData(fs, dataDir, data);
+    if (!can.stageUnstage) return;
+    const stagingTargetPath = paths.nodeDir('staging', name);
+    await fs.mkdir(stagingTargetPath, { mode: 0o750 });
+    const accessMode = csiAccessMode(source, can.singleNodeMultiWriter);
+    const request = {
+      ...{ volumeId: source.handle, publishContext, stagingTargetPath, secrets, volumeContext: source.attributes },
+      capability: { access: { type: 'block' } as const, accessMode },
+    };
+    try {
+      await calls.make(uniqueName, driver, 'NodeStageVolume', () => driver.stageVolume(request, signal), signal);
+    } catch (error) {
+      if (VolumeError.is(error) && error.effect === 'none') await this.#tryRemove(name);
+      throw error;
+    }
+  }
+
+  async unstage({ uniqueName, name }: NodeVolume, signal: AbortSignal): Promise<void> {
+    const { calls, fs, paths, mapper } = this.#components;
+    const { driver: driverName, handle } = csiIdentity(uniqueName);
+    await mapper.checkUnused(paths.nodeDir(name, 'dev'));
+    const driver = calls.driver(driverName, 'blockMapper.TearDownDevice failed to get CSI client');
+    const path = paths.nodeDir('staging', name);
+    if (await fs.exists(path)) {
+      await this.#unstage(driver, uniqueName, handle, path, signal);
+      await fs.removeAll(path);
+    }
+    await this.#remove(name);
+  }
+
+  async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
+    const data = await readVolumeData(this.#components.fs, this.#components.paths.nodeDir(directoryName, 'data'));
+    return data && nodeVolumeOf(data, directoryName);
+  }
+
+  async staged(): Promise<readonly NodeVolume[]> {
+    const { fs, paths, logger } = this.#components;
+    const found: NodeVolume[] = [];
+    for (const { name } of await readDirectory(fs, paths.nodeDir())) {
+      if (SHARED.has(name)) continue;
+      try {
+        const data = await readVolumeData(fs, paths.nodeDir(name, 'data'));
+        if (data !== undefined) found.push(nodeVolumeOf(data, name));
+        // The former process was killed before its first call for the volume, or after the last.
+        else await this.#removeUnused(name);
+      } catch (err) {
+        logger.warn({ err, volume: name }, 'Failed to reconstruct a staged block volume; its directory is kept');
+      }
+    }
+    return found;
+  }
+
+  async #unstage(
+    driver: CsiDriverClient,
+    key: string,
+    handle: string,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { calls } = this.#components;
+    const can = await calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    if (!can.stageUnstage) return;
+    const call = (): Promise<void> => driver.unstageVolume(handle, path, signal);
+    await calls.make(key, driver, 'NodeUnstageVolume', call, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      const why = `${CSI_PLUGIN}: blockMapper.unstageVolumeForBlock failed: ${errorText(error)}`;
+      throw new VolumeError('DriverFailed', why, error);
+    });
+  }
+
+  /**
+   * Removes the directories of a volume that is in no pod; the data file last, because the next process finds the volume
+   * by it (`cleanupOrphanDeviceFiles`).
+   */
+  async #remove(name: string): Promise<void> {
+    const { fs, paths } = this.#components;
+    for (const path of [paths.nodeDir('publish', name), paths.nodeDir('staging', name)]) {
+      await fs.remove(path).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+      });
+    }
+    await fs.removeAll(join(paths.nodeDir(name), 'dev'));
+    await fs.removeAll(paths.nodeDir(name));
+  }
+
+  async #removeUnused(name: string): Promise<void> {
+    await this.#components.mapper.checkUnused(this.#components.paths.nodeDir(name, 'dev'));
+    await this.#remove(name);
+  }
+
+  async #tryRemove(volume: string): Promise<void> {
+    await this.#remove(volume).catch((err: unknown) => {
+      this.#components.logger.warn({ err, volume }, 'Failed to remove the directories of a block volume');
+    });
+  }
+}
+
+function nodeVolumeOf({ driverName: driver, volumeHandle: handle }: VolumeData, name: string): NodeVolume {
+  return { uniqueName: csiUniqueName({ driver, handle }), name };
+}

@@ -1,0 +1,81 @@
+import type { Clock } from '@node-agent/async';
+import type { CsiDriverClient, CsiDrivers } from '@node-agent/contracts';
+import { errorText } from '@node-agent/telemetry';
+import { type OperationEffect, VolumeError } from '../errors.ts';
+import type { UnansweredCall } from '../manager/plugin.ts';
+import { CSI_PLUGIN } from './csi-names.ts';
+
+/** Dependencies of {@link CsiCalls}. */
+export interface CsiCallsComponents {
+  readonly drivers: CsiDrivers;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/** Method of a driver's node service, for messages. */
+export type CsiMethod =
+  | 'NodeGetCapabilities'
+  | 'NodeStageVolume'
+  | 'NodeUnstageVolume'
+  | 'NodePublishVolume'
+  | 'NodeUnpublishVolume'
+  | 'NodeExpandVolume'
+  | 'NodeGetVolumeStats';
+
+/**
+ * Makes the calls to CSI drivers and keeps those that are not answered, so that a user can see which driver holds up a
+ * pod. No lock is shared between volumes: a driver that hangs holds up its own volumes only (W6).
+ */
+export class CsiCalls {
+  readonly #components: CsiCallsComponents;
+  readonly #unanswered = new Map<string, UnansweredCall>();
+
+  constructor(components: CsiCallsComponents) {
+    this.#components = components;
+  }
+
+  /**
+   * Returns the client of a driver. @param step operation, for the message. @throws VolumeError `DriverNotFound`; the
+   * driver may be restarting, so the volume stays as it is
+   */
+  driver(name: string, step: string): CsiDriverClient {
+    const client = this.#components.drivers.driver(name);
+    if (client !== undefined) return client;
+    const why = `driver name ${name} not found in the list of registered CSI drivers`;
+    throw new VolumeError('DriverNotFound', `${CSI_PLUGIN}: ${step}: ${why}`, undefined, { effect: 'unchanged' });
+  }
+
+  /**
+   * Makes one call. @param key identifies the volume. @throws VolumeError `DriverFailed` with the driver's own message;
+   * the signal's reason
+   */
+  async make<T>(
+    key: string,
+    { name }: Pick<CsiDriverClient, 'name'>,
+    method: CsiMethod,
+    call: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const unanswered = { what: `${method} of driver ${name}`, sinceMs: this.#components.clock.monotonic() };
+    this.#unanswered.set(key, unanswered);
+    try {
+      return await call();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new VolumeError('DriverFailed', errorText(error), error, { effect: effectOf(method, error) });
+    } finally {
+      if (this.#unanswered.get(key) === unanswered) this.#unanswered.delete(key);
+    }
+  }
+
+  /** Returns the call of a volume that has not been answered. */
+  unanswered(key: string): UnansweredCall | undefined {
+    return this.#unanswered.get(key);
+  }
+}
+
+/** Returns the effect of a failed call. An error that is no `CsiFailure` proves nothing about the volume. */
+function effectOf(method: CsiMethod, error: unknown): OperationEffect {
+  if (method === 'NodeGetCapabilities') return 'unchanged';
+  const isFinal = typeof error === 'object' && error !== null && 'isFinal' in error && error.isFinal === true;
+  return isFinal ? 'none' : 'unknown';
+}

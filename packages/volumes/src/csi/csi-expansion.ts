@@ -1,0 +1,51 @@
+import type { CsiAccessType } from '@node-agent/contracts';
+import { errorText } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import type { CsiCalls } from './csi-calls.ts';
+import type { CsiInputs } from './csi-inputs.ts';
+import { type CsiSource, csiAccessMode } from './csi-source.ts';
+
+/** Places of a volume that is expanded. */
+export interface ExpandedPlaces {
+  /** Identifies the volume of the pod, for calls that are not answered. */
+  readonly key: string;
+  readonly volumePath: string;
+  readonly stagingTargetPath: string;
+  readonly isBlock: boolean;
+}
+
+/**
+ * Expands a CSI volume on this node (`NodeExpand` of `pkg/volume/csi/expander.go`). The error's cause is the driver's
+ * failure. @throws VolumeError, `ExpandUnsupported`
+ */
+export async function expandCsiVolume(
+  { calls, inputs }: { readonly calls: CsiCalls; readonly inputs: CsiInputs },
+  source: CsiSource,
+  { key, volumePath, stagingTargetPath, isBlock }: ExpandedPlaces,
+  requiredBytes: bigint,
+  signal: AbortSignal,
+): Promise<void> {
+  const driver = calls.driver(source.driver, 'Expander.NodeExpand failed');
+  const can = await calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+  if (!can.expandVolume) {
+    const why = `NodeExpand is not supported by the CSI driver ${source.driver}`;
+    throw new VolumeError('ExpandUnsupported', why, undefined, { effect: 'none' });
+  }
+  const secrets = await inputs.secrets(source.expandSecret, 'NodeExpandSecretRef', signal);
+  const access: CsiAccessType = isBlock
+    ? { type: 'block' }
+    : { type: 'mount', fsType: source.fsType, mountFlags: source.mountOptions };
+  const request = {
+    ...{ volumeId: source.handle, volumePath, requiredBytes, secrets },
+    ...(can.stageUnstage && { stagingTargetPath }),
+    capability: { access, accessMode: csiAccessMode(source, can.singleNodeMultiWriter) },
+  };
+  const call = (): Promise<bigint> => driver.expandVolume(request, signal);
+  await calls.make(key, driver, 'NodeExpandVolume', call, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    const { code, effect, cause } = VolumeError.from(error);
+    throw new VolumeError(code, `Expander.NodeExpand failed to expand the volume : ${errorText(error)}`, cause, {
+      effect,
+    });
+  });
+}

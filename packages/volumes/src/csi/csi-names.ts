@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { VolumeError } from '../errors.ts';
+
+/** Upstream's name of the plugin. */
+export const CSI_PLUGIN = 'kubernetes.io/csi';
+
+/** Separates driver and handle in a volume's unique name. Driver names cannot contain this character. */
+const SEPARATOR = '^';
+
+/** Identifies a CSI volume: its driver, and the volume ID of that driver. */
+export interface CsiIdentity {
+  readonly driver: string;
+  readonly handle: string;
+}
+
+/** Returns upstream's `UniqueVolumeName` of a persistent volume, as in the node's status (`GetVolumeName`). */
+export function csiUniqueName({ driver, handle }: CsiIdentity): string {
+  return `${CSI_PLUGIN}/${driver}${SEPARATOR}${handle}`;
+}
+
+/** Reverts {@link csiUniqueName}. @throws VolumeError `InvalidSource` */
+export function csiIdentity(uniqueName: string): CsiIdentity {
+  const start = CSI_PLUGIN.length + 1;
+  const at = uniqueName.indexOf(SEPARATOR);
+  if (!uniqueName.startsWith(`${CSI_PLUGIN}/`) || at <= start || at === uniqueName.length - 1) {
+    throw new VolumeError('InvalidSource', `${JSON.stringify(uniqueName)} must be the unique name of a CSI volume`);
+  }
+  return { driver: uniqueName.slice(start, at), handle: uniqueName.slice(at + 1) };
+}
+
+/** Returns the name of the VolumeAttachment of a volume on a node (`getAttachmentName`). */
+export function attachmentName({ driver, handle }: CsiIdentity, nodeName: string): string {
+  return `csi-${sha256(`${handle}${driver}${nodeName}`)}`;
+}
+
+/** Returns the volume ID of an inline volume of a pod (`makeVolumeHandle`). */
+export function inlineHandle(podUid: string, volumeName: string): string {
+  return `csi-${sha256(`${podUid}${volumeName}`)}`;
+}
+
+/** Returns the name of the directory in which a volume is staged (`makeDeviceMountPath`). */
+export function handleHash(handle: string): string {
+  return sha256(handle);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,211 @@
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
+import type { CsiDrivers, CsiVolumeStats } from '@node-agent/contracts';
+import type { FileSystem, ForeignFiles, TreeUsage } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
+import { type EventRecorder, errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { BlockMapper } from '../block/block-mapper.ts';
+import { BlockPaths } from '../block/block-paths.ts';
+import type { LoopDevices } from '../block/loop-devices.ts';
+import { VolumeError } from '../errors.ts';
+import type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
+import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import { giveToGroup } from '../mount/fs-group.ts';
+import type { FsGroup, MountContext } from '../mount/mount-context.ts';
+import type { Mounter } from '../mount/mounter.ts';
+import type { PodPaths } from '../paths/pod-paths.ts';
+import { CsiBlockPlugin } from './csi-block-plugin.ts';
+import { CsiCalls } from './csi-calls.ts';
+import { expandCsiVolume } from './csi-expansion.ts';
+import { CsiInputs } from './csi-inputs.ts';
+import { CSI_PLUGIN } from './csi-names.ts';
+import { csiNodeVolume } from './csi-node-volume.ts';
+import type { CsiObjects, CsiTokens } from './csi-objects.ts';
+import { CsiPaths } from './csi-paths.ts';
+import { CsiPublishing, publishKey } from './csi-publishing.ts';
+import { csiSource } from './csi-source.ts';
+import { CsiStaging } from './csi-staging.ts';
+import { takesFsGroup } from './driver-rule.ts';
+import { usageOf } from './usage-rule.ts';
+
+/** Dependencies of {@link CsiPlugin}. */
+export interface CsiPluginComponents {
+  readonly fs: Pick<
+    FileSystem,
+    | 'open'
+    | 'mkdir'
+    | 'readdir'
+    | 'lstat'
+    | 'exists'
+    | 'remove'
+    | 'removeAll'
+    | 'realpath'
+    | 'readlink'
+    | 'symlink'
+    | 'writeFile'
+    | 'writeFileAtomic'
+    | 'giveToGroup'
+  >;
+  /** Access to the volumes' file systems, which may never answer (W6). */
+  readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'unmount'>;
+  /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
+  readonly loops?: LoopDevices;
+  readonly paths: PodPaths;
+  /** The drivers that are registered on this node. */
+  readonly drivers: CsiDrivers;
+  readonly objects: CsiObjects;
+  readonly tokens: CsiTokens;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly recorder?: EventRecorder;
+}
+
+export interface CsiPluginOptions {
+  /** Name of this node, which is part of the names of VolumeAttachments. */
+  readonly nodeName: string;
+}
+
+/**
+ * Plugin for volumes of CSI drivers: persistent volumes and inline volumes of pods (`pkg/volume/csi`). Files, modes and
+ * the order of calls are upstream's, so that a node can change between the two kubelets while volumes are mounted.
+ */
+export class CsiPlugin implements VolumePlugin {
+  readonly name: string = CSI_PLUGIN;
+  readonly takesMountOptions = true;
+  readonly measuresElsewhere = true;
+  readonly node: NodeVolumePlugin;
+  /** Plugin for volumes with `volumeMode: Block` of the same drivers; absent without loop devices. */
+  readonly block: VolumePlugin | undefined;
+  readonly #components: WithDefaults<CsiPluginComponents>;
+  readonly #paths: CsiPaths;
+  readonly #calls: CsiCalls;
+  readonly #inputs: CsiInputs;
+  readonly #publishing: CsiPublishing;
+
+  constructor(given: CsiPluginComponents, options: CsiPluginOptions) {
+    checkOptions('CsiPlugin', options, { nodeName: 'string' });
+    checkComponents('CsiPlugin', given, {
+      fs: [
+        'open',
+        'mkdir',
+        'readdir',
+        'lstat',
+        'exists',
+        'remove',
+        'removeAll',
+        'realpath',
+        'readlink',
+        'symlink',
+        'writeFile',
+        'writeFileAtomic',
+        'giveToGroup',
+      ],
+      foreignFiles: ['stat'],
+      mounter: ['mountPoints', 'mountsOfSame', 'bind', 'unmount'],
+      paths: ['volumeDir', 'volumeDevicesDir', 'pluginDataDir', 'podDir'],
+      drivers: ['driver'],
+      objects: ['getCsiDriver', 'knownCsiDriver', 'getVolumeAttachment', 'getSecret'],
+      tokens: ['requestToken'],
+    });
+    const components = withDefaults(given);
+    this.#components = components;
+    this.#paths = new CsiPaths(components.paths);
+    this.#calls = new CsiCalls(components);
+    this.#inputs = new CsiInputs(components, options.nodeName);
+    const parts = { ...components, paths: this.#paths, calls: this.#calls, inputs: this.#inputs };
+    this.node = new CsiStaging(parts);
+    this.#publishing = new CsiPublishing(parts, options.nodeName);
+    const { loops } = components;
+    if (loops === undefined) return;
+    const paths = new BlockPaths(components.paths, CSI_PLUGIN, CSI_PLUGIN);
+    const mapper = new BlockMapper({ ...components, loops });
+    this.block = new CsiBlockPlugin({ ...parts, paths, mapper }, options.nodeName);
+  }
+
+  canSupport({ volume, persistent }: VolumeSpec): boolean {
+    if (persistent === undefined) return volume.csi !== undefined;
+    return persistent.spec?.csi !== undefined && persistent.spec.volumeMode !== 'Block';
+  }
+
+  async resolve(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume> {
+    // An inline volume belongs to its pod alone and is neither attached nor staged.
+    return spec.persistent === undefined ? podVolume(spec) : await csiNodeVolume(this.#inputs, pod, spec, signal);
+  }
+
+  requiresRepublish(volume: ResolvedVolume): boolean {
+    const driver = volume.persistent?.spec?.csi?.driver ?? volume.volume.csi?.driver ?? '';
+    return this.#components.objects.knownCsiDriver(driver)?.spec.requiresRepublish === true;
+  }
+
+  unanswered(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {
+    const ofPod = this.#calls.unanswered(publishKey(podUid, directoryName));
+    return ofPod ?? (node && this.#calls.unanswered(node.uniqueName));
+  }
+
+  async setUp(
+    pod: Pod,
+    volume: ResolvedVolume,
+    context: MountContext,
+    signal: AbortSignal,
+    state: SetUpState,
+  ): Promise<MountedVolume> {
+    const { directoryName } = volume;
+    const source = csiSource(volume, pod);
+    const { csiDriver, capabilities } = await this.#publishing.publish(
+      { pod, source, directoryName },
+      context,
+      signal,
+      state,
+    );
+    const { fsGroup } = context;
+    const hostPath = this.#paths.podMount(pod.metadata.uid, directoryName);
+    if (fsGroup !== undefined && !capabilities.volumeMountGroup && takesFsGroup(source, csiDriver)) {
+      await this.#giveToGroup(pod, source.handle, hostPath, fsGroup, signal);
+    }
+    return { hostPath, readOnly: source.readOnly, selinuxRelabel: !source.readOnly, foreign: true };
+  }
+
+  /** Inline volumes have no PVC and are never expanded. */
+  async expand(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void> {
+    const source = csiSource(volume, undefined);
+    const { hostPath: volumePath } = mounted;
+    const places = {
+      ...{ key: volume.node?.uniqueName ?? volumePath, volumePath, isBlock: false },
+      stagingTargetPath: this.#paths.globalMount(source),
+    };
+    await expandCsiVolume({ calls: this.#calls, inputs: this.#inputs }, source, places, bytes, signal);
+  }
+
+  async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+    await this.#publishing.unpublish(podUid, directoryName, signal);
+  }
+
+  /** Returns the usage that the driver reports; `undefined` if the driver reports none (`GET_VOLUME_STATS`). */
+  async usage({ hostPath }: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined> {
+    const source = csiSource(volume, pod);
+    const driver = this.#calls.driver(source.driver, 'failed to get volume statistics');
+    const { signal } = new AbortController();
+    const key = `stats of ${hostPath}`;
+    const can = await this.#calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    if (!can.volumeStats) return undefined;
+    const call = (): Promise<CsiVolumeStats> => driver.volumeStats(source.handle, hostPath, undefined, signal);
+    return usageOf(await this.#calls.make(key, driver, 'NodeGetVolumeStats', call, signal));
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  async #giveToGroup(pod: Pod, handle: string, path: string, fsGroup: FsGroup, signal: AbortSignal): Promise<void> {
+    const { foreignFiles, paths } = this.#components;
+    try {
+      const root = await foreignFiles.stat(path, signal);
+      const shownAs = path.slice(paths.podDir(pod.metadata.uid).length + 1);
+      await giveToGroup(this.#components, { pod, path, root, shownAs }, fsGroup);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The volume is published, but the pod cannot use it yet.
+      throw new VolumeError('Io', `applyFSGroup failed for vol ${handle}: ${errorText(error)}`, error);
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import { join } from 'node:path';
+import type { CsiDriverClient, CsiStageRequest } from '@node-agent/contracts';
+import type { FileSystem } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import type { NodeVolumePlugin } from '../manager/plugin.ts';
+import type { NodeVolume } from '../manager/resolved-volume.ts';
+import { mountRefs } from '../mount/mount-refs.ts';
+import { isMountPoint, type Mounter } from '../mount/mounter.ts';
+import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { CsiCalls } from './csi-calls.ts';
+import type { CsiInputs } from './csi-inputs.ts';
+import { CSI_PLUGIN, csiIdentity, csiUniqueName, handleHash } from './csi-names.ts';
+import { type CsiPaths, GLOBAL_MOUNT } from './csi-paths.ts';
+import { type CsiSource, csiAccessMode, csiSource } from './csi-source.ts';
+import { removeMountDir } from './remove-mount-dir.ts';
+import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
+
+/** Dependencies of {@link CsiStaging}. */
+export interface CsiStagingComponents {
+  readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'writeFileAtomic'>;
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame'>;
+  readonly logger: Logger;
+  readonly paths: CsiPaths;
+  readonly calls: CsiCalls;
+  readonly inputs: CsiInputs;
+}
+
+/**
+ * Node level of persistent CSI volumes (`csiAttacher` of `pkg/volume/csi`): the driver stages the volume at
+ * `<root>/plugins/kubernetes.io/csi/DRIVER/SHA256(handle)/globalmount`. A driver without the capability
+ * `STAGE_UNSTAGE_VOLUME` stages nothing.
+ */
+export class CsiStaging implements NodeVolumePlugin {
+  readonly #components: CsiStagingComponents;
+
+  constructor(components: CsiStagingComponents) {
+    this.#components = components;
+  }
+
+  async stage(volume: NodeVolume, signal: AbortSignal): Promise<void> {
+    const { uniqueName, name, spec } = volume;
+    if (spec === undefined) throw new VolumeError('InvalidSource', `source of volume ${name} is unknown`);
+    const { calls, inputs } = this.#components;
+    const source = csiSource(spec, undefined);
+    const step = 'attacher.MountDevice failed';
+    const csiDriver = await inputs.csiDriver(source.driver, step, signal);
+    const publishContext = await inputs.publishContext(source, csiDriver, signal);
+    const driver = calls.driver(source.driver, 'attacher.MountDevice failed to create newCsiDriverClient');
+    const can = await calls.make(uniqueName, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    if (!can.stageUnstage) return;
+    const secrets = await inputs.secrets(source.stageSecret, 'NodeStageSecretRef', signal);
+    const { paths } = this.#components;
+    const accessMode = csiAccessMode(source, can.singleNodeMultiWriter);
+    const group = can.volumeMountGroup && volume.fsGroup !== undefined ? { volumeMountGroup: `${volume.fsGroup}` } : {};
+    await this.#stage(driver, uniqueName, source, signal, {
+      ...{ volumeId: source.handle, publishContext, stagingTargetPath: paths.globalMount(source), secrets },
+      capability: {
+        access: { type: 'mount', fsType: source.fsType, mountFlags: source.mountOptions, ...group },
+        accessMode,
+      },
+      volumeContext: source.attributes,
+    });
+  }
+
+  async #stage(
+    driver: CsiDriverClient,
+    key: string,
+    source: CsiSource,
+    signal: AbortSignal,
+    request: CsiStageRequest,
+  ): Promise<void> {
+    const { fs, calls, paths, logger } = this.#components;
+    const { stagingTargetPath: path } = request;
+    await fs.mkdir(path, { mode: 0o750 });
+    // The file exists before the call, so that the next process can revert the call.
+    await writeVolumeData(fs, paths.stagedVolumeDir(source), {
+      driverName: source.driver,
+      volumeHandle: source.handle,
+    });
+    try {
+      await calls.make(key, driver, 'NodeStageVolume', () => driver.stageVolume(request, signal), signal);
+    } catch (error) {
+      if (VolumeError.is(error) && error.effect === 'none') {
+        await removeMountDir(this.#components, path).catch((err: unknown) => {
+          logger.warn({ err, path }, 'Failed to remove the directory of a volume that could not be staged');
+        });
+      }
+      throw error;
+    }
+  }
+
+  async unstage({ uniqueName }: NodeVolume, signal: AbortSignal): Promise<void> {
+    const { calls, fs, paths } = this.#components;
+    const identity = csiIdentity(uniqueName);
+    const path = paths.globalMount(identity);
+    const others = await mountRefs(this.#components, path);
+    if (others.length > 0) {
+      const why = `the device mount path ${JSON.stringify(path)} is still mounted by other references`;
+      throw new VolumeError('StillMounted', `${why} [${others.join(' ')}]`);
+    }
+    // The identity is known already: a damaged file counts as a file.
+    const data = await readVolumeData(fs, paths.stagedVolumeDir(identity)).catch(() => 'damaged' as const);
+    if (data === undefined && !(await isMountPoint(this.#components, path))) {
+      await removeMountDir(this.#components, path);
+      return;
+    }
+    const driver = calls.driver(identity.driver, 'attacher.UnmountDevice failed to create newCsiDriverClient');
+    const can = await calls.make(uniqueName, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+    if (can.stageUnstage) {
+      const call = (): Promise<void> => driver.unstageVolume(identity.handle, path, signal);
+      await calls.make(uniqueName, driver, 'NodeUnstageVolume', call, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        const why = `${CSI_PLUGIN}: attacher.UnmountDevice failed: ${errorText(error)}`;
+        throw new VolumeError('DriverFailed', why, error);
+      });
+    }
+    await removeMountDir(this.#components, path);
+  }
+
+  /** Returns `undefined` for an inline volume, which is not staged, and for a directory without a mounted volume. */
+  async reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
+    const { fs, paths } = this.#components;
+    const directory = paths.podVolumeDir(podUid, directoryName);
+    const data = await readVolumeData(fs, directory).catch((error: unknown) => VolumeError.from(error));
+    if (data === undefined || VolumeError.is(data)) {
+      if (!(await isMountPoint(this.#components, paths.podMount(podUid, directoryName)))) return undefined;
+      throw data ?? new VolumeError('InvalidSource', `${directory}: the volume data file is missing`);
+    }
+    if (data.volumeLifecycleMode === 'Ephemeral') return undefined;
+    return nodeVolumeOf(data, directoryName);
+  }
+
+  /** A directory whose data file is damaged, or names another volume, is kept and logged. */
+  async staged(): Promise<readonly NodeVolume[]> {
+    const { fs, paths, logger } = this.#components;
+    const found: NodeVolume[] = [];
+    for (const { name: driver, kind } of await readDirectory(fs, paths.stagedDir)) {
+      // Block volumes have a layout of their own.
+      if (kind !== 'directory' || driver === 'volumeDevices') continue;
+      for (const { name: hash } of await readDirectory(fs, join(paths.stagedDir, driver))) {
+        const path = join(paths.stagedDir, driver, hash);
+        try {
+          const data = await readVolumeData(fs, path);
+          if (data === undefined) {
+            // The former process was killed before the call to the driver. Only empty directories are removed.
+            await removeMountDir(this.#components, join(path, GLOBAL_MOUNT));
+            continue;
+          }
+          if (data.driverName !== driver || handleHash(data.volumeHandle) !== hash) {
+            throw new VolumeError('InvalidSource', `${path}: the data file names another volume`);
+          }
+          found.push(nodeVolumeOf(data, hash));
+        } catch (err) {
+          logger.warn({ err, path }, 'Failed to reconstruct a staged volume; its directory is kept');
+        }
+      }
+    }
+    return found;
+  }
+}
+
+function nodeVolumeOf({ driverName: driver, volumeHandle: handle, specVolID }: VolumeData, name: string): NodeVolume {
+  return { uniqueName: csiUniqueName({ driver, handle }), name: specVolID ?? name };
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
+import { errorText } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+
+/** File beside each mount of a CSI volume that names its driver and volume ID. */
+const FILE = 'vol_data.json';
+/** A file of the kubelet has less than 2 KiB; a volume ID has at most 128 bytes by the CSI specification. */
+const LIMIT_BYTES = 64 * 1024;
+
+/**
+ * Content of `vol_data.json`, with upstream's field names (`volDataKey` of `pkg/volume/csi/csi_mounter.go`), so that a
+ * node can change between the two kubelets.
+ */
+export interface VolumeData {
+  readonly driverName: string;
+  readonly volumeHandle: string;
+  /** The fields below are absent in the file of a staged volume. */
+  readonly specVolID?: string;
+  readonly nodeName?: string;
+  readonly attachmentID?: string;
+  /** `Persistent` or `Ephemeral`; absent for block volumes. */
+  readonly volumeLifecycleMode?: string;
+}
+
+/** Returns the file's text, byte for byte as Go's `encoding/json` writes a map: sorted, and safe in HTML. */
+export function formatVolumeData(data: VolumeData): string {
+  const fields = Object.entries(data).filter(([, value]) => value !== undefined);
+  const sorted = Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)));
+  const escaped = JSON.stringify(sorted).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return `${escaped}\n`;
+}
+
+/** @throws VolumeError `InvalidSource`, naming the file and what is wrong with it */
+export function parseVolumeData(bytes: Uint8Array, path: string): VolumeData {
+  const refuse = (why: string): VolumeError => new VolumeError('InvalidSource', `${path}: ${why}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw refuse('must be JSON in UTF-8');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse('must be a JSON object');
+  const fields = Object.entries(value);
+  for (const [name, field] of fields) {
+    if (typeof field !== 'string') throw refuse(`${JSON.stringify(name)} must be a string`);
+  }
+  const text = (name: keyof VolumeData): string => fields.find(([field]) => field === name)?.[1] ?? '';
+  for (const name of ['driverName', 'volumeHandle'] as const)
+    if (text(name) === '') throw refuse(`${name} must be set`);
+  const optional = (['specVolID', 'nodeName', 'attachmentID', 'volumeLifecycleMode'] as const).flatMap((name) =>
+    text(name) === '' ? [] : [[name, text(name)] as const],
+  );
+  return { driverName: text('driverName'), volumeHandle: text('volumeHandle'), ...Object.fromEntries(optional) };
+}
+
+/**
+ * Reads the data file of a directory; `undefined` if there is none. The read neither waits for a FIFO nor reads an
+ * endless file. @throws VolumeError `InvalidSource`
+ */
+export async function readVolumeData(fs: Pick<FileSystem, 'open'>, directory: string): Promise<VolumeData | undefined> {
+  const path = join(directory, FILE);
+  let bytes: Uint8Array;
+  try {
+    bytes = await readFileBounded(fs, path, LIMIT_BYTES);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw new VolumeError('InvalidSource', `volume data file cannot be read: ${errorText(error)}`, error);
+  }
+  return parseVolumeData(bytes, path);
+}
+
+/**
+ * Writes the data file of a directory, atomically and only if the content changes: the file is the only record of a
+ * volume that is mounted. @throws a system error
+ */
+export async function writeVolumeData(
+  fs: Pick<FileSystem, 'open' | 'writeFileAtomic'>,
+  directory: string,
+  data: VolumeData,
+): Promise<void> {
+  const text = formatVolumeData(data);
+  const path = join(directory, FILE);
+  const before = await readFileBounded(fs, path, LIMIT_BYTES).catch(() => undefined);
+  if (before !== undefined && Buffer.from(text).equals(before)) return;
+  await fs.writeFileAtomic(path, text, { mode: 0o644 });
+}
+
+/** Removes the data file of a directory. @throws a system error */
+export async function removeVolumeData(fs: Pick<FileSystem, 'remove'>, directory: string): Promise<void> {
+  await fs.remove(join(directory, FILE)).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+  });
+}

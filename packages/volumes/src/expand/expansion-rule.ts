@@ -1,0 +1,108 @@
+import { parseQuantity } from '@node-agent/pod-spec';
+import type { ClaimData, PersistentVolumeData } from '../claims/claim-source.ts';
+
+/** Annotation of a volume that need not be expanded on further nodes. */
+const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required';
+/** Conditions of a PVC that describe an expansion. */
+const CONDITIONS: ReadonlySet<string> = new Set([
+  'FileSystemResizePending',
+  'Resizing',
+  'ControllerResizeError',
+  'NodeResizeError',
+]);
+
+/** State of a volume's expansion on this node. */
+export interface NodeExpansion {
+  /** Size that the volume has on this node, as a quantity: the PVC's capacity when it was first seen. */
+  readonly size?: string | undefined;
+  /** Whether the last expansion on this node failed finally. */
+  readonly hasFailed: boolean;
+}
+
+/** Next step of a volume's expansion. */
+export type ExpansionStep =
+  | { readonly step: 'none' }
+  /** The file system is used read-only: only an event is sent. */
+  | { readonly step: 'readOnly' }
+  | {
+      readonly step: 'expand';
+      /** Requested size, as a quantity. */
+      readonly size: string;
+      /** Whether the PVC does not have the new size yet, so that its status is updated. */
+      readonly updatesClaim: boolean;
+      /** Whether the controller follows the expansion in `allocatedResourceStatuses` (KEP-1790). */
+      readonly isFollowed: boolean;
+      /** Whether a failure ends this expansion, because the PVC requests another size by now. */
+      readonly endsOnFailure: boolean;
+    };
+
+const bytesOf = (quantity: string | undefined): bigint => parseQuantity(quantity ?? '0').value();
+
+/**
+ * Decides whether a volume is expanded on this node (`expandVolumeDuringMount`, `nodeExpandVolume` and `runPreCheck` of
+ * `pkg/volume/util/operationexecutor`).
+ */
+export function nextExpansion(
+  { metadata, spec, status }: ClaimData,
+  persistent: PersistentVolumeData,
+  readOnly: boolean,
+  node: NodeExpansion,
+): ExpansionStep {
+  const capacity = status?.capacity?.storage;
+  const desired = persistent.spec?.capacity?.storage;
+  if (desired === undefined || capacity === undefined) return { step: 'none' };
+  if (bytesOf(desired) <= bytesOf(node.size ?? capacity)) return { step: 'none' };
+  if (readOnly) return { step: 'readOnly' };
+  const resizeStatus = status?.allocatedResourceStatuses?.storage ?? '';
+  const allocated = status?.allocatedResources?.storage;
+  // An older controller does not follow the expansion.
+  if (resizeStatus === '' && status?.allocatedResources === undefined) {
+    const updatesClaim = bytesOf(capacity) < bytesOf(desired);
+    return { step: 'expand', size: desired, updatesClaim, isFollowed: false, endsOnFailure: false };
+  }
+  const size = allocated ?? desired;
+  const isUpdated = bytesOf(capacity) >= bytesOf(size) && resizeStatus === '';
+  const isOnAllNodes = spec?.accessModes?.includes('ReadWriteMany') && !(NOT_REQUIRED in (metadata.annotations ?? {}));
+  const isPending = resizeStatus === 'NodeResizePending' || resizeStatus === 'NodeResizeInProgress';
+  if (!isPending && !(isUpdated && isOnAllNodes)) return { step: 'none' };
+  const requested = bytesOf(spec?.resources?.requests?.storage);
+  const endsOnFailure = node.hasFailed && requested !== bytesOf(size);
+  return { step: 'expand', size, updatesClaim: !isUpdated, isFollowed: true, endsOnFailure };
+}
+
+type Claim = Pick<ClaimData, 'metadata' | 'status'>;
+
+/** Merge patch of a PVC's status. The resource version makes the API server refuse it if the PVC has changed. */
+function patchOf({ metadata }: Claim, status: object): object {
+  return { metadata: { resourceVersion: metadata.resourceVersion }, status };
+}
+
+/** Returns the patch before the driver is called (`MarkNodeExpansionInProgress`). */
+export function inProgressPatch(claim: Claim): object {
+  return patchOf(claim, { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } });
+}
+
+/** Returns the patch after the expansion (`MarkNodeExpansionFinishedWithRecovery`, `MarkFSResizeFinished`). */
+export function finishedPatch(claim: Claim, size: string): object {
+  const { conditions = [], allocatedResourceStatuses = {} } = claim.status ?? {};
+  const isOnly = Object.keys(allocatedResourceStatuses).every((name) => name === 'storage');
+  return patchOf(claim, {
+    capacity: { storage: size },
+    allocatedResourceStatuses: isOnly ? null : { storage: null },
+    conditions: conditions.filter(({ type }) => !CONDITIONS.has(type)),
+  });
+}
+
+/**
+ * Returns the patch after a final failure (`MarkNodeExpansionFailedCondition`, `MarkNodeExpansionInfeasible`).
+ * @param isInfeasible whether the controller must choose another size
+ * @param at time of the failure, as the API has it
+ */
+export function failedPatch(claim: Claim, why: string, isInfeasible: boolean, at: string): object {
+  const kept = (claim.status?.conditions ?? []).filter(({ type }) => type !== 'NodeResizeError');
+  const message = `failed to expand pvc with ${why}`;
+  return patchOf(claim, {
+    conditions: [...kept, { type: 'NodeResizeError', status: 'True', lastTransitionTime: at, message }],
+    ...(isInfeasible && { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } }),
+  });
+}

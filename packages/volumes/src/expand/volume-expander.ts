@@ -1,0 +1,191 @@
+import { type Clock, KeyedMutex } from '@node-agent/async';
+import { type Pod, parseQuantity, podReference } from '@node-agent/pod-spec';
+import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
+import type { ClaimData, ClaimSource, PersistentVolumeData } from '../claims/claim-source.ts';
+import { VolumeError } from '../errors.ts';
+import type { ResolvedVolume } from '../manager/resolved-volume.ts';
+import { type ExpansionStep, failedPatch, finishedPatch, inProgressPatch, nextExpansion } from './expansion-rule.ts';
+
+/** Dependencies of {@link VolumeExpander}. */
+export interface VolumeExpanderComponents {
+  readonly claims: ClaimSource | undefined;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+}
+
+/** Expands a volume on this node to a size in bytes. @throws VolumeError */
+export type ExpandOnNode = (persistent: PersistentVolumeData, bytes: bigint, signal: AbortSignal) => Promise<void>;
+
+interface State {
+  /** Size that the volume has on this node. */
+  size: string | undefined;
+  hasFailed: boolean;
+  /** Whether the driver cannot expand the volume while it is in use. */
+  isInUse: boolean;
+}
+
+/**
+ * Expands volumes on this node after a controller has expanded them, and reports that in the PVC's status
+ * (`node_expander.go` of `pkg/volume/util/operationexecutor`).
+ */
+export class VolumeExpander {
+  readonly #components: VolumeExpanderComponents;
+  readonly #states = new Map<string, State>();
+  readonly #volumes = new KeyedMutex<string>();
+
+  constructor(components: VolumeExpanderComponents) {
+    this.#components = components;
+  }
+
+  /** Returns whether a ready volume is to be expanded. A failed read means no: it is read again later. */
+  async isDue(volume: ResolvedVolume, signal: AbortSignal): Promise<boolean> {
+    const found = await this.#read(volume, signal).catch(() => undefined);
+    if (found === undefined || this.#stateOf(volume).isInUse) return false;
+    return this.#next(volume, found).step === 'expand';
+  }
+
+  /**
+   * Expands a volume if that is due; pods that share a volume take turns. @param expand called with the requested size. @throws VolumeError `ExpandFailed`
+   */
+  async expand(pod: Pod, volume: ResolvedVolume, expand: ExpandOnNode, signal: AbortSignal): Promise<void> {
+    await this.#volumes.run(nameOf(volume), () => this.#expandNow(pod, volume, expand, signal), signal);
+  }
+
+  async #expandNow(pod: Pod, volume: ResolvedVolume, expand: ExpandOnNode, signal: AbortSignal): Promise<void> {
+    const found = await this.#read(volume, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw new VolumeError('ExpandFailed', `mountVolume.NodeExpandVolume get PVC failed : ${errorText(error)}`, error);
+    });
+    if (found === undefined) return;
+    const next = this.#next(volume, found);
+    if (next.step === 'readOnly') {
+      const why = `MountVolume.NodeExpandVolume failed for volume "${volume.directoryName}" requested read-only file system`;
+      this.#tell(pod, found.claim, 'Warning', eventReasons.fileSystemResizeFailed, why);
+    }
+    if (next.step === 'expand') await this.#expand(pod, volume, found, next, expand, signal);
+  }
+
+  /** Drops the state of a volume that this node no longer uses. */
+  forget(uniqueName: string): void {
+    this.#states.delete(uniqueName);
+  }
+
+  async #expand(
+    pod: Pod,
+    volume: ResolvedVolume,
+    { claim: before, persistent }: Found,
+    { size, updatesClaim, isFollowed, endsOnFailure }: Extract<ExpansionStep, { step: 'expand' }>,
+    expand: ExpandOnNode,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const state = this.#stateOf(volume);
+    let claim = before;
+    if (updatesClaim && isFollowed) claim = await this.#patch(claim, inProgressPatch(claim), signal);
+    try {
+      await expand(persistent, parseQuantity(size).value(), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const failure = VolumeError.from(error);
+      // The controller has expanded the volume completely.
+      if (failure.code === 'ExpandUnsupported' && (!isFollowed || !updatesClaim)) {
+        state.size = size;
+        return;
+      }
+      const code = codeOf(failure);
+      state.hasFailed ||= failure.effect === 'none';
+      state.isInUse = code === 'FAILED_PRECONDITION';
+      if (isFollowed && failure.effect === 'none') {
+        const isInfeasible = INFEASIBLE.has(code) || endsOnFailure;
+        const patch = failedPatch(claim, failure.message, isInfeasible, this.#now());
+        await this.#patch(claim, patch, signal).catch((err: unknown) => {
+          this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
+        });
+      }
+      // The volume cannot be expanded while it is in use, which does not keep it from being used.
+      if (state.isInUse) return;
+      throw new VolumeError('ExpandFailed', failure.message, failure);
+    }
+    state.size = size;
+    state.hasFailed = false;
+    const { nodeName = '' } = pod.spec;
+    const message = `MountVolume.NodeExpandVolume succeeded for volume "${volume.directoryName}" ${nodeName}`;
+    this.#tell(pod, claim, 'Normal', eventReasons.fileSystemResizeSuccess, message);
+    if (updatesClaim) await this.#patch(claim, finishedPatch(claim, size), signal);
+  }
+
+  #next({ readOnly = false, ...volume }: ResolvedVolume, { claim, persistent }: Found): ExpansionStep {
+    return nextExpansion(claim, persistent, readOnly, this.#stateOf({ readOnly, ...volume }));
+  }
+
+  /** The PVC's capacity when the volume was first seen is the size that the volume has on this node. */
+  #stateOf(volume: ResolvedVolume): State {
+    const name = nameOf(volume);
+    const state = this.#states.get(name) ?? { size: undefined, hasFailed: false, isInUse: false };
+    this.#states.set(name, state);
+    return state;
+  }
+
+  async #read(volume: ResolvedVolume, signal: AbortSignal): Promise<Found | undefined> {
+    const { claims } = this.#components;
+    const { claim: reference, persistent: known } = volume;
+    const name = known?.metadata.name;
+    if (claims?.patchClaimStatus === undefined || reference === undefined || name === undefined) return undefined;
+    const [claim, persistent] = await Promise.all([
+      claims.getClaim(reference.namespace, reference.name, signal),
+      claims.getPersistentVolume(name, signal),
+    ]);
+    if (claim === undefined || persistent === undefined) return undefined;
+    const state = this.#stateOf(volume);
+    state.size ??= claim.status?.capacity?.storage;
+    return { claim, persistent };
+  }
+
+  async #patch(claim: ClaimData, patch: object, signal: AbortSignal): Promise<ClaimData> {
+    const { namespace = '', name = '' } = claim.metadata;
+    try {
+      const patched = await this.#components.claims?.patchClaimStatus?.(namespace, name, patch, signal);
+      return patched ?? claim;
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = `mountVolume.NodeExpandVolume update pvc status failed: ${errorText(error)}`;
+      throw new VolumeError('ExpandFailed', why, error);
+    }
+  }
+
+  #tell(pod: Pod, { metadata }: ClaimData, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const { recorder } = this.#components;
+    const { namespace = '', name = '', uid } = metadata;
+    recorder.event(podReference(pod), type, reason, message);
+    const claim = {
+      kind: 'PersistentVolumeClaim',
+      apiVersion: 'v1',
+      namespace,
+      name,
+      ...(uid !== undefined && { uid }),
+    };
+    recorder.event(claim, type, reason, message);
+  }
+
+  #now(): string {
+    return new Date(this.#components.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+  }
+}
+
+function nameOf({ node, directoryName }: ResolvedVolume): string {
+  return node?.uniqueName ?? directoryName;
+}
+
+interface Found {
+  readonly claim: ClaimData;
+  readonly persistent: PersistentVolumeData;
+}
+
+/** Codes of a driver that mean that the requested size is impossible (`isInfeasibleError`). */
+const INFEASIBLE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'OUT_OF_RANGE', 'NOT_FOUND']);
+
+/** Returns the code of the driver's failure; '' if the driver was not asked. */
+function codeOf({ cause }: VolumeError): string {
+  const isCoded = typeof cause === 'object' && cause !== null && 'code' in cause;
+  return isCoded && typeof cause.code === 'string' ? cause.code : '';
+}

@@ -1,0 +1,22 @@
+import type { UnansweredCall } from './plugin.ts';
+
+/** An operation of a volume that has not finished. */
+export interface VolumeWait {
+  /** Name of the volume in the pod. */
+  readonly volume: string;
+  /** Description: `NodeStageVolume of driver hostpath.csi.k8s.io has not answered for 42 s`. */
+  readonly what: string;
+  /** Start of the wait, in milliseconds since the Unix epoch; absent if unknown. */
+  readonly sinceMs?: number;
+}
+
+/** Describes a call that a driver has not answered, with the time that has passed. */
+export function callText({ what, sinceMs }: UnansweredCall, nowMs: number): string {
+  return `${what} has not answered for ${Math.floor((nowMs - sinceMs) / 1000)} s`;
+}
+
+/** Returns the error message of a volume whose operation did not finish in time. */
+export function timedOut(unanswered: UnansweredCall | undefined, nowMs: number): string {
+  const deadline = 'context deadline exceeded';
+  return unanswered === undefined ? deadline : `${deadline}: ${callText(unanswered, nowMs)}`;
+}

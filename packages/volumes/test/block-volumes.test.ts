@@ -1,0 +1,205 @@
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { describe, expect, it } from 'vitest';
+import { backingPath, LoopCommand } from '../src/block/loop-devices.ts';
+import { blockPod, type CsiFixture, csiFailure, DRIVER, makeCsi, text } from './csi-helpers.ts';
+import { errorOf, MemoryClaims, ROOT, setUp } from './helpers.ts';
+
+const NODE = `${ROOT}/plugins/kubernetes.io/csi/volumeDevices`;
+const LINK = `${ROOT}/pods/u1/volumeDevices/kubernetes.io~csi/pv-1`;
+const makeBlock = (spec: Record<string, unknown> = {}): CsiFixture => makeCsi({}, { volumeMode: 'Block', ...spec });
+
+/** Everything of the volume on the machine. */
+async function leftOf({ fs, loops, mounter }: CsiFixture): Promise<readonly string[]> {
+  const paths = fs.paths().filter((path) => path.includes('/pv-1') || path.includes('kubernetes.io~csi/'));
+  return [...paths, ...loops.devices.keys(), ...(await mounter.mountPoints()).keys()];
+}
+
+describe('a CSI block volume', () => {
+  it("is staged, published and mapped at upstream's paths, and removed with its last pod", async () => {
+    const fixture = makeBlock();
+    const { fs, manager, driver, loops, clock, events, signal } = fixture;
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    const target = `${NODE}/publish/pv-1/u1`;
+    const capability = { access: { type: 'block' }, accessMode: 'SINGLE_NODE_WRITER' };
+    const common = { volumeId: 'vol-1', publishContext: {}, secrets: {}, volumeContext: {}, capability };
+    const stagingTargetPath = `${NODE}/staging/pv-1`;
+    expect([driver.stages, driver.publishes]).toEqual([
+      [{ ...common, stagingTargetPath }],
+      [{ ...common, stagingTargetPath, targetPath: target, readOnly: false }],
+    ]);
+    expect(await text(fs, `${NODE}/pv-1/data/vol_data.json`)).toBe(
+      `{"attachmentID":"csi-f4c24cb450d8bb50ed94a9fe7498f9ee73f8350b12e34a249e60cba8d4711a1a","driverName":"${DRIVER}",` +
+        '"nodeName":"node-1","specVolID":"pv-1","volumeHandle":"vol-1"}\n',
+    );
+    expect([(await fs.lstat(`${NODE}/pv-1/dev/u1`)).kind, await fs.readlink(LINK)]).toEqual(['blockDevice', target]);
+    expect([...loops.devices]).toEqual([[`${NODE}/pv-1/dev/u1`, '/dev/loop0']]);
+    const [container] = blockPod('u1').spec.containers;
+    expect(container && manager.containerDevices(blockPod('u1'), container)).toEqual([
+      { hostPath: LINK, containerPath: '/dev/xvda', permissions: 'mrw' },
+    ]);
+    await manager.waitForAttachAndMount(blockPod('u2'), signal);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'publish vol-1', 'unpublish vol-1']);
+    await manager.waitForUnmount(blockPod('u2'), signal);
+    await clock.settle();
+    expect([driver.calls.slice(4), await leftOf(fixture), events]).toEqual([
+      ['unpublish vol-1', 'unstage vol-1'],
+      [],
+      [],
+    ]);
+  });
+
+  it('names the failed step in an event FailedMapVolume, and is not reverted after a final failure', async () => {
+    const fixture = makeBlock();
+    const { manager, driver, clock, events, signal } = fixture;
+    driver.before = (call) => {
+      if (call === 'stage vol-1') throw csiFailure('Internal', true);
+    };
+    await errorOf(manager.waitForAttachAndMount(blockPod('u1'), signal));
+    driver.before = (call) => {
+      if (call === 'publish vol-1') throw csiFailure('Internal', true);
+    };
+    await clock.advance(500);
+    expect(events).toEqual([
+      'FailedMapVolume: MapVolume.SetUpDevice failed for volume "pv-1" : rpc error: code = Internal desc = broken',
+      'FailedMapVolume: MapVolume.MapPodDevice failed for volume "pv-1" : rpc error: code = Internal desc = broken',
+    ]);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect([driver.calls.slice(-2), await leftOf(fixture)]).toEqual([['publish vol-1', 'unstage vol-1'], []]);
+  });
+
+  it('is read-only for a claim that is used read-only', async () => {
+    const { manager, driver, signal } = makeBlock();
+    await manager.waitForAttachAndMount(blockPod('u1', true), signal);
+    const [container] = blockPod('u1').spec.containers;
+    expect(driver.publishes[0]?.readOnly).toBe(true);
+    expect(container && manager.containerDevices(blockPod('u1'), container)[0]?.permissions).toBe('r');
+  });
+
+  it('V1: is not unstaged while its device is mapped for any pod', async () => {
+    const { fs, manager, driver, clock, signal } = makeBlock();
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    fs.makeSpecial(`${NODE}/pv-1/dev/other`, 'blockDevice');
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect(driver.calls.at(-1)).toBe('unpublish vol-1');
+    await fs.remove(`${NODE}/pv-1/dev/other`);
+    await clock.advance(500);
+    expect(driver.calls.at(-1)).toBe('unstage vol-1');
+  });
+
+  it('K1, V4: after a kill at any step and a restart, is mapped for its pod, or nothing is left', async () => {
+    for (const isWanted of [true, false]) {
+      let killed = 0;
+      for (let after = 0; after < 70; after++) {
+        const fixture = makeBlock();
+        const { fs, clock, manager, newManager, mounter, driver, loops, signal } = fixture;
+        const life = new AbortController();
+        const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
+        const die = (): void => {
+          if (fault.hits > 0) throw new Error('killed');
+        };
+        mounter.isKilled = () => fault.hits > 0;
+        driver.before = die;
+        const { attach, detach } = loops;
+        loops.attach = async (path) => {
+          die();
+          await attach.call(loops, path);
+        };
+        loops.detach = async (path) => {
+          die();
+          await detach.call(loops, path);
+        };
+        const running = manager.start(life.signal);
+        await manager
+          .waitForAttachAndMount(blockPod('u1'), AbortSignal.any([signal, life.signal]))
+          .then(() => (isWanted ? undefined : manager.waitForUnmount(blockPod('u1'), life.signal)))
+          .catch(() => killed++);
+        await clock.settle();
+        life.abort();
+        await clock.settle();
+        fault.remove();
+        Object.assign(loops, { attach, detach });
+        mounter.isKilled = () => false;
+        driver.before = () => {};
+        await running;
+        const next = newManager();
+        const nextLife = new AbortController();
+        const nextRunning = next.start(nextLife.signal);
+        await clock.settle();
+        const again = isWanted
+          ? next.waitForAttachAndMount(blockPod('u1'), signal)
+          : next.waitForUnmount(blockPod('u1'), signal);
+        await clock.advance(5_000);
+        await again;
+        await clock.advance(5_000);
+        if (isWanted) {
+          const mapped = [(await fs.lstat(`${NODE}/pv-1/dev/u1`)).kind, await fs.readlink(LINK), loops.devices.size];
+          expect(mapped, `after ${after} operations`).toEqual(['blockDevice', `${NODE}/publish/pv-1/u1`, 1]);
+        } else expect(await leftOf(fixture), `after ${after} operations`).toEqual([]);
+        expect(driver.faults).toEqual([]);
+        nextLife.abort();
+        await nextRunning;
+      }
+      expect(killed).toBeGreaterThan(5);
+    }
+  });
+});
+
+describe('a local block volume', () => {
+  const NODE_DIR = `${ROOT}/plugins/kubernetes.io~local-volume/volumeDevices/pv-1`;
+
+  it("is mapped at upstream's paths without a node-level call, and removed with its pod", async () => {
+    const claims = new MemoryClaims();
+    const { fs, manager, loops, clock, signal } = setUp({}, {}, claims);
+    claims.bind('c', 'pv-1', { local: { path: '/dev/sdb' }, volumeMode: 'Block', mountOptions: ['ignored'] });
+    await fs.mkdir('/dev');
+    fs.makeSpecial('/dev/sdb', 'blockDevice');
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    const link = `${ROOT}/pods/u1/volumeDevices/kubernetes.io~local-volume/pv-1`;
+    expect([(await fs.lstat(`${NODE_DIR}/u1`)).kind, await fs.readlink(link), loops.devices.size]).toEqual([
+      ...['blockDevice', '/dev/sdb', 1],
+    ]);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect([await fs.exists(NODE_DIR), fs.names(`${ROOT}/pods/u1/volumeDevices/kubernetes.io~local-volume`)]).toEqual([
+      false,
+      [],
+    ]);
+    expect([loops.devices.size, (await fs.stat('/dev/sdb')).kind]).toEqual([0, 'blockDevice']);
+  });
+
+  it.each(['/dev/none', '/mnt'])('of the path %s is refused', async (path) => {
+    const claims = new MemoryClaims();
+    const { fs, manager, events, signal } = setUp({}, {}, claims);
+    claims.bind('c', 'pv-1', { local: { path }, volumeMode: 'Block' });
+    await fs.mkdir('/mnt');
+    await errorOf(manager.waitForAttachAndMount(blockPod('u1'), signal));
+    expect(events).toEqual([
+      expect.stringContaining(`FailedMapVolume: MapVolume.MapPodDevice failed for volume "pv-1" : path`),
+    ]);
+  });
+});
+
+describe('loop devices', () => {
+  it.each([
+    ['/a/b\n', '/a/b'],
+    ['/a/b (deleted)\n', '/a/b'],
+    ['', ''],
+  ])('the backing file %j is the path %j', (content, path) => {
+    expect(backingPath(content)).toBe(path);
+  });
+
+  it('finds the loop device of a path in /sys, and none for another path', async () => {
+    const fs = new MemoryFileSystem();
+    for (const name of ['loop0', 'loop7/loop', 'sda']) await fs.mkdir(`/sys/block/${name}`);
+    await fs.mkdir('/real');
+    await fs.writeFile('/real/file', '');
+    await fs.symlink('/real', '/linked');
+    await fs.writeFile('/sys/block/loop7/loop/backing_file', '/real/file\n');
+    const loops = new LoopCommand({ fs, clock: { setTimer: () => ({ cancel() {} }) } });
+    expect(await loops.find('/linked/file')).toBe('/dev/loop7');
+    expect([await loops.find('/real'), await loops.find('/none')]).toEqual([undefined, undefined]);
+  });
+});

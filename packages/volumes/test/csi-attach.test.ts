@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { claimPod, inlinePod, makeCsi, UNIQUE } from './csi-helpers.ts';
+import { errorOf } from './helpers.ts';
+
+/** A node whose driver has attachable volumes, with a started manager. */
+async function makeAttachable() {
+  const fixture = makeCsi({}, {}, {});
+  const life = new AbortController();
+  const running = fixture.manager.start(life.signal);
+  await fixture.clock.settle();
+  const stop = async (): Promise<void> => {
+    life.abort();
+    await running;
+  };
+  /** Writes the node's status, and the controller's answer if `attached` is given. */
+  const report = async (attached?: readonly string[]): Promise<void> => {
+    if (attached !== undefined) fixture.status.attached = attached;
+    fixture.manager.volumesReported(fixture.manager.volumesInUse() ?? []);
+    await fixture.clock.settle();
+  };
+  return { ...fixture, stop, report };
+}
+
+describe('a CSI volume that a controller attaches', () => {
+  it('V5: is staged only after it was reported in use and then attached', async () => {
+    const { manager, driver, status, clock, api, report, stop, signal } = await makeAttachable();
+    // Another node's former attachment must not count.
+    status.attached = [UNIQUE];
+    manager.volumesReported([]);
+    const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    expect([manager.volumesInUse(), status.inUseChanges, driver.calls]).toEqual([[UNIQUE], 2, []]);
+    await report([]);
+    expect(driver.calls).toEqual([]);
+    expect(manager.volumeWaits('u1')).toEqual([
+      { volume: 'data', what: 'waits until a controller has attached it to this node' },
+    ]);
+    status.attached = [UNIQUE];
+    manager.attachmentsChanged();
+    await mounting;
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+    const publishContext = { device: '/dev/sdx' };
+    expect([driver.stages[0], driver.publishes[0]]).toMatchObject([{ publishContext }, { publishContext }]);
+    expect(api.asked[0]).toBe('attachment csi-f4c24cb450d8bb50ed94a9fe7498f9ee73f8350b12e34a249e60cba8d4711a1a');
+    await stop();
+  });
+
+  it('stays in use until it is unstaged, and must be reported again for its next pod', async () => {
+    const { manager, driver, status, clock, report, stop, signal } = await makeAttachable();
+    const use = async (): Promise<void> => {
+      const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+      await clock.settle();
+      await report([UNIQUE]);
+      await mounting;
+    };
+    await use();
+    const unstaging = Promise.withResolvers<void>();
+    driver.before = (call) => (call.startsWith('unstage') ? unstaging.promise : undefined);
+    await manager.waitForUnmount(claimPod('u1'), signal);
+    await clock.settle();
+    expect(manager.volumesInUse()).toEqual([UNIQUE]);
+    unstaging.resolve();
+    await clock.settle();
+    expect([manager.volumesInUse(), status.inUseChanges]).toEqual([[], 3]);
+    const again = manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    expect(driver.calls.at(-1)).toBe('unstage vol-1');
+    await report();
+    await again;
+    expect(driver.calls.slice(-2)).toEqual(['stage vol-1', 'publish vol-1']);
+    await stop();
+  });
+
+  it("is named as unattached in the pod's error after 123 s", async () => {
+    const { manager, driver, clock, report, stop, signal } = await makeAttachable();
+    const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
+    await clock.settle();
+    await report([]);
+    await clock.advance(123_000);
+    expect((await error).message).toBe(
+      'unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded',
+    );
+    expect(driver.calls).toEqual([]);
+    await stop();
+  });
+
+  it.each<[string, Parameters<typeof Object.assign>[1] | undefined, string]>([
+    ['is missing', undefined, 'GET error for volume attachment csi-f4c24'],
+    [
+      'has failed',
+      { metadata: {}, status: { attached: false, attachError: { message: 'disk is gone' } } },
+      'disk is gone',
+    ],
+    ['is deleted', { metadata: { deletionTimestamp: 'now' }, status: { attached: true } }, 'is being deleted'],
+  ])('V5: is not staged while its VolumeAttachment %s, and the pod gets an event', async (_what, attachment, why) => {
+    const { api, manager, driver, clock, events, report, stop, signal } = await makeAttachable();
+    const attached = api.attachment;
+    api.attachment = attachment as typeof attached;
+    const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
+    await clock.settle();
+    await report([UNIQUE]);
+    expect((await error).message).toContain(why);
+    expect(events.at(-1)).toMatch(/^FailedMount: MountVolume\.WaitForAttach failed for volume "pv-1" : /);
+    expect(driver.calls).toEqual([]);
+    api.attachment = attached;
+    await clock.advance(500);
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+    await stop();
+  });
+
+  it('V4: is in use after a restart if the node status has it attached, and its list is kept until that is known', async () => {
+    const { manager, newManager, status, clock, report, stop, signal } = await makeAttachable();
+    const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    await report([UNIQUE]);
+    await mounting;
+    await stop();
+    status.attached = undefined;
+    const next = newManager();
+    const life = new AbortController();
+    expect(next.volumesInUse()).toBeUndefined();
+    const running = next.start(life.signal);
+    await clock.settle();
+    expect(next.volumesInUse()).toBeUndefined();
+    status.attached = [];
+    expect(next.volumesInUse()).toEqual([]);
+    status.attached = [UNIQUE];
+    expect(next.volumesInUse()).toEqual([UNIQUE]);
+    life.abort();
+    await running;
+  });
+
+  it('does not concern drivers without attachment, nor inline volumes', async () => {
+    const { manager, driver, signal, clock } = makeCsi();
+    const running = new AbortController();
+    void manager.start(running.signal);
+    await clock.settle();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await manager.waitForAttachAndMount(inlinePod('u2'), signal);
+    expect([manager.volumesInUse(), driver.calls.length]).toEqual([[], 3]);
+    running.abort();
+  });
+});

@@ -1,0 +1,51 @@
+import type { CsiVolumeUsage } from '@node-agent/contracts';
+import { describe, expect, it } from 'vitest';
+import { usageOf } from '../src/csi/usage-rule.ts';
+import { claimPod, makeCsi } from './csi-helpers.ts';
+import { podOf } from './helpers.ts';
+
+describe('usage of a CSI volume', () => {
+  it('is the usage that the driver reports, with the claim', async () => {
+    const { manager, driver, signal } = makeCsi();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    expect(await manager.volumeUsage(claimPod('u1'), signal)).toEqual([]);
+    driver.can = { ...driver.can, volumeStats: true };
+    driver.stats = {
+      usage: [
+        { unit: 'bytes', total: 100n, used: 40n, available: 60n },
+        { unit: 'inodes', total: 10n, used: 4n, available: 6n },
+      ],
+    };
+    expect(await manager.volumeUsage(claimPod('u1'), signal)).toMatchObject([
+      {
+        ...{ name: 'data', medium: 'persistent', usedBytes: 40, inodesUsed: 4, complete: true },
+        claim: { namespace: 'default', name: 'c' },
+        fileSystem: { totalBytes: 100, freeBytes: 60, availableBytes: 60, inodes: 10, freeInodes: 6 },
+      },
+    ]);
+  });
+
+  it('W6: a driver that does not answer delays no measurement of other volumes', async () => {
+    const { manager, driver, clock, signal } = makeCsi();
+    const own = podOf([{ name: 'scratch', emptyDir: {} }], 'own');
+    await manager.waitForAttachAndMount(own, signal);
+    const uids = ['u1', 'u2', 'u3', 'u4', 'u5', 'u6'];
+    for (const uid of uids) await manager.waitForAttachAndMount(claimPod(uid), signal);
+    driver.can = { ...driver.can, volumeStats: true };
+    driver.before = () => new Promise(() => {});
+    const hanging = uids.map((uid) => manager.volumeUsage(claimPod(uid), signal));
+    await clock.settle();
+    expect(await manager.volumeUsage(own, signal)).toHaveLength(1);
+    expect(hanging).toHaveLength(6);
+  });
+
+  it('counts numbers that the driver does not report, or that are negative, as 0', () => {
+    const bytesAndInodes = (...usage: CsiVolumeUsage[]) => {
+      const { bytes, inodes, fileSystem } = usageOf({ usage }) ?? {};
+      return [bytes, inodes, fileSystem?.inodes];
+    };
+    expect(bytesAndInodes()).toEqual([undefined, undefined, undefined]);
+    expect(bytesAndInodes({ unit: 'bytes', used: 5n })).toEqual([5, 0, 0]);
+    expect(bytesAndInodes({ unit: 'inodes', used: 5n, total: -1n })).toEqual([0, 5, 0]);
+  });
+});

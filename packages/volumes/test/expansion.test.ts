@@ -1,0 +1,268 @@
+import { describe, expect, it } from 'vitest';
+import type { ClaimData } from '../src/claims/claim-source.ts';
+import { type ExpansionStep, failedPatch, finishedPatch, nextExpansion } from '../src/expand/expansion-rule.ts';
+import { growCommand } from '../src/mount/disk-format.ts';
+import { blockPod, type CsiFixture, claimPod, csiFailure, DRIVER, makeCsi, STAGED } from './csi-helpers.ts';
+import { errorOf, ROOT } from './helpers.ts';
+
+const IN_POD = `${ROOT}/pods/u1/volumes/kubernetes.io~csi/pv-1`;
+const GIB = 2n ** 30n;
+
+/** A PVC whose controller has expanded the volume from 1 GiB to 2 GiB. */
+const claimOf = (status: ClaimData['status'], more: Partial<ClaimData> = {}): ClaimData => ({
+  metadata: { name: 'c', namespace: 'default', uid: 'uid-c', resourceVersion: '7' },
+  spec: { volumeName: 'pv-1', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '2Gi' } } },
+  ...more,
+  status: { phase: 'Bound', capacity: { storage: '1Gi' }, ...status },
+});
+const pending = { allocatedResources: { storage: '2Gi' }, allocatedResourceStatuses: { storage: 'NodeResizePending' } };
+const persistent = { metadata: { name: 'pv-1' }, spec: { capacity: { storage: '2Gi' } } };
+const many = { spec: { accessModes: ['ReadWriteMany'] } };
+
+describe('nextExpansion', () => {
+  const expand = { step: 'expand', size: '2Gi', updatesClaim: true, isFollowed: true, endsOnFailure: false } as const;
+  it.each<[string, ClaimData, { size?: string; hasFailed?: boolean }, ExpansionStep]>([
+    ['the controller waits for the node', claimOf(pending), {}, expand],
+    [
+      'the node has begun',
+      claimOf({ ...pending, allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } }),
+      {},
+      expand,
+    ],
+    [
+      'the size is impossible',
+      claimOf({ ...pending, allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } }),
+      {},
+      { step: 'none' },
+    ],
+    [
+      'the controller is still expanding',
+      claimOf({ ...pending, allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' } }),
+      {},
+      { step: 'none' },
+    ],
+    ['an older controller does not follow it', claimOf({}), {}, { ...expand, isFollowed: false }],
+    ['the PVC has the size', claimOf({ capacity: { storage: '2Gi' } }), {}, { step: 'none' }],
+    ['the node has the size', claimOf(pending), { size: '2Gi' }, { step: 'none' }],
+    [
+      'another node has expanded a shared volume',
+      claimOf({ capacity: { storage: '2Gi' }, allocatedResources: {} }, many),
+      { size: '1Gi' },
+      { ...expand, updatesClaim: false },
+    ],
+    [
+      'the PVC now requests another size after a failure',
+      claimOf(pending, { spec: { resources: { requests: { storage: '3Gi' } } } }),
+      { hasFailed: true },
+      { ...expand, endsOnFailure: true },
+    ],
+    ['the capacity is unknown', { ...claimOf({}), status: {} }, {}, { step: 'none' }],
+  ])('if %s', (_what, claim, node, expected) => {
+    expect(nextExpansion(claim, persistent, false, { size: node.size, hasFailed: node.hasFailed ?? false })).toEqual(
+      expected,
+    );
+  });
+
+  it('does not expand a shared volume that its driver expands without nodes, nor a read-only one', () => {
+    const annotations = { 'volume.kubernetes.io/node-expansion-not-required': 'true' };
+    const claim = claimOf(
+      { capacity: { storage: '2Gi' }, allocatedResources: {} },
+      { ...many, metadata: { annotations } },
+    );
+    expect(nextExpansion(claim, persistent, false, { size: '1Gi', hasFailed: false })).toEqual({ step: 'none' });
+    expect(nextExpansion(claimOf(pending), persistent, true, { hasFailed: false })).toEqual({ step: 'readOnly' });
+  });
+});
+
+it('patches of a PVC keep foreign conditions and statuses', () => {
+  const conditions = ['FileSystemResizePending', 'NodeResizeError', 'Foreign'].map((type) => ({
+    type,
+    status: 'True',
+  }));
+  const claim = claimOf({ conditions, allocatedResourceStatuses: { storage: 'NodeResizePending', other: 'x' } });
+  expect(finishedPatch(claim, '2Gi')).toEqual({
+    metadata: { resourceVersion: '7' },
+    status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: { storage: null }, conditions: [conditions[2]] },
+  });
+  expect(failedPatch(claim, 'no', true, 'now')).toEqual({
+    metadata: { resourceVersion: '7' },
+    status: {
+      conditions: [
+        ...[conditions[0], conditions[2]],
+        { type: 'NodeResizeError', status: 'True', lastTransitionTime: 'now', message: 'failed to expand pvc with no' },
+      ],
+      allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' },
+    },
+  });
+});
+
+it.each([
+  ['ext4', ['resize2fs', ['/dev/sdb']]],
+  ['xfs', ['xfs_growfs', ['-d', '/mnt']]],
+  ['btrfs', ['btrfs', ['filesystem', 'resize', 'max', '/mnt']]],
+])('a file system %s grows with %j', (format, command) => {
+  expect(growCommand('/dev/sdb', '/mnt', format)).toEqual(command);
+});
+
+it('a file system of another type is not grown', () => {
+  expect(() => growCommand('/dev/sdb', '/mnt', 'vfat')).toThrow('resize of format vfat is not supported');
+});
+
+/** A node with an expandable volume of 1 GiB, and `grow`, which does what the controller does. */
+function makeExpandable(spec: Record<string, unknown> = {}) {
+  const fixture: CsiFixture = makeCsi({}, { capacity: { storage: '1Gi' }, ...spec });
+  const { claims, driver } = fixture;
+  driver.can = { ...driver.can, expandVolume: true };
+  claims.acceptPatches();
+  claims.claims.set('default/c', claimOf({}));
+  const grow = (): void => {
+    claims.claims.set('default/c', claimOf(pending));
+    const volume = claims.volumes.get('pv-1');
+    if (volume) claims.volumes.set('pv-1', { ...volume, spec: { ...volume.spec, capacity: { storage: '2Gi' } } });
+  };
+  return { ...fixture, grow };
+}
+const inProgress = {
+  metadata: { resourceVersion: '7' },
+  status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
+};
+const finished = {
+  metadata: { resourceVersion: '7' },
+  status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: [] },
+};
+
+describe('a CSI volume that a controller has expanded', () => {
+  it('V5: is expanded before its pod starts', async () => {
+    const { manager, claims, driver, events, grow, signal } = makeExpandable();
+    grow();
+    await manager.waitForAttachAndMount(claimPod('u1', { nodeName: 'node-1' }), signal);
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'expand vol-1']);
+    expect(driver.expansions).toEqual(
+      [
+        {
+          ...{ volumeId: 'vol-1', volumePath: `${IN_POD}/mount`, stagingTargetPath: `${STAGED}/globalmount` },
+          ...{ requiredBytes: 2n * GIB, secrets: {} },
+          capability: { access: { type: 'mount', fsType: 'ext4', mountFlags: [] }, accessMode: 'SINGLE_NODE_WRITER' },
+        },
+      ].map((request) => expect.objectContaining(request)),
+    );
+    expect(claims.patches).toEqual([inProgress, finished]);
+    const success = 'FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "pv-1" node-1';
+    expect(events).toEqual([success, success]);
+  });
+
+  it('is expanded while its pod runs, once', async () => {
+    const { manager, claims, driver, clock, grow, signal } = makeExpandable();
+    const sync = async (): Promise<void> => {
+      await clock.advance(60_000);
+      await manager.waitForAttachAndMount(claimPod('u1'), signal);
+      await clock.settle();
+    };
+    await sync();
+    await sync();
+    grow();
+    for (let i = 0; i < 3; i++) await sync();
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'expand vol-1']);
+    expect(claims.patches).toEqual([inProgress, finished]);
+  });
+
+  it('V2: is not expanded while another call for the pod runs, and not after its pod', async () => {
+    const { manager, driver, clock, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    const answer = Promise.withResolvers<void>();
+    driver.before = (call) => (call === 'expand vol-1' ? answer.promise : undefined);
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    const unmounting = manager.waitForUnmount(claimPod('u1'), signal);
+    await clock.advance(10_000);
+    expect(driver.calls.at(-1)).toBe('expand vol-1');
+    expect(manager.volumeWaits('u1')[0]?.what).toBe(`NodeExpandVolume of driver ${DRIVER} has not answered for 10 s`);
+    answer.resolve();
+    await unmounting;
+    await clock.settle();
+    expect([driver.calls.slice(-2), driver.faults]).toEqual([['unpublish vol-1', 'unstage vol-1'], []]);
+  });
+
+  it('V2: is expanded once for two pods that share it', async () => {
+    const { manager, driver, grow, signal } = makeExpandable();
+    grow();
+    await Promise.all(['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(claimPod(uid), signal)));
+    expect(driver.expansions).toHaveLength(1);
+  });
+
+  it.each<[string, boolean]>([
+    ['INTERNAL', false],
+    ['OUT_OF_RANGE', true],
+  ])(
+    'after the final failure %s in a running pod, the PVC shows the reason (impossible size: %s)',
+    async (code, isInfeasible) => {
+      const { manager, claims, driver, clock, events, grow, signal } = makeExpandable();
+      await manager.waitForAttachAndMount(claimPod('u1'), signal);
+      grow();
+      driver.before = (call) => {
+        if (call === 'expand vol-1') throw csiFailure(code, true);
+      };
+      await clock.advance(60_000);
+      await manager.waitForAttachAndMount(claimPod('u1'), signal);
+      await clock.settle();
+      const why = `Expander.NodeExpand failed to expand the volume : rpc error: code = ${code} desc = broken`;
+      expect(events).toEqual([
+        `VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : ${why}`,
+      ]);
+      expect(claims.claims.get('default/c')?.status).toMatchObject({
+        conditions: [{ type: 'NodeResizeError', status: 'True', message: `failed to expand pvc with ${why}` }],
+        allocatedResourceStatuses: { storage: isInfeasible ? 'NodeResizeInfeasible' : 'NodeResizeInProgress' },
+      });
+    },
+  );
+
+  it('V5: keeps its pod waiting if it cannot be expanded before the pod starts', async () => {
+    const { manager, driver, events, clock, grow, signal } = makeExpandable();
+    grow();
+    driver.before = (call) => {
+      if (call === 'expand vol-1') throw csiFailure('INTERNAL', true);
+    };
+    await errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
+    expect(events.at(-1)).toMatch(
+      /^FailedMount: MountVolume\.Setup failed while expanding volume for volume "pv-1" : Expander/,
+    );
+    driver.before = () => {};
+    await clock.advance(500);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    expect(driver.expansions).toHaveLength(1);
+  });
+
+  it('is used unexpanded if its driver cannot expand it while it is in use, or does not expand volumes', async () => {
+    const { manager, driver, clock, grow, signal } = makeExpandable();
+    grow();
+    driver.before = (call) => {
+      if (call === 'expand vol-1') throw csiFailure('FAILED_PRECONDITION', true);
+    };
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    expect(driver.calls.filter((call) => call === 'expand vol-1')).toHaveLength(1);
+    const other = makeExpandable();
+    other.driver.can = { ...other.driver.can, expandVolume: false };
+    other.grow();
+    other.claims.claims.set('default/c', claimOf({}));
+    await other.manager.waitForAttachAndMount(claimPod('u1'), other.signal);
+    expect(other.driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+  });
+
+  it('is expanded as a block device by the path of the device', async () => {
+    const { manager, driver, grow, signal } = makeExpandable({ volumeMode: 'Block' });
+    grow();
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    expect(driver.expansions).toMatchObject([
+      {
+        volumePath: `${ROOT}/plugins/kubernetes.io/csi/volumeDevices/publish/pv-1/u1`,
+        stagingTargetPath: `${ROOT}/plugins/kubernetes.io/csi/volumeDevices/staging/pv-1`,
+        capability: { access: { type: 'block' } },
+      },
+    ]);
+  });
+});
