@@ -1,21 +1,21 @@
 import { join } from 'node:path';
 import type { FeatureGates } from '@node-agent/config';
-import type { DeviceManager } from '@node-agent/device-manager';
 import { nodeFileSystem } from '@node-agent/host';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { PodResourcesServer, type PodResourcesServerComponents } from '@node-agent/pod-resources';
 
 type Common = Pick<Required<PodResourcesServerComponents>, 'clock' | 'logger' | 'metrics'>;
+type Holdings = Pick<PodResourcesServerComponents, 'devices' | 'claims'>;
 
 /**
  * Creates the pod resources server, from which monitoring agents read the devices and resources assigned to pods.
- * @param devices returns the device manager; called when the server starts, because the device manager is created
- * together with the kubelet
+ * @param holdings returns the managers of devices and ResourceClaims; called when the server starts, because they are
+ * created together with the kubelet
  */
 export function podResourcesServer(
   { clock, logger, metrics }: Common,
   { rootDir, featureGates }: { readonly rootDir: string; readonly featureGates: FeatureGates },
-  devices: () => DeviceManager | undefined,
+  holdings: () => Holdings,
 ): (kubelet: KubeletView) => BackgroundService {
   return (kubelet) => ({
     name: 'pod resources server',
@@ -28,7 +28,7 @@ export function podResourcesServer(
             all: () => kubelet.getPods(),
             byName: (namespace, name) => kubelet.getPodByName(namespace, name),
           },
-          devices: devices(),
+          ...holdings(),
         },
         {
           socketPath: join(rootDir, 'pod-resources/kubelet.sock'),

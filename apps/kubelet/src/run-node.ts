@@ -14,7 +14,6 @@ import {
 } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient } from '@node-agent/cri-client';
-import type { DeviceManager } from '@node-agent/device-manager';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
 import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
@@ -212,13 +211,11 @@ export async function runNode(
   const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
   const secured = await securedServer(loaded, facts, { ...shown, cgroupDriver: () => cgroupDriver }, cluster);
-  let devices: DeviceManager | undefined;
+  let holdings: Parameters<typeof podResourcesServer>[2] = () => ({});
   const servers = {
     ...kubeletServers(configuration, shown, secured?.make),
-    podResources: podResourcesServer(
-      { clock, logger, metrics },
-      { rootDir: flags.rootDir, featureGates },
-      () => devices,
+    podResources: podResourcesServer({ clock, logger, metrics }, { rootDir: flags.rootDir, featureGates }, () =>
+      holdings(),
     ),
   };
   const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
@@ -226,7 +223,7 @@ export async function runNode(
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
   const assembled = assembleKubelet(ports, settings);
   const { kubelet, stats } = assembled;
-  devices = assembled.devices;
+  holdings = () => assembled;
   pages.join(stats);
 
   logger.info(

@@ -80,6 +80,12 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       directory: join(flags.rootDir, 'device-plugins'),
       healthStatus: featureGates.enabled('ResourceHealthStatus'),
     },
+    resourceClaims: {
+      extendedResources: featureGates.enabled('DRAExtendedResource'),
+      workloadClaims: featureGates.enabled('DRAWorkloadResourceClaims'),
+      health: featureGates.enabled('ResourceHealthStatus'),
+      healthMessages: featureGates.enabled('ResourceHealthStatusMessage'),
+    },
     pluginsDirectory: join(flags.rootDir, 'plugins_registry'),
     sources,
     admission: {

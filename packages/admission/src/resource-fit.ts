@@ -1,5 +1,7 @@
 import {
   addResources,
+  type Container,
+  isBackedByClaim,
   isHugePageResource,
   isNativeResource,
   oncePer,
@@ -23,7 +25,30 @@ export interface InsufficientResource {
 export type RequestsOf = (pod: Pod) => ResourceList;
 
 export function rememberedRequests(options: { readonly useStatusResources?: boolean } = {}): RequestsOf {
-  return oncePer((pod) => podRequests(pod, options));
+  return oncePer((pod) => podRequests(withoutClaimedResources(pod), options));
+}
+
+/**
+ * Returns the pod without requests for extended resources that a ResourceClaim backs, because the node's capacity does
+ * not provide them (`removeMissingExtendedResources` in `pkg/kubelet/lifecycle/predicate.go`). Upstream counts those of
+ * the other pods as used.
+ */
+function withoutClaimedResources(pod: Pod): Pod {
+  if (pod.status?.extendedResourceClaimStatus === undefined) return pod;
+  const own = (container: Container): Container => {
+    const requests = Object.entries(container.resources?.requests ?? {});
+    const kept = requests.filter(([resource]) => !isBackedByClaim(pod, container.name, resource));
+    return { ...container, resources: { ...container.resources, requests: Object.fromEntries(kept) } };
+  };
+  const { initContainers, containers } = pod.spec;
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: containers.map(own),
+      ...(initContainers && { initContainers: initContainers.map(own) }),
+    },
+  };
 }
 
 /**

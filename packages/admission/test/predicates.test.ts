@@ -24,6 +24,15 @@ const admit = (pod: Pod, others: readonly Pod[] = [], on: AdmissionNode = node):
 const outOf = (resource: string, requested: number, used: number, capacity: number): string =>
   `OutOf${resource}: Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
 
+const NIC = 'deviceclass.resource.kubernetes.io/nic';
+
+/** Returns the pod with these extended resources of its container backed by a ResourceClaim. */
+function claimed(pod: Pod, names: readonly string[]): Pod {
+  const containerName = pod.spec.containers[0]?.name ?? '';
+  const requestMappings = names.map((resourceName) => ({ containerName, resourceName, requestName: 'r' }));
+  return { ...pod, status: { extendedResourceClaimStatus: { resourceClaimName: 'c', requestMappings } } };
+}
+
 describe('N1: resources of the node', () => {
   const busy = makePod('busy', { cpu: '1500m', memory: '512Mi', 'example.com/gpu': '1' });
   test.each<[string, Pod, readonly Pod[], string]>([
@@ -59,6 +68,24 @@ describe('N1: resources of the node', () => {
       'an extended resource unknown to the node, which the cluster may manage',
       makePod('p', { 'example.com/x': '1' }),
       [],
+      'admitted',
+    ],
+    [
+      'extended resources that a ResourceClaim backs, of which the node has none',
+      claimed(makePod('p', { 'example.com/gpu': '5', [NIC]: '2', cpu: '0.5' }), ['example.com/gpu', NIC]),
+      [busy],
+      'admitted',
+    ],
+    [
+      'CPU besides extended resources that a ResourceClaim backs',
+      claimed(makePod('p', { 'example.com/gpu': '1', cpu: '3' }), ['example.com/gpu']),
+      [],
+      outOf('cpu', 3000, 0, 2000),
+    ],
+    [
+      'a device, while a ResourceClaim backs the resource of another pod',
+      makePod('p', { 'example.com/gpu': '1' }),
+      [claimed(busy, ['example.com/gpu'])],
       'admitted',
     ],
     [

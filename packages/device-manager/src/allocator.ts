@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '@node-agent/async';
-import { type Container, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
+import { type Container, isBackedByClaim, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import { chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
 import { devicesByNuma } from './device.ts';
@@ -59,9 +59,14 @@ export class Allocator {
     this.#parts = parts;
   }
 
-  /** Returns the device resources that a container requests, with the number of each. */
-  demands({ resources }: Container): readonly (readonly [resource: string, required: number])[] {
-    const asked = Object.entries(resources?.limits ?? {}).filter(([resource]) => isExtendedResource(resource));
+  /**
+   * Returns the device resources that a container requests, with the number of each. Resources that a ResourceClaim backs
+   * are left out (`isDRAExtendedResource`, `manager.go`).
+   */
+  demands(pod: Pod, { name, resources }: Container): readonly (readonly [resource: string, required: number])[] {
+    const asked = Object.entries(resources?.limits ?? {}).filter(
+      ([resource]) => isExtendedResource(resource) && !isBackedByClaim(pod, name, resource),
+    );
     if (asked.length === 0) return [];
     const { inventory, held } = this.#parts;
     // Only resources for which a plugin has reported devices, or of which a container holds devices.
@@ -78,7 +83,7 @@ export class Allocator {
    * @throws DeviceError `Refused`; GrpcError of the plugin; the signal's reason
    */
   async allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<boolean> {
-    const demands = this.demands(container);
+    const demands = this.demands(pod, container);
     for (const [resource, required] of demands) {
       if (required > 0) await this.#awaitPlugin(pod.metadata.uid, container.name, resource, signal);
     }

@@ -204,7 +204,7 @@ export class DeviceManager {
     const { uid } = pod.metadata;
     await this.load();
     let missing = false;
-    for (const [resource, required] of this.#allocator.demands(container)) {
+    for (const [resource, required] of this.#allocator.demands(pod, container)) {
       if (required === 0) continue;
       await this.#allocator.preStart(uid, container.name, resource, signal);
       if (this.#held.devices(uid, container.name, resource) !== undefined) continue;

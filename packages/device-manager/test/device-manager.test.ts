@@ -108,6 +108,19 @@ const shown = () => {
   return [formatResourceList(allocatable)[GPU], formatResourceList(capacity)[GPU]];
 };
 
+describe('extended resources that a ResourceClaim backs', () => {
+  it('are not allocated from device plugins', async () => {
+    await start();
+    const plugin = await plug(['a']);
+    const pod = onePod('1');
+    const mapping = { containerName: 'main', resourceName: GPU, requestName: 'r' };
+    const status = { extendedResourceClaimStatus: { resourceClaimName: 'c', requestMappings: [mapping] } };
+    expect(await admit({ ...pod, status })).toEqual({ admit: true });
+    expect(await devicesOf({ ...pod, status })).toBeUndefined();
+    expect(plugin.calls).toEqual([]);
+  });
+});
+
 describe('device plugins', () => {
   it('sets the container label of the plugin directory before plugins see the socket, and continues if labelling fails', async () => {
     const labelled: unknown[] = [];

@@ -1,5 +1,5 @@
 import { type Clock, linkAbort, systemClock } from '@node-agent/async';
-import type { CallOptions } from './client.ts';
+import type { CallOptions, GrpcClientComponents } from './client.ts';
 import { GrpcError } from './errors.ts';
 import type { GrpcServerOptions } from './server.ts';
 import type { Service } from './service.ts';
@@ -51,12 +51,13 @@ export class MemorySockets implements GrpcTransport {
   }
 
   client(
-    { clock = systemClock }: Parameters<GrpcTransport['client']>[0],
+    { clock = systemClock, onConnectivity }: Parameters<GrpcTransport['client']>[0],
     { socketPath }: Parameters<GrpcTransport['client']>[1],
   ): ReturnType<GrpcTransport['client']> {
     const problem = socketPathProblem(socketPath);
     if (problem !== undefined) throw new GrpcError({ code: 'INVALID_ARGUMENT', details: problem });
-    return new MemoryClient(clock, () => this.#listening.get(socketPath), this, socketPath);
+    const peer = (): Listening | undefined => this.#listening.get(socketPath);
+    return new MemoryClient({ clock, onConnectivity }, peer, this, socketPath);
   }
 }
 
@@ -65,10 +66,22 @@ class MemoryClient {
   readonly #peer: () => Listening | undefined;
   readonly #sockets: MemorySockets;
   readonly #socketPath: string;
+  readonly #onConnectivity: GrpcClientComponents['onConnectivity'];
   readonly #closing = new AbortController();
+  /** Peer whose end is reported; set while the client is connected. */
+  #connected: Listening | undefined;
 
-  constructor(clock: Clock, peer: () => Listening | undefined, sockets: MemorySockets, socketPath: string) {
+  constructor(
+    {
+      clock,
+      onConnectivity,
+    }: { readonly clock: Clock; readonly onConnectivity: GrpcClientComponents['onConnectivity'] },
+    peer: () => Listening | undefined,
+    sockets: MemorySockets,
+    socketPath: string,
+  ) {
     this.#clock = clock;
+    this.#onConnectivity = onConnectivity;
     this.#peer = peer;
     this.#sockets = sockets;
     this.#socketPath = socketPath;
@@ -86,6 +99,7 @@ class MemoryClient {
         ending.addEventListener('abort', stop, { once: true });
       });
     });
+    this.#reportConnection();
   }
 
   async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions = {}): Promise<Res> {
@@ -122,6 +136,19 @@ class MemoryClient {
 
   close(): void {
     this.#closing.abort(new GrpcError({ code: 'CANCELLED', details: 'grpc: the client connection is closing' }));
+  }
+
+  #reportConnection(): void {
+    const peer = this.#peer();
+    if (peer === undefined || peer === this.#connected || this.#onConnectivity === undefined) return;
+    this.#connected = peer;
+    this.#onConnectivity(true);
+    const onEnd = (): void => {
+      if (this.#connected !== peer) return;
+      this.#connected = undefined;
+      this.#onConnectivity?.(false);
+    };
+    for (const { signal } of [peer.closing, this.#closing]) signal.addEventListener('abort', onEnd, { once: true });
   }
 
   #handler(path: string): { readonly handler: Handler; readonly closing: AbortSignal } {

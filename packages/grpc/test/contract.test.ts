@@ -59,10 +59,13 @@ function load(file: string, space: string, options: protobuf.IParseOptions): pro
 }
 
 describe('the .proto files of plugins', () => {
-  it('are exactly five', () => {
+  it('are exactly eight', () => {
     expect(CONTRACTS.map(([file]) => file)).toEqual([
       'csi/v1/csi.proto csi.v1',
       'deviceplugin/v1beta1/api.proto v1beta1',
+      'dra-health/v1alpha1/api.proto v1alpha1',
+      'dra/v1/api.proto k8s.io.kubelet.pkg.apis.dra.v1',
+      'dra/v1beta1/api.proto k8s.io.kubelet.pkg.apis.dra.v1beta1',
       'pluginregistration/v1/api.proto pluginregistration',
       'podresources/v1/api.proto v1',
       'podresources/v1alpha1/api.proto v1alpha1',

@@ -87,6 +87,30 @@ describe('MemorySockets', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('reports when a client has connected and when either side has closed', async () => {
+    const { clock, server, sockets } = setUp();
+    const told: boolean[] = [];
+    const client = sockets.client({ clock, onConnectivity: (isConnected) => told.push(isConnected) }, { socketPath });
+    const connecting = client.connect(1000);
+    expect(told).toEqual([]);
+    await server.start();
+    await connecting;
+    await client.connect(1000);
+    expect(told).toEqual([true]);
+    server.close();
+    expect(told).toEqual([true, false]);
+    const next = setUp();
+    await next.server.start();
+    const other: boolean[] = [];
+    const last = next.sockets.client(
+      { clock, onConnectivity: (isConnected) => other.push(isConnected) },
+      { socketPath },
+    );
+    await last.connect(1000);
+    last.close();
+    expect(other).toEqual([true, false]);
+  });
+
   it('streams messages until the server closes', async () => {
     const { server, client } = setUp();
     await server.start();

@@ -43,6 +43,7 @@ export { apiVersionOf, type KubeObject, type NewObject, type Resource } from './
 export { compareResourceVersions } from './resource-version.ts';
 export { type Resources, resources } from './resources.ts';
 export {
+  type DeleteCollectionOptions,
   type DeleteOptions,
   type ObjectKey,
   type ObjectList,

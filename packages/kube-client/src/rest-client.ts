@@ -76,6 +76,14 @@ export interface DeleteOptions extends ObjectKey {
   readonly dryRun?: boolean;
 }
 
+/** Selects the objects of a collection. At least one selector is required, so that no call deletes all objects. */
+export interface DeleteCollectionOptions {
+  /** Default: all namespaces, for a namespaced resource. */
+  readonly namespace?: string;
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+}
+
 /** One page of a list, or the whole list. */
 export interface ObjectList<T> {
   readonly items: readonly T[];
@@ -215,6 +223,23 @@ export class RestClient {
       dryRun: dryRun ? ['All'] : undefined,
     };
     await this.#requester.send(this.#withBody('DELETE', path, body), signal);
+  }
+
+  /**
+   * Requests the deletion of the objects of a collection that match the selectors. @throws KubeError `InvalidRequest`
+   * without a selector
+   */
+  async deleteCollection<T>(
+    resource: Resource<T>,
+    { namespace, ...selectors }: DeleteCollectionOptions,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    if (!selectors.fieldSelector && !selectors.labelSelector) {
+      const message = `delete ${resource.plural}: fieldSelector or labelSelector is required`;
+      throw new KubeError({ code: 'InvalidRequest', message });
+    }
+    const path = withQuery(collectionPath(resource, namespace), { ...selectors });
+    await this.#requester.send({ method: 'DELETE', path, headers: this.#headers }, signal);
   }
 
   /**

@@ -24,7 +24,7 @@ const status = { status: { phase: 'Running' } };
 
 test('each kind of request has its method, path, media type and body', async () => {
   const { client, transport } = setUp();
-  for (let i = 0; i < 10; i++) transport.script({ json: { metadata: {}, items: [] } });
+  for (let i = 0; i < 11; i++) transport.script({ json: { metadata: {}, items: [] } });
   await client.create(resources.leases, lease, { fieldManager: 'kubelet', dryRun: true });
   await client.update(resources.leases, lease);
   await client.update(resources.leases, lease, { subresource: 'status' });
@@ -40,6 +40,7 @@ test('each kind of request has its method, path, media type and body', async () 
     { spec: { audiences: [] } },
   );
   await client.list(resources.pods, { fieldSelector: 'spec.nodeName=a', limit: 5 });
+  await client.deleteCollection(resources.leases, { namespace: 'ns', labelSelector: 'a=b' });
   expect(
     transport.requests.map(({ method, path, headers, body }) => [method, path, headers['content-type'], body]),
   ).toEqual([
@@ -83,6 +84,7 @@ test('each kind of request has its method, path, media type and body', async () 
     ],
     ['POST', '/api/v1/namespaces/ns/serviceaccounts/a/token', 'application/json', '{"spec":{"audiences":[]}}'],
     ['GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Da&limit=5', undefined, undefined],
+    ['DELETE', '/apis/coordination.k8s.io/v1/namespaces/ns/leases?labelSelector=a%3Db', undefined, undefined],
   ]);
   expect(transport.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': 'kubelet/v1' });
 });
@@ -126,6 +128,15 @@ test('W3: delete of a cluster-scoped object without a name is refused and nothin
   transport.script({ json: {} });
   const named = client.delete(resources.nodes, { name: undefined } as never);
   await expect(named).rejects.toMatchObject({ code: 'InvalidRequest', message: 'nodes: a name is missing' });
+  expect(transport.requests).toEqual([]);
+});
+
+test('W3: deleteCollection without a selector is refused and nothing is sent', async () => {
+  const { client, transport } = setUp();
+  transport.script({ json: {} });
+  const message = 'delete leases: fieldSelector or labelSelector is required';
+  const all = client.deleteCollection(resources.leases, { namespace: 'ns', fieldSelector: '' });
+  await expect(all).rejects.toMatchObject({ code: 'InvalidRequest', message });
   expect(transport.requests).toEqual([]);
 });
 

@@ -15,7 +15,7 @@ import type { NodeView } from './node-view.ts';
 import type { AssemblySettings } from './ports.ts';
 
 /** Pod features that every kubelet supports. */
-const FEATURES: Omit<PodFeatures, 'userNamespaces'> = { probes: true, lifecycleHooks: true, resourceClaims: false };
+const FEATURES = { probes: true, lifecycleHooks: true } satisfies Partial<PodFeatures>;
 
 /** Components that the admit handlers use. */
 interface AdmissionParts {
@@ -26,6 +26,8 @@ interface AdmissionParts {
    * resources.
    */
   readonly devices?: AdmitHandler | undefined;
+  /** Absent if there is no manager of ResourceClaims. Pods with claims are then rejected. */
+  readonly claims?: object | undefined;
   readonly preemption: Pick<Preemption, 'makeRoom'>;
   /** Absent if pods are never evicted. Under pressure, not every pod is admitted. */
   readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
@@ -40,14 +42,18 @@ export function nodeAdmitHandlers(
     admitHandlers = [],
     userNamespaces,
   }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
-  { volumes, node, devices, preemption, eviction, shutdown }: AdmissionParts,
+  { volumes, node, devices, claims, preemption, eviction, shutdown }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
     // First, so that no look-up and no preemption happens for a pod that is rejected anyway.
     ...(shutdown ? [shutdownHandler(shutdown)] : []),
     // A resize waits for the end of the pressure, like a new pod.
     ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod), resize: (pod: Pod) => eviction.admit(pod) }] : []),
-    unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
+    unsupportedFeatureHandler({
+      ...FEATURES,
+      userNamespaces: userNamespaces !== undefined,
+      resourceClaims: claims !== undefined,
+    }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
     // Before the predicates, which use the devices allocated here.

@@ -1,4 +1,5 @@
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { DraManager } from '@node-agent/dra';
 import type { EvictionManager } from '@node-agent/eviction';
 import type { Kubelet } from '@node-agent/kubelet-core';
 import type { PodCache } from '@node-agent/pleg';
@@ -25,6 +26,8 @@ export interface AssembledKubelet<C> {
   readonly stats: StatsProvider | undefined;
   /** `undefined` if the node has no directory for device plugins. */
   readonly devices: DeviceManager | undefined;
+  /** `undefined` if pods with ResourceClaims are rejected. */
+  readonly claims: DraManager | undefined;
   /** `undefined` if the node evicts no pods. */
   readonly eviction: EvictionManager | undefined;
 }
@@ -48,5 +51,6 @@ export function assembleKubelet<C>(
   const { podConfig, status } = sources;
   const { podCache, runtime: podRuntime } = runtime.containers;
   const { stats, eviction } = resources;
-  return { kubelet, podConfig, status, podCache, runtime: podRuntime, stats, devices: runtime.devices, eviction };
+  const { devices, claims } = runtime;
+  return { kubelet, podConfig, status, podCache, runtime: podRuntime, stats, devices, claims, eviction };
 }

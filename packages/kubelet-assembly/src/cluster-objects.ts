@@ -1,4 +1,5 @@
 import type { CsiNodeApi } from '@node-agent/csi';
+import type { ClaimSource as ResourceClaimSource, SliceRemoval } from '@node-agent/dra';
 import { resources } from '@node-agent/kube-client';
 import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
 import {
@@ -17,6 +18,7 @@ import { clusterClaims } from './cluster-claims.ts';
 import { CsiDriverObjects, clusterCsi, csiTokens } from './cluster-csi.ts';
 import { clusterCsiNode } from './cluster-csi-node.ts';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+import { clusterResourceClaims, clusterResourceSlices } from './cluster-resource-claims.ts';
 import { ClusterServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 
@@ -41,6 +43,8 @@ export class ClusterObjects {
   readonly csiDrivers: CsiDriverObjects;
   /** The Node and CSINode objects of this node. */
   readonly csiNode: CsiNodeApi;
+  readonly resourceClaims: ResourceClaimSource;
+  readonly resourceSlices: SliceRemoval;
   /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
@@ -69,6 +73,8 @@ export class ClusterObjects {
     this.csiDrivers = new CsiDriverObjects({ ...child('csi-drivers'), client });
     this.csiNode = clusterCsiNode(child('csi-node').clock, client, nodeName);
     this.csi = { objects: clusterCsi(client, this.csiDrivers), tokens: csiTokens(tokens) };
+    this.resourceClaims = clusterResourceClaims(client);
+    this.resourceSlices = clusterResourceSlices(client, nodeName);
     this.runtimeClasses = new RuntimeClasses(client);
     this.clusterServices = new ClusterServices({ ...child('services'), client });
     this.pullSecrets = new PullSecrets({

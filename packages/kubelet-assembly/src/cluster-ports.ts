@@ -10,7 +10,16 @@ export interface ClusterPorts {
   /** Client for pods, statuses, objects and tokens, rate limited by `kubeAPIQPS`. */
   readonly requests: Pick<
     RestClient,
-    'get' | 'list' | 'watch' | 'create' | 'createSubresource' | 'update' | 'patch' | 'delete' | 'getPath'
+    | 'get'
+    | 'list'
+    | 'watch'
+    | 'create'
+    | 'createSubresource'
+    | 'update'
+    | 'patch'
+    | 'delete'
+    | 'deleteCollection'
+    | 'getPath'
   >;
   /** Client for the node and its lease, without a rate limit and with its own connections (N6). */
   readonly heartbeats: Pick<RestClient, 'get' | 'create' | 'update' | 'patch'>;

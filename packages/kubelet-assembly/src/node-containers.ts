@@ -3,24 +3,23 @@ import type { PodCgroups } from '@node-agent/cm-cgroups';
 import { ContainerGc } from '@node-agent/container-gc';
 import { ContainerLogManager, type ContainerLogManagerComponents } from '@node-agent/container-logs';
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { DraManager } from '@node-agent/dra';
 import type { BackgroundService, PodJournalPort } from '@node-agent/kubelet-core';
 import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import type { Pod } from '@node-agent/pod-spec';
-import { type GrantedOptions, PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
+import { PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
 import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 import { commandRunner } from './command-runner.ts';
+import { containerGrants } from './container-grants.ts';
 import { appliedResources } from './node-allocation.ts';
 import type { NodeView } from './node-view.ts';
 import { notedCri, notedHooks, notedImages } from './noted-work.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
-
-/** Grants of a container that gets no devices of plugins. */
-const NO_GRANTS: GrantedOptions = { envs: [], mounts: [], devices: [], annotations: {}, cdiDevices: [] };
 
 /**
  * Interval of the relist that repairs missed events if the runtime's events are used: two calls for all pods together.
@@ -41,6 +40,8 @@ export interface ContainerParts {
   readonly allocation: AllocationManager;
   /** Absent if the node has no devices. */
   readonly devices: DeviceManager | undefined;
+  /** Absent if pods with ResourceClaims are rejected. */
+  readonly claims: DraManager | undefined;
   /** Absent if there is no API server. */
   readonly objects: ClusterObjects | undefined;
   /** Absent if pods get no user namespaces. */
@@ -78,9 +79,11 @@ export class NodeContainers {
       runtimeHandler,
       allocation,
       devices,
+      claims,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
+    const grants = containerGrants(volumes, devices, claims);
     this.runtime = new PodRuntime(
       {
         ...child('runtime'),
@@ -98,13 +101,8 @@ export class NodeContainers {
           extraSupplementalGroups: (pod) => volumes.extraSupplementalGroups(pod),
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
         },
-        grants: {
-          async options(pod, container, signal) {
-            const granted = (await devices?.containerDevices(pod, container, signal)) ?? NO_GRANTS;
-            const blocks = volumes.containerDevices(pod, container);
-            return blocks.length === 0 ? granted : { ...granted, devices: [...granted.devices, ...blocks] };
-          },
-        },
+        grants,
+        ...(claims && { claims }),
         probes,
         hooks: notedHooks(
           new LifecycleHooks({

@@ -1,14 +1,17 @@
 import type { CsiDriverRegistry } from '@node-agent/csi';
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { DraManager } from '@node-agent/dra';
 import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
+type Claims = Pick<DraManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
 
 /** The parts of the node that use plugins; a part that is absent rejects its plugins. */
 export interface PluginHandlers {
   readonly devices?: Devices | undefined;
+  readonly claims?: Claims | undefined;
   readonly csiDrivers?: Pick<CsiDriverRegistry, 'validate' | 'register' | 'deregister'> | undefined;
 }
 
@@ -17,12 +20,13 @@ export function nodePlugins(
   child: (component: string) => PartComponents,
   { fs, foreignFiles, labelForContainers }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
-  { devices, csiDrivers }: PluginHandlers,
+  { devices, claims, csiDrivers }: PluginHandlers,
 ): PluginWatcher | undefined {
   if (directory === undefined) return undefined;
   const handlers = new Map<string, PluginHandler>();
   if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
   if (csiDrivers !== undefined) handlers.set('CSIPlugin', csiDrivers);
+  if (claims !== undefined) handlers.set('DRAPlugin', claimHandler(claims));
   const ports = { fs, foreignFiles, ...(labelForContainers && { labelForContainers }) };
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
@@ -33,5 +37,14 @@ function deviceHandler(devices: Devices): PluginHandler {
     validate: (resource, _endpoint, versions) => devices.validatePlugin(resource, versions),
     register: (resource, endpoint, _versions, signal) => devices.registerPlugin(resource, endpoint, signal),
     deregister: (resource, endpoint) => devices.deregisterPlugin(resource, endpoint),
+  };
+}
+
+/** Adapts the manager of ResourceClaims. */
+function claimHandler(claims: Claims): PluginHandler {
+  return {
+    validate: (driver, endpoint, services) => claims.validatePlugin(driver, endpoint, services),
+    register: async (driver, endpoint, services) => claims.registerPlugin(driver, endpoint, services),
+    deregister: (driver, endpoint) => claims.deregisterPlugin(driver, endpoint),
   };
 }

@@ -5,6 +5,7 @@ import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent
 import type { CsiDrivers } from '@node-agent/contracts';
 import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
+import type { DraManagerOptions } from '@node-agent/dra';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
 import type { FileSystem } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
@@ -57,7 +58,7 @@ export interface NodePorts {
   readonly loopDevices?: LoopDevices;
   /** CSI drivers of this node. Default: the drivers that register in `AssemblySettings.pluginsDirectory`. */
   readonly csiDrivers?: CsiDrivers;
-  /** Transport between device plugins and the kubelet. Default: gRPC on Unix sockets. */
+  /** Transport between device plugins, DRA drivers and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** Sets the SELinux label that lets containers use the plugin directories. */
   readonly labelForContainers?: NonNullable<DeviceManagerComponents['labelForContainers']>;
@@ -181,6 +182,11 @@ export interface AssemblySettings<C = unknown> {
    * devices.
    */
   readonly devices?: DeviceManagerOptions & { readonly healthStatus?: boolean };
+  /**
+   * Feature gates of dynamic resource allocation. If absent, or without an API server, pods with ResourceClaims are
+   * rejected.
+   */
+  readonly resourceClaims?: Omit<DraManagerOptions, 'directory'>;
   /** Directory of plugin sockets, `<root>/plugins_registry`. If absent, plugins are not discovered. */
   readonly pluginsDirectory?: string;
   /** Host IDs for pods with `hostUsers: false`, or why there are none. If absent, such pods are rejected. */

@@ -10,8 +10,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodePlugins } from '../src/node-plugins.ts';
 
 type Devices = NonNullable<Parameters<typeof nodePlugins>[3]['devices']>;
+type Claims = NonNullable<Parameters<typeof nodePlugins>[3]['claims']>;
 
 const GPU = 'example.com/gpu';
+const DEVICE_PLUGIN = { type: 'DevicePlugin', name: GPU };
 let directory: string;
 let calls: string[];
 let ends: (() => unknown)[];
@@ -31,12 +33,19 @@ const devices: Devices = {
   deregisterPlugin: (resource) => void calls.push(`deregister ${resource}`),
 };
 
-/** Starts the plugin watcher with the device manager `devices`. */
+const claims: Claims = {
+  validatePlugin: (driver, _endpoint, services) =>
+    services.includes('v1.DRAPlugin') ? undefined : `${driver} is too old`,
+  registerPlugin: (driver, endpoint, services) => void calls.push(`register ${driver} ${endpoint} ${services.join()}`),
+  deregisterPlugin: (driver, endpoint) => void calls.push(`deregister ${driver} ${endpoint}`),
+};
+
+/** Starts the plugin watcher with the device manager `devices`, and with a manager of ResourceClaims. */
 function start(of: Devices | undefined, logger = silentLogger): void {
   const child = (component: string) => ({ logger: logger.child({ component }) }) as never;
   const labelForContainers = async (path: string): Promise<void> => void calls.push(`label ${path}`);
   const ports = { fs: nodeFileSystem, foreignFiles: nodeFileSystem, labelForContainers } as never;
-  const watcher = nodePlugins(child, ports, { pluginsDirectory: directory }, { devices: of });
+  const watcher = nodePlugins(child, ports, { pluginsDirectory: directory }, { devices: of, claims });
   const ending = new AbortController();
   const running = watcher?.start(ending.signal);
   ends.push(async () => {
@@ -46,14 +55,13 @@ function start(of: Devices | undefined, logger = silentLogger): void {
 }
 
 /**
- * Starts a device plugin in the directory.
+ * Starts a plugin in the directory.
  * @returns its registration responses, and a function that stops it
  */
-async function plug(version: string) {
+async function plug(version: string, kind: { readonly type: string; readonly name: string } = DEVICE_PLUGIN) {
   const told: (string | undefined)[] = [];
   const found = {
-    type: 'DevicePlugin',
-    name: GPU,
+    ...kind,
     versions: [version],
     onStatus: (error?: string) => told.push(error),
   };
@@ -80,6 +88,17 @@ describe('plugin found by its socket', () => {
     expect(calls).toEqual([`label ${directory}`]);
   });
 
+  test('of a DRA driver is registered with the manager of ResourceClaims, with its endpoint', async () => {
+    start(devices);
+    const driver = { type: 'DRAPlugin', name: 'gpu.example.com' };
+    const { told, remove } = await plug('v1.DRAPlugin', driver);
+    await vi.waitFor(() => expect(told).toEqual([undefined]));
+    const endpoint = join(directory, 'gpu.sock');
+    expect(calls).toEqual([`label ${directory}`, `register gpu.example.com ${endpoint} v1.DRAPlugin`]);
+    await remove();
+    await vi.waitFor(() => expect(calls.at(-1)).toBe(`deregister gpu.example.com ${endpoint}`));
+  });
+
   test('receives an error if the node has no devices', async () => {
     const { logger, lines } = captureLogger();
     start(undefined, logger);
@@ -93,5 +112,5 @@ describe('plugin found by its socket', () => {
 test('no plugins are watched without a directory', () => {
   const child = () => ({ logger: silentLogger }) as never;
   const ports = { fs: nodeFileSystem, foreignFiles: nodeFileSystem } as never;
-  expect(nodePlugins(child, ports, {}, { devices })).toBeUndefined();
+  expect(nodePlugins(child, ports, {}, { devices, claims })).toBeUndefined();
 });

@@ -16,6 +16,7 @@ import type {
   PlegPort,
   PodCachePort,
   PodCgroupsPort,
+  PodClaimsPort,
   PodConfigPort,
   PodManagerPort,
   PodWorkersPort,
@@ -63,6 +64,8 @@ export interface Dependencies {
   readonly userNamespaces?: UserNamespacesPort;
   /** Package `device-manager`. Absent if the node has no devices. */
   readonly devices?: { health(): string | undefined };
+  /** Package `dra`. Absent if pods with ResourceClaims are rejected. */
+  readonly claims?: PodClaimsPort;
   /** Absent if images are never garbage collected. */
   readonly imageGc?: ImageGcPort;
   /** Absent if pods are never evicted. */

@@ -53,6 +53,7 @@ export type {
   PlegPort,
   PodCachePort,
   PodCgroupsPort,
+  PodClaimsPort,
   PodConfigPort,
   PodFailure,
   PodManagerPort,

@@ -24,6 +24,7 @@ import { RuntimeWatch } from './node/runtime-watch.ts';
 import { podsPastDeadline } from './pods/active-deadline.ts';
 import { PodEvents } from './pods/pod-events.ts';
 import { KubeletPodSyncer } from './pods/pod-syncer.ts';
+import { withStatus } from './pods/with-status.ts';
 import type { PodWorkersPort } from './ports.ts';
 import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
@@ -296,7 +297,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   #withStatus(pod: Pod): Pod {
     const status = this.#deps.status.getPodStatus(pod.metadata.uid);
-    return status === undefined ? pod : { ...pod, status };
+    return status === undefined ? pod : withStatus(pod, status);
   }
 
   async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {

@@ -257,6 +257,15 @@ export interface UserNamespacesPort {
   releaseOrphans(isKnown: (uid: string) => boolean): Promise<void>;
 }
 
+/** ResourceClaims of pods. Implemented by package `dra`. */
+export interface PodClaimsPort {
+  /**
+   * Gives back the claims of a pod whose containers have all stopped. Returns synchronously if the pod has none.
+   * @throws if a driver could not take back a claim; the pod stays terminating, and the call is repeated
+   */
+  unprepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined;
+}
+
 /** Garbage collection of dead containers and sandboxes. Implemented by package `container-gc`. */
 export interface ContainerGcPort {
   garbageCollect(

@@ -462,6 +462,32 @@ describe('syncTerminatingPod', () => {
     expect(behaviour.askedAfterMs).toEqual([stoppedAtMs]);
   });
 
+  test('S2: gives ResourceClaims back after the containers have stopped and before the terminal status is set', async () => {
+    const { parts, groups, pod, status, behaviour, calls } = setUp();
+    const outcomes = [new Error('busy'), undefined];
+    const claims = {
+      unprepare: async (): Promise<void> => {
+        calls.push(`unprepare while ${status.history.at(-1)?.phase}`);
+        const failure = outcomes.shift();
+        if (failure !== undefined) throw failure;
+      },
+    };
+    const syncer = new KubeletPodSyncer({ ...parts, groups, claims });
+    behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
+    const before = emptyStatus(pod, { containers: [container('running')] });
+    const end = () => syncer.syncTerminatingPod(pod, before, 1, undefined, signal);
+    await expect(end()).rejects.toThrow('busy');
+    expect(status.history.at(-1)?.phase).toBe('Running');
+    await end();
+    expect(calls.filter((call) => /kill|unprepare/.test(call))).toEqual([
+      'kill',
+      'unprepare while Running',
+      'kill',
+      'unprepare while Running',
+    ]);
+    expect(status.history.at(-1)?.phase).toBe('Succeeded');
+  });
+
   test('S2: fails if a container still runs after the kill, and keeps the status', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     const running = emptyStatus(pod, { containers: [container('running')] });

@@ -40,6 +40,8 @@ describe('waits for steps in progress', () => {
     ['Devices', undefined, 'devices: being allocated'],
     ['Cgroup', undefined, 'cgroup: being created'],
     ['Volumes', undefined, 'volumes: being mounted'],
+    ['PrepareClaims', undefined, 'resource claims: being prepared'],
+    ['UnprepareClaims', undefined, 'resource claims: being given back'],
     ['Sandbox', undefined, 'sandbox: being created, with its network'],
     ['Image', 'main', 'image of main: being checked or pulled'],
     ['CreateContainer', 'main', 'container main: being created'],

@@ -19,7 +19,7 @@ import { podResourcesListerRpcs as v1Rpcs } from './generated/v1/services.ts';
 import type { ContainerDevices, ContainerResources, PodResources } from './generated/v1/types.ts';
 import { podResourcesListerRpcs as v1alpha1Rpcs } from './generated/v1alpha1/services.ts';
 import { type PodResourcesMetrics, podResourcesMetrics } from './metrics.ts';
-import type { DeviceHoldings, PodProvider } from './ports.ts';
+import type { ClaimHoldings, DeviceHoldings, PodProvider } from './ports.ts';
 
 /** Dependencies of a {@link PodResourcesServer}. */
 export interface PodResourcesServerComponents {
@@ -30,6 +30,8 @@ export interface PodResourcesServerComponents {
   readonly pods: PodProvider;
   /** The node's devices; absent if the node has no device manager. */
   readonly devices?: DeviceHoldings | undefined;
+  /** The node's ResourceClaims; absent if the node has no manager of them. */
+  readonly claims?: ClaimHoldings | undefined;
 }
 
 /** Options of a {@link PodResourcesServer}. */
@@ -60,6 +62,7 @@ export class PodResourcesServer {
   readonly #fs: PodResourcesServerComponents['fs'];
   readonly #pods: PodProvider;
   readonly #devices: DeviceHoldings | undefined;
+  readonly #claims: ClaimHoldings | undefined;
   readonly #options: PodResourcesServerOptions;
   readonly #tokens: TokenBucket;
   readonly #startOnce = new StartOnce('PodResourcesServer');
@@ -76,13 +79,14 @@ export class PodResourcesServer {
       const problem = `socketPath: want an absolute path, got ${JSON.stringify(options.socketPath)}`;
       throw new OptionsError('PodResourcesServer', 'socketPath', problem);
     }
-    const { clock, logger, metrics, fs, pods, devices } = withDefaults(components);
+    const { clock, logger, metrics, fs, pods, devices, claims } = withDefaults(components);
     this.#clock = clock;
     this.#logger = logger;
     this.#metrics = podResourcesMetrics(metrics);
     this.#fs = fs;
     this.#pods = pods;
     this.#devices = devices;
+    this.#claims = claims;
     this.#options = options;
     this.#tokens = new TokenBucket({ clock }, RATE);
   }
@@ -165,12 +169,15 @@ export class PodResourcesServer {
   }
 
   /** Includes sidecar containers, but not other init containers. */
-  #podResources({ metadata: { name, namespace, uid }, spec }: Pod): Init<PodResources> {
+  #podResources(pod: Pod): Init<PodResources> {
+    const { name, namespace, uid } = pod.metadata;
+    const { spec } = pod;
     const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
     const containers = [...sidecars, ...spec.containers].map(
       (container): Init<ContainerResources> => ({
         name: container.name,
         devices: this.#devicesOf(uid, container.name),
+        dynamicResources: this.#claims?.dynamicResources(pod, container) ?? [],
       }),
     );
     return { name, namespace, containers };

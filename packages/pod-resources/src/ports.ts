@@ -1,4 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
+import type { Container, Pod } from '@node-agent/pod-spec';
 
 /** Port to the pods of a node. */
 export interface PodProvider {
@@ -16,4 +16,23 @@ export interface DeviceHoldings {
   devicesOf(podUid: string, container: string): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>>;
   /** Returns the allocatable devices by resource, allocated or not. */
   allocatableDevices(): ReadonlyMap<string, readonly { readonly id: string; readonly numaNodes: readonly number[] }[]>;
+}
+
+/** Port to the ResourceClaims of a node; package `dra` implements it. */
+export interface ClaimHoldings {
+  /** Returns the devices of a container by claim. */
+  dynamicResources(
+    pod: Pod,
+    container: Container,
+  ): readonly {
+    readonly claimName: string;
+    readonly claimNamespace: string;
+    readonly claimResources: readonly {
+      readonly cdiDevices: readonly { readonly name: string }[];
+      readonly driverName: string;
+      readonly poolName: string;
+      readonly deviceName: string;
+      readonly shareId?: string;
+    }[];
+  }[];
 }

@@ -9,7 +9,7 @@ import { MetricsRegistry } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { podResourcesListerRpcs as v1 } from '../src/generated/v1/services.ts';
 import { podResourcesListerRpcs as v1alpha1 } from '../src/generated/v1alpha1/services.ts';
-import { type DeviceHoldings, PodResourcesServer } from '../src/index.ts';
+import { type ClaimHoldings, type DeviceHoldings, PodResourcesServer } from '../src/index.ts';
 
 const GPU = 'example.com/gpu';
 const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: 'x', ...more });
@@ -68,6 +68,10 @@ async function start(): Promise<void> {
         ],
       ]),
   };
+  const claims: ClaimHoldings = {
+    dynamicResources: ({ metadata }, { name }) =>
+      metadata.name === 'holder' && name === 'main' ? [{ claimName: 'c', claimNamespace: 'ns', claimResources }] : [],
+  };
   const pods = {
     active: () => [holder],
     all: () => [holder, ended],
@@ -77,7 +81,7 @@ async function start(): Promise<void> {
   stop = new AbortController();
   // Its bucket of requests never fills again.
   const server = new PodResourcesServer(
-    { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices },
+    { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices, claims },
     { socketPath },
   );
   running = server.start(stop.signal);
@@ -85,6 +89,9 @@ async function start(): Promise<void> {
   await client.connect(5_000);
 }
 
+const claimResources = [
+  { cdiDevices: [{ name: 'example.com/gpu=0' }], driverName: 'd', poolName: 'p', deviceName: 'gpu-0', shareId: 's' },
+];
 const place = (id: number) => ({ nodes: [{ ID: id }] });
 const heldByMain = [
   { resourceName: GPU, deviceIds: ['a'], topology: place(0) },
@@ -102,6 +109,14 @@ describe('PodResourcesServer', () => {
       ['main', heldByMain],
     ]);
     expect(freed).toBe(1);
+  });
+
+  it('lists and returns the devices of ResourceClaims', async () => {
+    const own = [{ claimName: 'c', claimNamespace: 'ns', claimResources }];
+    const { podResources } = await client.unary(v1.list, {});
+    expect(podResources[0]?.containers.map(({ dynamicResources }) => dynamicResources)).toEqual([[], own]);
+    const answer = await client.unary(v1.get, { podNamespace: 'ns', podName: 'holder' });
+    expect(answer.podResources?.containers[1]?.dynamicResources).toEqual(own);
   });
 
   it('lists all pods in v1alpha1', async () => {

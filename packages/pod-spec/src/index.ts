@@ -28,6 +28,7 @@ export type {
 } from './api.ts';
 export { appArmorProfileOf, asksForAppArmor } from './app-armor.ts';
 export { checkPod } from './check-pod.ts';
+export { isBackedByClaim } from './claimed-resources.ts';
 export { bareContainerId, type ContainerId, formatContainerId, parseContainerId } from './container-id.ts';
 export {
   type AnyContainer,

@@ -53,6 +53,7 @@ export {
   type LifecycleHooks,
   type MountContext,
   noHooks,
+  type PodClaims,
   type PodMounts,
   type PodNetworkPort,
   type PodUserNamespaces,

@@ -24,6 +24,7 @@ import type {
   ContainerGrants,
   ImagePuller,
   LifecycleHooks,
+  PodClaims,
   PodMounts,
   PodNetworkPort,
   PodUserNamespaces,
@@ -94,6 +95,8 @@ export interface PodRuntimeComponents {
   readonly mounts: PodMounts;
   /** Devices and CPUs of containers. If absent, containers get nothing of the machine but their volumes. */
   readonly grants?: ContainerGrants;
+  /** If absent, the ResourceClaims of pods are ignored. */
+  readonly claims?: PodClaims;
   readonly probes: RestartProbeResults;
   /** `noHooks` if this kubelet runs no hooks. */
   readonly hooks: LifecycleHooks;
@@ -244,6 +247,7 @@ export class PodRuntime {
       probes: components.probes,
       features,
       images: components.images,
+      claims: components.claims,
       runtimeHandler,
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
       onSandboxReady: components.onSandboxReady ?? (() => {}),

@@ -80,6 +80,15 @@ export interface ContainerGrants {
   options(pod: Pod, container: Container, signal: AbortSignal): Promise<GrantedOptions>;
 }
 
+/** Prepares the ResourceClaims of pods. Implemented by package `dra`. */
+export interface PodClaims {
+  /**
+   * Called before each creation of the pod's sandbox. Returns synchronously if the pod has no claims.
+   * @throws if a claim cannot be prepared; the call is repeated
+   */
+  prepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined;
+}
+
 /** IDs of pods with a user namespace. Implemented by package `userns`. */
 export interface PodUserNamespaces {
   /** @throws if the pod cannot get a user namespace; the message has the reason */

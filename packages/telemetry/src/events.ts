@@ -68,6 +68,7 @@ export const eventReasons = {
   volumePermissionChangeInProgress: 'VolumePermissionChangeInProgress',
   sandboxChanged: 'SandboxChanged',
   failedCreatePodSandBox: 'FailedCreatePodSandBox',
+  failedPrepareDynamicResources: 'FailedPrepareDynamicResources',
   failedStatusPodSandBox: 'FailedPodSandBoxStatus',
   containerUnhealthy: 'Unhealthy',
   containerProbeWarning: 'ProbeWarning',

@@ -1,8 +1,9 @@
 // Verdicts on the fields of a PodSpec, except containers, volumes and security contexts.
 import { files as t } from './tests.mjs';
-import { others, refused, works } from './verdicts.mjs';
+import { others, partly, works } from './verdicts.mjs';
 
 const scheduler = 'the scheduler';
+const OWN_CLAIM = 'a pod with a claim from a template gets its device, shows the health, and gives the claim back';
 const affinityOfPods = 'the scheduler: a node does not check where other pods run';
 
 export const pod = {
@@ -74,11 +75,14 @@ export const pod = {
     ),
     others('priorityClassName', 'the API server, which sets `priority` from it'),
     works('readinessGates', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
-    refused(
+    works(
       'resourceClaims',
-      'this kubelet does not support spec.resourceClaims',
-      'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.resourceClaims, 'podClaims returns the claims of a pod with %s'],
+      [t.claimsEndToEnd, OWN_CLAIM],
+      [
+        t.claimsEndToEnd,
+        'K1: two pods share a claim, also over a kill -9 of the kubelet, until the last one is deleted',
+      ],
     ),
     works(
       'resources',
@@ -120,15 +124,19 @@ export const pod = {
     works('conditionType', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
   ],
   PodResourceClaim: [
-    refused(
+    works(
       'name resourceClaimName resourceClaimTemplateName',
-      'this kubelet does not support spec.resourceClaims',
-      'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.resourceClaims, 'podClaims returns the claims of a pod with %s'],
+      [t.claimsEndToEnd, OWN_CLAIM],
     ),
   ],
   PodSchedulingGate: [others('name', scheduler)],
-  PodSchedulingGroup: [others('podGroupName', scheduler)],
+  PodSchedulingGroup: [
+    partly('podGroupName', 'used only for claims that belong to the group (gate DRAWorkloadResourceClaims)', [
+      t.claimProblem,
+      '%s a claim of a PodGroup',
+    ]),
+  ],
   TopologySpreadConstraint: [
     others(
       'labelSelector matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable',
@@ -183,19 +191,17 @@ export const pod = {
       [t.resources, "takes the container's limit before the pod's"],
       [t.predicates, 'too much CPU, reported in millicores'],
     ),
-    refused(
+    works(
       'claims',
-      'this kubelet does not support spec.containers[0].resources.claims',
-      'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.resourceClaims, 'returns the requests by claim, with the empty request for a whole claim'],
+      [t.claimsEndToEnd, OWN_CLAIM],
     ),
   ],
   ContainerResourceClaim: [
-    refused(
+    works(
       'name request',
-      'this kubelet does not support spec.containers[0].resources.claims',
-      'dynamic resource allocation is not implemented yet',
-      [t.core, 'rejects pods with resource claims for devices'],
+      [t.resourceClaims, 'returns the requests by claim, with the empty request for a whole claim'],
+      [t.claimInfo, 'the devices of a prioritized list by the name of the request'],
     ),
   ],
 };

@@ -9,6 +9,8 @@ export interface ConfigOptions {
   readonly cniBinDir: string;
   readonly cniConfDir: string;
   readonly sandboxImage: string;
+  /** Directory with CDI specifications, besides the machine's own. */
+  readonly cdiDir: string;
   /** Snapshotter: `overlayfs`, or `native` if overlayfs cannot be mounted. */
   readonly snapshotter: string;
   /** Additional handler names of the same runc for RuntimeClasses. The handler `runc` always exists. */
@@ -41,6 +43,8 @@ export function containerdConfig(options: ConfigOptions): string {
   ];
   // Without CAP_SYS_RESOURCE a negative OOM score of a pod cannot be set, and no pod would start.
   const common = ['restrict_oom_score_adj = true', 'netns_mounts_under_state_dir = true'];
+  const cdiDirs = ['/etc/cdi', '/var/run/cdi', options.cdiDir].map(quoted).join(', ');
+  const cdi = ['enable_cdi = true', `cdi_spec_dirs = [${cdiDirs}]`];
   const runtimes = (cri: string): string[] =>
     ['runc', ...(options.handlers ?? [])].flatMap((handler) => [
       `[${cri}.containerd.runtimes.${handler}]`,
@@ -61,6 +65,8 @@ export function containerdConfig(options: ConfigOptions): string {
       `[${cri}]`,
       `sandbox_image = ${quoted(options.sandboxImage)}`,
       ...common,
+      // Containerd 1.6 has no CDI.
+      ...(Number(options.version.split('.')[1]) < 7 ? [] : cdi),
       `[${cri}.cni]`,
       `bin_dir = ${quoted(options.cniBinDir)}`,
       `conf_dir = ${quoted(options.cniConfDir)}`,
@@ -81,6 +87,7 @@ export function containerdConfig(options: ConfigOptions): string {
     `sandbox = ${quoted(options.sandboxImage)}`,
     `[${cri}]`,
     ...common,
+    ...cdi,
     `[${cri}.cni]`,
     `bin_dirs = [${quoted(options.cniBinDir)}]`,
     `conf_dir = ${quoted(options.cniConfDir)}`,

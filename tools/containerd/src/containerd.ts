@@ -255,6 +255,11 @@ export class Containerd {
     return join(this.#options.directory, 'c.sock');
   }
 
+  /** Directory for CDI specifications, which devices of DRA drivers and device plugins may refer to. */
+  get cdiDir(): string {
+    return join(this.#options.directory, 'cdi');
+  }
+
   get #netns(): string {
     return join(this.#options.directory, 'state', 'netns');
   }
@@ -281,7 +286,7 @@ export class Containerd {
     signal.throwIfAborted();
     await removeLeftBridges(subnet);
     signal.throwIfAborted();
-    for (const path of [cniConfDir, root, this.#netns]) await mkdir(path, { recursive: true });
+    for (const path of [cniConfDir, root, this.#netns, this.cdiDir]) await mkdir(path, { recursive: true });
     await this.#shareNetns();
     signal.throwIfAborted();
     this.#snapshotter = await snapshotterFor(root);
@@ -296,6 +301,7 @@ export class Containerd {
       state: join(directory, 'state'),
       socket: this.#socket,
       runc: binaries.runc,
+      cdiDir: this.cdiDir,
       cniBinDir: binaries.cniBinDir,
       cniConfDir,
       sandboxImage: PAUSE_IMAGE,

@@ -10,6 +10,7 @@ const options = {
   cniConfDir: '/t/cni',
   sandboxImage: 'node-agent.local/busybox:1',
   snapshotter: 'native',
+  cdiDir: '/t/cdi',
 };
 
 test('writes the configuration sections of containerd 1.x and 2.x', () => {
@@ -26,6 +27,12 @@ test('writes the configuration sections of containerd 1.x and 2.x', () => {
     expect(text).toContain('netns_mounts_under_state_dir = true');
     expect(text).toContain('address = "/t/c.sock"');
   }
+});
+
+test('enables CDI with a directory of its own if containerd has CDI', () => {
+  const dirs = 'cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi", "/t/cdi"]';
+  const has = (version: string): boolean => containerdConfig({ ...options, version }).includes(dirs);
+  expect(['1.6.20', '1.7.24', '2.0.1', '2.4.2'].map(has)).toEqual([false, true, true, true]);
 });
 
 test('configures a network with its own bridge', () => {

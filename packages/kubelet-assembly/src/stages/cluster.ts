@@ -9,7 +9,7 @@ import type { SourcesStage } from './sources.ts';
 export function assembleCluster(
   { ports, settings, child, late, pods }: AssemblyBase,
   { journal, status, podManager, podConfig, objects }: SourcesStage,
-  { facts, devices, volumes, csi, podCidr, containers }: RuntimeStage,
+  { facts, devices, claims, volumes, csi, podCidr, containers }: RuntimeStage,
   { shutdown, eviction }: ResourcesStage,
 ): ClusterNode | undefined {
   return late.clusterNode.set(
@@ -29,7 +29,9 @@ export function assembleCluster(
         csi?.nodeInfo.writeAnew();
       },
       safety: {
-        couldHaveRunningContainers: (uid) => pods.couldHaveRunningContainers(uid),
+        // The API server gives the devices of a pod that has terminated to other pods, so claims are given back first.
+        couldHaveRunningContainers: (uid) =>
+          pods.couldHaveRunningContainers(uid) || (claims?.holdsClaims(uid, podManager.getPodByUid(uid)) ?? false),
         podResourcesAreReclaimed: (uid) => nothingLeft(containers.podCache.get(uid)?.status),
       },
       mirrors: {

@@ -2,16 +2,19 @@ import { every } from '@node-agent/async';
 import { type BackgroundService, type Dependencies, Kubelet, type RuntimeGate } from '@node-agent/kubelet-core';
 import type { PodCache } from '@node-agent/pleg';
 import type { PodConfig } from '@node-agent/pod-config';
+import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
 import { podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus } from '@node-agent/status';
 import type { ClusterNode } from '../cluster-node.ts';
 import { nodeReference } from '../node-reference.ts';
-import type { PodSourcePort } from '../ports.ts';
+import type { AssemblySettings, PodSourcePort } from '../ports.ts';
 import type { AssemblyBase } from './base.ts';
 import type { ResourcesStage } from './resources.ts';
 import type { RuntimeStage } from './runtime.ts';
 import type { SourcesStage } from './sources.ts';
+
+type ResourcesStatus = NonNullable<ContainerStatus['allocatedResourcesStatus']>;
 
 const RESOLVER_CHECK_MS = 30_000;
 
@@ -27,7 +30,7 @@ export interface AssembledParts {
 export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledParts): Kubelet<C> {
   const { settings, child, late } = base;
   const { sources, runtime, resources, clusterNode } = parts;
-  const { cgroups, userNamespaces, devices, images, containers } = runtime;
+  const { cgroups, userNamespaces, devices, claims, images, containers } = runtime;
   const { eviction } = resources;
   const { podConfig, podManager, status, startup, journal, prober } = sources;
   const kubelet = new Kubelet<C>(
@@ -47,6 +50,7 @@ export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledPa
       ...(cgroups && { cgroups }),
       ...(userNamespaces && { userNamespaces }),
       ...(devices && { devices }),
+      ...(claims && { claims }),
       probes: prober,
       containerGc: containers.gc,
       ...(images.gc && { imageGc: images.gc }),
@@ -127,7 +131,8 @@ function podStatusGenerator(
   { sources: { prober }, runtime: stage }: AssembledParts,
 ): Dependencies['generatePodStatus'] {
   const { restartFeatures, node } = settings;
-  const { facts, containers, allocation, devices, cgroups, supportsRecursiveReadOnly } = stage;
+  const { facts, containers, allocation, cgroups, supportsRecursiveReadOnly } = stage;
+  const health = resourcesHealth(settings, stage);
   return (pod, runtimeStatus, context) =>
     generateApiPodStatus(pod, runtimeStatus, {
       ...context,
@@ -140,13 +145,21 @@ function podStatusGenerator(
       stopSignals: node.containerStopSignals,
       recursiveReadOnly: supportsRecursiveReadOnly(pod),
       resizeConditions: allocation.conditions(pod.metadata.uid),
-      ...(devices &&
-        settings.devices?.healthStatus !== false && {
-          resourcesStatus: (container: string) => devices.resourcesStatus(pod.metadata.uid, container),
-        }),
+      ...(health && { resourcesStatus: (container: string) => health(pod, container) }),
       groupLimits: cgroups?.knownLimits(pod.metadata.uid),
       ...(restartFeatures && { restartFeatures }),
     });
+}
+
+/** Returns the health of a container's devices, of device plugins first; `undefined` if the node shows none. */
+function resourcesHealth({ devices: shown }: AssemblySettings, { devices, claims }: RuntimeStage) {
+  const plugged = shown?.healthStatus === false ? undefined : devices;
+  if (plugged === undefined && claims === undefined) return undefined;
+  return (pod: Pod, name: string): ResourcesStatus => {
+    const own = plugged?.resourcesStatus(pod.metadata.uid, name) ?? [];
+    const container = claims && pod.spec.containers.find((one) => one.name === name);
+    return container === undefined ? own : [...own, ...(claims?.resourcesStatus(pod, container) ?? [])];
+  };
 }
 
 /** Returns the services that run from the start, alongside the sync loop. */
@@ -155,7 +168,7 @@ function services(
   { sources, runtime, resources, clusterNode }: AssembledParts,
 ): readonly BackgroundService[] {
   const { podConfig, prober, objects } = sources;
-  const { network, devices, plugins, csi, oomWatcher } = runtime;
+  const { network, devices, claims, plugins, csi, oomWatcher } = runtime;
   const { measured, stats } = resources;
   const podSources = [...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])];
   return [
@@ -165,6 +178,7 @@ function services(
       start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
     },
     ...optional('device plugins', devices),
+    ...optional('resource claims', claims),
     ...optional('plugin watcher', plugins),
     ...optional('prober', prober),
     ...optional('measuring of volumes', stats && measured),

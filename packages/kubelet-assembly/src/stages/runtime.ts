@@ -1,6 +1,7 @@
 import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
 import type { DeviceManager } from '@node-agent/device-manager';
+import type { DraManager } from '@node-agent/dra';
 import { PodNetwork } from '@node-agent/network';
 import { OomWatcher } from '@node-agent/oom-watcher';
 import type { PluginWatcher } from '@node-agent/plugin-watcher';
@@ -8,6 +9,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { VolumeManager } from '@node-agent/volumes';
 import { nodeAllocation } from '../node-allocation.ts';
 import { nodeCgroups } from '../node-cgroups.ts';
+import { nodeClaims } from '../node-claims.ts';
 import { NodeContainers } from '../node-containers.ts';
 import { type NodeCsi, nodeCsi } from '../node-csi.ts';
 import { nodeDevices } from '../node-devices.ts';
@@ -43,6 +45,8 @@ export interface RuntimeStage {
   readonly allocation: AllocationManager;
   /** `undefined` if the node has no directory for device plugins. */
   readonly devices: DeviceManager | undefined;
+  /** `undefined` if pods with ResourceClaims are rejected. */
+  readonly claims: DraManager | undefined;
   readonly plugins: PluginWatcher | undefined;
   readonly oomWatcher: OomWatcher | undefined;
   readonly containers: NodeContainers;
@@ -61,6 +65,11 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   const devices = nodeDevices(child, ports, settings, {
     ...{ pods, podConfig, journal, activePods },
     onResourcesChanged: statusChanged,
+  });
+  const claims = nodeClaims(child, ports, settings, {
+    ...{ pods, podConfig, journal, activePods, objects },
+    // The status of a pod that held claims may have waited for this.
+    onUnprepared: (uid) => late.clusterNode.value?.statusWriter.hint(uid),
   });
   const node = new NodeView(settings, { facts, clusterNode: () => late.clusterNode.value, devices });
   const supportsRecursiveReadOnly = (pod: Pod): boolean =>
@@ -97,15 +106,16 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     kubelet: () => late.kubelet.value,
   });
   const containers = new NodeContainers(child, ports, settings, {
-    ...{ journal, network, volumes, node, pods, cgroups, objects, userNamespaces, runtimeHandler, allocation, devices },
+    ...{ journal, network, volumes, node, pods, cgroups, objects, userNamespaces, runtimeHandler, allocation },
+    ...{ devices, claims },
     images: images.manager,
     probes: prober.results,
     onSandboxReady: (pod) => late.kubelet.value.onPodSandboxReady(pod),
   });
   return {
-    ...{ facts, node, network, volumes, csi, images, cgroups, userNamespaces, allocation, devices, containers },
+    ...{ facts, node, network, volumes, csi, images, cgroups, userNamespaces, allocation, devices, claims, containers },
     podCidr: new PodCidr({ ...child('network'), cri }, settings.podCidr ?? ''),
-    plugins: nodePlugins(child, ports, settings, { devices, csiDrivers: csi?.registry }),
+    plugins: nodePlugins(child, ports, settings, { devices, claims, csiDrivers: csi?.registry }),
     oomWatcher:
       ports.kernelLog &&
       new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) }),

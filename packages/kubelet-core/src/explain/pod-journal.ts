@@ -15,6 +15,8 @@ export type PodStepName =
    * A device plugin allocates devices for a container, or the pod waits for an older pod that must give up its devices.
    */
   | 'Devices'
+  /** DRA drivers prepare the pod's ResourceClaims. */
+  | 'PrepareClaims'
   | 'Cgroup'
   /** The pod's directories are created and its volumes are mounted, including the wait for its turn. */
   | 'Volumes'
@@ -34,6 +36,8 @@ export type PodStepName =
   | 'PreStop'
   /** The pod's containers are stopped, including hooks and grace period. */
   | 'Stop'
+  /** DRA drivers take back the pod's ResourceClaims. */
+  | 'UnprepareClaims'
   /** The pod's volumes are unmounted and its cgroup is removed. */
   | 'CleanUp'
   /** The pod's newest status is sent to the API server. */

@@ -19,6 +19,8 @@ const STATUS_LATE_MS = 1_000;
 const WHOLE_POD_STEPS: ReadonlyMap<string, string> = new Map([
   ['Cgroup', 'cgroup'],
   ['Volumes', 'volumes'],
+  ['PrepareClaims', 'resource claims'],
+  ['UnprepareClaims', 'resource claims'],
   ['Sandbox', 'sandbox'],
   ['Stop', 'stop'],
   ['CleanUp', 'clean-up'],
@@ -155,6 +157,8 @@ function openStepName({ step, target }: PodStep): string {
     Devices: `devices${of}: being allocated`,
     Cgroup: 'cgroup: being created',
     Volumes: 'volumes: being mounted',
+    PrepareClaims: 'resource claims: being prepared',
+    UnprepareClaims: 'resource claims: being given back',
     Sandbox: 'sandbox: being created, with its network',
     Image: `image${of}: being checked or pulled`,
     CreateContainer: `container${name}: being created`,

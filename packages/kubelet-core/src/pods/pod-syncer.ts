@@ -21,6 +21,7 @@ import { PodPreparation } from './pod-preparation.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
 import { StartMetrics } from './start-metrics.ts';
+import { withStatus } from './with-status.ts';
 
 /** Grace period for the containers of a pod that only the runtime knows. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
@@ -48,6 +49,7 @@ type Components = Pick<
   | 'pleg'
   | 'probes'
   | 'userNamespaces'
+  | 'claims'
 > & {
   readonly podManager: Pick<PodManagerPort, 'getPodByUid'>;
   readonly allocation: AllocationPort;
@@ -120,7 +122,7 @@ export class KubeletPodSyncer implements PodSyncer {
     let becameReady = false;
     this.#deps.probes?.addPod(pod);
     // The kubelet's own status shows which containers have run, even if the runtime's records of them are gone.
-    const shown = { ...pod, status: status.getPodStatus(uid) ?? podStatus };
+    const shown = withStatus(pod, status.getPodStatus(uid) ?? podStatus);
     const result = await runtime.syncPod(shown, runtimeStatus, signal).finally(() => {
       this.#sandboxReadyTimers.get(uid)?.cancel();
       becameReady = this.#sandboxReadyTimers.delete(uid);
@@ -240,6 +242,8 @@ export class KubeletPodSyncer implements PodSyncer {
         `detected running containers after a successful KillPod, CRI violation: ${ids}`,
       );
     }
+    // Before the final status is shown: the API server frees the devices of a pod that is shown as terminated.
+    await this.#deps.claims?.unprepare(pod, signal);
     // The status function is applied again: its first result was not shown if it was not a valid transition from the
     // status before (P2).
     const after = this.#generate(pod, stopped, true);

@@ -23,7 +23,7 @@ import { withRemembered } from '../actions/remembered.ts';
 import { PodRuntimeError } from '../errors.ts';
 import type { Killer } from '../kill/kill.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
-import type { ImagePuller } from '../ports.ts';
+import type { ImagePuller, PodClaims } from '../ports.ts';
 import type { PodResizer } from '../resize/pod-resizer.ts';
 import type { PodStatusReader } from '../status/pod-status-reader.ts';
 import type { ConfigContexts } from './container-context.ts';
@@ -46,6 +46,7 @@ export interface PodReconcilerComponents {
   readonly isPodTerminationRequested: (uid: string) => boolean;
   readonly onSandboxReady: (pod: Pod) => void;
   readonly images: ImagePuller;
+  readonly claims: PodClaims | undefined;
   readonly contexts: ConfigContexts;
   readonly remover: ContainerRemover;
   readonly killer: Killer;
@@ -197,6 +198,7 @@ export class PodReconciler {
 
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
+    if (actions.createSandbox && !(await this.#prepareClaims(run))) return;
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
     const { sandboxId } = actions;
     const sandboxReady = actions.createSandbox
@@ -365,6 +367,21 @@ export class PodReconciler {
       }
     };
     await Promise.all(surplusInitContainers(pod, status.containers, newSandbox).map(prune));
+  }
+
+  /** @returns whether the pod's claims are prepared; nothing of the pod may start before */
+  async #prepareClaims({ pod, results, signal }: Run): Promise<boolean> {
+    const { claims, recorder } = this.#components;
+    try {
+      await claims?.prepare(pod, signal);
+      return true;
+    } catch (err) {
+      signal.throwIfAborted();
+      const text = `Failed to prepare dynamic resources: ${errorText(err)}`;
+      recorder.event(podReference(pod), 'Warning', eventReasons.failedPrepareDynamicResources, text);
+      results.fail(new PodRuntimeError('SyncPod', text, { cause: err }));
+      return false;
+    }
   }
 
   async #sandboxConfig(

@@ -1,0 +1,20 @@
+import { KeyedMutex } from '@node-agent/async';
+
+/**
+ * Locks of claims. A claim is prepared or unprepared for one pod at a time, so that a pod that shares a claim does not
+ * start while another pod gives the claim back. Pods with other claims do not wait.
+ */
+export class ClaimLocks {
+  readonly #locks = new KeyedMutex<string>();
+
+  /** Runs work while it holds all these claims. @throws the signal's reason, if it is aborted before the work starts */
+  async run<T>(keys: readonly string[], work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    // In a fixed order, so that no two pods wait for each other.
+    const ordered = [...new Set(keys)].sort();
+    const nested = ordered.reduceRight<() => Promise<T>>(
+      (inner, key) => () => this.#locks.run(key, inner, signal),
+      work,
+    );
+    return await nested();
+  }
+}

@@ -1,0 +1,107 @@
+import { type FileSystem, isMissing, readFileBounded, removeUnfinishedFiles } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { decodeCheckpoint, encodeCheckpoint } from './checkpoint-format.ts';
+import type { ClaimCache } from './claim-cache.ts';
+import { DraError } from './errors.ts';
+
+/** File operations of a {@link ClaimRecord}. */
+export type RecordFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
+
+/** Upstream's name of the file (`draManagerStateFileName`). */
+const FILE_NAME = 'dra_manager_state';
+
+/** Maximum size of the file, for reading and writing: larger than any node's state. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Checkpoint of the claim cache. If the file cannot be read, no claim is prepared or unprepared until it can be read
+ * again, because drivers would not be called for claims of earlier pods. Upstream's kubelet does not start then.
+ */
+export class ClaimRecord {
+  readonly #fs: RecordFiles;
+  readonly #logger: Pick<Logger, 'error'>;
+  readonly #cache: ClaimCache;
+  readonly #directory: string;
+  #loading: Promise<void> | undefined;
+  #isLoaded = false;
+  #written: string | undefined;
+  #underWay: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(fs: RecordFiles, logger: Pick<Logger, 'error'>, cache: ClaimCache, directory: string) {
+    this.#fs = fs;
+    this.#logger = logger;
+    this.#cache = cache;
+    this.#directory = directory;
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  get path(): string {
+    return `${this.#directory}/${FILE_NAME}`;
+  }
+
+  /** Reads the file once; after a failure, the next call reads again. @throws DraError `CorruptCheckpoint` */
+  async load(): Promise<void> {
+    if (this.#isLoaded) return;
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    });
+    await this.#loading;
+  }
+
+  /** Resolves when the current state of the cache is on disk. @throws DraError `CheckpointNotWritten` */
+  async write(): Promise<void> {
+    this.#next ??= this.#after(this.#underWay);
+    await this.#next;
+  }
+
+  async #after(before: Promise<void> | undefined): Promise<void> {
+    await before?.catch(() => {});
+    // Changes from here on need another write.
+    this.#underWay = this.#next;
+    this.#next = undefined;
+    const text = encodeCheckpoint(this.#cache.all());
+    if (text === this.#written) return;
+    try {
+      const bytes = Buffer.byteLength(text);
+      // The next process could not read a larger file; the old file is kept instead.
+      if (bytes > MAX_BYTES) throw new Error(`the content has ${bytes} bytes, at most ${MAX_BYTES} are possible`);
+      this.#written = undefined;
+      await this.#fs.mkdir(this.#directory, { mode: 0o750 });
+      await this.#fs.writeFileAtomic(this.path, text, { mode: 0o600 });
+      this.#written = text;
+    } catch (cause) {
+      const message = `could not save checkpoint ${this.path}: ${errorText(cause)}`;
+      throw new DraError('CheckpointNotWritten', message, { cause });
+    }
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const text = await this.#read();
+      for (const claim of text === undefined ? [] : decodeCheckpoint(text)) {
+        this.#cache.set({ ...claim, isPrepared: false, allocated: undefined });
+      }
+      this.#isLoaded = true;
+    } catch (cause) {
+      const message = `cannot read checkpoint ${this.path}: ${errorText(cause)}; drain the node and remove the file`;
+      const error = new DraError('CorruptCheckpoint', message, { cause });
+      this.#logger.error({ err: error }, 'Failed to load the state of ResourceClaims');
+      throw error;
+    }
+  }
+
+  async #read(): Promise<string | undefined> {
+    await removeUnfinishedFiles(this.#fs, this.#directory);
+    try {
+      const bytes = await readFileBounded(this.#fs, this.path, MAX_BYTES);
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    } catch (err) {
+      if (isMissing(err)) return undefined;
+      throw err;
+    }
+  }
+}

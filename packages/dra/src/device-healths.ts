@@ -1,0 +1,180 @@
+import { type Clock, sleep, type Timer } from '@node-agent/async';
+import { GrpcError } from '@node-agent/grpc';
+import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import type { DraPlugin } from './dra-plugin.ts';
+import { decodeHealth, encodeHealth, type Now } from './health-format.ts';
+import {
+  type DriverHealth,
+  dropExpired,
+  type HealthKey,
+  healthOf,
+  mergeHealth,
+  nextExpiryMs,
+  type ReportedHealth,
+} from './health-table.ts';
+import { reportedHealth } from './reported-health.ts';
+
+/** Dependencies of {@link DeviceHealths}. */
+export interface DeviceHealthsParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'writeFileAtomic'>;
+  /** Called when the health of devices of a driver has changed. */
+  readonly onChange: (driver: string, devices: readonly HealthKey[]) => void;
+}
+
+const FILE_NAME = 'dra_health_state';
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Pause before a stream that has ended is opened again (`add` in `dra_plugin_manager.go`). */
+const RETRY_MS = 5_000;
+/** Pause before a plugin without the health service is asked again, in case it was replaced at its socket. */
+const UNIMPLEMENTED_RETRY_MS = 300_000;
+/** Minimum pause between two messages of one plugin, and devices processed per second (W6). */
+const MIN_PAUSE_MS = 100;
+const DEVICES_PER_SECOND = 100_000;
+/** Minimum pause between two writes of the file. */
+const WRITE_PAUSE_MS = 1_000;
+
+/** Health of the devices of all drivers (`pkg/kubelet/cm/dra/healthinfo.go`, KEP-4680). */
+export class DeviceHealths {
+  readonly #parts: DeviceHealthsParts;
+  readonly #path: string;
+  readonly #directory: string;
+  readonly #drivers = new Map<string, DriverHealth>();
+  /** Plugins whose streams have delivered a message and go on, by driver. */
+  readonly #streaming = new Map<string, Set<DraPlugin>>();
+  readonly #expiries = new Map<string, Timer>();
+  #writing: Promise<void> | undefined;
+  #isChanged = false;
+  #ending: AbortSignal = new AbortController().signal;
+
+  constructor(parts: DeviceHealthsParts, directory: string) {
+    this.#parts = parts;
+    this.#directory = directory;
+    this.#path = `${directory}/${FILE_NAME}`;
+  }
+
+  /** Reads the file of an earlier process. If that fails, the health of all devices is unknown, as in upstream. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#ending = signal;
+    signal.addEventListener('abort', () => this.#cancelExpiries(), { once: true });
+    try {
+      const bytes = await readFileBounded(this.#parts.fs, this.#path, MAX_BYTES);
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+      for (const [driver, devices] of decodeHealth(text, this.#now())) {
+        // A stream may already have delivered newer reports.
+        if (!this.#drivers.has(driver)) this.#set(driver, devices);
+      }
+    } catch (err) {
+      if (isMissing(err)) return;
+      const fields = { path: this.#path, reason: errorText(err) };
+      this.#parts.logger.error(fields, 'Failed to load health checkpoint, proceeding with empty cache');
+    }
+  }
+
+  /** Returns the health of a device. */
+  of(driver: string, key: HealthKey): Pick<ReportedHealth, 'health' | 'message'> {
+    return healthOf(this.#drivers.get(driver), key, this.#parts.clock.monotonic());
+  }
+
+  /** Follows the health stream of a plugin until the plugin is closed. */
+  async follow(plugin: DraPlugin): Promise<void> {
+    const { clock, logger } = this.#parts;
+    const { driver, endpoint, closed } = plugin;
+    while (!closed.aborted && !this.#ending.aborted) {
+      let retryMs = RETRY_MS;
+      try {
+        for await (const devices of plugin.health()) {
+          this.#heard(plugin, reportedHealth(devices));
+          await sleep(clock, MIN_PAUSE_MS + (1000 * devices.length) / DEVICES_PER_SECOND, closed);
+        }
+        logger.debug({ driver, endpoint }, 'Health stream ended');
+      } catch (err) {
+        const { code, message } = GrpcError.from(err);
+        if (code === 'UNIMPLEMENTED') retryMs = UNIMPLEMENTED_RETRY_MS;
+        if (!closed.aborted) logger.debug({ driver, endpoint, reason: message }, 'Health stream failed');
+      }
+      this.#ended(plugin);
+      await sleep(clock, retryMs, closed).catch(() => {});
+    }
+  }
+
+  #heard(plugin: DraPlugin, reported: readonly ReportedHealth[]): void {
+    const { driver } = plugin;
+    const streaming = this.#streaming.get(driver) ?? new Set();
+    this.#streaming.set(driver, streaming.add(plugin));
+    const known = this.#drivers.get(driver) ?? new Map();
+    const { next, changed } = mergeHealth(known, reported, this.#parts.clock.monotonic());
+    this.#set(driver, next);
+    this.#tell(driver, changed);
+  }
+
+  /** Without a stream, the health of a driver's devices is unknown. A plugin that replaces another one has its own. */
+  #ended(plugin: DraPlugin): void {
+    const { driver } = plugin;
+    const streaming = this.#streaming.get(driver);
+    if (!streaming?.delete(plugin) || streaming.size > 0 || this.#ending.aborted) return;
+    this.#streaming.delete(driver);
+    const known = this.#drivers.get(driver) ?? new Map();
+    this.#set(driver, new Map());
+    this.#tell(driver, [...known.values()]);
+  }
+
+  #set(driver: string, devices: DriverHealth): void {
+    this.#expiries.get(driver)?.cancel();
+    this.#expiries.delete(driver);
+    if (devices.size === 0) this.#drivers.delete(driver);
+    else this.#drivers.set(driver, devices);
+    const expiryMs = nextExpiryMs(devices);
+    if (expiryMs === undefined || this.#ending.aborted) return;
+    const { clock } = this.#parts;
+    // One millisecond later, because a report is valid until its timeout has passed.
+    const waitMs = Math.max(0, expiryMs - clock.monotonic()) + 1;
+    this.#expiries.set(
+      driver,
+      clock.setTimer(waitMs, () => this.#expire(driver)),
+    );
+  }
+
+  #expire(driver: string): void {
+    const known = this.#drivers.get(driver) ?? new Map();
+    const { next, changed } = dropExpired(known, this.#parts.clock.monotonic());
+    this.#set(driver, next);
+    this.#tell(driver, changed);
+  }
+
+  #tell(driver: string, changed: readonly HealthKey[]): void {
+    if (changed.length === 0) return;
+    this.#isChanged = true;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    this.#parts.onChange(driver, changed);
+  }
+
+  async #write(): Promise<void> {
+    const { clock, fs, logger } = this.#parts;
+    while (this.#isChanged && !this.#ending.aborted) {
+      this.#isChanged = false;
+      try {
+        await fs.mkdir(this.#directory, { mode: 0o750 });
+        await fs.writeFileAtomic(this.#path, encodeHealth(this.#drivers, this.#now()), { mode: 0o600 });
+      } catch (err) {
+        const fields = { path: this.#path, reason: errorText(err) };
+        logger.error(fields, 'Failed to save health checkpoint after update');
+      }
+      await sleep(clock, WRITE_PAUSE_MS, this.#ending).catch(() => {});
+    }
+  }
+
+  #cancelExpiries(): void {
+    for (const timer of this.#expiries.values()) timer.cancel();
+    this.#expiries.clear();
+  }
+
+  #now(): Now {
+    const { clock } = this.#parts;
+    return { wallMs: clock.now(), monotonicMs: clock.monotonic() };
+  }
+}

@@ -1,0 +1,29 @@
+import type { ClaimInfo } from './claim-info.ts';
+
+/** Devices of a container from one claim, as the pod resources API shows them. */
+export interface DynamicResource {
+  readonly claimName: string;
+  readonly claimNamespace: string;
+  readonly claimResources: readonly {
+    readonly cdiDevices: readonly { readonly name: string }[];
+    readonly driverName: string;
+    readonly poolName: string;
+    readonly deviceName: string;
+    readonly shareId?: string;
+  }[];
+}
+
+/**
+ * Returns all devices of a claim (`GetDynamicResources` in `pkg/kubelet/cm/container_manager_linux.go`). Each device
+ * has its own CDI names; upstream adds those of the driver's devices before it.
+ */
+export function dynamicResource({ name, namespace, drivers }: ClaimInfo): DynamicResource {
+  const claimResources = [...drivers].flatMap(([driverName, devices]) =>
+    devices.map(({ pool, device, shareId, cdiDeviceIds }) => ({
+      cdiDevices: cdiDeviceIds.map((id) => ({ name: id })),
+      ...{ driverName, poolName: pool, deviceName: device },
+      ...(shareId !== undefined && { shareId }),
+    })),
+  );
+  return { claimName: name, claimNamespace: namespace, claimResources };
+}

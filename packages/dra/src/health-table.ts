@@ -1,0 +1,90 @@
+/** Health of a device in the pod's status. */
+export type DeviceHealthState = 'Healthy' | 'Unhealthy' | 'Unknown';
+
+/** Health of a device as its driver reported it. */
+export interface ReportedHealth {
+  readonly pool: string;
+  readonly device: string;
+  readonly health: DeviceHealthState;
+  /** Maximum age of the report, in milliseconds. After that, the health is unknown. */
+  readonly timeoutMs: number;
+  readonly message: string;
+}
+
+/** Health of a device, with the monotonic time of the last report. */
+export interface KnownHealth extends ReportedHealth {
+  readonly reportedAtMs: number;
+}
+
+/** Devices of a driver by {@link deviceKey}. */
+export type DriverHealth = ReadonlyMap<string, KnownHealth>;
+
+/** A device of a driver. */
+export interface HealthKey {
+  readonly pool: string;
+  readonly device: string;
+}
+
+export function deviceKey({ pool, device }: HealthKey): string {
+  return `${pool}/${device}`;
+}
+
+/**
+ * Merges a report into the known health of a driver's devices (`updateHealthInfo` in
+ * `pkg/kubelet/cm/dra/healthinfo.go`). A device that is not reported keeps its health until its timeout, and is then
+ * removed: an absent device counts as unknown.
+ * @returns the new table, and the devices whose health has changed
+ */
+export function mergeHealth(
+  known: DriverHealth,
+  reported: readonly ReportedHealth[],
+  nowMs: number,
+): { readonly next: DriverHealth; readonly changed: readonly HealthKey[] } {
+  const { next: kept, changed: expired } = dropExpired(known, nowMs);
+  const next = new Map(kept);
+  const changed = new Map<string, HealthKey>();
+  for (const one of reported) {
+    const key = deviceKey(one);
+    const before = known.get(key);
+    const isSame =
+      before?.health === one.health && before.message === one.message && before.timeoutMs === one.timeoutMs;
+    if (!isSame) changed.set(key, one);
+    next.set(key, { ...one, reportedAtMs: nowMs });
+  }
+  for (const gone of expired) if (!next.has(deviceKey(gone))) changed.set(deviceKey(gone), gone);
+  return { next, changed: [...changed.values()] };
+}
+
+/** Removes the devices whose last report is too old. @returns the new table, and the removed devices */
+export function dropExpired(
+  known: DriverHealth,
+  nowMs: number,
+): { readonly next: DriverHealth; readonly changed: readonly HealthKey[] } {
+  const expired = [...known.values()].filter((one) => isExpired(one, nowMs));
+  if (expired.length === 0) return { next: known, changed: [] };
+  return { next: new Map([...known].filter(([, one]) => !isExpired(one, nowMs))), changed: expired };
+}
+
+/** Returns when the next report becomes too old; `undefined` if there is none. */
+export function nextExpiryMs(known: DriverHealth): number | undefined {
+  let next: number | undefined;
+  for (const { reportedAtMs, timeoutMs } of known.values()) {
+    const expiryMs = reportedAtMs + timeoutMs;
+    if (next === undefined || expiryMs < next) next = expiryMs;
+  }
+  return next;
+}
+
+/** Returns the health of a device; unknown if its last report is too old, or if there is none (`getHealthInfo`). */
+export function healthOf(
+  known: DriverHealth | undefined,
+  key: HealthKey,
+  nowMs: number,
+): Pick<ReportedHealth, 'health' | 'message'> {
+  const one = known?.get(deviceKey(key));
+  return one === undefined || isExpired(one, nowMs) ? { health: 'Unknown', message: '' } : one;
+}
+
+function isExpired({ reportedAtMs, timeoutMs }: KnownHealth, nowMs: number): boolean {
+  return nowMs - reportedAtMs > timeoutMs;
+}

@@ -1,0 +1,702 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { nodeFileSystem } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
+import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { decodeCheckpoint } from '../src/checkpoint-format.ts';
+import { DraManager, type DraManagerComponents, type DraManagerOptions, type ResourceClaim } from '../src/index.ts';
+import { FakeDraPlugin, type FakeDraPluginOptions } from '../src/testing.ts';
+import { claimOf, containerOf, DRIVER, deviceOf, podOf, podWithClaim } from './builders.ts';
+
+let root: string;
+let clock: FakeClock;
+let claims: Map<string, ResourceClaim>;
+let active: Pod[];
+let mayRun: Set<string>;
+let sourcesReady: boolean;
+let removals: (string | undefined)[];
+let unwell: string[];
+let unprepared: string[];
+let waits: string[];
+let metrics: MetricsRegistry;
+/** Whether each plugin is connected, by its socket. */
+let connected: Map<string, boolean>;
+let stop: AbortController;
+let running: Promise<void>;
+let manager: DraManager;
+let plugins: FakeDraPlugin[];
+const signal = new AbortController().signal;
+
+beforeEach(() => {
+  root = fs.mkdtempSync(path.join(os.tmpdir(), 'dra-'));
+  clock = new FakeClock();
+  claims = new Map();
+  active = [];
+  mayRun = new Set();
+  sourcesReady = true;
+  removals = [];
+  unwell = [];
+  unprepared = [];
+  waits = [];
+  plugins = [];
+  connected = new Map();
+});
+
+afterEach(async () => {
+  stop.abort();
+  await running;
+  for (const plugin of plugins) plugin.stop();
+  await fs.promises.rm(root, { recursive: true, maxRetries: 10 });
+});
+
+async function start(
+  components: Partial<DraManagerComponents> = {},
+  options: Partial<DraManagerOptions> = {},
+): Promise<void> {
+  stop = new AbortController();
+  metrics = new MetricsRegistry();
+  manager = new DraManager(
+    {
+      ...{ clock, metrics, fs: nodeFileSystem },
+      logger: {
+        ...silentLogger,
+        info: ({ endpoint, isConnected }: { readonly endpoint?: string; readonly isConnected?: boolean }) => {
+          if (endpoint !== undefined && isConnected !== undefined) connected.set(endpoint, isConnected);
+        },
+      },
+      claims: { get: async (_namespace, name) => claims.get(name) },
+      slices: { remove: async (driver) => void removals.push(driver) },
+      pods: { active: () => active, mayRun: (uid) => mayRun.has(uid), sourcesReady: () => sourcesReady },
+      noted: (wait, work) => {
+        waits.push(`${wait.podUid} ${wait.step}: ${wait.what ?? ''}`);
+        return work();
+      },
+      onHealthChanged: (uids) => unwell.push(...uids),
+      onUnprepared: (uid) => unprepared.push(uid),
+      ...components,
+    },
+    { directory: root, ...options },
+  );
+  running = manager.start(stop.signal);
+}
+
+/** Restarts the manager as after `kill -9`: the files on disk stay. */
+async function restart(): Promise<void> {
+  stop.abort();
+  await running;
+  await start();
+}
+
+async function plug(options: Partial<FakeDraPluginOptions> = {}, driver = DRIVER): Promise<FakeDraPlugin> {
+  const socketPath = path.join(root, `${driver}-${plugins.length}.sock`);
+  const plugin = new FakeDraPlugin({ socketPath, ...options });
+  plugins.push(plugin);
+  await plugin.start();
+  register(plugin, driver);
+  return plugin;
+}
+
+function register(plugin: FakeDraPlugin, driver = DRIVER, services = ['v1.DRAPlugin']): void {
+  expect(manager.validatePlugin(driver, plugin.socketPath, services)).toBeUndefined();
+  manager.registerPlugin(driver, plugin.socketPath, services);
+}
+
+/** Adds a claim for one device of each driver, reserved for these pods. */
+function allocate(name: string, podUids: readonly string[], devices = [deviceOf(`device-of-${name}`)]): ResourceClaim {
+  const claim = claimOf(name, devices, podUids);
+  claims.set(name, claim);
+  return claim;
+}
+
+async function idsOf(pod: Pod): Promise<readonly string[]> {
+  const [container] = pod.spec.containers;
+  return await manager.cdiDevices(pod, container ?? containerOf('none'));
+}
+
+const callsOf = (plugin: FakeDraPlugin): readonly string[] =>
+  plugin.calls.map(({ rpc, claims: names }) => `${rpc} ${names.join()}`);
+
+const stored = () => decodeCheckpoint(fs.readFileSync(path.join(root, 'dra_manager_state'), 'utf8'));
+
+const metricLines = (name: string): readonly string[] =>
+  metrics
+    .text()
+    .split('\n')
+    .filter((line) => line.startsWith(name));
+
+describe('preparing claims', () => {
+  it('calls the driver once, gives the container its CDI devices, and unprepares the claim when the pod has stopped', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await manager.prepare(pod, signal);
+    await manager.prepare(pod, signal);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
+    expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
+    expect(stored()).toMatchObject([{ name: 'a', podUids: new Set(['1']), uid: 'uid-a' }]);
+    expect(manager.holdsClaims('1', pod)).toBe(true);
+    expect(metricLines('dra_resource_claims_in_use{')).toEqual([
+      'dra_resource_claims_in_use{driver_name="<any>"} 1',
+      `dra_resource_claims_in_use{driver_name="${DRIVER}"} 1`,
+    ]);
+    await manager.unprepare(pod, signal);
+    await manager.unprepare(pod, signal);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a', 'NodeUnprepareResources a']);
+    expect(stored()).toEqual([]);
+    expect(manager.holdsClaims('1', pod)).toBe(false);
+    expect(metricLines('dra_resource_claims_in_use{')).toEqual(['dra_resource_claims_in_use{driver_name="<any>"} 0']);
+    expect(metricLines('dra_operations_duration_seconds_count')).toEqual([
+      'dra_operations_duration_seconds_count{operation_name="PrepareResources",is_error="false"} 2',
+      'dra_operations_duration_seconds_count{operation_name="UnprepareResources",is_error="false"} 2',
+    ]);
+    expect(metricLines('dra_grpc_operations_duration_seconds_count')).toEqual([
+      `dra_grpc_operations_duration_seconds_count{driver_name="${DRIVER}",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",grpc_status_code="OK"} 1`,
+      `dra_grpc_operations_duration_seconds_count{driver_name="${DRIVER}",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources",grpc_status_code="OK"} 1`,
+    ]);
+  });
+
+  it('does nothing, synchronously, for a pod without claims', async () => {
+    await start();
+    const pod = podOf('1');
+    expect(manager.prepare(pod, signal)).toBeUndefined();
+    expect(manager.unprepare(pod, signal)).toBeUndefined();
+    expect(manager.cdiDevices(pod, containerOf('main'))).toEqual([]);
+    expect(manager.holdsClaims('1', pod)).toBe(false);
+  });
+
+  it('sends all claims of a pod to each driver in one call', async () => {
+    await start();
+    const [gpus, nics] = [await plug(), await plug({}, 'nic.example.com')];
+    allocate('a', ['1'], [deviceOf('gpu-0'), deviceOf('nic-0', { driver: 'nic.example.com' })]);
+    allocate('b', ['1'], [deviceOf('gpu-1')]);
+    const resourceClaims = ['a', 'b'].map((name) => ({ name, resourceClaimName: name }));
+    await manager.prepare(podOf('1', { resourceClaims }), signal);
+    expect([callsOf(gpus), callsOf(nics)]).toEqual([['NodePrepareResources a,b'], ['NodePrepareResources a']]);
+    const places = `${DRIVER} at ${gpus.socketPath}, nic.example.com at ${nics.socketPath}`;
+    expect(waits).toEqual(['1 prepare: ', `1 prepare: NodePrepareResources of ${places}`]);
+  });
+
+  it('calls a driver of version v1beta1 with its own service', async () => {
+    await start();
+    const plugin = new FakeDraPlugin({ socketPath: path.join(root, 'old.sock'), versions: ['v1beta1'] });
+    plugins.push(plugin);
+    await plugin.start();
+    register(plugin, DRIVER, ['v1beta1.DRAPlugin']);
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await manager.prepare(pod, signal);
+    await manager.unprepare(pod, signal);
+    expect(plugin.calls.map(({ version }) => version)).toEqual(['v1beta1', 'v1beta1']);
+  });
+
+  it.each<readonly [string, () => Pod, string]>([
+    [
+      'a claim that does not exist',
+      () => podWithClaim('1', 'none'),
+      'fetch ResourceClaim none: resourceclaims.resource.k8s.io "none" not found',
+    ],
+    [
+      'a claim that is reserved for another pod',
+      () => {
+        allocate('a', ['2']);
+        return podWithClaim('1', 'a');
+      },
+      'pod pod-1 (1) is not allowed to use ResourceClaim a (uid-a)',
+    ],
+    [
+      'a driver that is not registered',
+      () => {
+        allocate('a', ['1'], [deviceOf('x', { driver: 'other.example.com' })]);
+        return podWithClaim('1', 'a');
+      },
+      'DRA driver other.example.com is not registered',
+    ],
+  ])('refuses %s without noting the pod', async (_, make, message) => {
+    await start();
+    const plugin = await plug();
+    await expect(manager.prepare(make(), signal)).rejects.toThrow(`prepare dynamic resources: ${message}`);
+    expect(plugin.calls).toEqual([]);
+    expect(manager.holdsClaims('1', undefined)).toBe(false);
+  });
+
+  it('keeps the error of the API server in the message', async () => {
+    await start({
+      claims: {
+        get: async () => {
+          throw new Error('connection refused');
+        },
+      },
+    });
+    const message = 'prepare dynamic resources: fetch ResourceClaim a: connection refused';
+    await expect(manager.prepare(podWithClaim('1', 'a'), signal)).rejects.toThrow(message);
+  });
+
+  it('repeats a failed call, and keeps only the devices of the last response', async () => {
+    await start();
+    let tries = 0;
+    const flaky = async () => (++tries < 3 ? { error: 'not now' } : { devices: [] });
+    const gpus = await plug();
+    await plug({ prepare: flaky }, 'nic.example.com');
+    allocate('a', ['1'], [deviceOf('gpu-0'), deviceOf('nic-0', { driver: 'nic.example.com' })]);
+    const pod = podWithClaim('1', 'a');
+    const message = 'prepare dynamic resources: NodePrepareResources failed for ResourceClaim a: not now';
+    await expect(manager.prepare(pod, signal)).rejects.toThrow(message);
+    await expect(manager.prepare(pod, signal)).rejects.toThrow(message);
+    await manager.prepare(pod, signal);
+    expect(gpus.calls).toHaveLength(3);
+    expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
+    expect(stored()[0]?.drivers.get(DRIVER)).toHaveLength(1);
+  });
+
+  it('calls no driver while the checkpoint cannot be written', async () => {
+    let isFull = true;
+    const writeFileAtomic: typeof nodeFileSystem.writeFileAtomic = async (...args) => {
+      if (isFull) throw new Error('no space left on device');
+      await nodeFileSystem.writeFileAtomic(...args);
+    };
+    await start({ fs: { ...filesOf(), writeFileAtomic } });
+    const plugin = await plug();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await expect(manager.prepare(pod, signal)).rejects.toMatchObject({ code: 'CheckpointNotWritten' });
+    expect(plugin.calls).toEqual([]);
+    expect(manager.holdsClaims('1', pod)).toBe(false);
+    isFull = false;
+    await manager.prepare(pod, signal);
+    isFull = true;
+    await expect(manager.unprepare(pod, signal)).rejects.toMatchObject({ code: 'CheckpointNotWritten' });
+    expect(stored()).toHaveLength(1);
+    isFull = false;
+    await manager.unprepare(pod, signal);
+    expect(stored()).toEqual([]);
+  });
+
+  it('W6: a driver that hangs holds up its own pods only, for at most 45 s', async () => {
+    await start();
+    await plug({ prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)) });
+    await plug({}, 'nic.example.com');
+    allocate('a', ['1']);
+    allocate('b', ['2'], [deviceOf('nic-0', { driver: 'nic.example.com' })]);
+    const hung = manager.prepare(podWithClaim('1', 'a'), signal);
+    const outcome = expect(hung).rejects.toThrow(
+      'prepare dynamic resources: NodePrepareResources: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+    );
+    await expect.poll(() => plugins[0]?.calls.length).toBe(1);
+    await manager.prepare(podWithClaim('2', 'b'), signal);
+    await clock.advance(44_999);
+    expect(await Promise.race([hung?.catch(() => 'failed'), Promise.resolve('waits')])).toBe('waits');
+    await clock.advance(1);
+    await outcome;
+  });
+
+  it('ends a call when the pod must terminate', async () => {
+    await start();
+    await plug({ prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)) });
+    allocate('a', ['1']);
+    const killed = new AbortController();
+    const preparing = manager.prepare(podWithClaim('1', 'a'), killed.signal);
+    await expect.poll(() => plugins[0]?.calls.length).toBe(1);
+    killed.abort(new Error('pod is deleted'));
+    await expect(preparing).rejects.toThrow('pod is deleted');
+  });
+});
+
+describe('N11: devices of claims', () => {
+  it('keeps a shared claim prepared until its last pod has stopped', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1', '2']);
+    const [one, two] = [podWithClaim('1', 'a'), podWithClaim('2', 'a')];
+    await Promise.all([manager.prepare(one, signal), manager.prepare(two, signal)]);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
+    await manager.unprepare(one, signal);
+    expect(plugin.prepared.has('uid-a')).toBe(true);
+    expect(stored()).toMatchObject([{ podUids: new Set(['2']) }]);
+    await manager.unprepare(two, signal);
+    expect(plugin.prepared.size).toBe(0);
+  });
+
+  it('keeps the claim of a running pod when a pod terminates that was never noted for the claim', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    const stranger = podWithClaim('2', 'a');
+    await expect(manager.prepare(stranger, signal)).rejects.toThrow('is not allowed to use ResourceClaim a');
+    await manager.unprepare(stranger, signal);
+    expect(plugin.prepared.has('uid-a')).toBe(true);
+    expect(await idsOf(podWithClaim('1', 'a'))).toEqual(['example.com/fake=a']);
+    await expect(idsOf(stranger)).rejects.toMatchObject({ code: 'NotPrepared' });
+  });
+
+  it('prepares a shared claim again for a pod that starts while the claim is given back', async () => {
+    await start();
+    const gate = Promise.withResolvers<void>();
+    const plugin = await plug({
+      unprepare: async () => {
+        await gate.promise;
+        return {};
+      },
+    });
+    allocate('a', ['1', '2']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    const ending = manager.unprepare(podWithClaim('1', 'a'), signal);
+    await expect.poll(() => plugin.calls.length).toBe(2);
+    const starting = manager.prepare(podWithClaim('2', 'a'), signal);
+    gate.resolve();
+    await Promise.all([ending, starting]);
+    expect(callsOf(plugin).at(-1)).toBe('NodePrepareResources a');
+    expect(plugin.prepared.has('uid-a')).toBe(true);
+  });
+
+  it('prepares a claim again whose unpreparation failed halfway', async () => {
+    await start();
+    let fails = true;
+    const plugin = await plug({ unprepare: async () => (fails ? { error: 'busy' } : {}) });
+    allocate('a', ['1', '2']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    await expect(manager.unprepare(podWithClaim('1', 'a'), signal)).rejects.toThrow(
+      'unprepare dynamic resources: NodeUnprepareResources failed for ResourceClaim a: busy',
+    );
+    await manager.prepare(podWithClaim('2', 'a'), signal);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a', 'NodeUnprepareResources a', 'NodePrepareResources a']);
+    fails = false;
+    await manager.unprepare(podWithClaim('1', 'a'), signal);
+    expect(plugin.prepared.has('uid-a')).toBe(true);
+  });
+
+  it('refuses a device while another claim holds it, and gives it when that claim is given back', async () => {
+    await start();
+    await plug();
+    allocate('old', ['1'], [deviceOf('gpu-0')]);
+    await manager.prepare(podWithClaim('1', 'old'), signal);
+    allocate('new', ['2'], [deviceOf('gpu-0')]);
+    const next = podWithClaim('2', 'new');
+    const message = `ResourceClaim new: device ${DRIVER}/node/gpu-0 is still used by ResourceClaim default/old`;
+    await expect(manager.prepare(next, signal)).rejects.toMatchObject({
+      code: 'DeviceInUse',
+      message: `prepare dynamic resources: ${message}`,
+    });
+    await manager.unprepare(podWithClaim('1', 'old'), signal);
+    await manager.prepare(next, signal);
+  });
+
+  it('gives one of two pods a device that is allocated to both at the same time', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1'], [deviceOf('gpu-0')]);
+    allocate('b', ['2'], [deviceOf('gpu-0')]);
+    const outcomes = await Promise.allSettled([
+      manager.prepare(podWithClaim('1', 'a'), signal),
+      manager.prepare(podWithClaim('2', 'b'), signal),
+    ]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(plugin.prepared.size).toBe(1);
+  });
+
+  it('refuses a claim that was created again under the name of a claim that is still used', async () => {
+    await start();
+    await plug();
+    allocate('a', ['1']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    claims.set('a', claimOf('a', [deviceOf('other')], ['2'], { uid: 'uid-2' }));
+    const message =
+      'prepare dynamic resources: old ResourceClaim with same name a and different UID uid-a still exists (previous pod force-deleted?!)';
+    await expect(manager.prepare(podWithClaim('2', 'a'), signal)).rejects.toThrow(message);
+  });
+
+  it('after a restart, asks the API server whether the holder of a device administers it', async () => {
+    const socketPath = path.join(root, 'driver.sock');
+    const device = { poolName: 'node', deviceName: 'gpu-0', cdiDeviceIds: [] };
+    await start();
+    await plug({ socketPath, prepare: async () => ({ devices: [device] }) });
+    allocate('admin', ['1'], [deviceOf('gpu-0', { adminAccess: true })]);
+    await manager.prepare(podWithClaim('1', 'admin'), signal);
+    await restart();
+    for (const plugin of plugins) register(plugin);
+    allocate('user', ['2'], [deviceOf('gpu-0')]);
+    await manager.prepare(podWithClaim('2', 'user'), signal);
+    await restart();
+    for (const plugin of plugins) register(plugin);
+    claims.delete('user');
+    allocate('next', ['3'], [deviceOf('gpu-0')]);
+    await expect(manager.prepare(podWithClaim('3', 'next'), signal)).rejects.toMatchObject({ code: 'DeviceInUse' });
+  });
+
+  it('after a restart, keeps the device of a claim whose preparation was interrupted until it is given back', async () => {
+    const socketPath = path.join(root, 'driver.sock');
+    await start();
+    const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
+    allocate('old', ['1'], [deviceOf('gpu-0')]);
+    manager.prepare(podWithClaim('1', 'old'), signal)?.catch(() => {});
+    await expect.poll(() => plugin.calls.length).toBe(1);
+    plugin.stop();
+    await restart();
+    await plug();
+    allocate('new', ['2'], [deviceOf('gpu-0')]);
+    const next = podWithClaim('2', 'new');
+    await expect(manager.prepare(next, signal)).rejects.toMatchObject({ code: 'DeviceInUse' });
+    await manager.unprepare(podWithClaim('1', 'old'), signal);
+    await manager.prepare(next, signal);
+  });
+});
+
+describe('K1: a restart of the kubelet', () => {
+  it('keeps the devices of running pods without calling their drivers', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await manager.prepare(pod, signal);
+    active = [pod];
+    await restart();
+    expect(manager.holdsClaims('1', pod)).toBe(true);
+    expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
+    expect(metricLines('dra_resource_claims_in_use{driver_name="<any>"}')).toEqual([
+      'dra_resource_claims_in_use{driver_name="<any>"} 1',
+    ]);
+    register(plugin);
+    await clock.advance(120_000);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
+  });
+
+  it('prepares a claim again for a pod whose preparation was interrupted', async () => {
+    await start();
+    const plugin = await plug({ prepare: async () => ({ error: 'not now' }) });
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await expect(manager.prepare(pod, signal)).rejects.toThrow('not now');
+    expect(stored()).toMatchObject([{ podUids: new Set(['1']) }]);
+    plugin.stop();
+    await restart();
+    const next = await plug();
+    await manager.prepare(pod, signal);
+    expect(callsOf(next)).toEqual(['NodePrepareResources a']);
+    expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
+  });
+
+  it('gives back the claims of pods that are gone, when no container of them may run', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    sourcesReady = false;
+    mayRun.add('1');
+    await restart();
+    await expect.poll(() => manager.holdsClaims('1', undefined)).toBe(true);
+    register(plugin);
+    await clock.advance(60_000);
+    sourcesReady = true;
+    await clock.advance(60_000);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
+    mayRun.delete('1');
+    await clock.advance(60_000);
+    await expect.poll(() => unprepared).toEqual(['1']);
+    expect(callsOf(plugin).at(-1)).toBe('NodeUnprepareResources a');
+    expect(stored()).toEqual([]);
+  });
+
+  it('gives back the claims of one pod while the driver of another pod hangs', async () => {
+    await start();
+    const hanging = (): Promise<never> => new Promise(() => {});
+    await plug({ unprepare: hanging });
+    await plug({}, 'nic.example.com');
+    allocate('a', ['1']);
+    allocate('b', ['2'], [deviceOf('nic-0', { driver: 'nic.example.com' })]);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    await manager.prepare(podWithClaim('2', 'b'), signal);
+    await clock.advance(60_000);
+    await expect.poll(() => unprepared).toEqual(['2']);
+    expect(manager.holdsClaims('1', undefined)).toBe(true);
+  });
+
+  it('waits for the driver of a terminated pod', async () => {
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await manager.prepare(pod, signal);
+    manager.deregisterPlugin(DRIVER, plugin.socketPath);
+    const message = `unprepare dynamic resources: DRA driver ${DRIVER} is not registered`;
+    await expect(manager.unprepare(pod, signal)).rejects.toThrow(message);
+    expect(manager.holdsClaims('1', pod)).toBe(true);
+    register(plugin);
+    await manager.unprepare(pod, signal);
+    expect(manager.holdsClaims('1', pod)).toBe(false);
+  });
+
+  it('prepares and gives back nothing while the checkpoint is corrupt, and affects no pod without claims', async () => {
+    const file = path.join(root, 'dra_manager_state');
+    fs.writeFileSync(file, '{"Data":"{}","Checksum":1}');
+    await start();
+    const plugin = await plug();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    const message = `cannot read checkpoint ${file}: Checksum is 1, must be 2745614147; drain the node and remove the file`;
+    await expect(manager.prepare(pod, signal)).rejects.toThrow(`prepare dynamic resources: ${message}`);
+    await expect(manager.unprepare(pod, signal)).rejects.toThrow(`unprepare dynamic resources: ${message}`);
+    expect([manager.holdsClaims('1', pod), manager.holdsClaims('2', podOf('2'))]).toEqual([true, false]);
+    expect(manager.unprepare(podOf('2'), signal)).toBeUndefined();
+    expect(plugin.calls).toEqual([]);
+    fs.rmSync(file);
+    await manager.prepare(pod, signal);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
+  });
+});
+
+describe('plugins of a driver', () => {
+  it('calls the newest plugin that is connected', async () => {
+    await start();
+    const [old, next] = [await plug(), await plug()];
+    for (const name of ['a', 'b', 'c']) allocate(name, ['1']);
+    await expect.poll(() => removals).toEqual([undefined]);
+    await expect
+      .poll(async () => {
+        await clock.advance(1000);
+        await manager.prepare(podWithClaim('1', 'a'), signal);
+        await manager.unprepare(podWithClaim('1', 'a'), signal);
+        return next.calls.length;
+      })
+      .toBeGreaterThan(0);
+    next.stop();
+    fs.rmSync(next.socketPath, { force: true });
+    const before = old.calls.length;
+    await expect
+      .poll(async () => {
+        await manager.prepare(podWithClaim('1', 'b'), signal)?.catch(() => {});
+        return old.calls.length;
+      })
+      .toBeGreaterThan(before);
+  });
+
+  it('refuses a second plugin at the same socket', async () => {
+    await start();
+    const { socketPath } = await plug();
+    expect(() => manager.registerPlugin(DRIVER, socketPath, ['v1.DRAPlugin'])).toThrow(
+      `endpoint ${socketPath} already registered for DRA driver plugin ${DRIVER}`,
+    );
+  });
+
+  it('W6: refuses more plugins of a driver, and more drivers, than the limits', async () => {
+    await start();
+    for (let n = 0; n < 16; n++) manager.registerPlugin(DRIVER, path.join(root, `${n}.sock`), ['v1.DRAPlugin']);
+    const more = () => manager.registerPlugin(DRIVER, path.join(root, '16.sock'), ['v1.DRAPlugin']);
+    expect(more).toThrow(`DRA driver ${DRIVER} has 16 plugins, the maximum`);
+    for (let n = 1; n < 256; n++) manager.registerPlugin(`d${n}.x`, path.join(root, 'x.sock'), ['v1.DRAPlugin']);
+    const another = () => manager.registerPlugin('d256.x', path.join(root, 'x.sock'), ['v1.DRAPlugin']);
+    expect(another).toThrow('the node has plugins of 256 DRA drivers, the maximum');
+  });
+
+  it('removes all ResourceSlices at the start, and those of a driver 30 s after it is gone', async () => {
+    await start();
+    await expect.poll(() => removals).toEqual([undefined]);
+    const plugin = await plug();
+    await clock.advance(29_000);
+    await expect.poll(() => connected.get(plugin.socketPath)).toBe(true);
+    await clock.advance(31_000);
+    expect(removals).toEqual([undefined]);
+    manager.deregisterPlugin(DRIVER, plugin.socketPath);
+    await clock.advance(29_999);
+    expect(removals).toEqual([undefined]);
+    await clock.advance(1);
+    expect(removals).toEqual([undefined, DRIVER]);
+  });
+
+  it('removes the ResourceSlices of a driver whose process is gone although its socket stays', async () => {
+    await start();
+    const plugin = await plug();
+    await expect.poll(() => connected.get(plugin.socketPath)).toBe(true);
+    plugin.stop();
+    await expect.poll(() => connected.get(plugin.socketPath)).toBe(false);
+    await clock.advance(30_000);
+    expect(removals).toEqual([undefined, DRIVER]);
+  });
+
+  it('retries to remove ResourceSlices', async () => {
+    let failures = 3;
+    const remove = async (driver: string | undefined): Promise<void> => {
+      if (failures-- > 0) throw new Error('unauthorized');
+      removals.push(driver);
+    };
+    await start({ slices: { remove } });
+    await clock.advance(10_000);
+    expect(removals).toEqual([undefined]);
+  });
+});
+
+describe('health of devices', () => {
+  const healthOf = (health: number, more: object = {}) => ({
+    device: { poolName: 'node', deviceName: 'a' },
+    ...{ health, ...more },
+  });
+  const shown = (pod: Pod) => manager.resourcesStatus(pod, pod.spec.containers[0] ?? containerOf('none'));
+  const status = (health: string, message?: string) => [
+    { name: 'claim:gpu', resources: [{ resourceID: 'example.com/fake=a', health, ...(message && { message }) }] },
+  ];
+
+  it("shows the health in the pod's status, and that it is unknown after its timeout or the end of the stream", async () => {
+    await start();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    const plugin = await plug({ health: [healthOf(1)] });
+    await manager.prepare(pod, signal);
+    active = [pod];
+    await expect.poll(() => shown(pod)).toEqual(status('Healthy'));
+    plugin.setHealth([healthOf(2, { message: 'too hot', healthCheckTimeoutSeconds: 60 })]);
+    await clock.advance(200);
+    await expect.poll(() => shown(pod)).toEqual(status('Unhealthy', 'too hot'));
+    await clock.advance(59_000);
+    expect(shown(pod)).toEqual(status('Unhealthy', 'too hot'));
+    const told = unwell.length;
+    await clock.advance(2_000);
+    expect(shown(pod)).toEqual(status('Unknown'));
+    expect(unwell.slice(told)).toEqual(['1']);
+    plugin.setHealth([healthOf(1)]);
+    await expect.poll(() => shown(pod)).toEqual(status('Healthy'));
+    await clock.advance(200);
+    plugin.endHealth('lost');
+    await expect.poll(() => shown(pod)).toEqual(status('Unknown'));
+    await clock.advance(5_000);
+    await expect.poll(() => shown(pod)).toEqual(status('Healthy'));
+  });
+
+  it('keeps the health over a restart of the kubelet', async () => {
+    await start();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    const plugin = await plug({ health: [healthOf(2)] });
+    await manager.prepare(pod, signal);
+    await expect.poll(() => shown(pod)).toEqual(status('Unhealthy'));
+    await expect.poll(() => fs.existsSync(path.join(root, 'dra_health_state'))).toBe(true);
+    plugin.stop();
+    await restart();
+    await expect.poll(() => shown(pod)).toEqual(status('Unhealthy'));
+    await clock.advance(30_001);
+    expect(shown(pod)).toEqual(status('Unknown'));
+  });
+
+  it('shows nothing and opens no stream when the gate ResourceHealthStatus is off', async () => {
+    await start({}, { health: false });
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    const plugin = await plug({ health: [healthOf(1)] });
+    await manager.prepare(pod, signal);
+    expect(shown(pod)).toEqual([]);
+    expect(plugin.watches).toBe(0);
+  });
+});
+
+function filesOf(): DraManagerComponents['fs'] {
+  const { mkdir, open, readdir, remove, writeFileAtomic } = nodeFileSystem;
+  return {
+    mkdir: mkdir.bind(nodeFileSystem),
+    open: open.bind(nodeFileSystem),
+    readdir: readdir.bind(nodeFileSystem),
+    remove: remove.bind(nodeFileSystem),
+    writeFileAtomic: writeFileAtomic.bind(nodeFileSystem),
+  };
+}

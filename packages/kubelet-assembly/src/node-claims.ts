@@ -1,0 +1,56 @@
+import { DraManager } from '@node-agent/dra';
+import type { PodJournalPort } from '@node-agent/kubelet-core';
+import type { PodConfig } from '@node-agent/pod-config';
+import type { Pod } from '@node-agent/pod-spec';
+import type { ClusterObjects } from './cluster-objects.ts';
+import type { PartComponents } from './cluster-ports.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** Other components that {@link nodeClaims} needs. */
+export interface ClaimParts {
+  readonly pods: PodLinks;
+  readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
+  readonly journal: PodJournalPort;
+  readonly activePods: () => readonly Pod[];
+  /** Absent if there is no API server. */
+  readonly objects: Pick<ClusterObjects, 'resourceClaims' | 'resourceSlices'> | undefined;
+  /** Called when the claims of a pod that was not active any more have been given back. */
+  readonly onUnprepared: (podUid: string) => void;
+}
+
+/**
+ * Creates the manager of ResourceClaims; returns `undefined` if none is configured, or without an API server, which has
+ * the claims.
+ */
+export function nodeClaims(
+  child: (component: string) => PartComponents,
+  { fs, deviceTransport }: Pick<NodePorts, 'fs' | 'deviceTransport'>,
+  { rootDirectory, resourceClaims }: Pick<AssemblySettings, 'rootDirectory' | 'resourceClaims'>,
+  { pods, podConfig, journal, activePods, objects, onUnprepared }: ClaimParts,
+): DraManager | undefined {
+  if (resourceClaims === undefined || objects === undefined) return undefined;
+  return new DraManager(
+    {
+      ...child('dra'),
+      fs,
+      claims: objects.resourceClaims,
+      slices: objects.resourceSlices,
+      pods: {
+        active: activePods,
+        mayRun: (uid) => pods.couldHaveRunningContainers(uid),
+        sourcesReady: () => podConfig.seenAllSources(),
+      },
+      ...(deviceTransport && { transport: deviceTransport }),
+      noted({ podUid, step, what }, work, signal) {
+        const detail = what === undefined ? {} : { message: what };
+        return journal.during(podUid, step === 'prepare' ? 'PrepareClaims' : 'UnprepareClaims', detail, work, signal);
+      },
+      onHealthChanged(uids) {
+        for (const uid of uids) pods.wake(uid);
+      },
+      onUnprepared,
+    },
+    { directory: rootDirectory, ...resourceClaims },
+  );
+}
