@@ -38,6 +38,7 @@ const UNCHECKED_CLASSES = new Map([
   ['NewestMountTable', 'created by functions of its package'],
   ['ChangeFeed', 'created by a reflector'],
   ['Quantity', 'created by parseQuantity'],
+  ['CpuSet', 'created by its static functions'],
   ['HttpGetUnderWay', 'created by httpGet'],
   ['PodJournal', 'takes numbers'],
   ['StartupLatency', 'created by the kubelet'],

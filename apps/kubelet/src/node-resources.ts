@@ -11,6 +11,7 @@ import {
   parseReservations,
   type Reservations,
   readMachineInfo,
+  reservationOfCapacity,
   reservationProblems,
 } from '@node-agent/node-status';
 import { formatResourceList, Quantity, type ResourceList, type ResourceListJson } from '@node-agent/pod-spec';
@@ -20,6 +21,8 @@ import { enforcedResources } from './enforced-resources.ts';
 export interface NodeResources {
   readonly reservations: Reservations;
   readonly allocatable: ResourceListJson;
+  /** What the node reserves of each resource, hard eviction thresholds included. */
+  readonly reservation: ResourceList;
   /** Limits of the cgroup of all pods. */
   readonly enforced: ResourceList;
   /** Capacity minus reservations, regardless of what is enforced and of eviction thresholds. */
@@ -50,7 +53,9 @@ export async function readNodeResources(
   const enforced = enforcedResources(capacity, reservations, configuration.enforceNodeAllocatable);
   const allocatable = allocatableOf(configuration, reservations, { machine, ephemeralStorageBytes });
   expectRoom(capacity, reservations);
-  return { reservations, allocatable, enforced, unreserved: allocatableAbsolute(capacity, reservations.reserved) };
+  const reservation = reservationOfCapacity(capacity, reservations);
+  const unreserved = allocatableAbsolute(capacity, reservations.reserved);
+  return { reservations, allocatable, reservation, enforced, unreserved };
 }
 
 /** Computes the node's allocatable resources. @throws Error if the machine has less than the reservations */

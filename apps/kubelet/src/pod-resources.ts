@@ -5,12 +5,12 @@ import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { PodResourcesServer, type PodResourcesServerComponents } from '@node-agent/pod-resources';
 
 type Common = Pick<Required<PodResourcesServerComponents>, 'clock' | 'logger' | 'metrics'>;
-type Holdings = Pick<PodResourcesServerComponents, 'devices' | 'claims'>;
+type Holdings = Pick<PodResourcesServerComponents, 'devices' | 'claims' | 'resources'>;
 
 /**
- * Creates the pod resources server, from which monitoring agents read the devices and resources assigned to pods.
- * @param holdings returns the managers of devices and ResourceClaims; called when the server starts, because they are
- * created together with the kubelet
+ * Creates the pod resources server, from which monitoring agents read the devices, CPUs, memory and claims of pods.
+ * @param holdings returns the managers of these; called when the server starts, because they are created together with
+ * the kubelet
  */
 export function podResourcesServer(
   { clock, logger, metrics }: Common,

@@ -12,10 +12,10 @@ import {
   ProcessGroups,
   readHierarchy,
 } from '@node-agent/cm-cgroups';
-import type { LoadedConfiguration } from '@node-agent/config';
+import type { KubeletConfiguration, LoadedConfiguration } from '@node-agent/config';
 import { CriClient } from '@node-agent/cri-client';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
-import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
+import { type AssembledKubelet, assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { DbusLogind, SystemdInhibit } from '@node-agent/node-shutdown';
 import { openKmsg } from '@node-agent/oom-watcher';
@@ -46,6 +46,7 @@ import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
+import { resourceManagerSettings } from './resource-managers.ts';
 import { shareRootDirectory } from './root-directory.ts';
 import { lockRootDirectory } from './root-lock.ts';
 import { withImageService } from './runtime-services.ts';
@@ -219,11 +220,19 @@ export async function runNode(
     ),
   };
   const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
-  const found = { machine, identity, resources, userNamespaces };
+  const resourceManagers = await resourceManagerSettings(
+    configuration,
+    featureGates,
+    kernelFileSystem,
+    resources.reservation,
+  );
+  const found = { machine, identity, resources, userNamespaces, resourceManagers };
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
   const assembled = assembleKubelet(ports, settings);
   const { kubelet, stats } = assembled;
-  holdings = () => assembled;
+  holdings = () => ({ ...assembled, resources: assembled.resourceManagers });
+  // Before any pod is admitted: a state file that cannot be used must be seen by an operator.
+  await assembled.resourceManagers?.load();
   pages.join(stats);
 
   logger.info(

@@ -26,6 +26,7 @@ export interface NodeSetup {
   readonly sources: readonly PodSourcePort[];
   readonly servers: AssemblySettings['servers'];
   readonly userNamespaces: NonNullable<AssemblySettings['userNamespaces']>;
+  readonly resourceManagers: NonNullable<AssemblySettings['resourceManagers']>;
 }
 
 /** Translates configuration, flags and machine facts into the settings of the kubelet's parts. */
@@ -86,6 +87,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       health: featureGates.enabled('ResourceHealthStatus'),
       healthMessages: featureGates.enabled('ResourceHealthStatusMessage'),
     },
+    resourceManagers: setup.resourceManagers,
     pluginsDirectory: join(flags.rootDir, 'plugins_registry'),
     sources,
     admission: {
@@ -116,6 +118,10 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
         configuration.memorySwap.swapBehavior === 'LimitedSwap' &&
         machine.swapControllerAvailable &&
         machine.cgroupVersion === 2,
+      staticCpus: configuration.cpuManagerPolicy === 'static',
+      staticMemory: configuration.memoryManagerPolicy === 'Static',
+      exclusiveCpus: featureGates.enabled('InPlacePodVerticalScalingExclusiveCPUs'),
+      exclusiveMemory: featureGates.enabled('InPlacePodVerticalScalingExclusiveMemory'),
     },
     backOff: { initialMs: Math.min(INITIAL_BACK_OFF_MS, maxBackOffMs), maxMs: maxBackOffMs },
     pulls: {

@@ -234,6 +234,7 @@ describe("the settings of the kubelet's parts", () => {
       sources: [],
       servers: {},
       userNamespaces: { unavailable: 'the kernel has none' },
+      resourceManagers: {},
     });
 
   test('the memory for containers without a limit is not reduced by eviction thresholds', () => {
@@ -244,6 +245,18 @@ describe("the settings of the kubelet's parts", () => {
     const nothing = '' as 'cgroupfs';
     expect(make('/var/log/pods', { cgroupDriver: nothing }).cgroups?.driver).toBe('cgroupfs');
     expect(make('/var/log/pods', { cgroupDriver: 'systemd' }).cgroups?.driver).toBe('systemd');
+  });
+
+  test('refuse resizes of Guaranteed pods with static policies, unless a feature gate allows them', () => {
+    const policies = { cpuManagerPolicy: 'static', memoryManagerPolicy: 'Static' } as const;
+    const gates = { InPlacePodVerticalScalingExclusiveCPUs: true };
+    expect(make('/var/log/pods').resize).toMatchObject({ staticCpus: false, staticMemory: false });
+    expect(make('/var/log/pods', policies, gates).resize).toMatchObject({
+      staticCpus: true,
+      staticMemory: true,
+      exclusiveCpus: true,
+      exclusiveMemory: false,
+    });
   });
 
   test('pass on values of flags', () => {

@@ -49,6 +49,11 @@ export interface PodCgroupsComponents {
   readonly metrics?: Metrics;
   /** Receives events about the limits of all pods. Default: no events. */
   readonly recorder?: EventRecorder;
+  /**
+   * Returns whether any container of a pod has exclusive CPUs. The pod then has no CPU quota, which would only slow its
+   * containers down. Must be known when the pod's cgroup is created. Default: no container has.
+   */
+  readonly hasExclusiveCpus?: (pod: Pod) => boolean;
 }
 
 export interface PodCgroupsOptions extends PodLimitOptions {
@@ -109,7 +114,11 @@ export class PodCgroups {
   readonly #limited = new Map<string, string>();
   /** Limits that each pod's cgroup was last set to. */
   readonly #set = new Map<string, ResourceConfig>();
-  readonly #wanted = oncePer((pod: Pod) => podResourceConfig(pod, this.#options));
+  readonly #wanted = oncePer((pod: Pod) => {
+    const isUnlimited = this.#hasExclusiveCpus(pod);
+    return podResourceConfig(pod, isUnlimited ? { ...this.#options, cpuCfsQuota: false } : this.#options);
+  });
+  readonly #hasExclusiveCpus: (pod: Pod) => boolean;
   /** Limits that the kernel reported for each pod's cgroup after the last change. */
   readonly #held = new Map<string, GroupLimits>();
   readonly #qosTurn = new Semaphore(1);
@@ -137,6 +146,7 @@ export class PodCgroups {
     });
     checkComponents('PodCgroups', components, { open: 'function' });
     this.#open = components.open;
+    this.#hasExclusiveCpus = components.hasExclusiveCpus ?? (() => false);
     this.#clock = components.clock ?? systemClock;
     this.#logger = components.logger ?? silentLogger;
     this.#recorder = components.recorder ?? noEvents;

@@ -54,6 +54,17 @@ describe.each([1, 2] as const)('pod cgroups on cgroup v%i', (version) => {
     expect(await Promise.all(pods.map((pod) => cgroups.exists(pod, signal)))).toEqual([true, true, true]);
   });
 
+  test('a pod with exclusive CPUs has no CPU quota', async () => {
+    const hasExclusiveCpus = ({ metadata }: { readonly metadata: { readonly uid: string } }): boolean =>
+      metadata.uid === 'x';
+    const cgroups = new PodCgroups({ open: () => openCgroups(kernel), clock, recorder, hasExclusiveCpus });
+    for (const uid of ['x', 'g']) await cgroups.ensure(guaranteed(uid), signal);
+    const quota = (uid: string): Promise<string> =>
+      kernel.text(`${at('cpu', `/kubepods/pod${uid}`)}/${version === 1 ? 'cpu.cfs_quota_us' : 'cpu.max'}`);
+    expect(await quota('x')).toMatch(version === 1 ? /^-1/ : /^max /);
+    expect(await quota('g')).toMatch(/^[1-9]/);
+  });
+
   test('huge pages are limited to 0 for a pod that requests none, and unlimited for the QoS cgroups', async () => {
     const cgroups = make({ limits: { memoryBytes: 1024 ** 3, hugePageLimits: new Map([['2MB', 4096n]]) } });
     await cgroups.ensure(burstable('b'), signal);

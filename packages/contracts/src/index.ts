@@ -47,3 +47,4 @@ export type {
   VolumeStats,
 } from './summary.ts';
 export type { PodSyncResult, SyncFailure, SyncResult } from './sync-result.ts';
+export type { TopologyHint, TopologyHints } from './topology.ts';

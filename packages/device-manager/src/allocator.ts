@@ -1,8 +1,18 @@
 import { type Clock, sleep } from '@node-agent/async';
-import { type Container, isBackedByClaim, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
+import type { TopologyHints } from '@node-agent/contracts';
+import {
+  type Container,
+  formatResourceList,
+  isBackedByClaim,
+  isExtendedResource,
+  type Pod,
+  parseQuantity,
+  podLimits,
+} from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
-import { chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
+import { aligned, chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
 import { devicesByNuma } from './device.ts';
+import { byAffinity, deviceHints, hasTopology } from './device-hints.ts';
 import { DeviceError } from './errors.ts';
 import { messages } from './generated/codec.ts';
 import type { ContainerAllocateResponse } from './generated/types.ts';
@@ -30,6 +40,10 @@ interface AllocatorParts {
   readonly plugins: Pick<Plugins, 'get'>;
   readonly undecided: UndecidedPods;
   readonly noted: NotedWait;
+  /** NUMA nodes of the machine. */
+  readonly numaNodes: readonly number[];
+  /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
+  readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
   /** Frees devices of pods that are gone. */
   readonly freeGone: () => void;
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
@@ -74,6 +88,40 @@ export class Allocator {
     return asked
       .filter(([resource]) => inventory.healthy(resource) !== undefined || heldResources.has(resource))
       .map(([resource, amount]) => [resource, Number(parseQuantity(amount).value())] as const);
+  }
+
+  /**
+   * Returns the NUMA nodes from which the devices of a container, or of a pod as a whole, can be allocated
+   * (`GetTopologyHints`, `GetPodTopologyHints`, `pkg/kubelet/cm/devicemanager/topology_hints.go`).
+   */
+  hints(pod: Pod, container: Container | undefined): TopologyHints {
+    const demands = this.demands(pod, container ?? podAsContainer(pod)).filter(([, required]) => required > 0);
+    if (demands.length > 0) this.#parts.freeGone();
+    return new Map(
+      demands.map(([resource, required]) => [resource, this.#hints(pod, container?.name, resource, required)] as const),
+    );
+  }
+
+  #hints(
+    pod: Pod,
+    container: string | undefined,
+    resource: string,
+    required: number,
+  ): ReturnType<TopologyHints['get']> {
+    const { inventory, held, numaNodes } = this.#parts;
+    const devices = inventory.devices(resource);
+    if (devices === undefined || !hasTopology(devices)) return undefined;
+    const { uid } = pod.metadata;
+    const own = container === undefined ? held.ofPodAndResource(uid, resource) : held.devices(uid, container, resource);
+    if (own !== undefined && own.size > 0) {
+      if (own.size !== required) return [];
+      return deviceHints(numaNodes, { devices, available: own, reusable: new Set() }, required);
+    }
+    const { healthy = new Set<string>(), inUse, reusable } = this.#demand(pod, container ?? '', resource, required);
+    const reused = container === undefined ? new Set<string>() : reusable;
+    const available = new Set([...healthy].filter((id) => !inUse.has(id)));
+    if (new Set([...available, ...reused]).size < required) return [];
+    return deviceHints(numaNodes, { devices, available, reusable: reused }, required);
   }
 
   /**
@@ -170,7 +218,9 @@ export class Allocator {
         freeGone();
         continue;
       }
-      const { taken, needed, available } = choice;
+      const affinity = this.#parts.affinity(pod.metadata.uid, container);
+      const sorted = byAffinity(choice.available, this.#parts.inventory.devices(resource), affinity);
+      const { taken, needed, available } = aligned(choice, sorted);
       const plugin = plugins.get(resource);
       if (needed === 0 || preferred !== undefined || !plugin?.hasPreferences) {
         const ids = [...taken, ...fillChoice(needed, available, preferred ?? [])];
@@ -269,4 +319,23 @@ function checkAnswer({ resource, socketPath }: Plugin, answer: ContainerAllocate
     'Refused',
     `${whose} returned ${length} bytes for Allocate: at most ${MAX_ANSWER_BYTES} are accepted`,
   );
+}
+
+/** Returns the device limits of a pod as a whole, without what ResourceClaims back. */
+function podAsContainer(pod: Pod): Container {
+  const { containers, initContainers } = pod.spec;
+  const withoutClaimed = (container: Container): Container => {
+    const { resources } = container;
+    const limits = Object.entries(resources?.limits ?? {}).filter(
+      ([resource]) => !isBackedByClaim(pod, container.name, resource),
+    );
+    return { ...container, resources: { ...resources, limits: Object.fromEntries(limits) } };
+  };
+  const spec = {
+    ...pod.spec,
+    containers: containers.map(withoutClaimed),
+    ...(initContainers && { initContainers: initContainers.map(withoutClaimed) }),
+  };
+  const limits = formatResourceList(podLimits({ ...pod, spec }, { excludeOverhead: true }));
+  return { name: '', resources: { limits } };
 }

@@ -1,3 +1,5 @@
+import type { AlignedChoice } from './device-hints.ts';
+
 /** Input of a choice of devices. */
 export interface DeviceDemand {
   readonly podUid: string;
@@ -20,17 +22,19 @@ export type DeviceChoice =
   | { readonly kind: 'granted' }
   /** `short`: refused only because others hold devices. */
   | { readonly kind: 'refused'; readonly message: string; readonly short?: boolean }
-  /** The container gets `taken` and `needed` more of `available`, of which the plugin may prefer some. */
-  | {
-      readonly kind: 'open';
-      readonly taken: readonly string[];
-      readonly needed: number;
-      readonly available: readonly string[];
-    };
+  | OpenChoice;
+
+/** The container gets `taken` and `needed` more of `available`, of which the plugin may prefer some. */
+export interface OpenChoice {
+  readonly kind: 'open';
+  readonly taken: readonly string[];
+  readonly needed: number;
+  readonly available: readonly string[];
+}
 
 /**
  * Chooses the devices of a container, as far as the kubelet alone decides (`devicesToAllocate`,
- * `pkg/kubelet/cm/devicemanager/manager.go`, without a topology manager; messages are upstream's). Among equal devices,
+ * `pkg/kubelet/cm/devicemanager/manager.go`; messages are upstream's). Among equal devices,
  * those with the first names are chosen.
  */
 export function chooseDevices(demand: DeviceDemand): DeviceChoice {
@@ -59,6 +63,16 @@ export function chooseDevices(demand: DeviceDemand): DeviceChoice {
     return { kind: 'refused', short: healthy.size >= needed, message };
   }
   return { kind: 'open', taken, needed, available };
+}
+
+/**
+ * Applies the affinity of a container to an open choice: if the aligned devices suffice, only those are considered;
+ * otherwise the container gets all of them, and more of the others.
+ */
+export function aligned(choice: OpenChoice, { aligned: close, others }: AlignedChoice): OpenChoice {
+  const { taken, needed } = choice;
+  if (needed < close.length) return { ...choice, available: close };
+  return { ...choice, taken: [...taken, ...close], needed: needed - close.length, available: others };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { type Clock, checkComponents, checkOptions, OptionsError, StartOnce } from '@node-agent/async';
+import type { TopologyHints } from '@node-agent/contracts';
 import { type GrpcTransport, unixSockets } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import {
@@ -48,6 +49,10 @@ export interface DeviceManagerComponents {
   readonly pods: DevicePods;
   /** Transport between plugins and kubelet. Default: gRPC on unix sockets. */
   readonly transport?: GrpcTransport;
+  /**
+   * Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. Default: any.
+   */
+  readonly affinity?: (podUid: string, container: string) => readonly number[] | undefined;
   /** Records what a container waits for. Default: not recorded. */
   readonly noted?: NotedWait;
   /** Gives a directory the SELinux label with which containers may use it. If absent, labels are not changed. */
@@ -67,6 +72,8 @@ export interface DeviceManagerOptions {
    * milliseconds from the start. With 0, the pod is rejected without waiting, as in upstream. Default: 120,000.
    */
   readonly pluginWaitMs?: number;
+  /** NUMA nodes of the machine, for {@link DeviceManager.hints}. Default: none, so that there are no hints. */
+  readonly numaNodes?: readonly number[];
 }
 
 /** Sufficient for a plugin in a pod to pull its image and restart. */
@@ -80,8 +87,7 @@ export type DeviceVerdict =
 /**
  * Manages the devices of a node: which exist, which containers hold them, and what these containers get
  * (`pkg/kubelet/cm/devicemanager`). Devices are allocated when a pod is admitted and belong to the pod until it is
- * gone. Allocations are on disk before anything starts. NUMA nodes of devices are only recorded; without a topology
- * manager, devices are not chosen by NUMA node.
+ * gone. Allocations are on disk before anything starts. Devices are chosen by NUMA node if `affinity` is given.
  */
 export class DeviceManager {
   readonly #clock: Clock;
@@ -96,10 +102,17 @@ export class DeviceManager {
   readonly #record: DeviceRecord;
   readonly #server: RegistrationServer;
   readonly #startOnce = new StartOnce('DeviceManager');
+  /** Number of calls of {@link allocate} that allocated anything, and of those whose devices are on disk. */
+  #allocations = 0;
+  #storedAllocations = 0;
 
   /** @throws OptionsError naming the invalid component or option */
   constructor(components: DeviceManagerComponents, options: DeviceManagerOptions) {
-    checkOptions('DeviceManager', options, { directory: 'string', pluginWaitMs: 'notNegative?' });
+    checkOptions('DeviceManager', options, {
+      directory: 'string',
+      pluginWaitMs: 'notNegative?',
+      numaNodes: 'list?',
+    });
     checkComponents('DeviceManager', components, {
       fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic', 'stat'],
       pods: ['active', 'sourcesReady'],
@@ -110,7 +123,7 @@ export class DeviceManager {
     }
     // Normalized, because endpoints are compared with it: no trailing slash, no `..`.
     const directory = posix.resolve(options.directory);
-    const { pluginWaitMs = PLUGIN_WAIT_MS } = options;
+    const { pluginWaitMs = PLUGIN_WAIT_MS, numaNodes = [] } = options;
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
     const { fs } = components;
     const [inventory, held] = [this.#inventory, this.#held];
@@ -135,7 +148,7 @@ export class DeviceManager {
     this.#allocator = new Allocator({
       ...{ clock, noted, metrics: this.#metrics, inventory, held, plugins: this.#plugins },
       undecided: this.#undecided,
-      pluginWaitMs,
+      ...{ pluginWaitMs, numaNodes, affinity: components.affinity ?? (() => undefined) },
       freeGone: () => this.freeGone(),
       ending: () => this.#leaving().filter((uid) => this.#mayRun(uid)),
     });
@@ -178,6 +191,32 @@ export class DeviceManager {
   admit(pod: Pod, _others: readonly Pod[], signal: AbortSignal): DeviceVerdict | Promise<DeviceVerdict> {
     const limits = containersOf(pod).flatMap(({ resources }) => Object.keys(resources?.limits ?? {}));
     return limits.some(isExtendedResource) ? this.#admit(pod, signal) : { admit: true };
+  }
+
+  /**
+   * Returns the NUMA nodes from which devices can be allocated to a container or, without one, to a pod as a whole.
+   * {@link load} must have resolved.
+   */
+  hints(pod: Pod, container?: Container): TopologyHints {
+    return this.#allocator.hints(pod, container);
+  }
+
+  /** Begins the admission of a pod whose containers get their devices one by one, by {@link allocate}. */
+  begin({ metadata: { uid } }: Pod): void {
+    this.#undecided.begin(uid, this.#held.ofPod(uid));
+  }
+
+  /** Allocates the devices of a container. @throws DeviceError `Refused`; GrpcError of the plugin */
+  async allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<void> {
+    if (await this.#allocator.allocate(pod, container, signal)) this.#allocations++;
+  }
+
+  /** Resolves when all allocations are on disk. @throws DeviceError `CheckpointNotWritten` */
+  async stored(): Promise<void> {
+    const allocations = this.#allocations;
+    if (this.#storedAllocations >= allocations) return;
+    await this.#record.write();
+    this.#storedAllocations = Math.max(this.#storedAllocations, allocations);
   }
 
   /** Confirms the allocation, because the admitted pod will run. */

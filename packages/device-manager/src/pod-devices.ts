@@ -57,6 +57,12 @@ export class PodDevices {
     return grant && deviceIds(grant.devices);
   }
 
+  /** Returns all devices of a resource that a pod's containers hold. */
+  ofPodAndResource(podUid: string, resource: string): ReadonlySet<string> {
+    const grants = this.ofPod(podUid).filter((grant) => grant.resource === resource);
+    return new Set(grants.flatMap(({ devices }) => [...deviceIds(devices)]));
+  }
+
   ofPod(podUid: string): readonly HeldGrant[] {
     return [...(this.#pods.get(podUid) ?? [])].flatMap(([container, resources]) =>
       [...resources].map(([resource, grant]) => ({ podUid, container, resource, ...grant })),

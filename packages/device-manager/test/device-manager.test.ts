@@ -118,6 +118,9 @@ describe('extended resources that a ResourceClaim backs', () => {
     expect(await admit({ ...pod, status })).toEqual({ admit: true });
     expect(await devicesOf({ ...pod, status })).toBeUndefined();
     expect(plugin.calls).toEqual([]);
+    const [main] = pod.spec.containers;
+    expect([manager.hints({ ...pod, status }, main), manager.hints({ ...pod, status })]).toEqual([new Map(), new Map()]);
+    expect(manager.hints(pod).size).toBe(1);
   });
 });
 
@@ -436,6 +439,69 @@ describe('device admission', () => {
     const pod = onePod('u', 2);
     expect(await admit(pod)).toEqual({ admit: true });
     expect(await devicesOf(pod)).toBe('a,c');
+  });
+
+  describe('with NUMA nodes', () => {
+    const onNodes = (nodes: Readonly<Record<string, number>>) =>
+      Object.entries(nodes).map(([ID, node]) => ({ ID, health: 'Healthy', topology: { nodes: [{ ID: node }] } }));
+
+    it('allocates devices of the affinity, of which the plugin may prefer some', async () => {
+      let affinity: readonly number[] | undefined = [1];
+      await start({ affinity: () => affinity });
+      const plugin = await plug(['a', 'b', 'c', 'd', 'e'], {
+        options: { getPreferredAllocationAvailable: true },
+        prefer: async () => ['a', 'e'],
+      });
+      plugin.setDevices(onNodes({ a: 0, b: 0, c: 1, d: 1, e: 1 }));
+      await expect.poll(() => manager.allocatableDevices().get(GPU)?.[0]?.numaNodes).toEqual([0]);
+      const pod = onePod('u', 2);
+      expect(await admit(pod)).toEqual({ admit: true });
+      expect(await devicesOf(pod)).toBe('c,e');
+      expect(plugin.calls[0]).toEqual({ rpc: 'GetPreferredAllocation', ids: ['c', 'd', 'e'] });
+      affinity = [1];
+      const other = onePod('v', 2);
+      expect(await admit(other)).toEqual({ admit: true });
+      expect(await devicesOf(other)).toBe('a,d');
+    });
+
+    it('gives hints for free devices, and for those that a container or pod has', async () => {
+      await start({}, { numaNodes: [0, 1] });
+      const plugin = await plug(['a', 'b', 'c']);
+      const pod = onePod('u', 2);
+      const [main] = pod.spec.containers;
+      // Without topology, the resource has no preference.
+      expect(manager.hints(pod, main)).toEqual(new Map([[GPU, undefined]]));
+      plugin.setDevices(onNodes({ a: 0, b: 1, c: 1 }));
+      await expect.poll(() => manager.allocatableDevices().get(GPU)?.[0]?.numaNodes).toEqual([0]);
+      const free = new Map([
+        [
+          GPU,
+          [
+            { nodes: [1], preferred: true },
+            { nodes: [0, 1], preferred: false },
+          ],
+        ],
+      ]);
+      expect([manager.hints(pod, main), manager.hints(pod)]).toEqual([free, free]);
+      await admit(pod);
+      const held = new Map([[GPU, [{ nodes: [0, 1], preferred: false }]]]);
+      expect([manager.hints(pod, main), manager.hints(pod)]).toEqual([held, held]);
+      expect(manager.hints(onePod('v', 2))).toEqual(new Map([[GPU, []]]));
+      expect(manager.hints(podOf('w', [containerOf('main')]))).toEqual(new Map());
+    });
+
+    it('allocates container by container, and reverts all if the pod is released', async () => {
+      await start();
+      await plug(['a', 'b']);
+      const pod = podOf('u', [containerOf('one', gpus(1)), containerOf('two', gpus(1))]);
+      manager.begin(pod);
+      for (const container of pod.spec.containers) await manager.allocate(pod, container, signal);
+      await manager.stored();
+      const file = (): string => fs.readFileSync(path.join(directory, 'kubelet_internal_checkpoint'), 'utf8');
+      expect(file()).toContain('"ContainerName":"two"');
+      manager.release(pod);
+      await expect.poll(file).not.toContain('"ContainerName"');
+    });
   });
 
   it('calls PreStartContainer before each container start if the plugin requires it', async () => {

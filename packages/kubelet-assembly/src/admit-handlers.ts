@@ -22,8 +22,8 @@ interface AdmissionParts {
   readonly volumes: Pick<VolumeManager, 'unsupported'>;
   readonly node: Pick<NodeView, 'forAdmission' | 'refresh'>;
   /**
-   * Absent if the node has no devices. Device requests are then treated like requests for cluster-level extended
-   * resources.
+   * Allocates devices, exclusive CPUs and memory. Absent if the node has no devices. Device requests are then treated
+   * like requests for cluster-level extended resources.
    */
   readonly devices?: AdmitHandler | undefined;
   /** Absent if there is no manager of ResourceClaims. Pods with claims are then rejected. */

@@ -1,3 +1,4 @@
+import type { ContainerResources } from '@node-agent/cm-resources';
 import type { DeviceManager } from '@node-agent/device-manager';
 import type { DraManager } from '@node-agent/dra';
 import type { EvictionManager } from '@node-agent/eviction';
@@ -28,6 +29,8 @@ export interface AssembledKubelet<C> {
   readonly devices: DeviceManager | undefined;
   /** `undefined` if pods with ResourceClaims are rejected. */
   readonly claims: DraManager | undefined;
+  /** `undefined` if the node has no CPU, memory and topology managers. */
+  readonly resourceManagers: ContainerResources | undefined;
   /** `undefined` if the node evicts no pods. */
   readonly eviction: EvictionManager | undefined;
 }
@@ -51,6 +54,9 @@ export function assembleKubelet<C>(
   const { podConfig, status } = sources;
   const { podCache, runtime: podRuntime } = runtime.containers;
   const { stats, eviction } = resources;
-  const { devices, claims } = runtime;
-  return { kubelet, podConfig, status, podCache, runtime: podRuntime, stats, devices, claims, eviction };
+  const { devices, claims, resourceManagers } = runtime;
+  return {
+    ...{ kubelet, podConfig, status, podCache, runtime: podRuntime, stats, eviction },
+    ...{ devices, claims, resourceManagers },
+  };
 }

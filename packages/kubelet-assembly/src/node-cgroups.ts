@@ -1,5 +1,6 @@
 import { type CgroupDriver, CgroupError, type CgroupManager, PodCgroups } from '@node-agent/cm-cgroups';
 import { CgroupDriver as CriCgroupDriver, CriError, type RuntimeService } from '@node-agent/cri-client';
+import type { Pod } from '@node-agent/pod-spec';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
@@ -11,13 +12,14 @@ export function nodeCgroups(
   child: (component: string) => PartComponents,
   { cri, openCgroups }: Pick<NodePorts, 'openCgroups'> & { readonly cri: Pick<RuntimeService, 'runtimeConfig'> },
   { cgroups: settings = {}, nodeName }: Pick<AssemblySettings, 'cgroups' | 'nodeName'>,
+  hasExclusiveCpus: (pod: Pod) => boolean = () => false,
 ): PodCgroups | undefined {
   if (openCgroups === undefined) return undefined;
   const { driver = 'cgroupfs', ...options } = settings;
   const components = child('cgroups');
   const open = async (): Promise<CgroupManager> => await openCgroups((await runtimeDriver(cri, components)) ?? driver);
   const nodeRef = { kind: 'Node', name: nodeName, uid: nodeName };
-  return new PodCgroups({ ...components, open }, { ...options, nodeRef });
+  return new PodCgroups({ ...components, open, hasExclusiveCpus }, { ...options, nodeRef });
 }
 
 /** First Kubernetes version that does not support runtimes without this call, as upstream reports it. */

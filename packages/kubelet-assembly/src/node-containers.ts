@@ -9,7 +9,7 @@ import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 import type { PodNetwork } from '@node-agent/network';
 import { Pleg, PodCache } from '@node-agent/pleg';
 import type { Pod } from '@node-agent/pod-spec';
-import { PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
+import { type ContainerPlacements, PodRuntime, type PodRuntimeComponents } from '@node-agent/runtime';
 import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
@@ -42,6 +42,8 @@ export interface ContainerParts {
   readonly devices: DeviceManager | undefined;
   /** Absent if pods with ResourceClaims are rejected. */
   readonly claims: DraManager | undefined;
+  /** Absent if containers are not restricted to CPUs and NUMA nodes. */
+  readonly placements: ContainerPlacements | undefined;
   /** Absent if there is no API server. */
   readonly objects: ClusterObjects | undefined;
   /** Absent if pods get no user namespaces. */
@@ -80,6 +82,7 @@ export class NodeContainers {
       allocation,
       devices,
       claims,
+      placements,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
@@ -103,6 +106,7 @@ export class NodeContainers {
         },
         grants,
         ...(claims && { claims }),
+        ...(placements && { placements }),
         probes,
         hooks: notedHooks(
           new LifecycleHooks({

@@ -12,6 +12,8 @@ export interface DeviceParts {
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
   readonly activePods: () => readonly Pod[];
+  /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
+  readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
   /** Called when the node's devices have changed. */
   readonly onResourcesChanged: () => void;
 }
@@ -20,8 +22,8 @@ export interface DeviceParts {
 export function nodeDevices(
   child: (component: string) => PartComponents,
   { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,
-  { devices }: Pick<AssemblySettings, 'devices'>,
-  { pods, podConfig, journal, activePods, onResourcesChanged }: DeviceParts,
+  { devices, resourceManagers }: Pick<AssemblySettings, 'devices' | 'resourceManagers'>,
+  { pods, podConfig, journal, activePods, affinity, onResourcesChanged }: DeviceParts,
 ): DeviceManager | undefined {
   if (devices === undefined) return undefined;
   const { healthStatus = true, ...options } = devices;
@@ -38,11 +40,12 @@ export function nodeDevices(
       ...(labelForContainers && { labelForContainers }),
       noted: ({ podUid, container, what }, work, signal) =>
         journal.during(podUid, 'Devices', { target: container, message: what }, work, signal),
+      affinity,
       onResourcesChanged,
       onHealthChanged(uids) {
         if (healthStatus) for (const uid of uids) pods.wake(uid);
       },
     },
-    options,
+    { ...options, numaNodes: (resourceManagers?.machine?.nodes ?? []).map(({ id }) => id) },
   );
 }

@@ -2,6 +2,7 @@ import type { PodFeaturesOptions, PredicateHandlerOptions, SysctlOptions } from 
 import type { ResizeNode } from '@node-agent/allocation';
 import type { Clock, Random } from '@node-agent/async';
 import type { CgroupDriver, CgroupManager, PodCgroupsOptions } from '@node-agent/cm-cgroups';
+import type { ContainerResourcesOptions } from '@node-agent/cm-resources';
 import type { CsiDrivers } from '@node-agent/contracts';
 import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
@@ -187,6 +188,14 @@ export interface AssemblySettings<C = unknown> {
    * rejected.
    */
   readonly resourceClaims?: Omit<DraManagerOptions, 'directory'>;
+  /**
+   * CPU, memory and topology managers. If absent, the node has none; then it has no state files of them either, unlike a
+   * node on which all policies are off.
+   */
+  readonly resourceManagers?: Omit<ContainerResourcesOptions, 'directory'> & {
+    /** Whether containers with exclusive CPUs have no CFS quota (`DisableCPUQuotaWithExclusiveCPUs`). Default: true. */
+    readonly noQuotaWithExclusiveCpus?: boolean;
+  };
   /** Directory of plugin sockets, `<root>/plugins_registry`. If absent, plugins are not discovered. */
   readonly pluginsDirectory?: string;
   /** Host IDs for pods with `hostUsers: false`, or why there are none. If absent, such pods are rejected. */

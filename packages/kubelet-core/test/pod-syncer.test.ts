@@ -463,7 +463,7 @@ describe('syncTerminatingPod', () => {
   });
 
   test('S2: gives ResourceClaims back after the containers have stopped and before the terminal status is set', async () => {
-    const { parts, groups, pod, status, behaviour, calls } = setUp();
+    const { parts, podCgroups, pod, status, behaviour, calls } = setUp();
     const outcomes = [new Error('busy'), undefined];
     const claims = {
       unprepare: async (): Promise<void> => {
@@ -472,7 +472,7 @@ describe('syncTerminatingPod', () => {
         if (failure !== undefined) throw failure;
       },
     };
-    const syncer = new KubeletPodSyncer({ ...parts, groups, claims });
+    const syncer = new KubeletPodSyncer({ ...parts, podCgroups, claims });
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
     const before = emptyStatus(pod, { containers: [container('running')] });
     const end = () => syncer.syncTerminatingPod(pod, before, 1, undefined, signal);

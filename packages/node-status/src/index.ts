@@ -31,6 +31,7 @@ export {
   parseReservations,
   type ReservationSettings,
   type Reservations,
+  reservationOfCapacity,
   reservationProblems,
   type Threshold,
 } from './reservation.ts';

@@ -3,4 +3,4 @@ export {
   type PodResourcesServerComponents,
   type PodResourcesServerOptions,
 } from './pod-resources-server.ts';
-export type { ClaimHoldings, DeviceHoldings, PodProvider } from './ports.ts';
+export type { ClaimHoldings, DeviceHoldings, HeldMemory, PodProvider, ResourceHoldings } from './ports.ts';

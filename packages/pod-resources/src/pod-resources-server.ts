@@ -18,8 +18,9 @@ import { containerDevices, placedDevices } from './device-lists.ts';
 import { podResourcesListerRpcs as v1Rpcs } from './generated/v1/services.ts';
 import type { ContainerDevices, ContainerResources, PodResources } from './generated/v1/types.ts';
 import { podResourcesListerRpcs as v1alpha1Rpcs } from './generated/v1alpha1/services.ts';
+import { containerMemory } from './memory-lists.ts';
 import { type PodResourcesMetrics, podResourcesMetrics } from './metrics.ts';
-import type { ClaimHoldings, DeviceHoldings, PodProvider } from './ports.ts';
+import type { ClaimHoldings, DeviceHoldings, PodProvider, ResourceHoldings } from './ports.ts';
 
 /** Dependencies of a {@link PodResourcesServer}. */
 export interface PodResourcesServerComponents {
@@ -32,6 +33,8 @@ export interface PodResourcesServerComponents {
   readonly devices?: DeviceHoldings | undefined;
   /** The node's ResourceClaims; absent if the node has no manager of them. */
   readonly claims?: ClaimHoldings | undefined;
+  /** The node's exclusive CPUs and memory; absent if the node has no CPU and memory managers. */
+  readonly resources?: ResourceHoldings | undefined;
 }
 
 /** Options of a {@link PodResourcesServer}. */
@@ -52,8 +55,7 @@ const RATE = { qps: 100, burst: 10 };
 const RETRY_MS = 5_000;
 
 /**
- * Server of the pod resources API for monitoring agents (`pkg/kubelet/apis/podresources`). Exclusive CPUs and memory
- * are always empty, because there are no CPU and memory managers; upstream's are empty with policy `none`.
+ * Server of the pod resources API for monitoring agents (`pkg/kubelet/apis/podresources`).
  */
 export class PodResourcesServer {
   readonly #clock: Clock;
@@ -63,6 +65,7 @@ export class PodResourcesServer {
   readonly #pods: PodProvider;
   readonly #devices: DeviceHoldings | undefined;
   readonly #claims: ClaimHoldings | undefined;
+  readonly #resources: ResourceHoldings | undefined;
   readonly #options: PodResourcesServerOptions;
   readonly #tokens: TokenBucket;
   readonly #startOnce = new StartOnce('PodResourcesServer');
@@ -79,7 +82,7 @@ export class PodResourcesServer {
       const problem = `socketPath: want an absolute path, got ${JSON.stringify(options.socketPath)}`;
       throw new OptionsError('PodResourcesServer', 'socketPath', problem);
     }
-    const { clock, logger, metrics, fs, pods, devices, claims } = withDefaults(components);
+    const { clock, logger, metrics, fs, pods, devices, claims, resources } = withDefaults(components);
     this.#clock = clock;
     this.#logger = logger;
     this.#metrics = podResourcesMetrics(metrics);
@@ -87,6 +90,7 @@ export class PodResourcesServer {
     this.#pods = pods;
     this.#devices = devices;
     this.#claims = claims;
+    this.#resources = resources;
     this.#options = options;
     this.#tokens = new TokenBucket({ clock }, RATE);
   }
@@ -134,6 +138,8 @@ export class PodResourcesServer {
         const devices = [...(this.#devices?.allocatableDevices() ?? [])];
         return {
           devices: containerDevices(devices.flatMap(([resource, all]) => all.map((one) => ({ resource, ...one })))),
+          cpuIds: this.#resources?.allocatableCpus() ?? [],
+          memory: containerMemory(this.#resources?.allocatableMemory() ?? []),
         };
       }),
       get: this.#limited(async ({ podNamespace, podName }) => {
@@ -178,6 +184,8 @@ export class PodResourcesServer {
         name: container.name,
         devices: this.#devicesOf(uid, container.name),
         dynamicResources: this.#claims?.dynamicResources(pod, container) ?? [],
+        cpuIds: this.#resources?.exclusiveCpusOf(uid, container.name) ?? [],
+        memory: containerMemory(this.#resources?.memoryOf(uid, container.name) ?? []),
       }),
     );
     return { name, namespace, containers };

@@ -36,3 +36,23 @@ export interface ClaimHoldings {
     }[];
   }[];
 }
+
+/** Memory of one kind, from any of its NUMA nodes. */
+export interface HeldMemory {
+  readonly nodes: readonly number[];
+  /** `memory` or `hugepages-<size>`. */
+  readonly resource: string;
+  readonly bytes: number;
+}
+
+/** Port to the exclusive CPUs and the memory of containers; package `cm-resources` implements it. */
+export interface ResourceHoldings {
+  /** Returns the exclusive CPUs of a container; empty if it has none. */
+  exclusiveCpusOf(podUid: string, container: string): readonly number[];
+  /** Returns the memory of a container; empty if it has none of its own. */
+  memoryOf(podUid: string, container: string): readonly HeldMemory[];
+  /** Returns the CPUs that containers can have exclusively, in use or not. */
+  allocatableCpus(): readonly number[];
+  /** Returns the memory that containers can have, in use or not. */
+  allocatableMemory(): readonly HeldMemory[];
+}

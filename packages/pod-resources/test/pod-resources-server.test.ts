@@ -9,7 +9,7 @@ import { MetricsRegistry } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { podResourcesListerRpcs as v1 } from '../src/generated/v1/services.ts';
 import { podResourcesListerRpcs as v1alpha1 } from '../src/generated/v1alpha1/services.ts';
-import { type ClaimHoldings, type DeviceHoldings, PodResourcesServer } from '../src/index.ts';
+import { type ClaimHoldings, type DeviceHoldings, PodResourcesServer, type ResourceHoldings } from '../src/index.ts';
 
 const GPU = 'example.com/gpu';
 const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: 'x', ...more });
@@ -78,10 +78,17 @@ async function start(): Promise<void> {
     byName: (namespace: string, name: string) =>
       [holder, ended].find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
   };
+  const resources: ResourceHoldings = {
+    exclusiveCpusOf: (uid, name) => (uid === 'uid-holder' && name === 'main' ? [2, 6] : []),
+    memoryOf: (uid, name) =>
+      uid === 'uid-holder' && name === 'main' ? [{ nodes: [0, 1], resource: 'hugepages-1Gi', bytes: 6 * 2 ** 30 }] : [],
+    allocatableCpus: () => [1, 2, 6],
+    allocatableMemory: () => [{ nodes: [1], resource: 'memory', bytes: 2 ** 33 }],
+  };
   stop = new AbortController();
   // Its bucket of requests never fills again.
   const server = new PodResourcesServer(
-    { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices, claims },
+    { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices, claims, resources },
     { socketPath },
   );
   running = server.start(stop.signal);
@@ -119,6 +126,24 @@ describe('PodResourcesServer', () => {
     expect(answer.podResources?.containers[1]?.dynamicResources).toEqual(own);
   });
 
+  it('lists the exclusive CPUs and the memory of each container', async () => {
+    const { podResources } = await client.unary(v1.list, {});
+    const memory = [{ memoryType: 'hugepages-1Gi', size: 6 * 2 ** 30, topology: { nodes: [{ ID: 0 }, { ID: 1 }] } }];
+    expect(podResources[0]?.containers).toMatchObject([
+      { name: 'side', cpuIds: [], memory: [] },
+      { name: 'main', cpuIds: [2, 6], memory },
+    ]);
+    const { podResources: one } = await client.unary(v1.get, { podNamespace: 'ns', podName: 'holder' });
+    expect(one?.containers[1]).toMatchObject({ cpuIds: [2, 6], memory });
+  });
+
+  it('lists the CPUs and the memory that containers can have', async () => {
+    expect(await client.unary(v1.getAllocatableResources, {})).toMatchObject({
+      cpuIds: [1, 2, 6],
+      memory: [{ memoryType: 'memory', size: 2 ** 33, topology: { nodes: [{ ID: 1 }] } }],
+    });
+  });
+
   it('lists all pods in v1alpha1', async () => {
     const { podResources } = await client.unary(v1alpha1.list, {});
     expect(podResources.map(({ name }) => name)).toEqual(['holder', 'ended']);
@@ -128,13 +153,12 @@ describe('PodResourcesServer', () => {
   });
 
   it('returns the allocatable devices', async () => {
-    const { devices, cpuIds, memory } = await client.unary(v1.getAllocatableResources, {});
+    const { devices } = await client.unary(v1.getAllocatableResources, {});
     expect(devices).toEqual([
       { resourceName: GPU, deviceIds: ['a'], topology: place(0) },
       { resourceName: GPU, deviceIds: ['a'], topology: place(1) },
       { resourceName: GPU, deviceIds: ['z'], topology: null },
     ]);
-    expect([cpuIds, memory]).toEqual([[], []]);
   });
 
   it('returns one pod, or an error if it does not exist', async () => {

@@ -48,6 +48,8 @@ export {
 } from './pod-runtime.ts';
 export {
   type ContainerGrants,
+  type ContainerPlacement,
+  type ContainerPlacements,
   type GrantedOptions,
   type ImagePuller,
   type LifecycleHooks,

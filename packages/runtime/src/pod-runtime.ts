@@ -22,6 +22,7 @@ import { Killer } from './kill/kill.ts';
 import { makeRuntimeMetrics, type RuntimeMetrics } from './metrics.ts';
 import type {
   ContainerGrants,
+  ContainerPlacements,
   ImagePuller,
   LifecycleHooks,
   PodClaims,
@@ -97,6 +98,8 @@ export interface PodRuntimeComponents {
   readonly grants?: ContainerGrants;
   /** If absent, the ResourceClaims of pods are ignored. */
   readonly claims?: PodClaims;
+  /** CPUs and NUMA nodes of containers. If absent, containers are not restricted to any. */
+  readonly placements?: ContainerPlacements;
   readonly probes: RestartProbeResults;
   /** `noHooks` if this kubelet runs no hooks. */
   readonly hooks: LifecycleHooks;
@@ -237,9 +240,9 @@ export class PodRuntime {
     this.#reader = new PodStatusReader({ ...components, notes }, options);
     const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, notes, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
-    const { hooks, applied } = components;
+    const { hooks, applied, placements } = components;
     const features = options.features ?? defaultRestartFeatures;
-    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied, features });
+    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied, placements, features });
     const runtimeHandler = components.runtimeHandler ?? (async () => '');
     this.#reconciler = new PodReconciler({
       ...shared,
@@ -368,7 +371,7 @@ export class PodRuntime {
 }
 
 function makeResizer(
-  { cri, clock, logger, applied, cgroups }: WithDefaults<PodRuntimeComponents>,
+  { cri, clock, logger, applied, cgroups, placements }: WithDefaults<PodRuntimeComponents>,
   metrics: RuntimeMetrics,
   { node, resizeFeatures = {} }: PodRuntimeOptions,
 ): PodResizer | undefined {
@@ -378,7 +381,7 @@ function makeResizer(
     throw new PodRuntimeError('Unsupported', `components.applied needs a runtime service with ${calls}`);
   }
   return new PodResizer({
-    ...{ cri, clock, logger, metrics, applied, features: resizeFeatures, settings: node.resources },
+    ...{ cri, clock, logger, metrics, applied, placements, features: resizeFeatures, settings: node.resources },
     groups: isResizable(cgroups) ? cgroups : undefined,
   });
 }

@@ -1,5 +1,5 @@
 import type { IDMapping, Init, PodSandboxConfig } from '@node-agent/cri-client';
-import type { Container, Device, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
+import type { AnyContainer, Container, Device, LifecycleHandler, Mount, Pod } from '@node-agent/pod-spec';
 import type { EnvironmentVariable } from './config/environment.ts';
 import { PodRuntimeError } from './errors.ts';
 
@@ -87,6 +87,24 @@ export interface PodClaims {
    * @throws if a claim cannot be prepared; the call is repeated
    */
   prepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined;
+}
+
+/** CPUs and memory nodes of a container, in the kernel's notation, such as `0-3,8`; empty for no restriction. */
+export interface ContainerPlacement {
+  readonly cpus: string;
+  readonly mems: string;
+  /** Whether the CPUs are exclusive, so that no CFS quota is needed. */
+  readonly hasExclusiveCpus: boolean;
+}
+
+/** Places containers on CPUs and NUMA nodes. Implemented by package `cm-resources`. */
+export interface ContainerPlacements {
+  /** Called right before each creation of the container, and when its CPU limit is changed. */
+  placementOf(pod: Pod, container: AnyContainer): ContainerPlacement;
+  /** Returns whether any container of the pod has exclusive CPUs. */
+  hasExclusiveCpus(pod: Pod): boolean;
+  /** Called when the container was created and is about to be started. @param cpus those of its placement */
+  starting(pod: Pod, container: AnyContainer, containerId: string, cpus: string): void;
 }
 
 /** IDs of pods with a user namespace. Implemented by package `userns`. */

@@ -6,18 +6,13 @@ import type { FeatureName } from './known-features.ts';
  * listed.
  */
 export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>([
-  'CPUManagerPolicyAlphaOptions',
-  'CPUManagerPolicyBetaOptions',
   'CRIListStreaming',
   'CSIVolumeHealth',
   'ChangeContainerStatusOnKubeletRestart',
   'ClusterTrustBundleProjection',
-  'DisableCPUQuotaWithExclusiveCPUs',
   'EnvFiles',
   'EventedPLEG',
   'ImageVolumeWithDigest',
-  'InPlacePodVerticalScalingExclusiveCPUs',
-  'InPlacePodVerticalScalingExclusiveMemory',
   'KubeletInUserNamespace',
   'KubeletRegistrationGetOnExistsOnly',
   'KubeletSeparateDiskGC',
@@ -32,8 +27,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'ReduceDefaultCrashLoopBackOffDecay',
   'RuntimeClassInImageCriApi',
   'SELinuxMount',
-  'TopologyManagerPolicyAlphaOptions',
-  'TopologyManagerPolicyBetaOptions',
   'UserNamespacesHostNetworkSupport',
   'WindowsCPUAndMemoryAffinity',
   'WindowsGracefulNodeShutdown',

@@ -369,11 +369,11 @@ export interface KubeletConfiguration {
   readonly qosReserved: Readonly<Record<string, string>>;
   /** CPUs reserved for the system, as a list of numbers and ranges (0-1,6). Replaces cpu in systemReserved and kubeReserved. Default: ''. */
   readonly reservedSystemCPUs: string;
-  /** Memory reserved on each NUMA node, for the memory manager. Default: []. */
+  /** Memory reserved on each NUMA node, for the memory manager. The total of each resource must equal what kubeReserved, systemReserved and evictionHard reserve. Default: []. */
   readonly reservedMemory: readonly MemoryReservation[];
   /** none, or static: Guaranteed containers that request whole CPUs get exclusive CPUs. Default: none. */
   readonly cpuManagerPolicy: CpuManagerPolicy;
-  /** Options of the CPU manager policy. Default: {}. */
+  /** Options of the CPU manager policy static: full-pcpus-only, distribute-cpus-across-numa, strict-cpu-reservation, prefer-align-cpus-by-uncorecache; with the feature gate CPUManagerPolicyAlphaOptions also align-by-socket and distribute-cpus-across-cores. Default: {}. */
   readonly cpuManagerPolicyOptions: Readonly<Record<string, string>>;
   /** Interval at which the CPU manager reconciles cpusets. Default: 10s. */
   readonly cpuManagerReconcilePeriodMs: number;
@@ -383,7 +383,7 @@ export interface KubeletConfiguration {
   readonly topologyManagerPolicy: TopologyManagerPolicy;
   /** Whether the topology policy aligns containers or whole pods. Default: container. */
   readonly topologyManagerScope: TopologyManagerScope;
-  /** Options of the topology manager policy. Default: {}. */
+  /** Options of the topology manager policy: prefer-closest-numa-nodes, max-allowable-numa-nodes. Default: {}. */
   readonly topologyManagerPolicyOptions: Readonly<Record<string, string>>;
   /** Hard eviction thresholds (no grace period) by signal, as quantities or percentages. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%. Default without --config: none. Default: {}. */
   readonly evictionHard: Readonly<Record<string, string>>;
@@ -771,11 +771,11 @@ export interface KubeletConfigurationV1beta1 {
   readonly qosReserved?: Readonly<Record<string, string>>;
   /** CPUs reserved for the system, as a list of numbers and ranges (0-1,6). Replaces cpu in systemReserved and kubeReserved. Default: ''. */
   readonly reservedSystemCPUs?: string;
-  /** Memory reserved on each NUMA node, for the memory manager. Default: []. */
+  /** Memory reserved on each NUMA node, for the memory manager. The total of each resource must equal what kubeReserved, systemReserved and evictionHard reserve. Default: []. */
   readonly reservedMemory?: readonly MemoryReservationV1beta1[];
   /** none, or static: Guaranteed containers that request whole CPUs get exclusive CPUs. Default: none. */
   readonly cpuManagerPolicy?: CpuManagerPolicy;
-  /** Options of the CPU manager policy. Default: {}. */
+  /** Options of the CPU manager policy static: full-pcpus-only, distribute-cpus-across-numa, strict-cpu-reservation, prefer-align-cpus-by-uncorecache; with the feature gate CPUManagerPolicyAlphaOptions also align-by-socket and distribute-cpus-across-cores. Default: {}. */
   readonly cpuManagerPolicyOptions?: Readonly<Record<string, string>>;
   /** Interval at which the CPU manager reconciles cpusets. Default: 10s. */
   readonly cpuManagerReconcilePeriod?: string;
@@ -785,7 +785,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly topologyManagerPolicy?: TopologyManagerPolicy;
   /** Whether the topology policy aligns containers or whole pods. Default: container. */
   readonly topologyManagerScope?: TopologyManagerScope;
-  /** Options of the topology manager policy. Default: {}. */
+  /** Options of the topology manager policy: prefer-closest-numa-nodes, max-allowable-numa-nodes. Default: {}. */
   readonly topologyManagerPolicyOptions?: Readonly<Record<string, string>>;
   /** Hard eviction thresholds (no grace period) by signal, as quantities or percentages. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%. Default without --config: none. Default: {}. */
   readonly evictionHard?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { type Field, field, refuse, warn } from './field.ts';
+import { type Field, field } from './field.ts';
 import {
   BOOLEAN,
   DURATION,
@@ -13,8 +13,6 @@ import {
   QUANTITY,
   STRING,
 } from './types.ts';
-
-const NO_MANAGER = 'the CPU, memory and topology managers are not implemented yet';
 
 /** Fields of the cgroups of pods, the kubelet and the system. */
 export const cgroupFields: readonly Field[] = [
@@ -160,8 +158,7 @@ export const reservationFields: readonly Field[] = [
         }),
       ]),
     ),
-    support: refuse(NO_MANAGER),
-    doc: 'Memory reserved on each NUMA node, for the memory manager.',
+    doc: 'Memory reserved on each NUMA node, for the memory manager. The total of each resource must equal what kubeReserved, systemReserved and evictionHard reserve.',
   }),
 ];
 
@@ -174,7 +171,6 @@ export const resourceManagerFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'cpu-manager-policy',
     check: notEmpty,
-    support: refuse(NO_MANAGER),
     doc: 'none, or static: Guaranteed containers that request whole CPUs get exclusive CPUs.',
   }),
   field({
@@ -182,8 +178,7 @@ export const resourceManagerFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: { name: 'cpu-manager-policy-options', syntax: 'oneEntry' },
-    support: refuse(NO_MANAGER),
-    doc: 'Options of the CPU manager policy.',
+    doc: 'Options of the CPU manager policy static: full-pcpus-only, distribute-cpus-across-numa, strict-cpu-reservation, prefer-align-cpus-by-uncorecache; with the feature gate CPUManagerPolicyAlphaOptions also align-by-socket and distribute-cpus-across-cores.',
   }),
   field({
     name: 'cpuManagerReconcilePeriod',
@@ -191,7 +186,6 @@ export const resourceManagerFields: readonly Field[] = [
     default: '10s',
     zeroIsUnset: true,
     flag: 'cpu-manager-reconcile-period',
-    support: warn(NO_MANAGER),
     doc: 'Interval at which the CPU manager reconciles cpusets.',
   }),
   field({
@@ -201,7 +195,6 @@ export const resourceManagerFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'memory-manager-policy',
     check: notEmpty,
-    support: refuse(NO_MANAGER),
     doc: 'None, or Static: Guaranteed pods get memory from as few NUMA nodes as possible.',
   }),
   field({
@@ -211,7 +204,6 @@ export const resourceManagerFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'topology-manager-policy',
     check: notEmpty,
-    support: refuse(NO_MANAGER),
     doc: 'How strictly the CPUs, memory and devices of a pod must be aligned on NUMA nodes.',
   }),
   field({
@@ -221,7 +213,6 @@ export const resourceManagerFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'topology-manager-scope',
     check: notEmpty,
-    support: warn(NO_MANAGER),
     doc: 'Whether the topology policy aligns containers or whole pods.',
   }),
   field({
@@ -229,7 +220,6 @@ export const resourceManagerFields: readonly Field[] = [
     type: map(STRING),
     default: {},
     flag: 'topology-manager-policy-options',
-    support: refuse(NO_MANAGER),
-    doc: 'Options of the topology manager policy.',
+    doc: 'Options of the topology manager policy: prefer-closest-numa-nodes, max-allowable-numa-nodes.',
   }),
 ];

@@ -168,7 +168,7 @@ function services(
   { sources, runtime, resources, clusterNode }: AssembledParts,
 ): readonly BackgroundService[] {
   const { podConfig, prober, objects } = sources;
-  const { network, devices, claims, plugins, csi, oomWatcher } = runtime;
+  const { network, devices, claims, resourceManagers, plugins, csi, oomWatcher } = runtime;
   const { measured, stats } = resources;
   const podSources = [...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])];
   return [
@@ -179,6 +179,7 @@ function services(
     },
     ...optional('device plugins', devices),
     ...optional('resource claims', claims),
+    ...optional('CPU, memory and topology managers', resourceManagers),
     ...optional('plugin watcher', plugins),
     ...optional('prober', prober),
     ...optional('measuring of volumes', stats && measured),

@@ -29,7 +29,7 @@ export interface ResourcesStage {
 export function assembleResources(
   { ports, settings, child, late, pods }: AssemblyBase,
   { podManager, podConfig }: SourcesStage,
-  { volumes, cgroups, containers, images, node, devices, claims }: RuntimeStage,
+  { volumes, cgroups, containers, images, node, devices: deviceManager, claims, resourceManagers }: RuntimeStage,
 ): ResourcesStage {
   const activePods = (): readonly Pod[] => late.kubelet.value.activePods();
   const statusChanged = (): void => late.clusterNode.value?.statusChanged();
@@ -55,6 +55,8 @@ export function assembleResources(
     ...child('admission'),
     kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
   });
+  // The resource managers allocate the devices too. With all policies off there is nothing to align.
+  const devices = resourceManagers?.isActive ? resourceManagers : deviceManager;
   late.admitHandlers.set(
     nodeAdmitHandlers(settings, { volumes, node, devices, claims, eviction, shutdown, preemption }),
   );

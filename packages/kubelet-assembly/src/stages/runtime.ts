@@ -1,5 +1,6 @@
 import type { AllocationManager } from '@node-agent/allocation';
 import type { PodCgroups } from '@node-agent/cm-cgroups';
+import type { ContainerResources } from '@node-agent/cm-resources';
 import type { DeviceManager } from '@node-agent/device-manager';
 import type { DraManager } from '@node-agent/dra';
 import { PodNetwork } from '@node-agent/network';
@@ -16,6 +17,7 @@ import { nodeDevices } from '../node-devices.ts';
 import { NodeImages } from '../node-images.ts';
 import { nodePlugins } from '../node-plugins.ts';
 import { nodeReference } from '../node-reference.ts';
+import { containerPlacements, nodeResourceManagers } from '../node-resource-managers.ts';
 import { NodeUserNamespaces } from '../node-user-namespaces.ts';
 import { NodeView } from '../node-view.ts';
 import { nodeVolumes } from '../node-volumes.ts';
@@ -26,7 +28,7 @@ import type { AssemblyBase } from './base.ts';
 import type { SourcesStage } from './sources.ts';
 
 /**
- * Stage 2: everything that creates a pod's containers: network, volumes, images, cgroups, devices and the runtime
+ * Stage 2: everything that creates a pod's containers: network, volumes, images, cgroups, devices, CPUs and the runtime
  * itself.
  */
 export interface RuntimeStage {
@@ -47,6 +49,8 @@ export interface RuntimeStage {
   readonly devices: DeviceManager | undefined;
   /** `undefined` if pods with ResourceClaims are rejected. */
   readonly claims: DraManager | undefined;
+  /** `undefined` if the node has no CPU, memory and topology managers. */
+  readonly resourceManagers: ContainerResources | undefined;
   readonly plugins: PluginWatcher | undefined;
   readonly oomWatcher: OomWatcher | undefined;
   readonly containers: NodeContainers;
@@ -64,6 +68,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   const statusChanged = (): void => late.clusterNode.value?.statusChanged();
   const devices = nodeDevices(child, ports, settings, {
     ...{ pods, podConfig, journal, activePods },
+    affinity: (podUid, container) => resourceManagers?.affinityOf(podUid, container),
     onResourcesChanged: statusChanged,
   });
   const claims = nodeClaims(child, ports, settings, {
@@ -71,6 +76,11 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     // The status of a pod that held claims may have waited for this.
     onUnprepared: (uid) => late.clusterNode.value?.statusWriter.hint(uid),
   });
+  const resourceManagers = nodeResourceManagers(child, ports, settings, {
+    ...{ pods, podConfig, journal, activePods, devices },
+    containers: () => containers,
+  });
+  const placements = containerPlacements(resourceManagers, settings);
   const node = new NodeView(settings, { facts, clusterNode: () => late.clusterNode.value, devices });
   const supportsRecursiveReadOnly = (pod: Pod): boolean =>
     facts.handler(objects?.runtimeClasses.knownHandlerOf(pod) ?? '')?.recursiveReadOnlyMounts ?? false;
@@ -94,7 +104,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     credentials: objects?.pullSecrets ?? ports.pullCredentials,
     ...{ startup, activePods },
   });
-  const cgroups = nodeCgroups(child, ports, settings);
+  const cgroups = nodeCgroups(child, ports, settings, placements?.hasExclusiveCpus);
   const runtimeHandler = (pod: Pod, signal: AbortSignal): Promise<string> =>
     objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod);
   const userNamespaces =
@@ -107,13 +117,14 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   });
   const containers = new NodeContainers(child, ports, settings, {
     ...{ journal, network, volumes, node, pods, cgroups, objects, userNamespaces, runtimeHandler, allocation },
-    ...{ devices, claims },
+    ...{ devices, claims, placements },
     images: images.manager,
     probes: prober.results,
     onSandboxReady: (pod) => late.kubelet.value.onPodSandboxReady(pod),
   });
   return {
-    ...{ facts, node, network, volumes, csi, images, cgroups, userNamespaces, allocation, devices, claims, containers },
+    ...{ facts, node, network, volumes, csi, images, cgroups, userNamespaces, allocation, containers },
+    ...{ devices, claims, resourceManagers },
     podCidr: new PodCidr({ ...child('network'), cri }, settings.podCidr ?? ''),
     plugins: nodePlugins(child, ports, settings, { devices, claims, csiDrivers: csi?.registry }),
     oomWatcher:

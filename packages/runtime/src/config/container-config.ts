@@ -30,6 +30,7 @@ export function generateContainerConfig(
   const expanded = (texts: readonly string[] | undefined): readonly string[] =>
     asInvalidSpec(() => expandAll(texts ?? [], (name) => variables.get(name)), 'the command: ');
   const securityContext = containerSecurityContext(pod, container, context);
+  const { placement } = context;
   return {
     metadata: { name: container.name, attempt },
     image: { image: imageRef, userSpecifiedImage: container.image ?? '', runtimeHandler: imageRuntimeHandler },
@@ -48,7 +49,10 @@ export function generateContainerConfig(
     tty: container.tty ?? false,
     stopSignal: node.containerStopSignals ? stopSignal(container) : Signal.RUNTIME_DEFAULT,
     linux: {
-      resources: containerResources(pod, container, type, node.resources, context.hasExclusiveCpus),
+      resources: {
+        ...containerResources(pod, container, type, node.resources, placement?.hasExclusiveCpus),
+        ...(placement && { cpusetCpus: placement.cpus, cpusetMems: placement.mems }),
+      },
       securityContext,
     },
   };

@@ -1,5 +1,6 @@
 import type { ImageSpec, Init, UserNamespace } from '@node-agent/cri-client';
 import type { Device, Mount } from '@node-agent/pod-spec';
+import type { ContainerPlacement } from '../ports.ts';
 import type { EnvironmentVariable } from './environment.ts';
 import type { ResourceSettings } from './resource-settings.ts';
 
@@ -75,6 +76,6 @@ export interface ContainerContext extends PodContext {
   readonly selinuxEnabled?: boolean;
   /** For an ephemeral container with `targetContainerName`: ID of the container whose processes it sees. */
   readonly targetContainerId?: string;
-  /** Whether this container has exclusive CPUs. It then has no CFS quota. */
-  readonly hasExclusiveCpus?: boolean;
+  /** CPUs and memory nodes. A container with exclusive CPUs has no CFS quota. Default: no restriction. */
+  readonly placement?: ContainerPlacement;
 }

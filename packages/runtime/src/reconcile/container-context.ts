@@ -8,7 +8,7 @@ import { type ObjectSource, readEnvironmentObjects } from '../config/object-sour
 import { generateSandboxConfig } from '../config/sandbox-config.ts';
 import { type ServiceData, serviceVariables } from '../config/service-variables.ts';
 import { PodRuntimeError } from '../errors.ts';
-import type { ContainerGrants, PodMounts, PodNetworkPort, PodUserNamespaces } from '../ports.ts';
+import type { ContainerGrants, ContainerPlacements, PodMounts, PodNetworkPort, PodUserNamespaces } from '../ports.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
 import { type EnvironmentFileComponents, readEnvironmentFiles } from './env-files.ts';
@@ -32,6 +32,7 @@ export interface ContextComponents {
   readonly selinuxEnabled?: boolean | undefined;
   readonly userNamespaces?: PodUserNamespaces | undefined;
   readonly grants?: ContainerGrants | undefined;
+  readonly placements?: ContainerPlacements | undefined;
 }
 
 /** Cgroups of pods. Implemented by package `cm-cgroups`. */
@@ -55,7 +56,7 @@ export class ConfigContexts {
    * @throws the errors of the ports
    */
   async sandboxConfig(pod: Pod, attempt: number, signal: AbortSignal): Promise<Init<PodSandboxConfig>> {
-    const { network, node, cgroups, mounts } = this.#components;
+    const { network, node, cgroups, mounts, placements } = this.#components;
     return generateSandboxConfig(pod, attempt, {
       node,
       ...(await this.#userNamespace(pod, signal)),
@@ -63,6 +64,7 @@ export class ConfigContexts {
       dns: await network.podDns(pod),
       ...(pod.spec.hostNetwork ? { hostname: '', domain: '' } : network.hostname(pod)),
       cgroupParent: cgroups?.podCgroupParent(pod) ?? '',
+      ...(placements && { hasExclusiveCpus: placements.hasExclusiveCpus(pod) }),
     });
   }
 

@@ -28,7 +28,7 @@ import { containerLogPath } from '../config/log-paths.ts';
 import { PodRuntimeError } from '../errors.ts';
 import type { Killer } from '../kill/kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from '../metrics.ts';
-import type { LifecycleHooks } from '../ports.ts';
+import type { ContainerPlacements, LifecycleHooks } from '../ports.ts';
 import { type AppliedResources, resourcesToApply } from '../resize/applied-resources.ts';
 import { toRuntimeContainer } from '../status/runtime-pods.ts';
 import { toContainerStatus } from '../status/status.ts';
@@ -65,6 +65,7 @@ export interface StarterComponents {
   readonly features: RestartFeatures;
   /** Receives a container's resources before the container is created. */
   readonly applied: AppliedResources | undefined;
+  readonly placements: ContainerPlacements | undefined;
 }
 
 /** One container to start. */
@@ -295,17 +296,19 @@ export class ContainerStarter {
     context: ContainerContext,
     signal: AbortSignal,
   ): Promise<StartedRun & { readonly cameLate: boolean }> {
-    const { cri, clock, backOff, tried } = this.#components;
+    const { cri, clock, backOff, tried, placements } = this.#components;
     const { pod, container, type, sandboxId, sandboxConfig, status } = request;
     const { uid } = pod.metadata;
 
     const attemptOrRunning = await step('CreateContainerError', () => this.#makeNameFree(request, signal));
     if (typeof attemptOrRunning !== 'number') return { ...attemptOrRunning, cameLate: true };
     const attempt = attemptOrRunning;
-    const config = await step('CreateContainerConfigError', async () => {
-      if (!request.empty) await this.#noteResources(request);
-      return generateContainerConfig(pod, container, type, attempt, context);
-    });
+    if (!request.empty) await step('CreateContainerConfigError', () => this.#noteResources(request));
+    // Read last, because the CPUs that containers share change when others become exclusive.
+    const placement = placements?.placementOf(pod, container);
+    const config = await step('CreateContainerConfigError', async () =>
+      generateContainerConfig(pod, container, type, attempt, { ...context, ...(placement && { placement }) }),
+    );
     const { containerId: id } = await step('CreateContainerError', async () => {
       try {
         const create = { podSandboxId: sandboxId, config, sandboxConfig };
@@ -320,6 +323,7 @@ export class ContainerStarter {
     this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
     const start = (late: AbortSignal) => cri.startContainer({ containerId: id }, late);
     await this.#noteStartRequested(request, id);
+    placements?.starting(pod, container, id, placement?.cpus ?? '');
     try {
       await step('RunContainerError', () => withDelayedAbort(clock, signal, start), id);
     } catch (err) {

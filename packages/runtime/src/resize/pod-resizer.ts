@@ -17,6 +17,7 @@ import type { ContainerUpdate, ResizeContext, ResizedResource } from '../actions
 import { containerResources, resizedSandboxResources } from '../config/container-resources.ts';
 import type { ResourceSettings } from '../config/resource-settings.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
+import type { ContainerPlacements } from '../ports.ts';
 
 import { type AppliedResources, adoptedResources, withCpuMemory } from './applied-resources.ts';
 import { shrinkingContainers, shrinkProblem } from './memory-shrink.ts';
@@ -51,6 +52,7 @@ export interface PodResizerComponents {
   readonly metrics: Pick<RuntimeMetrics, 'resizeMs'>;
   readonly applied: AppliedResources;
   readonly groups: ResizableGroups | undefined;
+  readonly placements?: ContainerPlacements | undefined;
   readonly settings: ResourceSettings;
   readonly features: ResizeFeatures;
 }
@@ -177,7 +179,7 @@ export class PodResizer {
     done: Map<string, CpuMemory>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { cri, applied, settings } = this.#components;
+    const { cri, applied, settings, placements } = this.#components;
     const before = done.get(id) ?? current;
     const { memoryLimitBytes, memoryRequestBytes, cpuLimitMilli, cpuRequestMilli } = desired;
     const after =
@@ -185,7 +187,8 @@ export class PodResizer {
         ? { ...before, memoryLimitBytes, memoryRequestBytes }
         : { ...before, cpuLimitMilli, cpuRequestMilli };
     const resources = withCpuMemory(container.resources, after);
-    const linux = containerResources(pod, { ...container, resources }, type, settings);
+    const isExclusive = placements?.placementOf(pod, container).hasExclusiveCpus;
+    const linux = containerResources(pod, { ...container, resources }, type, settings, isExclusive);
     await cri.updateContainerResources({ containerId: id, linux }, signal);
     await applied.containerApplied(pod.metadata.uid, container.name, resources);
     done.set(id, after);

@@ -1,0 +1,161 @@
+import type { TopologyHint, TopologyHints } from '@node-agent/contracts';
+import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+import { containersOf } from '../containers-of.ts';
+import { CpuSet } from '../cpuset/cpu-set.ts';
+import { ContainerResourcesError } from '../errors.ts';
+import type { CpuTopology } from '../machine/cpu-topology.ts';
+import { type CpuState, cpusOf, withCpus } from './cpu-assignments.ts';
+import { alignedCpus, type CpuSupply, cpuHints } from './cpu-hints.ts';
+import type { StaticCpuOptions } from './cpu-options.ts';
+import { exclusiveCpusOf, exclusiveCpusOfPod } from './requested-cpus.ts';
+import { type CpuReservation, reservedCpus } from './reserved-cpus.ts';
+import { takeDistributed } from './take-distributed.ts';
+import { takePacked } from './take-packed.ts';
+
+/** An allocation, and the state after it. */
+export interface CpuAllocation {
+  readonly state: CpuState;
+  /** CPUs that were allocated now; `undefined` if the container needs none, or already had its CPUs. */
+  readonly cpus?: CpuSet;
+}
+
+/**
+ * Rules of the static policy: containers of Guaranteed pods that request whole CPUs get exclusive ones, all others
+ * share the rest (`pkg/kubelet/cm/cpumanager/policy_static.go`). Has no state of its own.
+ */
+export class StaticCpus {
+  readonly topology: CpuTopology;
+  readonly options: StaticCpuOptions;
+  /** CPUs that no container has exclusively. */
+  readonly reserved: CpuSet;
+  /** The reserved CPUs, and the other CPUs of their cores. */
+  readonly #reservedCores: CpuSet;
+
+  /** @throws ContainerResourcesError `InvalidOptions` if the reservation does not fit the machine */
+  constructor(topology: CpuTopology, options: StaticCpuOptions, reservation: CpuReservation) {
+    this.topology = topology;
+    this.options = options;
+    this.reserved = reservedCpus(topology, reservation, (available, count) => this.#take(available, count));
+    const cores = topology.locationsOf(this.reserved).map(({ core }) => core);
+    this.#reservedCores = topology.cpusIn('core', new Set(cores));
+  }
+
+  /** Returns the CPUs that containers can have exclusively, in use or not. */
+  allocatable(): CpuSet {
+    return this.topology.cpus.difference(this.reserved);
+  }
+
+  /** Returns the CPUs that a container can get now. */
+  available({ shared }: CpuState): CpuSet {
+    return shared.difference(this.reserved);
+  }
+
+  /**
+   * Gives a container its exclusive CPUs; does nothing if it has them already.
+   * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
+   * @throws ContainerResourcesError `Refused`
+   */
+  allocate(state: CpuState, pod: Pod, container: Container, affinity: TopologyHint['nodes']): CpuAllocation {
+    const count = exclusiveCpusOf(pod, container);
+    if (count === 0) return { state };
+    const { uid } = pod.metadata;
+    // Before any check: a container keeps its CPUs when the kubelet is restarted. Upstream checks whole cores first, and
+    // rejects a running pod on a full node.
+    if (cpusOf(state, uid, container.name) !== undefined) return { state };
+    const reusable = reusableCpus(state, pod, container);
+    this.#expectWholeCores(state.shared.union(reusable), count);
+    const cpus = this.#choose(state, reusable, count, affinity);
+    return { state: withCpus(state, uid, container.name, cpus), cpus };
+  }
+
+  /** Returns the hints for a container (`GetTopologyHints`). */
+  hints(state: CpuState, pod: Pod, container: Container): TopologyHints {
+    const count = exclusiveCpusOf(pod, container);
+    if (count === 0) return new Map();
+    const held = cpusOf(state, pod.metadata.uid, container.name);
+    if (held !== undefined && held.size !== count) return new Map([['cpu', []]]);
+    const supply = held
+      ? { available: held, reusable: CpuSet.empty }
+      : { available: this.available(state), reusable: reusableCpus(state, pod, container) };
+    return this.#hints(supply, count);
+  }
+
+  /** Returns the hints for a pod as a whole (`GetPodTopologyHints`). */
+  podHints(state: CpuState, pod: Pod): TopologyHints {
+    const count = exclusiveCpusOfPod(pod);
+    if (count === 0) return new Map();
+    let held = CpuSet.empty;
+    for (const container of containersOf(pod)) {
+      const cpus = cpusOf(state, pod.metadata.uid, container.name);
+      if (cpus === undefined) continue;
+      if (cpus.size !== exclusiveCpusOf(pod, container)) return new Map([['cpu', []]]);
+      held = held.union(cpus);
+    }
+    const isComplete = held.size === count;
+    const supply = isComplete
+      ? { available: held, reusable: CpuSet.empty }
+      : { available: this.available(state), reusable: held };
+    return this.#hints(supply, count);
+  }
+
+  #hints(supply: CpuSupply, count: number): TopologyHints {
+    return new Map([['cpu', cpuHints(this.topology, supply, count, this.options.alignBySocket)]]);
+  }
+
+  /** Takes CPUs of the preferred nodes first, and the rest from anywhere. */
+  #choose({ shared }: CpuState, reusable: CpuSet, count: number, affinity: TopologyHint['nodes']): CpuSet {
+    const allocatable = shared.difference(this.reserved).union(reusable);
+    const aligned = affinity && alignedCpus(this.topology, affinity, allocatable, this.options.alignBySocket);
+    const first = aligned ? this.#take(aligned, Math.min(count, aligned.size)) : CpuSet.empty;
+    return first.union(this.#take(allocatable.difference(first), count - first.size));
+  }
+
+  #take(available: CpuSet, count: number): CpuSet {
+    const { distributeAcrossCores, distributeAcrossNuma, fullPhysicalCpusOnly } = this.options;
+    const order = distributeAcrossCores ? 'spread' : 'packed';
+    if (distributeAcrossNuma) {
+      const groupSize = fullPhysicalCpusOnly ? this.topology.cpusPerCore : 1;
+      return takeDistributed(this.topology, available, count, { order, groupSize });
+    }
+    const alignUncoreCaches = this.options.preferAlignByUncoreCache;
+    return takePacked(this.topology, available, count, { order, alignUncoreCaches });
+  }
+
+  /**
+   * Upstream does not count the CPUs that the container reuses from init containers of its pod.
+   * @throws ContainerResourcesError `Refused` with reason SMTAlignmentError
+   */
+  #expectWholeCores(usable: CpuSet, count: number): void {
+    if (!this.options.fullPhysicalCpusOnly) return;
+    const { cpusPerCore } = this.topology;
+    if (count % cpusPerCore !== 0) {
+      throw smtError(`requested ${count} cpus not multiple cpus per core = ${cpusPerCore}`);
+    }
+    const free = usable.difference(this.#reservedCores).size;
+    if (count <= free) return;
+    const amounts = `available physical CPUs = ${free}, requested CPUs = ${count}, CPUs per core = ${cpusPerCore}`;
+    throw smtError(`not enough free physical CPUs: ${amounts}`);
+  }
+}
+
+/**
+ * Returns the CPUs that a container may reuse: those of init containers that finish before it starts, unless a sidecar
+ * or main container of its pod has them (`updateCPUsToReuse`).
+ */
+function reusableCpus(state: CpuState, pod: Pod, container: Container): CpuSet {
+  const { initContainers = [] } = pod.spec;
+  let reusable = CpuSet.empty;
+  for (const one of containersOf(pod)) {
+    if (one.name === container.name) break;
+    const cpus = cpusOf(state, pod.metadata.uid, one.name);
+    if (cpus === undefined) continue;
+    const finishes = initContainers.includes(one) && !isRestartableInit(one);
+    reusable = finishes ? reusable.union(cpus) : reusable.difference(cpus);
+  }
+  return reusable;
+}
+
+function smtError(problem: string): ContainerResourcesError {
+  const reason = 'SMTAlignmentError';
+  return new ContainerResourcesError('Refused', `SMT Alignment Error: ${problem}`, { reason });
+}

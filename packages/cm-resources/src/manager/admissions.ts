@@ -1,0 +1,199 @@
+import { type Clock, sleep, untilAborted } from '@node-agent/async';
+import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
+import { isExtendedResource, type Pod, podQosClass } from '@node-agent/pod-spec';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { containersOf } from '../containers-of.ts';
+import { ContainerResourcesError } from '../errors.ts';
+import { type Affinities, countAligned, PodAllocation } from './allocation.ts';
+import type { Ledger } from './ledger.ts';
+import type { ResourceMetrics } from './metrics.ts';
+import type { Policies } from './policies.ts';
+import type { AlignedDevices, NotedWait, ResourcePods } from './ports.ts';
+import { UndecidedPods } from './undecided-pods.ts';
+
+/** Dependencies of {@link Admissions}. */
+interface AdmissionParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ResourceMetrics;
+  readonly policies: Policies;
+  readonly ledger: Ledger;
+  readonly pods: ResourcePods;
+  readonly devices: AlignedDevices | undefined;
+  readonly noted: NotedWait;
+  /** Resolves when the state of an earlier process is known. */
+  readonly load: () => Promise<void>;
+  /** Called when CPUs or memory were allocated or freed. */
+  readonly onChanged: () => void;
+}
+
+/** Period of checking whether a pod that holds resources is gone. */
+const GONE_LOOK_MS = 250;
+
+/** Pods that get resources, and pods that keep them until they are gone. */
+export class Admissions {
+  readonly #parts: AdmissionParts;
+  readonly #undecided = new UndecidedPods();
+  /** Affinities of the containers of each pod, by pod UID. */
+  readonly #affinities = new Map<string, Affinities>();
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+  }
+
+  /** Admits or rejects a pod; synchronously if the pod can get no resources. */
+  admit(pod: Pod, signal: AbortSignal): AdmitResult | Promise<AdmitResult> {
+    const { metrics, policies } = this.#parts;
+    metrics.admissionRequests.inc({});
+    if (needsResources(pod)) return this.#measured(pod, signal);
+    countAligned(metrics, policies, pod);
+    return { admit: true };
+  }
+
+  admitted(pod: Pod): void {
+    this.#undecided.end(pod.metadata.uid);
+    this.#parts.devices?.admitted(pod);
+  }
+
+  release(pod: Pod): void {
+    const { devices, ledger, onChanged } = this.#parts;
+    const { uid } = pod.metadata;
+    devices?.release(pod);
+    const before = this.#undecided.before(uid);
+    if (before === undefined) return;
+    const isMore = ledger.hasMore(uid, before);
+    ledger.revert(uid, before);
+    this.#undecided.end(uid);
+    if (before.cpus.size + before.memory.size === 0) this.#affinities.delete(uid);
+    if (!isMore) return;
+    onChanged();
+    ledger.writeSoon();
+  }
+
+  affinityOf(podUid: string, container: string): TopologyHint['nodes'] {
+    return this.#affinities.get(podUid)?.get(container)?.nodes;
+  }
+
+  /** Frees the CPUs and memory of pods that are gone (upstream: `removeStaleState`). */
+  freeGone(): void {
+    const { pods, ledger, logger, onChanged } = this.#parts;
+    if (!pods.sourcesReady()) return;
+    const mayRun = (uid: string): boolean => pods.mayRun?.(uid) ?? false;
+    for (const uid of this.#absent(this.#affinities.keys())) if (!mayRun(uid)) this.#affinities.delete(uid);
+    const gone = this.#leaving().filter((uid) => !mayRun(uid));
+    for (const uid of gone) {
+      ledger.removePod(uid);
+      logger.info({ podUid: uid }, 'Freed the CPUs and memory of a pod that is gone');
+    }
+    if (gone.length === 0) return;
+    onChanged();
+    ledger.writeSoon();
+  }
+
+  async #measured(pod: Pod, signal: AbortSignal): Promise<AdmitResult> {
+    const { clock, metrics, policies } = this.#parts;
+    const startedMs = clock.monotonic();
+    try {
+      await this.#admit(pod, signal);
+      return { admit: true };
+    } catch (err) {
+      this.release(pod);
+      if (policies.topology.name !== 'none') metrics.admissionErrors.inc({});
+      return rejection(err);
+    } finally {
+      metrics.admissionMs.observe({}, clock.monotonic() - startedMs);
+    }
+  }
+
+  async #admit(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { devices, ledger, load, onChanged } = this.#parts;
+    const { uid } = pod.metadata;
+    // If the state of an earlier process is refused, the kubelet stops; no pod is rejected for that.
+    await load().catch(async () => await untilAborted(signal));
+    signal.throwIfAborted();
+    await devices?.load();
+    const before = ledger.held(uid);
+    this.#undecided.begin(uid, before);
+    devices?.begin(pod);
+    await this.#allocate(pod, signal);
+    if (ledger.hasMore(uid, before)) {
+      onChanged();
+      await ledger.write();
+    }
+    await devices?.stored();
+  }
+
+  /** Allocates; if other pods may soon free what is missing, waits for them and tries again. */
+  async #allocate(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { devices, ledger } = this.#parts;
+    const { uid } = pod.metadata;
+    for (;;) {
+      signal.throwIfAborted();
+      this.freeGone();
+      const affinities: Affinities = new Map();
+      this.#affinities.set(uid, affinities);
+      try {
+        await new PodAllocation(this.#parts, pod, affinities).run(signal);
+        return;
+      } catch (err) {
+        ledger.revert(uid, this.#undecided.before(uid) ?? ledger.held(uid));
+        // The next attempt may get other nodes, so that the devices are chosen again too.
+        devices?.release(pod);
+        devices?.begin(pod);
+        if (!ContainerResourcesError.is(err) || !(await this.#waited(uid, signal))) throw err;
+      }
+    }
+  }
+
+  /** Waits for a pod that may soon free CPUs or memory. @returns false if there is none */
+  async #waited(uid: string, signal: AbortSignal): Promise<boolean> {
+    const { clock, ledger, noted } = this.#parts;
+    const wait = async (what: string, work: () => Promise<void>): Promise<true> => {
+      await noted({ podUid: uid, what }, work, signal);
+      return true;
+    };
+    if (this.#undecided.anyBefore(uid, (other, before) => ledger.hasMore(other, before))) {
+      const what = 'an older pod that is not admitted yet holds CPUs or memory';
+      return await wait(what, () => this.#undecided.change(signal));
+    }
+    const ending = this.#leaving()[0];
+    if (ending === undefined) return false;
+    return await wait(`termination of pod ${ending}, which holds CPUs or memory until then`, async () => {
+      while (this.#leaving().includes(ending)) {
+        await sleep(clock, GONE_LOOK_MS, signal);
+        this.freeGone();
+      }
+    });
+  }
+
+  /**
+   * Returns the pods that hold CPUs or memory but are not active. Before all pods are known, a pod that is not active
+   * yet may be one of them, and is waited for.
+   */
+  #leaving(): readonly string[] {
+    return this.#absent(this.#parts.ledger.uids());
+  }
+
+  /** Returns which of these pods are neither active nor in admission. */
+  #absent(uids: Iterable<string>): readonly string[] {
+    const open = [...uids].filter((uid) => !this.#undecided.has(uid));
+    if (open.length === 0) return [];
+    const active = new Set(this.#parts.pods.active().map(({ metadata }) => metadata.uid));
+    return open.filter((uid) => !active.has(uid));
+  }
+}
+
+/** Returns whether a pod can get CPUs, memory or devices of its own. */
+function needsResources(pod: Pod): boolean {
+  if (podQosClass(pod) === 'Guaranteed') return true;
+  return containersOf(pod).some(({ resources }) => Object.keys(resources?.limits ?? {}).some(isExtendedResource));
+}
+
+/** Returns the rejection in upstream's wording (`GetPodAdmitResult`, `pkg/kubelet/cm/admission/errors.go`). */
+function rejection(err: unknown): AdmitResult {
+  if (ContainerResourcesError.is(err) && err.reason !== undefined) {
+    return { admit: false, reason: err.reason, message: err.message };
+  }
+  const message = `Allocate failed due to ${errorText(err)}, which is unexpected`;
+  return { admit: false, reason: 'UnexpectedAdmissionError', message };
+}

@@ -1,0 +1,133 @@
+import type { TopologyHint, TopologyHints } from '@node-agent/contracts';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { containersOf } from '../containers-of.ts';
+import { exclusiveCpusOf } from '../cpu/requested-cpus.ts';
+import { ContainerResourcesError } from '../errors.ts';
+import { MemoryReuse } from '../memory/memory-reuse.ts';
+import { getsMemory } from '../memory/requested-memory.ts';
+import { allocateMemory, containerMemoryHints, podMemoryHints } from '../memory/static-memory.ts';
+import type { Ledger } from './ledger.ts';
+import type { ResourceMetrics } from './metrics.ts';
+import type { Policies } from './policies.ts';
+import type { AlignedDevices } from './ports.ts';
+
+/** Affinity of a container, by container name. */
+export type Affinities = Map<string, TopologyHint>;
+
+/** Dependencies of a {@link PodAllocation}. */
+export interface AllocationParts {
+  readonly policies: Policies;
+  readonly ledger: Ledger;
+  readonly devices: AlignedDevices | undefined;
+  readonly metrics: ResourceMetrics;
+}
+
+/**
+ * Allocates devices, CPUs and memory to the containers of one pod, aligned by the topology policy
+ * (`scope_container.go`, `scope_pod.go`, `scope_none.go` in `pkg/kubelet/cm/topologymanager`). Nothing else happens
+ * between the hints for CPUs and memory and their allocation; devices are allocated last, because a plugin may take
+ * long.
+ */
+export class PodAllocation {
+  readonly #parts: AllocationParts;
+  readonly #pod: Pod;
+  readonly #reuse = new MemoryReuse();
+  /** Set before the devices of a container are allocated. */
+  readonly affinities: Affinities;
+
+  constructor(parts: AllocationParts, pod: Pod, affinities: Affinities) {
+    this.#parts = parts;
+    this.#pod = pod;
+    this.affinities = affinities;
+  }
+
+  /** @throws ContainerResourcesError `Refused`; errors of the devices; the signal's reason */
+  async run(signal: AbortSignal): Promise<void> {
+    const { topology, scope } = this.#parts.policies;
+    const forPod = scope === 'pod' && topology.name !== 'none' ? this.#aligned('pod', this.#podHints()) : undefined;
+    for (const container of containersOf(this.#pod)) {
+      const affinity = forPod ?? this.#aligned('container', this.#containerHints(container));
+      this.affinities.set(container.name, affinity);
+      this.#allocateCpus(container, affinity);
+      this.#allocateMemory(container, affinity);
+      await this.#parts.devices?.allocate(this.#pod, container, signal);
+    }
+    countAligned(this.#parts.metrics, this.#parts.policies, this.#pod);
+  }
+
+  #podHints(): readonly TopologyHints[] {
+    const { ledger, policies, devices } = this.#parts;
+    return [
+      ...(devices ? [devices.hints(this.#pod)] : []),
+      ...(policies.cpus ? [policies.cpus.podHints(ledger.cpu, this.#pod)] : []),
+      ...(policies.unusedMemory ? [podMemoryHints(ledger.memory, this.#pod)] : []),
+    ];
+  }
+
+  #containerHints(container: Container): readonly TopologyHints[] {
+    const { ledger, policies, devices } = this.#parts;
+    if (policies.topology.name === 'none') return [];
+    return [
+      ...(devices ? [devices.hints(this.#pod, container)] : []),
+      ...(policies.cpus ? [policies.cpus.hints(ledger.cpu, this.#pod, container)] : []),
+      ...(policies.unusedMemory ? [containerMemoryHints(ledger.memory, this.#pod, container, this.#reuse)] : []),
+    ];
+  }
+
+  #aligned(scope: 'pod' | 'container', hints: readonly TopologyHints[]): TopologyHint {
+    const { policies, metrics } = this.#parts;
+    const { affinity, admit } = policies.topology.merge(hints);
+    if (admit) return affinity;
+    if (this.#isGuaranteed) metrics.alignedFailures.inc({ scope, boundary: 'numa_node' });
+    const reason = 'TopologyAffinityError';
+    throw new ContainerResourcesError('Refused', 'Resources cannot be allocated with Topology locality', { reason });
+  }
+
+  #allocateCpus(container: Container, { nodes }: TopologyHint): void {
+    const { ledger, metrics, policies } = this.#parts;
+    const { cpus } = policies;
+    if (cpus === undefined || exclusiveCpusOf(this.#pod, container) === 0) return;
+    const whole = { scope: 'container', boundary: 'physical_cpu' };
+    const { fullPhysicalCpusOnly } = cpus.options;
+    metrics.cpuRequests.inc({});
+    try {
+      const { state, cpus: taken } = cpus.allocate(ledger.cpu, this.#pod, container, nodes);
+      ledger.cpu = state;
+      if (fullPhysicalCpusOnly) metrics.aligned.inc(whole);
+      if (taken && cpus.topology.sharesUncoreCache(taken)) {
+        metrics.aligned.inc({ scope: 'container', boundary: 'uncore_cache' });
+      }
+    } catch (err) {
+      metrics.cpuErrors.inc({});
+      if (fullPhysicalCpusOnly) metrics.alignedFailures.inc(whole);
+      throw err;
+    }
+  }
+
+  #allocateMemory(container: Container, affinity: TopologyHint): void {
+    const { ledger, metrics, policies } = this.#parts;
+    if (policies.unusedMemory === undefined || !getsMemory(this.#pod)) return;
+    metrics.memoryRequests.inc({});
+    try {
+      ledger.memory = allocateMemory(ledger.memory, this.#pod, container, affinity, this.#reuse);
+    } catch (err) {
+      metrics.memoryErrors.inc({});
+      throw err;
+    }
+  }
+
+  get #isGuaranteed(): boolean {
+    return guaranteesOneNode(this.#parts.policies);
+  }
+}
+
+/** Counts an admitted pod, or each of its containers, whose resources are guaranteed to be on one NUMA node. */
+export function countAligned(metrics: ResourceMetrics, policies: Policies, pod: Pod): void {
+  if (!guaranteesOneNode(policies)) return;
+  const { scope } = policies;
+  metrics.aligned.inc({ scope, boundary: 'numa_node' }, scope === 'pod' ? 1 : containersOf(pod).length);
+}
+
+function guaranteesOneNode({ topology }: Policies): boolean {
+  return topology.name === 'single-numa-node';
+}

@@ -1,0 +1,235 @@
+import { posix } from 'node:path';
+import { type Clock, checkComponents, checkOptions, OptionsError, StartOnce, untilAborted } from '@node-agent/async';
+import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
+import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { cpusOf } from '../cpu/cpu-assignments.ts';
+import type { MachineTopology } from '../machine/machine-topology.ts';
+import { blocksOf, type MemoryBlock } from '../memory/memory-state.ts';
+import type { StateFiles } from '../state/state-file.ts';
+import { Admissions } from './admissions.ts';
+import { CpusetReconciler } from './cpuset-reconciler.ts';
+import { Ledger } from './ledger.ts';
+import { beginSeries, type ResourceMetrics, resourceMetrics, showCpus } from './metrics.ts';
+import { type Policies, type PolicyOptions, policiesOf } from './policies.ts';
+import { type AlignedDevices, type NotedWait, type ResourceContainers, type ResourcePods, unnoted } from './ports.ts';
+
+/** Dependencies of {@link ContainerResources}. */
+export interface ContainerResourcesComponents {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  readonly fs: StateFiles;
+  readonly pods: ResourcePods;
+  /** Running containers, whose CPUs change with the shared pool. If absent, they are not updated. */
+  readonly containers?: ResourceContainers;
+  /** Devices to align. If absent, there are none. */
+  readonly devices?: AlignedDevices;
+  /** Records what a pod waits for. Default: not recorded. */
+  readonly noted?: NotedWait;
+}
+
+/** Options of {@link ContainerResources}. */
+export interface ContainerResourcesOptions extends PolicyOptions {
+  /** Absolute path of the directory for the state files: the kubelet's root directory. */
+  readonly directory: string;
+  /** CPUs and memory of the machine. Required unless all policies are off. */
+  readonly machine?: MachineTopology;
+  /** `cpuManagerReconcilePeriod` in milliseconds. Default: 10,000. */
+  readonly reconcilePeriodMs?: number;
+}
+
+/** CPUs and memory nodes of a container, in the kernel's notation; empty for no restriction. */
+export interface ContainerPlacement {
+  /** For `cpuset.cpus`. */
+  readonly cpus: string;
+  /** For `cpuset.mems`. */
+  readonly mems: string;
+  /** Whether the CPUs are exclusive; a CFS quota would then only slow the container down. */
+  readonly hasExclusiveCpus: boolean;
+}
+
+const RECONCILE_PERIOD_MS = 10_000;
+
+/**
+ * Gives containers exclusive CPUs, and memory and devices of the same NUMA nodes (CPU manager, memory manager and
+ * topology manager: `pkg/kubelet/cm/{cpumanager,memorymanager,topologymanager}`). Resources are allocated when a pod is
+ * admitted and belong to the pod until it is gone. Allocations are on disk before the pod is admitted.
+ */
+export class ContainerResources {
+  readonly #metrics: ResourceMetrics;
+  readonly #components: ContainerResourcesComponents;
+  readonly #policies: Policies;
+  readonly #ledger: Ledger;
+  readonly #reconciler: CpusetReconciler;
+  readonly #admissions: Admissions;
+  readonly #periodMs: number;
+  readonly #startOnce = new StartOnce('ContainerResources');
+  #loading: Promise<void> | undefined;
+
+  /**
+   * @throws OptionsError naming the invalid component or option
+   * @throws ContainerResourcesError `InvalidOptions` if the policies do not fit the machine
+   */
+  constructor(components: ContainerResourcesComponents, options: ContainerResourcesOptions) {
+    checkOptions('ContainerResources', options, {
+      directory: 'string',
+      machine: 'object?',
+      reconcilePeriodMs: 'positive?',
+      cpuManagerPolicy: [undefined, 'none', 'static'],
+      cpuManagerPolicyOptions: 'object?',
+      cpuOptionGates: 'object?',
+      reservedSystemCPUs: 'string?',
+      memoryManagerPolicy: [undefined, 'None', 'Static'],
+      reservedMemory: 'list?',
+      topologyManagerPolicy: [undefined, 'none', 'best-effort', 'restricted', 'single-numa-node'],
+      topologyManagerScope: [undefined, 'container', 'pod'],
+      topologyManagerPolicyOptions: 'object?',
+      nodeReservation: 'object?',
+    });
+    checkComponents('ContainerResources', components, {
+      fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic'],
+      pods: ['active', 'sourcesReady'],
+    });
+    if (!posix.isAbsolute(options.directory)) {
+      const problem = `directory: want an absolute path, got ${JSON.stringify(options.directory)}`;
+      throw new OptionsError('ContainerResources', 'directory', problem);
+    }
+    const { clock, logger, metrics, fs, pods, containers, devices, noted = unnoted } = withDefaults(components);
+    this.#metrics = resourceMetrics(metrics);
+    this.#components = components;
+    this.#policies = policiesOf(options, options.machine);
+    this.#ledger = new Ledger({ fs, logger }, posix.resolve(options.directory), this.#policies);
+    this.#periodMs = options.reconcilePeriodMs ?? RECONCILE_PERIOD_MS;
+    const freeGone = (): void => this.#admissions.freeGone();
+    this.#reconciler = new CpusetReconciler({ clock, logger, ledger: this.#ledger, pods, containers, freeGone });
+    this.#admissions = new Admissions({
+      ...{ clock, logger, pods, devices, noted },
+      ...{ metrics: this.#metrics, policies: this.#policies, ledger: this.#ledger },
+      load: () => this.load(),
+      onChanged: () => this.#changed(),
+    });
+  }
+
+  /** Whether any policy allocates something; otherwise pods get only their devices. */
+  get isActive(): boolean {
+    const { cpus, unusedMemory, topology } = this.#policies;
+    return cpus !== undefined || unusedMemory !== undefined || topology.name !== 'none';
+  }
+
+  /**
+   * Reads and writes the state files; all methods that need them call `load` first. The kubelet must not run if this
+   * fails: the node must then be drained and the named file removed.
+   * @throws ContainerResourcesError `StateRefused`, `StateNotWritten`; errors of the file system
+   */
+  load(): Promise<void> {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  /** Updates the CPUs of running containers until the signal is aborted. @throws as {@link load} */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
+    await this.load();
+    if (this.#policies.cpus === undefined) await untilAborted(signal);
+    else await this.#reconciler.run(this.#periodMs, signal);
+  }
+
+  /**
+   * Allocates a pod's devices, CPUs and memory, or rejects the pod in upstream's wording; returns synchronously if the
+   * pod can get none. Compatible with `AdmitHandler` of kubelet-core: when the result is returned, the allocation is on
+   * disk; {@link release} reverts it.
+   */
+  admit(pod: Pod, _others: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult> {
+    return this.#admissions.admit(pod, signal);
+  }
+
+  /** Confirms the allocation, because the admitted pod will run. */
+  admitted(pod: Pod): void {
+    this.#admissions.admitted(pod);
+  }
+
+  /** Reverts the allocation, because the admitted pod will not run after all. */
+  release(pod: Pod): void {
+    this.#admissions.release(pod);
+  }
+
+  /**
+   * Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any (upstream:
+   * `GetAffinity`).
+   */
+  affinityOf(podUid: string, container: string): TopologyHint['nodes'] {
+    return this.#admissions.affinityOf(podUid, container);
+  }
+
+  /** Returns where a container runs. Called before each creation of the container (upstream: `PreCreateContainer`). */
+  placementOf(podUid: string, container: string): ContainerPlacement {
+    const { cpu, memory } = this.#ledger;
+    const exclusive = cpusOf(cpu, podUid, container);
+    const nodes = (blocksOf(memory, podUid, container) ?? []).flatMap((block) => block.nodes);
+    return {
+      cpus: `${exclusive ?? cpu.shared}`,
+      mems: [...new Set(nodes)].sort((a, b) => a - b).join(),
+      hasExclusiveCpus: exclusive?.isEmpty === false,
+    };
+  }
+
+  /**
+   * Records that a container is about to start (upstream: `PreStartContainer`). The memory of the init containers before
+   * it becomes free, because they have finished.
+   * @param cpus the CPUs with which the container was created
+   */
+  starting(pod: Pod, container: Container, containerId: string, cpus: string): void {
+    if (this.#policies.cpus !== undefined) this.#reconciler.started(containerId, cpus);
+    if (this.#policies.unusedMemory === undefined) return;
+    const { uid } = pod.metadata;
+    const initContainers = pod.spec.initContainers ?? [];
+    const at = initContainers.findIndex(({ name }) => name === container.name);
+    const finished = (at < 0 ? initContainers : initContainers.slice(0, at)).filter((one) => !isRestartableInit(one));
+    const freed = finished.filter(({ name }) => this.#ledger.removeMemory(uid, name));
+    if (freed.length > 0) this.#ledger.writeSoon();
+  }
+
+  /** Returns whether any container of a pod has exclusive CPUs. */
+  hasExclusiveCpus(podUid: string): boolean {
+    return this.#ledger.cpu.assignments.has(podUid);
+  }
+
+  /** Returns the exclusive CPUs of a container; empty if it has none. */
+  exclusiveCpusOf(podUid: string, container: string): readonly number[] {
+    return cpusOf(this.#ledger.cpu, podUid, container)?.list() ?? [];
+  }
+
+  /** Returns the memory of a container; empty if it has none of its own. */
+  memoryOf(podUid: string, container: string): readonly MemoryBlock[] {
+    return blocksOf(this.#ledger.memory, podUid, container) ?? [];
+  }
+
+  /** Returns the CPUs that containers can have exclusively, in use or not; empty with the policy `none`. */
+  allocatableCpus(): readonly number[] {
+    return this.#policies.cpus?.allocatable().list() ?? [];
+  }
+
+  /** Returns the memory that containers can have, in use or not, by NUMA node; empty with the policy `None`. */
+  allocatableMemory(): readonly MemoryBlock[] {
+    return [...(this.#policies.unusedMemory ?? [])].flatMap(([id, { tables }]) =>
+      [...tables].flatMap(([resource, { allocatable: bytes }]) =>
+        bytes === 0 ? [] : [{ nodes: [id], resource, bytes }],
+      ),
+    );
+  }
+
+  async #load(): Promise<void> {
+    const { cpus, topology } = this.#policies;
+    await this.#ledger.load(async () => (await this.#components.containers?.known?.()) ?? new Map());
+    beginSeries(this.#metrics, { cpus: cpus !== undefined, topology: topology.name !== 'none' });
+    if (cpus) showCpus(this.#metrics, cpus, this.#ledger.cpu);
+  }
+
+  #changed(): void {
+    const { cpus } = this.#policies;
+    if (cpus === undefined) return;
+    showCpus(this.#metrics, cpus, this.#ledger.cpu);
+    this.#reconciler.kick();
+  }
+}

@@ -1,0 +1,96 @@
+import { type Clock, linkAbort, Semaphore, sleep } from '@node-agent/async';
+import type { Logger } from '@node-agent/telemetry';
+import { cpusOf } from '../cpu/cpu-assignments.ts';
+import type { Ledger } from './ledger.ts';
+import type { ResourceContainers, ResourcePods } from './ports.ts';
+
+/** Dependencies of a {@link CpusetReconciler}. */
+interface ReconcilerParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly ledger: Ledger;
+  readonly pods: ResourcePods;
+  readonly containers: ResourceContainers | undefined;
+  /** Frees the resources of pods that are gone. */
+  readonly freeGone: () => void;
+}
+
+/** Calls of the runtime at the same time. */
+const MAX_UPDATES = 8;
+
+/**
+ * Keeps the CPUs of running containers as they were allocated: when CPUs become exclusive or free, the CPUs that all
+ * other containers share change (`reconcileState`, `pkg/kubelet/cm/cpumanager/cpu_manager.go`). Reconciles after each
+ * change and once per period.
+ */
+export class CpusetReconciler {
+  readonly #parts: ReconcilerParts;
+  /** CPUs that each running container has in the runtime, as far as known, by container id. */
+  readonly #applied = new Map<string, string>();
+  readonly #updating = new Set<string>();
+  readonly #calls = new Semaphore(MAX_UPDATES);
+  #isDue = false;
+  #wake: (() => void) | undefined;
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts;
+  }
+
+  /** Reconciles until the signal is aborted. */
+  async run(periodMs: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#isDue = false;
+      this.#parts.freeGone();
+      this.#reconcile(signal);
+      await this.#pause(periodMs, signal);
+    }
+  }
+
+  /** Reconciles soon, because CPUs have changed. */
+  kick(): void {
+    this.#isDue = true;
+    this.#wake?.();
+  }
+
+  /** Records the CPUs with which a container is started. */
+  started(containerId: string, cpus: string): void {
+    this.#applied.set(containerId, cpus);
+  }
+
+  async #pause(periodMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#isDue) return;
+    using link = linkAbort(signal);
+    this.#wake = () => link.abort(new Error('CPUs have changed'));
+    await sleep(this.#parts.clock, periodMs, link.signal).catch(() => {});
+    this.#wake = undefined;
+  }
+
+  /** Starts the updates; a container whose update has not ended yet is left to the next pass. */
+  #reconcile(signal: AbortSignal): void {
+    const { ledger, pods, containers } = this.#parts;
+    if (containers === undefined) return;
+    const running = new Set<string>();
+    for (const pod of pods.active()) {
+      for (const { name, id } of containers.running(pod)) {
+        running.add(id);
+        const cpus = `${cpusOf(ledger.cpu, pod.metadata.uid, name) ?? ledger.cpu.shared}`;
+        if (cpus === '' || cpus === this.#applied.get(id) || this.#updating.has(id)) continue;
+        void this.#update(id, cpus, signal);
+      }
+    }
+    for (const id of this.#applied.keys()) if (!running.has(id)) this.#applied.delete(id);
+  }
+
+  async #update(containerId: string, cpus: string, signal: AbortSignal): Promise<void> {
+    const { containers, logger } = this.#parts;
+    this.#updating.add(containerId);
+    try {
+      await this.#calls.run(async () => await containers?.updateContainerCpuset(containerId, cpus, signal), signal);
+      this.#applied.set(containerId, cpus);
+    } catch (err) {
+      if (!signal.aborted) logger.error({ err, containerId, cpuSet: cpus }, 'Failed to update container');
+    } finally {
+      this.#updating.delete(containerId);
+    }
+  }
+}

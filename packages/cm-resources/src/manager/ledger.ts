@@ -1,0 +1,165 @@
+import { removeUnfinishedFiles } from '@node-agent/host';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { startingCpuState } from '../cpu/check-cpu-state.ts';
+import { type CpuState, cpusOf, noCpus, withoutContainer, withoutPod } from '../cpu/cpu-assignments.ts';
+import { ContainerResourcesError } from '../errors.ts';
+import { blocksOf, type MemoryState, noMemory, withoutMemory, withoutPodMemory } from '../memory/memory-state.ts';
+import { startingMemoryState } from '../memory/starting-memory.ts';
+import {
+  type ContainerRef,
+  CPU_STATE_FILE,
+  decodeCpuState,
+  encodeCpuState,
+  hasContainerIds,
+} from '../state/cpu-checkpoint.ts';
+import { decodeMemoryState, encodeMemoryState, MEMORY_STATE_FILE } from '../state/memory-checkpoint.ts';
+import { StateFile, type StateFiles } from '../state/state-file.ts';
+import type { Policies } from './policies.ts';
+
+/** Containers that had CPUs or memory at some time. */
+export interface HeldContainers {
+  readonly cpus: ReadonlySet<string>;
+  readonly memory: ReadonlySet<string>;
+}
+
+/** What containers have, in memory and in upstream's two state files. */
+export class Ledger {
+  cpu: CpuState = noCpus;
+  memory: MemoryState = noMemory;
+  readonly #logger: Logger;
+  readonly #fs: StateFiles;
+  readonly #directory: string;
+  readonly #policies: Policies;
+  readonly #cpuFile: StateFile;
+  readonly #memoryFile: StateFile;
+
+  constructor(
+    { fs, logger }: { readonly fs: StateFiles; readonly logger: Logger },
+    directory: string,
+    policies: Policies,
+  ) {
+    this.#fs = fs;
+    this.#logger = logger;
+    this.#directory = directory;
+    this.#policies = policies;
+    const [cpuPolicy, memoryPolicy] = [policies.cpus ? 'static' : 'none', policies.unusedMemory ? 'Static' : 'None'];
+    this.#cpuFile = new StateFile(fs, directory, CPU_STATE_FILE, () =>
+      encodeCpuState({ policyName: cpuPolicy, ...this.cpu }),
+    );
+    this.#memoryFile = new StateFile(fs, directory, MEMORY_STATE_FILE, () =>
+      encodeMemoryState({ policyName: memoryPolicy, ...this.memory }),
+    );
+  }
+
+  /**
+   * Reads the state files of an earlier kubelet, checks them against the policies and the machine, and writes both
+   * files.
+   * @param known returns containers by id, for a file of version 1
+   * @throws ContainerResourcesError `StateRefused`, `StateNotWritten`; errors of the file system
+   */
+  async load(known: () => Promise<ReadonlyMap<string, ContainerRef>>): Promise<void> {
+    await removeUnfinishedFiles(this.#fs, this.#directory);
+    const { cpus, unusedMemory } = this.#policies;
+    const cpu = await this.#stored(this.#cpuFile, 'CPU', 'cpu', cpus ? 'static' : 'none', async (text) =>
+      decodeCpuState(text, hasContainerIds(text) ? await known() : new Map()),
+    );
+    const memory = await this.#stored(
+      this.#memoryFile,
+      'memory',
+      'memory',
+      unusedMemory ? 'Static' : 'None',
+      async (text) => decodeMemoryState(text),
+    );
+    if (cpus !== undefined) {
+      const { strictReservation } = cpus.options;
+      const inventory = { all: cpus.topology.cpus, reserved: cpus.reserved, strictReservation };
+      this.cpu = started('cpu', startingCpuState(cpu ?? noCpus, inventory));
+    }
+    if (unusedMemory !== undefined) {
+      this.memory = started('memory', startingMemoryState(memory ?? noMemory, unusedMemory));
+    }
+    await this.write();
+  }
+
+  /** Resolves when both files have the current state. @throws ContainerResourcesError `StateNotWritten` */
+  async write(): Promise<void> {
+    await Promise.all([this.#cpuFile.write(), this.#memoryFile.write()]);
+  }
+
+  /** Writes in the background. For released resources, which a restart would release again. */
+  writeSoon(): void {
+    this.write().catch((err: unknown) => this.#logger.error({ err }, 'Failed to store state to checkpoint'));
+  }
+
+  /** Returns the UIDs of the pods that have CPUs or memory. */
+  uids(): readonly string[] {
+    return [...new Set([...this.cpu.assignments.keys(), ...this.memory.assignments.keys()])];
+  }
+
+  /** Returns the containers of a pod that have CPUs or memory. */
+  held(podUid: string): HeldContainers {
+    return {
+      cpus: new Set(this.cpu.assignments.get(podUid)?.keys()),
+      memory: new Set(this.memory.assignments.get(podUid)?.keys()),
+    };
+  }
+
+  /** Returns whether the pod has more than before. */
+  hasMore(podUid: string, before: HeldContainers): boolean {
+    const { cpus, memory } = this.held(podUid);
+    return cpus.size > before.cpus.size || memory.size > before.memory.size;
+  }
+
+  /** Takes away what a pod got since `before`. */
+  revert(podUid: string, before: HeldContainers): void {
+    const { cpus, memory } = this.held(podUid);
+    for (const name of cpus) if (!before.cpus.has(name)) this.cpu = withoutContainer(this.cpu, podUid, name);
+    for (const name of memory) if (!before.memory.has(name)) this.memory = withoutMemory(this.memory, podUid, name);
+  }
+
+  removePod(podUid: string): void {
+    this.cpu = withoutPod(this.cpu, podUid);
+    this.memory = withoutPodMemory(this.memory, podUid);
+  }
+
+  /** Takes the memory of a container away. @returns whether the container had any */
+  removeMemory(podUid: string, container: string): boolean {
+    if (blocksOf(this.memory, podUid, container) === undefined) return false;
+    this.memory = withoutMemory(this.memory, podUid, container);
+    return true;
+  }
+
+  /** Returns whether the container has exclusive CPUs. */
+  hasCpus(podUid: string, container: string): boolean {
+    return cpusOf(this.cpu, podUid, container) !== undefined;
+  }
+
+  async #stored<T extends { readonly policyName: string }>(
+    file: StateFile,
+    owner: string,
+    manager: string,
+    policy: string,
+    decode: (text: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    const text = await file.read();
+    if (text === undefined) return undefined;
+    try {
+      const state = await decode(text);
+      if (state.policyName === policy) return state;
+      const prefix = manager === 'memory' ? '[memorymanager] ' : '';
+      throw new Error(
+        `${prefix}configured policy "${policy}" differs from state checkpoint policy "${state.policyName}"`,
+      );
+    } catch (cause) {
+      const advice = `please drain this node and delete the ${owner} manager checkpoint file ${JSON.stringify(file.path)}`;
+      const problem = `could not restore state from checkpoint: ${errorText(cause)}, ${advice} before restarting Kubelet`;
+      throw new ContainerResourcesError('StateRefused', `start ${manager} manager error: ${problem}`, { cause });
+    }
+  }
+}
+
+/** @throws ContainerResourcesError `StateRefused` */
+function started<T extends object>(manager: string, state: T | string): T {
+  if (typeof state !== 'string') return state;
+  throw new ContainerResourcesError('StateRefused', `start ${manager} manager error: ${state}`);
+}

@@ -1,0 +1,91 @@
+import { parseResourceList, type ResourceList } from '@node-agent/pod-spec';
+import { type CpuOptionGates, checkCpuOptions, parseCpuOptions } from '../cpu/cpu-options.ts';
+import { StaticCpus } from '../cpu/static-cpus.ts';
+import { CpuSet } from '../cpuset/cpu-set.ts';
+import { ContainerResourcesError } from '../errors.ts';
+import { CpuTopology } from '../machine/cpu-topology.ts';
+import type { MachineTopology } from '../machine/machine-topology.ts';
+import type { MemoryState } from '../memory/memory-state.ts';
+import { memoryReservation, type NumaMemoryReservation } from '../memory/reserved-memory.ts';
+import { unusedMemory } from '../memory/starting-memory.ts';
+import { parseTopologyOptions, type TopologyPolicyName, type TopologyScope } from '../topology/topology-options.ts';
+import { type TopologyPolicy, topologyPolicy } from '../topology/topology-policy.ts';
+
+/** Policies of the node, with the names and values of the kubelet's configuration. */
+export interface PolicyOptions {
+  /** `cpuManagerPolicy`. Default: `none`. */
+  readonly cpuManagerPolicy?: 'none' | 'static';
+  /** `cpuManagerPolicyOptions`. Default: none. */
+  readonly cpuManagerPolicyOptions?: Readonly<Record<string, string>>;
+  /** Gates of the options that are not GA. Default: upstream's. */
+  readonly cpuOptionGates?: CpuOptionGates;
+  /** `reservedSystemCPUs`, such as `0-1,6`. Default: none; as many CPUs as `nodeReservation` has are chosen. */
+  readonly reservedSystemCPUs?: string;
+  /** `memoryManagerPolicy`. Default: `None`. */
+  readonly memoryManagerPolicy?: 'None' | 'Static';
+  /** `reservedMemory`. Default: none. */
+  readonly reservedMemory?: readonly NumaMemoryReservation[];
+  /** `topologyManagerPolicy`. Default: `none`. */
+  readonly topologyManagerPolicy?: TopologyPolicyName;
+  /** `topologyManagerScope`. Default: `container`. */
+  readonly topologyManagerScope?: TopologyScope;
+  /** `topologyManagerPolicyOptions`. Default: none. */
+  readonly topologyManagerPolicyOptions?: Readonly<Record<string, string>>;
+  /**
+   * Quantities that the node reserves of each resource: `kubeReserved`, `systemReserved` and hard eviction thresholds
+   * together. Default: none.
+   */
+  readonly nodeReservation?: Readonly<Record<string, string>>;
+}
+
+/** Rules of the policies that are on. */
+export interface Policies {
+  /** `undefined` with the policy `none`. */
+  readonly cpus: StaticCpus | undefined;
+  /** Memory of the machine while no container has any; `undefined` with the policy `None`. */
+  readonly unusedMemory: MemoryState['nodes'] | undefined;
+  readonly topology: TopologyPolicy;
+  readonly scope: TopologyScope;
+}
+
+/**
+ * Creates the rules.
+ * @param machine may be absent if all policies are off
+ * @throws ContainerResourcesError `InvalidOptions`
+ */
+export function policiesOf(options: PolicyOptions, machine: MachineTopology = { nodes: [] }): Policies {
+  const reservation = parseResourceList(options.nodeReservation);
+  const { topologyManagerPolicy = 'none', topologyManagerScope: scope = 'container' } = options;
+  const topologyOptions = parseTopologyOptions(
+    topologyManagerPolicy === 'none' ? {} : options.topologyManagerPolicyOptions,
+  );
+  return {
+    topology: topologyPolicy(topologyManagerPolicy, machine.nodes, topologyOptions),
+    scope,
+    cpus: staticCpus(options, topologyManagerPolicy, reservation, machine),
+    unusedMemory:
+      options.memoryManagerPolicy === 'Static'
+        ? unusedMemory(machine, memoryReservation(machine, reservation, options.reservedMemory ?? []))
+        : undefined,
+  };
+}
+
+function staticCpus(
+  { cpuManagerPolicy = 'none', cpuManagerPolicyOptions = {}, cpuOptionGates, reservedSystemCPUs = '' }: PolicyOptions,
+  topologyPolicyName: TopologyPolicyName,
+  reservation: ResourceList,
+  machine: MachineTopology,
+): StaticCpus | undefined {
+  if (cpuManagerPolicy === 'none') {
+    const names = Object.keys(cpuManagerPolicyOptions);
+    if (names.length === 0) return undefined;
+    const problem = `None policy: received unsupported options=${names.join()}`;
+    throw new ContainerResourcesError('InvalidOptions', `new none policy error: ${problem}`);
+  }
+  const topology = new CpuTopology(machine);
+  const options = parseCpuOptions(cpuManagerPolicyOptions, cpuOptionGates);
+  checkCpuOptions(options, topology, topologyPolicyName);
+  const cpus = CpuSet.parse(reservedSystemCPUs);
+  const milliCpus = cpus.isEmpty ? (reservation.get('cpu')?.milliValue() ?? 0n) : BigInt(cpus.size) * 1000n;
+  return new StaticCpus(topology, options, { milliCpus, cpus });
+}

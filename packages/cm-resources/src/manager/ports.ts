@@ -1,0 +1,67 @@
+import type { TopologyHints } from '@node-agent/contracts';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import type { ContainerRef } from '../state/cpu-checkpoint.ts';
+
+/** Port to the pods of the node. */
+export interface ResourcePods {
+  /** Returns the pods that hold resources of the node (N1). */
+  active(): readonly Pod[];
+  /**
+   * Returns whether a container of a pod that is not active may still run; the pod keeps its CPUs and memory until
+   * then. Default: no container may.
+   */
+  mayRun?(uid: string): boolean;
+  /** Returns whether all pods of the node are known; before that, nothing is freed. */
+  sourcesReady(): boolean;
+}
+
+/** A running container. */
+export interface RunningContainer {
+  readonly name: string;
+  /** ID by which the runtime knows the container. */
+  readonly id: string;
+}
+
+/** Port to the runtime's containers. */
+export interface ResourceContainers {
+  /** Returns the running containers of a pod, init containers included, as far as they are known. */
+  running(pod: Pod): readonly RunningContainer[];
+  /** Sets the CPUs of a running container. @param cpus in the kernel's notation, such as `0-3,8` */
+  updateContainerCpuset(containerId: string, cpus: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Returns pod UID and name of each container, by container id. Called only if an old kubelet has left a state file of
+   * version 1, which has ids. Default: no container is known, so that such a file with entries is refused.
+   */
+  known?(): Promise<ReadonlyMap<string, ContainerRef>>;
+}
+
+/** Devices that are aligned with CPUs and memory. Implemented by package `device-manager`. */
+export interface AlignedDevices {
+  /** Resolves when hints can be given. */
+  load(): Promise<void>;
+  /** Returns the hints for a container or, without one, for a pod as a whole. */
+  hints(pod: Pod, container?: Container): TopologyHints;
+  /** Begins the admission of a pod, which `admitted` or `release` ends. */
+  begin(pod: Pod): void;
+  /**
+   * Gives a container its devices, those of the pod's affinity first.
+   * @throws if the container cannot have its devices; the pod is then rejected with the error's message
+   */
+  allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<void>;
+  /** Resolves when all allocations are on disk. */
+  stored(): Promise<void>;
+  admitted(pod: Pod): void;
+  release(pod: Pod): void;
+}
+
+/** A wait of a pod for resources. */
+export interface ResourceWait {
+  readonly podUid: string;
+  /** Description of what the pod waits for. */
+  readonly what: string;
+}
+
+/** Runs the work that is waited for, and records the wait while it is in progress. */
+export type NotedWait = <T>(wait: ResourceWait, work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+
+export const unnoted: NotedWait = (_wait, work) => work();

@@ -1,0 +1,86 @@
+import type { TopologyHint } from '@node-agent/contracts';
+import { subsets } from '../topology/numa-mask.ts';
+import type { MemoryState } from './memory-state.ts';
+import type { MemoryRequest } from './requested-memory.ts';
+
+/** Returns the bytes of a resource that a container may reuse from init containers, if it gets exactly these nodes. */
+export type ReusableMemory = (nodes: readonly number[], resource: string) => number;
+
+const nothingReusable: ReusableMemory = () => 0;
+
+/**
+ * Returns the sets of NUMA nodes from which a request can be allocated; all resources have the same hints. A node that
+ * containers use alone cannot be used together with others, and the other way round (`calculateHints`,
+ * `pkg/kubelet/cm/memorymanager/policy_static.go`).
+ */
+export function memoryHints(
+  nodes: MemoryState['nodes'],
+  request: MemoryRequest,
+  reusable: ReusableMemory = nothingReusable,
+): readonly TopologyHint[] {
+  const ids = [...nodes.keys()].sort((a, b) => a - b);
+  let fewest = ids.length;
+  const fitting: (readonly number[])[] = [];
+  for (const group of subsets(ids)) {
+    if (![...request].every(([name, bytes]) => total(nodes, group, name, 'allocatable') >= bytes)) continue;
+    fewest = Math.min(fewest, group.length);
+    if (!canGroup(nodes, group)) continue;
+    const fits = [...request].every(
+      ([name, bytes]) => total(nodes, group, name, 'free') + reusable(group, name) >= bytes,
+    );
+    if (fits) fitting.push(group);
+  }
+  return fitting.map((group) => ({ nodes: group, preferred: group.length === fewest }));
+}
+
+/** Returns whether a group has free memory for a request (`isAffinitySatisfyRequest`). */
+export function hasRoom(nodes: MemoryState['nodes'], group: readonly number[], request: MemoryRequest): boolean {
+  return [...request].every(([name, bytes]) => total(nodes, group, name, 'free') >= bytes);
+}
+
+/**
+ * Returns whether using the group keeps each node in one group. A single node may be used although it is in a group;
+ * the hints exclude that already (`isAffinityViolatingNUMAAllocations`).
+ */
+export function keepsGroups(nodes: MemoryState['nodes'], group: readonly number[]): boolean {
+  return group.length === 1 || canGroup(nodes, group);
+}
+
+function canGroup(nodes: MemoryState['nodes'], group: readonly number[]): boolean {
+  return group.every((id) => {
+    const { assignments = 0, cells = [id] } = nodes.get(id) ?? {};
+    if (group.length === 1) return cells.length === 1;
+    if (assignments === 0) return true;
+    return cells.length === group.length && cells.every((cell) => group.includes(cell));
+  });
+}
+
+function total(
+  nodes: MemoryState['nodes'],
+  group: readonly number[],
+  resource: string,
+  field: 'free' | 'allocatable',
+): number {
+  return group.reduce((sum, id) => sum + (nodes.get(id)?.tables.get(resource)?.[field] ?? 0), 0);
+}
+
+/**
+ * Returns the best hint: a preferred one, of these the one with the fewest nodes, then the lowest (`findBestHint`).
+ */
+export function bestHint(hints: readonly TopologyHint[]): TopologyHint | undefined {
+  return hints.reduce<TopologyHint | undefined>((best, hint) => {
+    if (best === undefined) return hint;
+    if (hint.preferred !== best.preferred) return hint.preferred ? hint : best;
+    return isNarrowerHint(hint, best) ? hint : best;
+  }, undefined);
+}
+
+function isNarrowerHint({ nodes: a = [] }: TopologyHint, { nodes: b = [] }: TopologyHint): boolean {
+  if (a.length !== b.length) return a.length < b.length;
+  // Compared from the highest node down, as the masks of upstream.
+  for (let index = a.length - 1; index >= 0; index--) {
+    const [left = 0, right = 0] = [a[index], b[index]];
+    if (left !== right) return left < right;
+  }
+  return false;
+}

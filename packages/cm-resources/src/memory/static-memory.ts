@@ -1,0 +1,156 @@
+import type { TopologyHint, TopologyHints } from '@node-agent/contracts';
+import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+import { containersOf } from '../containers-of.ts';
+import { ContainerResourcesError } from '../errors.ts';
+import { bestHint, hasRoom, keepsGroups, memoryHints } from './memory-hints.ts';
+import { MemoryReuse } from './memory-reuse.ts';
+import { blocksOf, type MemoryBlock, type MemoryState, takeMemory, withBlocks } from './memory-state.ts';
+import { getsMemory, type MemoryRequest, requestedMemory, requestedMemoryOfPod } from './requested-memory.ts';
+
+/**
+ * Gives a container of a Guaranteed pod the memory and huge pages that it requests, from as few NUMA nodes as possible;
+ * does nothing if it has them already (`Allocate`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
+ * @param affinity hint of the topology manager
+ * @param reuse memory that init containers of the pod leave; updated
+ * @throws ContainerResourcesError `Refused`
+ */
+export function allocateMemory(
+  state: MemoryState,
+  pod: Pod,
+  container: Container,
+  affinity: TopologyHint,
+  reuse: MemoryReuse,
+): MemoryState {
+  if (!getsMemory(pod)) return state;
+  const { uid } = pod.metadata;
+  const held = blocksOf(state, uid, container.name);
+  const finishes = isInit(pod, container);
+  if (held !== undefined) {
+    reuse.allocated(held, finishes);
+    return state;
+  }
+  const request = requestedMemory(container);
+  const nodes = nodesFor(state.nodes, request, affinity, reuse);
+  const blocks = [...request].map(([resource, bytes]) => ({ nodes, resource, bytes }));
+  let machine = state.nodes;
+  for (const block of blocks) {
+    const reused = Math.min(block.bytes, reuse.of(nodes, block.resource));
+    machine = takeMemory(machine, { ...block, bytes: block.bytes - reused });
+  }
+  reuse.allocated(blocks, finishes);
+  return withoutReused(withBlocks({ ...state, nodes: machine }, uid, container.name, blocks), pod, container, blocks);
+}
+
+/** Returns the hints for a container (`GetTopologyHints`). */
+export function containerMemoryHints(
+  state: MemoryState,
+  pod: Pod,
+  container: Container,
+  reuse: MemoryReuse,
+): TopologyHints {
+  if (!getsMemory(pod)) return new Map();
+  const request = requestedMemory(container);
+  const held = blocksOf(state, pod.metadata.uid, container.name);
+  return held === undefined ? hintsFor(state, request, reuse) : heldHints(held, request);
+}
+
+/** Returns the hints for a pod as a whole (`GetPodTopologyHints`). */
+export function podMemoryHints(state: MemoryState, pod: Pod): TopologyHints {
+  if (!getsMemory(pod)) return new Map();
+  const request = requestedMemoryOfPod(pod);
+  if (request.size === 0) return new Map();
+  for (const { name } of containersOf(pod)) {
+    const held = blocksOf(state, pod.metadata.uid, name);
+    if (held !== undefined) return heldHints(held, request);
+  }
+  return hintsFor(state, request, new MemoryReuse());
+}
+
+function hintsFor({ nodes }: MemoryState, request: MemoryRequest, reuse: MemoryReuse): TopologyHints {
+  const hints = memoryHints(nodes, request, (group, resource) => reuse.of(group, resource));
+  // No possible nodes at all is no preference, as in upstream: the allocation then fails with its own message.
+  return hints.length === 0 ? new Map() : new Map([...request.keys()].map((resource) => [resource, hints]));
+}
+
+/** Returns the hints for memory that is allocated already; none if it differs from the request (`regenerateHints`). */
+function heldHints(held: readonly MemoryBlock[], request: MemoryRequest): TopologyHints {
+  const fits = held.length === request.size && held.every(({ resource, bytes }) => request.get(resource) === bytes);
+  if (!fits) return new Map();
+  return new Map(held.map(({ resource, nodes }) => [resource, [{ nodes, preferred: true }]]));
+}
+
+/**
+ * Returns the nodes from which the request is allocated: those of the hint, more nodes if those have too little memory,
+ * or the best ones if the hint has no nodes.
+ * @throws ContainerResourcesError `Refused`
+ */
+function nodesFor(
+  machine: MemoryState['nodes'],
+  request: MemoryRequest,
+  affinity: TopologyHint,
+  reuse: MemoryReuse,
+): readonly number[] {
+  const possible = (): readonly TopologyHint[] => memoryHints(machine, request, (group, name) => reuse.of(group, name));
+  let hint = affinity;
+  if (hint.nodes === undefined) {
+    const hints = possible();
+    if (hints.length === 0) {
+      throw refused('failed to get the default NUMA affinity, no NUMA nodes with enough memory is available');
+    }
+    hint = bestHint(hints) ?? hint;
+    if (!hint.preferred && affinity.preferred) throw refused('failed to find the default preferred hint');
+  }
+  const { nodes = [] } = hint;
+  if (!hasRoom(machine, nodes, request)) {
+    const larger = possible().filter(({ nodes: group = [] }) => nodes.every((id) => group.includes(id)));
+    const extended = bestHint(larger);
+    if (extended === undefined) throw refused('failed to find NUMA nodes to extend the current topology hint');
+    if (!extended.preferred && hint.preferred) throw refused('failed to find the extended preferred hint');
+    hint = extended;
+  }
+  if (!keepsGroups(machine, hint.nodes ?? [])) throw refused('preferred hint violates NUMA node allocation');
+  return hint.nodes ?? [];
+}
+
+/**
+ * Subtracts memory that a container reuses from the blocks of the init containers before it, so that the blocks of a
+ * pod add up to what the pod has (`updateInitContainersMemoryBlocks`).
+ */
+function withoutReused(
+  state: MemoryState,
+  pod: Pod,
+  container: Container,
+  blocks: readonly MemoryBlock[],
+): MemoryState {
+  let left = state;
+  const { uid } = pod.metadata;
+  for (const block of blocks) {
+    let rest = block.bytes;
+    for (const init of pod.spec.initContainers ?? []) {
+      if (init.name === container.name || rest === 0) break;
+      if (isRestartableInit(init)) continue;
+      const held = blocksOf(left, uid, init.name);
+      if (held === undefined) continue;
+      const reduced = held.map((one) => {
+        if (one.resource !== block.resource || !sameNodes(one.nodes, block.nodes)) return one;
+        const reused = Math.min(one.bytes, rest);
+        rest -= reused;
+        return { ...one, bytes: one.bytes - reused };
+      });
+      left = withBlocks(left, uid, init.name, reduced);
+    }
+  }
+  return left;
+}
+
+function isInit(pod: Pod, { name }: Container): boolean {
+  return (pod.spec.initContainers ?? []).some((init) => init.name === name && !isRestartableInit(init));
+}
+
+function sameNodes(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((id) => b.includes(id));
+}
+
+function refused(problem: string): ContainerResourcesError {
+  return new ContainerResourcesError('Refused', `[memorymanager] ${problem}`);
+}

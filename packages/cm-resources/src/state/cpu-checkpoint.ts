@@ -1,0 +1,163 @@
+import { fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node-agent/checkpoint';
+import { goJson } from '@node-agent/pod-spec';
+import type { CpuAssignments, CpuState } from '../cpu/cpu-assignments.ts';
+import { CpuSet } from '../cpuset/cpu-set.ts';
+import { asCount, asMap, asObject, asText, type JsonFields } from './read-json.ts';
+
+/** Name of the CPU manager's state file in the kubelet's root directory. */
+export const CPU_STATE_FILE = 'cpu_manager_state';
+
+/** Content of the CPU manager's state file. */
+export interface CpuCheckpoint extends CpuState {
+  readonly policyName: string;
+}
+
+/** A container by its names. */
+export interface ContainerRef {
+  readonly podUid: string;
+  readonly container: string;
+}
+
+/**
+ * Encodes the state like upstream with its default gates: version 2, with the checksum that older kubelets accept
+ * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). Equal states give equal bytes.
+ */
+export function encodeCpuState({ policyName, shared, assignments }: CpuCheckpoint): string {
+  const pods = [...assignments].map(([pod, containers]) => [pod, textsOf(containers)] as const);
+  const json = sorted(pods).map(([pod, containers]) => {
+    const names = sorted(containers).map(([name, cpus]) => `${goJson(name)}:${goJson(cpus)}`);
+    return `${goJson(pod)}:{${names.join()}}`;
+  });
+  const entries = json.length === 0 ? '' : `"entries":{${json.join()}},`;
+  const checksum = checksumOf(policyName, `${shared}`, mapOfMaps(pods), undefined);
+  return `{"policyName":${goJson(policyName)},"defaultCpuSet":"${shared}",${entries}"checksum":${checksum}}`;
+}
+
+/**
+ * Decodes a state file of any version: 1 (entries by container id), 2, and 3 (gate PodLevelResourceManagers). A checksum
+ * of 0 in version 1 or 2 is accepted, because older kubelets wrote no checksum.
+ * @param containers containers by id, for a file of version 1
+ * @throws Error describing the problem
+ */
+export function decodeCpuState(text: string, containers: ReadonlyMap<string, ContainerRef> = new Map()): CpuCheckpoint {
+  const file = asObject(JSON.parse(text), 'it');
+  const policyName = asText(file.policyName ?? '', 'policyName');
+  const shared = asText(file.defaultCpuSet ?? '', 'defaultCpuSet');
+  const head = { policyName, shared: cpusIn(shared, 'defaultCpuSet') };
+  const entries = asMap(file.entries, 'entries');
+  if (entries?.some(isVersion1)) {
+    const byId = entries.map(([id, cpus]) => [id, asText(cpus, `entries[${JSON.stringify(id)}]`)] as const);
+    expectChecksum(file, [checksumOf(policyName, shared, mapOfTexts(byId), undefined)]);
+    return { ...head, assignments: assignmentsById(byId, containers) };
+  }
+  const pods = entries?.map(([pod, value]) => {
+    const field = `entries[${JSON.stringify(pod)}]`;
+    const containers = asMap(value, field) ?? [];
+    return [pod, containers.map(([name, cpus]) => [name, asText(cpus, `${field}.${name}`)] as const)] as const;
+  });
+  const podCpus = asMap(file.podEntries, 'podEntries') ?? [];
+  const dump = mapOfMaps(pods ?? null);
+  const version3 = checksumOf(policyName, shared, dump, podEntriesDump(podCpus));
+  expectChecksum(file, podCpus.length > 0 ? [version3] : [checksumOf(policyName, shared, dump, undefined), version3]);
+  if (podCpus.length > 0) {
+    throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the gate PodLevelResourceManagers, which is not supported`);
+  }
+  const assignments = (pods ?? []).map(
+    ([pod, containers]) =>
+      [pod, new Map(containers.map(([name, cpus]) => [name, cpusIn(cpus, `entries.${pod}.${name}`)]))] as const,
+  );
+  return { ...head, assignments: new Map(assignments.filter(([, containers]) => containers.size > 0)) };
+}
+
+/** Returns whether a state file has version 1 and entries, whose containers must be known by id to decode it. */
+export function hasContainerIds(text: string): boolean {
+  try {
+    return asMap(asObject(JSON.parse(text), 'it').entries, 'entries')?.some(isVersion1) ?? false;
+  } catch {
+    // Decoding the file describes the problem.
+    return false;
+  }
+}
+
+function isVersion1([, value]: readonly [string, unknown]): boolean {
+  return typeof value === 'string';
+}
+
+function assignmentsById(
+  entries: readonly (readonly [id: string, cpus: string])[],
+  known: ReadonlyMap<string, ContainerRef>,
+): CpuAssignments {
+  const assignments = new Map<string, Map<string, CpuSet>>();
+  for (const [id, cpus] of entries) {
+    const ref = known.get(id);
+    if (ref === undefined) throw new Error(`containerID '${id}' not found in initial containers list`);
+    const containers = assignments.get(ref.podUid) ?? new Map<string, CpuSet>();
+    assignments.set(ref.podUid, containers.set(ref.container, cpusIn(cpus, `entries.${id}`)));
+  }
+  return assignments;
+}
+
+function cpusIn(text: string, field: string): CpuSet {
+  try {
+    return CpuSet.parse(text);
+  } catch (cause) {
+    throw new Error(`${field}: could not parse cpu set ${JSON.stringify(text)}`, { cause });
+  }
+}
+
+function expectChecksum(file: JsonFields, accepted: readonly number[]): void {
+  const found = asCount(file.checksum, 'checksum');
+  if (found !== 0 && !accepted.includes(found)) {
+    throw new Error(`checkpoint is corrupted: checksum is ${accepted[0]}, must be ${found}`);
+  }
+}
+
+function checksumOf(policyName: string, shared: string, entries: GoDump, podEntries: GoDump | undefined): number {
+  const type = 'state.CPUManagerCheckpoint';
+  const checkpoint = goStruct(type, {
+    PolicyName: goScalar('string', policyName),
+    DefaultCPUSet: goScalar('string', shared),
+    Entries: entries,
+    ...(podEntries && { PodEntries: podEntries }),
+    Checksum: goScalar('checksum.Checksum', 0),
+  });
+  return fnv32a(goPointer(type, checkpoint).typed);
+}
+
+function mapOfTexts(entries: readonly (readonly [string, string])[]): GoDump {
+  return goMap(
+    'map[string]string',
+    entries.map(([name, text]) => [name, goScalar('string', text)]),
+  );
+}
+
+function mapOfMaps(pods: readonly (readonly [string, readonly (readonly [string, string])[]])[] | null): GoDump {
+  return goMap(
+    'map[string]map[string]string',
+    pods?.map(([pod, entries]) => [pod, mapOfTexts(entries)] as const) ?? null,
+  );
+}
+
+function podEntriesDump(pods: readonly (readonly [string, unknown])[]): GoDump {
+  const entry = (value: unknown): GoDump => {
+    const cpus = cpusIn(asText(asObject(value, 'podEntries').cpuSet ?? '', 'podEntries.cpuSet'), 'podEntries');
+    const elements = goMap(
+      'map[int]struct {}',
+      [...cpus].map((cpu) => [cpu, goStruct('struct {}', {})]),
+    );
+    return goStruct('state.PodEntry', { CPUSet: goStruct('cpuset.CPUSet', { elems: elements }) });
+  };
+  return goMap(
+    'state.PodCPUAssignments',
+    pods.map(([pod, value]) => [pod, entry(value)]),
+  );
+}
+
+function textsOf(containers: ReadonlyMap<string, CpuSet>): readonly (readonly [string, string])[] {
+  return [...containers].map(([name, cpus]) => [name, `${cpus}`] as const);
+}
+
+/** Sorts by key as Go does, by the bytes of UTF-8. */
+function sorted<T extends readonly [string, unknown]>(entries: readonly T[]): readonly T[] {
+  return [...entries].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}

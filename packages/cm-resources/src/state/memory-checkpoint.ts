@@ -1,0 +1,172 @@
+import { fnv32a, type GoDump, goMap, goPointer, goScalar, goSlice, goStruct } from '@node-agent/checkpoint';
+import { goJson } from '@node-agent/pod-spec';
+import type { MemoryBlock, MemoryNode, MemoryState, MemoryTable } from '../memory/memory-state.ts';
+import { asCount, asList, asMap, asObject, asText } from './read-json.ts';
+
+/** Name of the memory manager's state file in the kubelet's root directory. */
+export const MEMORY_STATE_FILE = 'memory_manager_state';
+
+/** Content of the memory manager's state file. */
+export interface MemoryCheckpoint extends MemoryState {
+  readonly policyName: string;
+}
+
+/** Fields of a table in the file, in the order of their declaration, with the names of Go's structure. */
+const TABLE = [
+  ['total', 'TotalMemSize', 'total'],
+  ['systemReserved', 'SystemReserved', 'systemReserved'],
+  ['allocatable', 'Allocatable', 'allocatable'],
+  ['reserved', 'Reserved', 'reserved'],
+  ['free', 'Free', 'free'],
+] as const satisfies readonly (readonly [json: string, go: string, field: keyof MemoryTable])[];
+
+/**
+ * Encodes the state like upstream with its default gates: version 1
+ * (`pkg/kubelet/cm/memorymanager/state/checkpoint.go: MemoryManagerCheckpointV1`). Equal states give equal bytes.
+ */
+export function encodeMemoryState(state: MemoryCheckpoint): string {
+  const { policyName, nodes, assignments } = state;
+  const table = (one: MemoryTable): string => `{${TABLE.map(([json, , field]) => `"${json}":${one[field]}`).join()}}`;
+  const node = ({ assignments: count, tables, cells }: MemoryNode): string =>
+    `{"numberOfAssignments":${count},"memoryMap":${jsonMap(tables, table)},"cells":[${cells.join()}]}`;
+  const block = ({ nodes: ids, resource, bytes }: MemoryBlock): string =>
+    `{"numaAffinity":[${ids.join()}],"type":${goJson(resource)},"size":${bytes}}`;
+  const machine = jsonMap(new Map([...nodes].map(([id, one]) => [`${id}`, one] as const)), node);
+  const pods = jsonMap(assignments, (containers) => jsonMap(containers, (blocks) => `[${blocks.map(block).join()}]`));
+  const entries = assignments.size === 0 ? '' : `"entries":${pods},`;
+  const checksum = checksumOf(state);
+  return `{"policyName":${goJson(policyName)},"machineState":${machine},${entries}"checksum":${checksum}}`;
+}
+
+/**
+ * Decodes a state file of version 1 or 2 (gate PodLevelResourceManagers). A checksum of 0 is accepted, because older
+ * kubelets wrote none.
+ * @throws Error describing the problem
+ */
+export function decodeMemoryState(text: string): MemoryCheckpoint {
+  const file = asObject(JSON.parse(text), 'it');
+  const machine = (asMap(file.machineState, 'machineState') ?? []).map(([id, value]) => {
+    if (!/^\d{1,4}$/.test(id)) throw new Error(`machineState has ${JSON.stringify(id)}, must be a NUMA node`);
+    return [Number(id), readNode(value, `machineState[${id}]`)] as const;
+  });
+  const pods = (asMap(file.entries, 'entries') ?? []).map(([pod, value]) => {
+    const containers = (asMap(value, `entries.${pod}`) ?? []).map(
+      ([name, blocks]) => [name, readBlocks(blocks, `entries.${pod}.${name}`)] as const,
+    );
+    return [pod, new Map(containers)] as const;
+  });
+  const state: MemoryCheckpoint = {
+    policyName: asText(file.policyName ?? '', 'policyName'),
+    nodes: new Map(machine),
+    assignments: new Map(pods),
+  };
+  const ofPods = asMap(file.podEntries, 'podEntries') ?? [];
+  if (ofPods.length > 0) {
+    throw new Error(`pod ${ofPods[0]?.[0]} has memory of the gate PodLevelResourceManagers, which is not supported`);
+  }
+  const found = asCount(file.checksum, 'checksum');
+  const accepted = [checksumOf(state), checksumOf(state, goMap('state.PodMemoryAssignments', []))];
+  if (found !== 0 && !accepted.includes(found)) {
+    throw new Error(`checkpoint is corrupted: checksum is ${accepted[0]}, must be ${found}`);
+  }
+  return state;
+}
+
+function readNode(value: unknown, field: string): MemoryNode {
+  const { numberOfAssignments, memoryMap, cells } = asObject(value, field);
+  const tables = (asMap(memoryMap, `${field}.memoryMap`) ?? []).map(
+    ([resource, table]) => [resource, readTable(table, `${field}.memoryMap.${resource}`)] as const,
+  );
+  return {
+    assignments: asCount(numberOfAssignments, `${field}.numberOfAssignments`),
+    tables: new Map(tables),
+    cells: asList(cells, `${field}.cells`).map((cell) => asCount(cell, `${field}.cells`)),
+  };
+}
+
+function readTable(value: unknown, field: string): MemoryTable {
+  const table = asObject(value, field);
+  const amount = (name: string): number => asCount(table[name] ?? 0, `${field}.${name}`);
+  return {
+    total: amount('total'),
+    systemReserved: amount('systemReserved'),
+    allocatable: amount('allocatable'),
+    reserved: amount('reserved'),
+    free: amount('free'),
+  };
+}
+
+function readBlocks(value: unknown, field: string): readonly MemoryBlock[] {
+  return asList(value, field).map((one, index) => {
+    const { numaAffinity, type, size } = asObject(one, `${field}[${index}]`);
+    const nodes = asList(numaAffinity, `${field}[${index}].numaAffinity`);
+    return {
+      nodes: nodes.map((id) => asCount(id, `${field}[${index}].numaAffinity`)),
+      resource: asText(type, `${field}[${index}].type`),
+      bytes: asCount(size, `${field}[${index}].size`),
+    };
+  });
+}
+
+function checksumOf({ policyName, nodes, assignments }: MemoryCheckpoint, podEntries?: GoDump): number {
+  const type = 'state.MemoryManagerCheckpoint';
+  const checkpoint = goStruct(type, {
+    PolicyName: goScalar('string', policyName),
+    MachineState: goMap(
+      'state.NUMANodeMap',
+      [...nodes].map(([id, node]) => [id, nodeDump(node)]),
+    ),
+    Entries: goMap(
+      'state.ContainerMemoryAssignments',
+      [...assignments].map(([pod, containers]) => [
+        pod,
+        goMap(
+          '',
+          [...containers].map(([name, blocks]) => [name, goSlice('[]state.Block', blocks.map(blockDump))]),
+        ),
+      ]),
+    ),
+    ...(podEntries && { PodEntries: podEntries }),
+    Checksum: goScalar('checksum.Checksum', 0),
+  });
+  return fnv32a(goPointer(type, checkpoint).typed);
+}
+
+function nodeDump({ assignments, tables, cells }: MemoryNode): GoDump {
+  const type = 'state.MemoryTable';
+  const table = (one: MemoryTable): GoDump =>
+    goPointer(
+      type,
+      goStruct(type, Object.fromEntries(TABLE.map(([, go, field]) => [go, goScalar('uint64', one[field])]))),
+    );
+  const node = goStruct('state.NUMANodeState', {
+    NumberOfAssignments: goScalar('int', assignments),
+    MemoryMap: goMap(
+      'map[v1.ResourceName]*state.MemoryTable',
+      [...tables].map(([name, one]) => [name, table(one)]),
+    ),
+    Cells: intsDump(cells),
+  });
+  return goPointer('state.NUMANodeState', node);
+}
+
+function blockDump({ nodes, resource, bytes }: MemoryBlock): GoDump {
+  return goStruct('state.Block', {
+    NUMAAffinity: intsDump(nodes),
+    Type: goScalar('v1.ResourceName', resource),
+    Size: goScalar('uint64', bytes),
+  });
+}
+
+function intsDump(numbers: readonly number[]): GoDump {
+  return goSlice(
+    '[]int',
+    numbers.map((number) => goScalar('int', number)),
+  );
+}
+
+/** Writes a map with its keys sorted as Go's, by the bytes of UTF-8. */
+function jsonMap<T>(map: ReadonlyMap<string, T>, value: (one: T) => string): string {
+  const entries = [...map].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return `{${entries.map(([key, one]) => `${goJson(key)}:${value(one)}`).join()}}`;
+}

@@ -1,0 +1,590 @@
+import type { TopologyHint } from '@node-agent/contracts';
+import type { Pod } from '@node-agent/pod-spec';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type AlignedDevices, ContainerResourcesError } from '../src/index.ts';
+import { containerOf, machineOf, podOf, sidecarOf } from './builders.ts';
+import { ROOT, settle, TestNode } from './helpers.ts';
+
+const affinityError = {
+  admit: false,
+  reason: 'TopologyAffinityError',
+  message: 'Resources cannot be allocated with Topology locality',
+};
+
+function pod(uid: string, cpu: string, memory?: string): Pod {
+  return podOf(uid, [containerOf('main', cpu, memory)]);
+}
+
+describe('exclusive CPUs', () => {
+  test("are on disk when a pod is admitted, in upstream's file", async () => {
+    const node = new TestNode();
+    expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
+    expect(node.cpus('a')).toBe('1,5');
+    expect(await node.file('cpu_manager_state')).toMatch(
+      /^{"policyName":"static","defaultCpuSet":"0,2-4,6-7","entries":{"a":{"main":"1,5"}},"checksum":\d+}$/,
+    );
+    expect(node.resources.placementOf('a', 'main')).toEqual({ cpus: '1,5', mems: '', hasExclusiveCpus: true });
+    expect(node.resources.placementOf('b', 'main')).toEqual({ cpus: '0,2-4,6-7', mems: '', hasExclusiveCpus: false });
+  });
+
+  test.each([
+    ['a fraction of a CPU', podOf('a', [containerOf('main', '1500m')])],
+    ['no limits', podOf('a', [{ name: 'main', image: 'x', resources: { requests: { cpu: '2' } } }])],
+    [
+      'other limits than requests',
+      podOf('a', [
+        {
+          name: 'main',
+          image: 'x',
+          resources: { requests: { cpu: '1', memory: '1' }, limits: { cpu: '2', memory: '1' } },
+        },
+      ]),
+    ],
+  ])('are not given to a pod with %s', async (_name, shared) => {
+    const node = new TestNode();
+    expect(await node.admit(shared)).toEqual({ admit: true });
+    expect(node.resources.hasExclusiveCpus('a')).toBe(false);
+  });
+
+  test('of init containers are reused by later containers, those of sidecars are not', async () => {
+    const node = new TestNode();
+    const inits = [containerOf('init', '6'), sidecarOf('side', '1')];
+    // The node has seven CPUs for containers, and these containers need eleven.
+    await node.admit(podOf('a', [containerOf('main', '4')], inits));
+    const [init = [], side = [], main = []] = ['init', 'side', 'main'].map((name) =>
+      node.resources.exclusiveCpusOf('a', name),
+    );
+    expect([init.length, side.length, main.length]).toEqual([6, 1, 4]);
+    expect(side.filter((cpu) => main.includes(cpu))).toEqual([]);
+  });
+
+  test("that a pod cannot have reject the pod in upstream's words", async () => {
+    const node = new TestNode();
+    const message =
+      'Allocate failed due to not enough cpus available to satisfy request: requested=8, available=7, which is unexpected';
+    expect(await node.admit(pod('a', '8'))).toEqual({ admit: false, reason: 'UnexpectedAdmissionError', message });
+  });
+
+  test('in whole cores reject a pod with an odd request, and one for which too few cores are free', async () => {
+    const node = new TestNode({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
+    const reason = 'SMTAlignmentError';
+    expect(await node.admit(pod('a', '3'))).toEqual({
+      admit: false,
+      reason,
+      message: 'SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2',
+    });
+    const amounts = 'available physical CPUs = 6, requested CPUs = 8, CPUs per core = 2';
+    const message = `SMT Alignment Error: not enough free physical CPUs: ${amounts}`;
+    expect(await node.admit(pod('a', '8'))).toEqual({ admit: false, reason, message });
+    expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
+  });
+
+  test('stay with their pod on a full node when the kubelet is restarted', async () => {
+    const node = new TestNode({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
+    await node.admit(pod('a', '6'));
+    node.restarted();
+    expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
+    expect(node.cpus('a')).toBe('1,2,3,5,6,7');
+  });
+
+  test('are strictly reserved: reserved CPUs are not shared either', async () => {
+    const node = new TestNode({
+      reservedSystemCPUs: '0,4',
+      cpuManagerPolicyOptions: { 'strict-cpu-reservation': 'true' },
+    });
+    await node.resources.load();
+    expect(node.resources.placementOf('a', 'main').cpus).toBe('1-3,5-7');
+  });
+
+  test('are exactly the allocatable ones without the reservation', async () => {
+    expect(new TestNode({ reservedSystemCPUs: '0,4' }).resources.allocatableCpus()).toEqual([1, 2, 3, 5, 6, 7]);
+  });
+});
+
+describe('a pod that ends', () => {
+  test('N12: keeps its CPUs until it is gone, and a new pod waits for them', async () => {
+    const node = new TestNode();
+    await node.admit(pod('a', '6'));
+    node.remove('a');
+    node.ending.add('a');
+    const admitted = node.admit(pod('b', '6'));
+    await settle();
+    expect(node.cpus('b')).toBe('');
+    expect(node.waits).toEqual(['b: termination of pod a, which holds CPUs or memory until then']);
+    node.ending.clear();
+    await node.clock.advance(250);
+    expect(await admitted).toEqual({ admit: true });
+    expect([node.cpus('a'), node.resources.exclusiveCpusOf('b', 'main').length]).toEqual(['', 6]);
+  });
+
+  test('keeps its CPUs until all pod sources have reported', async () => {
+    const node = new TestNode();
+    await node.admit(pod('a', '6'));
+    node.active = [];
+    node.sourcesReady = false;
+    node.restarted();
+    const stop = new AbortController();
+    const admitted = node.admit(pod('b', '6'), stop.signal);
+    await settle();
+    expect([node.cpus('a').length > 0, node.cpus('b')]).toEqual([true, '']);
+    node.sourcesReady = true;
+    await node.clock.advance(250);
+    expect(await admitted).toEqual({ admit: true });
+  });
+
+  test('that was released by another handler frees its CPUs for a pod that waits', async () => {
+    const node = new TestNode();
+    const { signal } = new AbortController();
+    expect(await node.resources.admit(pod('a', '6'), [], signal)).toEqual({ admit: true });
+    const second = node.admit(pod('b', '6'));
+    await settle();
+    expect(node.waits).toEqual(['b: an older pod that is not admitted yet holds CPUs or memory']);
+    node.resources.release(pod('a', '6'));
+    expect(await second).toEqual({ admit: true });
+    await settle();
+    expect(await node.file('cpu_manager_state')).not.toContain('"a"');
+  });
+
+  test('is not waited for once the waiting pod is gone', async () => {
+    const node = new TestNode();
+    await node.admit(pod('a', '6'));
+    node.remove('a');
+    node.ending.add('a');
+    const stop = new AbortController();
+    const admitted = node.admit(pod('b', '6'), stop.signal);
+    await settle();
+    stop.abort(new Error('pod is gone'));
+    expect((await admitted).admit).toBe(false);
+  });
+});
+
+describe('a failed write', () => {
+  test('N12: rejects the pod, so that no CPU is used that a crash would give away again', async () => {
+    const node = new TestNode();
+    await node.resources.load();
+    node.fs.injectFault({ code: 'ENOSPC', operation: 'write' });
+    const verdict = await node.admit(pod('a', '2'));
+    expect(verdict).toMatchObject({ admit: false, reason: 'UnexpectedAdmissionError' });
+    expect(verdict).toMatchObject({ message: expect.stringContaining('failed to write state file') });
+    expect(node.cpus('a')).toBe('');
+    expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
+  });
+
+  test('keeps the kubelet from starting', async () => {
+    const node = new TestNode();
+    node.fs.injectFault({ code: 'EROFS', operation: 'write' });
+    await expect(node.resources.load()).rejects.toMatchObject({ code: 'StateNotWritten' });
+  });
+});
+
+describe('state files', () => {
+  test("of another policy are refused in upstream's words", async () => {
+    const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
+    await node.resources.load();
+    const message =
+      'start cpu manager error: could not restore state from checkpoint: configured policy "static" differs from state checkpoint policy "none", ' +
+      'please drain this node and delete the CPU manager checkpoint file "/var/lib/kubelet/cpu_manager_state" before restarting Kubelet';
+    const loading = node.restarted({ cpuManagerPolicy: 'static', nodeReservation: { cpu: '1' } }).load();
+    await expect(loading).rejects.toThrow(message);
+    await expect(loading).rejects.toMatchObject({ code: 'StateRefused' });
+  });
+
+  test('of a machine with other CPUs are refused', async () => {
+    const node = new TestNode();
+    await node.resources.load();
+    const smaller = machineOf({ coresPerNode: 1 });
+    await expect(node.restarted({ machine: smaller }).load()).rejects.toThrow(
+      'start cpu manager error: current set of available CPUs "0-3" doesn\'t match with CPUs in state "0-7"',
+    );
+  });
+
+  test.each([
+    [
+      'reserved CPUs that a container has',
+      '{"policyName":"static","defaultCpuSet":"1-7","entries":{"a":{"c":"0"}},"checksum":0}',
+      'not all reserved cpus: "0" are present in defaultCpuSet: "1-7"',
+    ],
+    [
+      'CPUs that are both shared and exclusive',
+      '{"policyName":"static","defaultCpuSet":"0-7","entries":{"a":{"c":"1"}},"checksum":0}',
+      'pod: a, container: c cpuset: "1" overlaps with default cpuset "0-7"',
+    ],
+    [
+      'containers but no shared CPUs',
+      '{"policyName":"static","defaultCpuSet":"","entries":{"a":{"c":"1"}},"checksum":0}',
+      'default cpuset cannot be empty',
+    ],
+    [
+      'a CPU of two pods',
+      '{"policyName":"static","defaultCpuSet":"0,2-7","entries":{"a":{"c":"1"},"b":{"c":"1"}},"checksum":0}',
+      'pods a and b both have CPU 1 exclusively',
+    ],
+    [
+      'a wrong checksum',
+      '{"policyName":"static","defaultCpuSet":"0-7","checksum":5}',
+      'could not restore state from checkpoint: checkpoint is corrupted',
+    ],
+  ])('with %s are refused, and kept', async (_name, text, problem) => {
+    const node = new TestNode();
+    await node.fs.mkdir(ROOT);
+    await node.fs.writeFile(`${ROOT}/cpu_manager_state`, text);
+    await expect(node.resources.load()).rejects.toThrow(problem);
+    expect(await node.file('cpu_manager_state')).toBe(text);
+    await expect(node.resources.load()).rejects.toSatisfy(ContainerResourcesError.is);
+  });
+
+  test('of the memory manager with other reservations are refused', async () => {
+    const memory = (amount: string) => ({
+      memoryManagerPolicy: 'Static' as const,
+      nodeReservation: { cpu: '1', memory: amount },
+      reservedMemory: [{ numaNode: 0, limits: { memory: amount } }],
+    });
+    const node = new TestNode(memory('512Mi'));
+    await node.resources.load();
+    await expect(node.restarted(memory('256Mi')).load()).rejects.toThrow(
+      'start memory manager error: [memorymanager] the expected machine state is different from the real one',
+    );
+  });
+
+  test('of version 1 are read with the containers of the runtime', async () => {
+    const known = async () => new Map([['id1', { podUid: 'a', container: 'main' }]]);
+    const node = new TestNode(
+      {},
+      {
+        containers: { running: () => [], updateContainerCpuset: async () => {}, known },
+      },
+    );
+    await node.fs.mkdir(ROOT);
+    const text = '{"policyName":"static","defaultCpuSet":"0-4,6-7","entries":{"id1":"5"},"checksum":0}';
+    await node.fs.writeFile(`${ROOT}/cpu_manager_state`, text);
+    await node.resources.load();
+    expect(node.cpus('a')).toBe('5');
+  });
+});
+
+describe('running containers', () => {
+  test('get the CPUs that are shared now: after each change, once per container', async () => {
+    const node = new TestNode();
+    const stop = new AbortController();
+    const shared = podOf('s', [containerOf('main', '500m')]);
+    await node.admit(shared);
+    node.running.set('s', [{ name: 'main', id: 'id-s' }]);
+    const running = node.resources.start(stop.signal);
+    await settle();
+    expect(node.updates).toEqual(['id-s 0-7']);
+    await node.admit(pod('a', '2'));
+    await settle();
+    expect(node.updates.slice(1)).toEqual(['id-s 0,2-4,6-7']);
+    await node.clock.advance(10_000);
+    await settle();
+    expect(node.updates).toHaveLength(2);
+    node.remove('a');
+    await node.clock.advance(10_000);
+    await settle();
+    expect(node.updates.slice(2)).toEqual(['id-s 0-7']);
+    stop.abort();
+    await running;
+  });
+
+  test('are not updated if they were created with these CPUs', async () => {
+    const node = new TestNode();
+    const stop = new AbortController();
+    await node.admit(pod('a', '2'));
+    node.running.set('a', [{ name: 'main', id: 'id-a' }]);
+    node.resources.starting(
+      pod('a', '2'),
+      containerOf('main', '2'),
+      'id-a',
+      node.resources.placementOf('a', 'main').cpus,
+    );
+    const running = node.resources.start(stop.signal);
+    await settle();
+    expect(node.updates).toEqual([]);
+    stop.abort();
+    await running;
+  });
+
+  test('whose update fails are updated again, and delay no other container', async () => {
+    let calls = 0;
+    const updates: string[] = [];
+    const node = new TestNode(
+      {},
+      {
+        containers: {
+          running: ({ metadata }) => [{ name: 'main', id: metadata.uid }],
+          updateContainerCpuset: async (id) => {
+            if (id === 'a' && calls++ === 0) throw new Error('runtime is busy');
+            updates.push(id);
+          },
+        },
+      },
+    );
+    node.active = [pod('a', '500m'), pod('b', '500m')];
+    const stop = new AbortController();
+    const running = node.resources.start(stop.signal);
+    await settle();
+    expect(updates).toEqual(['b']);
+    await node.clock.advance(10_000);
+    await settle();
+    expect(updates).toEqual(['b', 'a']);
+    stop.abort();
+    await running;
+  });
+
+  test('cause no timer and no call with the policy none', async () => {
+    const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
+    const stop = new AbortController();
+    const running = node.resources.start(stop.signal);
+    await settle();
+    expect(node.clock.pendingTimers).toBe(0);
+    expect(node.resources.isActive).toBe(false);
+    expect(await node.file('cpu_manager_state')).toBe('{"policyName":"none","defaultCpuSet":"","checksum":1353318690}');
+    expect(await node.file('memory_manager_state')).toBe(
+      '{"policyName":"None","machineState":{},"checksum":4236770233}',
+    );
+    stop.abort();
+    await running;
+  });
+});
+
+describe('memory', () => {
+  const options = {
+    memoryManagerPolicy: 'Static' as const,
+    nodeReservation: { cpu: '1', memory: '1Gi' },
+    reservedMemory: [
+      { numaNode: 0, limits: { memory: '512Mi' } },
+      { numaNode: 1, limits: { memory: '512Mi' } },
+    ],
+  };
+
+  test('of a container is on the NUMA nodes of its placement', async () => {
+    const node = new TestNode(options);
+    await node.admit(pod('a', '1', '3Gi'));
+    await node.admit(pod('b', '1', '3Gi'));
+    expect(['a', 'b'].map((uid) => node.resources.placementOf(uid, 'main').mems)).toEqual(['0', '1']);
+    expect(node.resources.memoryOf('b', 'main')).toEqual([{ nodes: [1], resource: 'memory', bytes: 3 * 2 ** 30 }]);
+    expect(await node.file('memory_manager_state')).toContain('"entries":{"a":{"main":[{"numaAffinity":[0]');
+  });
+
+  test('of an init container is free when the next container starts', async () => {
+    const node = new TestNode(options);
+    const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
+    await node.admit(reusing);
+    node.resources.starting(reusing, containerOf('init', '1'), 'id-1', '');
+    expect(node.resources.memoryOf('a', 'init')).not.toEqual([]);
+    node.resources.starting(reusing, containerOf('main', '1'), 'id-2', '');
+    expect(node.resources.memoryOf('a', 'init')).toEqual([]);
+    expect(await node.admit(pod('b', '1', '2Gi'))).toEqual({ admit: true });
+    expect(node.resources.memoryOf('b', 'main')[0]?.nodes).toEqual([0]);
+  });
+
+  test("that no node has rejects the pod in upstream's words", async () => {
+    const verdict = await new TestNode(options).admit(pod('a', '1', '9Gi'));
+    const problem =
+      '[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available';
+    expect(verdict).toMatchObject({ message: `Allocate failed due to ${problem}, which is unexpected` });
+  });
+
+  test('is listed by NUMA node', () => {
+    const hugePages = 64 * 2 ** 21;
+    expect(new TestNode(options).resources.allocatableMemory()).toContainEqual({
+      nodes: [1],
+      resource: 'memory',
+      bytes: 2 ** 32 - 2 ** 29 - hugePages,
+    });
+  });
+});
+
+describe('alignment', () => {
+  test.each([
+    ['container', 'puts the containers of a pod on different nodes', ['1,5', '2,6']],
+    ['pod', 'rejects a pod whose containers do not fit on one node together', undefined],
+  ] as const)('with scope %s %s', async (scope, _what, expected) => {
+    const node = new TestNode({
+      reservedSystemCPUs: '0,4,3,7',
+      topologyManagerPolicy: 'single-numa-node',
+      topologyManagerScope: scope,
+    });
+    const verdict = await node.admit(podOf('a', [containerOf('one', '2'), containerOf('two', '2')]));
+    expect(verdict).toEqual(expected === undefined ? affinityError : { admit: true });
+    if (expected !== undefined) expect([node.cpus('a', 'one'), node.cpus('a', 'two')]).toEqual(expected);
+    const text = await node.metrics.text();
+    const series = `kubelet_container_aligned_compute_resources_count{scope="${scope}",boundary="numa_node"}`;
+    expect(text).toContain(`${series} ${expected === undefined ? 0 : 2}`);
+  });
+
+  test('takes CPUs, memory and devices from one node', async () => {
+    const onOne: TopologyHint[] = [
+      { nodes: [1], preferred: true },
+      { nodes: [0, 1], preferred: false },
+    ];
+    const allocated: string[] = [];
+    const devices: AlignedDevices = {
+      load: async () => {},
+      hints: () => new Map([['example.com/gpu', onOne]]),
+      begin: () => {},
+      allocate: async ({ metadata }, { name }) => {
+        allocated.push(`${name} on ${node.resources.affinityOf(metadata.uid, name)}`);
+      },
+      stored: async () => {},
+      admitted: () => {},
+      release: () => {},
+    };
+    const node = new TestNode(
+      {
+        topologyManagerPolicy: 'restricted',
+        memoryManagerPolicy: 'Static',
+        nodeReservation: { cpu: '1', memory: '1Gi' },
+        reservedMemory: [{ numaNode: 0, limits: { memory: '1Gi' } }],
+      },
+      { devices },
+    );
+    expect(await node.admit(pod('a', '2', '1Gi'))).toEqual({ admit: true });
+    expect(node.resources.placementOf('a', 'main')).toEqual({ cpus: '2,6', mems: '1', hasExclusiveCpus: true });
+    expect(allocated).toEqual(['main on 1']);
+  });
+
+  test('reverts CPUs and devices if a device cannot be allocated', async () => {
+    const calls: string[] = [];
+    const devices: AlignedDevices = {
+      load: async () => {},
+      hints: () => new Map(),
+      begin: () => calls.push('begin'),
+      allocate: async () => {
+        throw new Error('no healthy devices present');
+      },
+      stored: async () => {},
+      admitted: () => {},
+      release: () => calls.push('release'),
+    };
+    const node = new TestNode({}, { devices });
+    const verdict = await node.admit(pod('a', '2'));
+    expect(verdict).toMatchObject({
+      message: 'Allocate failed due to no healthy devices present, which is unexpected',
+    });
+    expect([node.cpus('a'), calls.at(-1)]).toEqual(['', 'release']);
+  });
+
+  test('best-effort admits a pod that no node can give all CPUs', async () => {
+    const node = new TestNode({ topologyManagerPolicy: 'best-effort' });
+    expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
+    expect(await new TestNode({ topologyManagerPolicy: 'single-numa-node' }).admit(pod('a', '6'))).toEqual(
+      affinityError,
+    );
+  });
+});
+
+test('metrics show the shared and the exclusive CPUs', async () => {
+  const node = new TestNode();
+  await node.admit(pod('a', '2'));
+  await node.admit(pod('b', '9'));
+  const text = await node.metrics.text();
+  for (const line of [
+    'kubelet_cpu_manager_shared_pool_size_millicores 5000',
+    'kubelet_cpu_manager_exclusive_cpu_allocation_count 2',
+    'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 2',
+    'kubelet_cpu_manager_allocation_per_numa{numa_node="1"} 0',
+    'kubelet_cpu_manager_pinning_requests_total 2',
+    'kubelet_cpu_manager_pinning_errors_total 1',
+    'kubelet_topology_manager_admission_requests_total 2',
+  ]) {
+    expect(text).toContain(line);
+  }
+});
+
+test('N12: gives no CPU and no memory to two pods, over restarts at any time', async () => {
+  const sizes = fc.constantFrom('1', '2', '3', '4', '500m');
+  const steps = fc.array(
+    fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          do: fc.constant('admit' as const),
+          cpu: sizes,
+          init: fc.option(sizes),
+          memory: fc.constantFrom('512Mi', '2Gi', '3Gi'),
+        }),
+      },
+      { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'gone' as const), at: fc.nat(5) }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+    ),
+    { maxLength: 14 },
+  );
+  const options = fc.record({
+    topologyManagerPolicy: fc.constantFrom(
+      'none' as const,
+      'best-effort' as const,
+      'restricted' as const,
+      'single-numa-node' as const,
+    ),
+    topologyManagerScope: fc.constantFrom('container' as const, 'pod' as const),
+    full: fc.boolean(),
+    machine: fc
+      .record({
+        nodesPerSocket: fc.constantFrom(1, 2),
+        coresPerNode: fc.integer({ min: 1, max: 3 }),
+        threads: fc.constantFrom(1, 2),
+      })
+      .map(machineOf),
+  });
+  await fc.assert(
+    fc.asyncProperty(steps, options, async (drawn, { full, ...policies }) => {
+      const node = new TestNode({
+        ...policies,
+        cpuManagerPolicyOptions: { 'full-pcpus-only': String(full) },
+        memoryManagerPolicy: 'Static',
+        nodeReservation: { cpu: '1', memory: '512Mi' },
+        reservedMemory: [{ numaNode: 0, limits: { memory: '512Mi' } }],
+      });
+      for (const [index, step] of drawn.entries()) {
+        if (step.do === 'admit') {
+          const inits = step.init === null ? [] : [containerOf('init', step.init, step.memory)];
+          const stop = new AbortController();
+          const admitting = node.admit(
+            podOf(`p${index}`, [containerOf('main', step.cpu, step.memory)], inits),
+            stop.signal,
+          );
+          await settle();
+          // A pod that waits for another one is given up.
+          stop.abort(new Error('pod is gone'));
+          await admitting;
+        } else if (step.do === 'end') {
+          const uid = node.active[step.at]?.metadata.uid;
+          if (uid === undefined) continue;
+          node.active = node.active.filter(({ metadata }) => metadata.uid !== uid);
+          node.ending.add(uid);
+        } else if (step.do === 'gone') {
+          const [uid] = node.ending;
+          if (uid !== undefined) node.remove(uid);
+        } else {
+          node.restarted();
+          await node.resources.load();
+          for (const one of node.active) expect(await node.admit(one)).toEqual({ admit: true });
+        }
+        const holders = [...node.active.map(({ metadata }) => metadata.uid), ...node.ending];
+        const owners = new Map<number, string>();
+        const used = new Map<string, number>();
+        for (const uid of holders) {
+          for (const name of ['init', 'main']) {
+            for (const cpu of node.resources.exclusiveCpusOf(uid, name)) {
+              expect(owners.get(cpu) ?? uid).toBe(uid);
+              owners.set(cpu, uid);
+            }
+            for (const { nodes, bytes } of node.resources.memoryOf(uid, name)) {
+              used.set(nodes.join(), (used.get(nodes.join()) ?? 0) + bytes);
+            }
+          }
+        }
+        const shared = node.resources.placementOf('nobody', 'main').cpus;
+        expect([...owners.keys()].some((cpu) => shared.split(',').includes(`${cpu}`))).toBe(false);
+        for (const [nodes, bytes] of used) {
+          const all = node.resources.allocatableMemory().filter(({ resource }) => resource === 'memory');
+          const room = all.filter((block) => nodes.split(',').includes(`${block.nodes[0]}`));
+          expect(bytes).toBeLessThanOrEqual(room.reduce((sum, block) => sum + block.bytes, 0));
+        }
+      }
+    }),
+    { numRuns: 60 },
+  );
+}, 60_000);

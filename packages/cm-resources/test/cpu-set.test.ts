@@ -1,0 +1,51 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { CpuSet } from '../src/index.ts';
+
+test.each([
+  ['', []],
+  ['0', [0]],
+  ['0-3,8', [0, 1, 2, 3, 8]],
+  ['8,0-3', [0, 1, 2, 3, 8]],
+  ['1-1', [1]],
+  ['0-2,1-4', [0, 1, 2, 3, 4]],
+])('parses %j', (text, cpus) => {
+  expect(CpuSet.parse(text).list()).toEqual(cpus);
+});
+
+test.each([
+  ['a', '"a" must be a CPU or a range of CPUs, such as 0-3'],
+  ['1-', '"1-" must be a CPU or a range of CPUs, such as 0-3'],
+  ['1,', '"" must be a CPU or a range of CPUs, such as 0-3'],
+  ['3-1', 'invalid range "3-1" (3 > 1)'],
+  ['0-99999999', 'CPU 99999999 must be at most 65535'],
+])('rejects %j with the problem', (text, message) => {
+  expect(() => CpuSet.parse(text)).toThrow(message);
+});
+
+const cpuLists = fc.array(fc.nat(40), { maxLength: 20 });
+
+test('writes a list that parses to the same set', () => {
+  fc.assert(
+    fc.property(cpuLists, (cpus) => {
+      const set = CpuSet.of(cpus);
+      expect(CpuSet.parse(`${set}`).equals(set)).toBe(true);
+      const ends = `${set}`.split(',').map((range) => range.split('-').map(Number));
+      // Adjacent CPUs are one range.
+      for (const [index, [from = 0]] of ends.entries()) expect(from - 1).not.toBe(ends[index - 1]?.at(-1));
+    }),
+  );
+});
+
+test('computes unions, intersections and differences like sets of numbers', () => {
+  fc.assert(
+    fc.property(cpuLists, cpuLists, (left, right) => {
+      const [a, b] = [CpuSet.of(left), CpuSet.of(right)];
+      expect(a.union(b).equals(CpuSet.of([...left, ...right]))).toBe(true);
+      expect(a.intersection(b).equals(CpuSet.of(left.filter((cpu) => right.includes(cpu))))).toBe(true);
+      expect(a.difference(b).equals(CpuSet.of(left.filter((cpu) => !right.includes(cpu))))).toBe(true);
+      expect(a.isSubsetOf(b)).toBe(left.every((cpu) => right.includes(cpu)));
+      expect(a.equals(b)).toBe(a.isSubsetOf(b) && b.isSubsetOf(a));
+    }),
+  );
+});

@@ -1,0 +1,235 @@
+import type { TopologyHint } from '@node-agent/contracts';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { containersOf } from '../src/containers-of.ts';
+import { memoryHints } from '../src/memory/memory-hints.ts';
+import { MemoryReuse } from '../src/memory/memory-reuse.ts';
+import { blocksOf, type MemoryState, withoutMemory, withoutPodMemory } from '../src/memory/memory-state.ts';
+import { requestedMemoryOfPod } from '../src/memory/requested-memory.ts';
+import { hugePageResource, startingMemoryState, unusedMemory } from '../src/memory/starting-memory.ts';
+import { allocateMemory, containerMemoryHints, podMemoryHints } from '../src/memory/static-memory.ts';
+import { containerOf, machineOf, podOf, sidecarOf } from './builders.ts';
+
+const GI = 2 ** 30;
+const MI = 2 ** 20;
+const reserved = new Map([0, 1].map((id) => [id, new Map([['memory', GI - 64 * 2 * MI]])] as const));
+/** Two nodes with 3Gi of memory for containers and 128Mi of huge pages each. */
+const unused: MemoryState = { nodes: unusedMemory(machineOf(), reserved), assignments: new Map() };
+const anyNodes: TopologyHint = { nodes: undefined, preferred: false };
+
+/** Allocates all containers of a pod. */
+function allocated(state: MemoryState, pod: Pod, affinity = anyNodes): MemoryState {
+  const reuse = new MemoryReuse();
+  return containersOf(pod).reduce((left, container) => allocateMemory(left, pod, container, affinity, reuse), state);
+}
+
+function pod(uid: string, memory: string, more: Record<string, string> = {}): Pod {
+  return podOf(uid, [containerOf('main', '1', memory, more)]);
+}
+
+function nodesOf(state: MemoryState, uid: string, container = 'main'): readonly number[] | undefined {
+  return blocksOf(state, uid, container)?.[0]?.nodes;
+}
+
+function free(state: MemoryState): readonly number[] {
+  return [...state.nodes.values()].map(({ tables }) => (tables.get('memory')?.free ?? 0) / GI);
+}
+
+describe('allocation', () => {
+  test('takes memory from the lowest node that has enough', () => {
+    const first = allocated(unused, pod('a', '2Gi'));
+    const second = allocated(first, pod('b', '2Gi'));
+    expect([nodesOf(second, 'a'), nodesOf(second, 'b')]).toEqual([[0], [1]]);
+    expect(free(second)).toEqual([1, 1]);
+  });
+
+  test('takes memory from both nodes if one has too little, and keeps such nodes for such containers', () => {
+    const grouped = allocated(unused, pod('a', '4Gi'));
+    expect(nodesOf(grouped, 'a')).toEqual([0, 1]);
+    expect(free(grouped)).toEqual([0, 2]);
+    expect(grouped.nodes.get(1)?.cells).toEqual([0, 1]);
+    expect(nodesOf(allocated(grouped, pod('b', '1Gi')), 'b')).toEqual([0, 1]);
+    expect(() => allocated(grouped, pod('b', '3Gi'))).toThrow('failed to get the default NUMA affinity');
+  });
+
+  test('rejects memory of several nodes while one of them is used alone', () => {
+    const used = allocated(unused, pod('a', '1Gi'));
+    expect(() => allocated(used, pod('b', '4Gi'))).toThrow('no NUMA nodes with enough memory is available');
+    expect(nodesOf(allocated(withoutPodMemory(used, 'a'), pod('b', '4Gi')), 'b')).toEqual([0, 1]);
+  });
+
+  test('follows the hint of the topology manager, and extends it if the node has too little', () => {
+    const onOne = { nodes: [1], preferred: true };
+    expect(nodesOf(allocated(unused, pod('a', '1Gi'), onOne), 'a')).toEqual([1]);
+    expect(nodesOf(allocated(unused, pod('a', '4Gi'), onOne), 'a')).toEqual([0, 1]);
+  });
+
+  test('takes huge pages from the same nodes as memory', () => {
+    const state = allocated(unused, pod('a', '1Gi', { 'hugepages-2Mi': '100Mi' }));
+    expect(blocksOf(state, 'a', 'main')).toEqual([
+      { nodes: [0], resource: 'hugepages-2Mi', bytes: 100 * MI },
+      { nodes: [0], resource: 'memory', bytes: GI },
+    ]);
+    const second = allocated(state, pod('b', '1Gi', { 'hugepages-2Mi': '100Mi' }));
+    expect(nodesOf(second, 'b')).toEqual([1]);
+    expect(second.nodes.get(0)?.assignments).toBe(2);
+  });
+
+  test('gives nothing to a pod that is not Guaranteed, or that has pod-level resources', () => {
+    const burstable = podOf('a', [{ name: 'main', image: 'x', resources: { requests: { memory: '1Gi' } } }]);
+    const amounts = { cpu: '1', memory: '1Gi' };
+    const podLevel = podOf('b', [containerOf('main', '1', '1Gi')]);
+    const resources = { requests: amounts, limits: amounts };
+    const both = [burstable, { ...podLevel, spec: { ...podLevel.spec, resources } }];
+    expect(both.map((one) => allocated(unused, one as Pod))).toEqual([unused, unused]);
+    expect(podMemoryHints(unused, both[1] as Pod).size).toBe(0);
+  });
+
+  test('does nothing for a container that already has memory', () => {
+    const state = allocated(unused, pod('a', '1Gi'));
+    expect(allocated(state, pod('a', '1Gi'))).toEqual(state);
+  });
+});
+
+describe('init containers', () => {
+  const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '2Gi')]);
+
+  test('leave their memory to the containers after them', () => {
+    const state = allocated(unused, reusing);
+    expect(free(state)).toEqual([1, 3]);
+    expect([blocksOf(state, 'a', 'init')?.[0]?.bytes, blocksOf(state, 'a', 'main')?.[0]?.bytes]).toEqual([GI, GI]);
+  });
+
+  test('free the memory that no later container reuses when they are removed', () => {
+    expect(free(withoutMemory(allocated(unused, reusing), 'a', 'init'))).toEqual([2, 3]);
+  });
+
+  test('that are sidecars keep their memory', () => {
+    const state = allocated(unused, podOf('a', [containerOf('main', '1', '1Gi')], [sidecarOf('side', '1', '2Gi')]));
+    expect(free(state)).toEqual([0, 3]);
+  });
+});
+
+test.each([
+  [
+    'the sum of containers and sidecars',
+    [containerOf('a', '1', '1Gi'), containerOf('b', '1', '2Gi')],
+    [sidecarOf('s', '1', '1Gi')],
+    4,
+  ],
+  [
+    'an init container with the sidecars before it',
+    [containerOf('a', '1', '1Gi')],
+    [sidecarOf('s', '1', '1Gi'), containerOf('i', '1', '4Gi')],
+    5,
+  ],
+  [
+    'an init container without the sidecars after it',
+    [containerOf('a', '1', '1Gi')],
+    [containerOf('i', '1', '4Gi'), sidecarOf('s', '1', '1Gi')],
+    4,
+  ],
+] as [string, Container[], Container[], number][])('a pod needs %s', (_name, containers, inits, gi) => {
+  expect(requestedMemoryOfPod(podOf('a', containers, inits)).get('memory')).toBe(gi * GI);
+});
+
+describe('hints', () => {
+  test('prefer one node, and exclude nodes without enough free memory', () => {
+    const used = allocated(unused, pod('a', '2Gi')).nodes;
+    expect(memoryHints(used, new Map([['memory', 2 * GI]]))).toEqual([{ nodes: [1], preferred: true }]);
+    expect(memoryHints(unused.nodes, new Map([['memory', 2 * GI]]))).toEqual([
+      { nodes: [0], preferred: true },
+      { nodes: [1], preferred: true },
+      { nodes: [0, 1], preferred: false },
+    ]);
+    expect(memoryHints(unused.nodes, new Map([['memory', 4 * GI]]))).toEqual([{ nodes: [0, 1], preferred: true }]);
+  });
+
+  test('for allocated memory are its nodes', () => {
+    const state = allocated(unused, pod('a', '1Gi'), { nodes: [1], preferred: true });
+    const hints = new Map([['memory', [{ nodes: [1], preferred: true }]]]);
+    expect(podMemoryHints(state, pod('a', '1Gi'))).toEqual(hints);
+    const [container] = pod('a', '1Gi').spec.containers;
+    expect(containerMemoryHints(state, pod('a', '1Gi'), container as Container, new MemoryReuse())).toEqual(hints);
+    // A request that has changed has no preference.
+    expect(podMemoryHints(state, pod('a', '2Gi')).size).toBe(0);
+  });
+});
+
+test('names huge pages by their size', () => {
+  expect([64 * 1024, 2 * MI, 32 * MI, GI].map(hugePageResource)).toEqual([
+    'hugepages-64Ki',
+    'hugepages-2Mi',
+    'hugepages-32Mi',
+    'hugepages-1Gi',
+  ]);
+});
+
+describe('a stored state', () => {
+  const state = allocated(unused, pod('a', '4Gi'));
+  test('is used if its blocks explain the memory of the nodes', () => {
+    expect(startingMemoryState(state, unused.nodes)).toBe(state);
+  });
+
+  test.each([
+    ['without nodes', { ...state, nodes: new Map() }, 'machine state can not be empty when it has memory assignments'],
+    [
+      'with other amounts in use',
+      { ...state, assignments: new Map() },
+      'the expected machine state is different from the real one',
+    ],
+    [
+      'of another machine',
+      { ...state, nodes: new Map([...state.nodes].slice(0, 1)) },
+      'the expected machine state is different',
+    ],
+    [
+      'with a node that does not exist',
+      withBlock({ nodes: [7], resource: 'memory', bytes: 1 }),
+      'uses the NUMA that does not exist',
+    ],
+    [
+      'with a resource that does not exist',
+      withBlock({ nodes: [0], resource: 'hugepages-1Gi', bytes: 1 }),
+      'uses memory resource that does not exist',
+    ],
+  ] as const)('%s is refused', (_name, stored, problem) => {
+    expect(startingMemoryState(stored, unused.nodes)).toContain(problem);
+  });
+
+  function withBlock(block: { nodes: readonly number[]; resource: string; bytes: number }): MemoryState {
+    return { ...state, assignments: new Map([['b', new Map([['main', [block]]])]]) };
+  }
+});
+
+test('N12: gives no memory twice, and has all memory back when all pods are gone', () => {
+  const sizes = fc.constantFrom('256Mi', '1Gi', '2Gi', '3Gi', '4Gi');
+  const pods = fc.array(fc.record({ main: sizes, init: fc.option(sizes), leaves: fc.boolean() }), { maxLength: 12 });
+  fc.assert(
+    fc.property(pods, fc.boolean(), (drawn, restarts) => {
+      let state = unused;
+      const running: string[] = [];
+      for (const [index, { main, init, leaves }] of drawn.entries()) {
+        const inits = init === null ? [] : [containerOf('init', '1', init)];
+        try {
+          state = allocated(state, podOf(`p${index}`, [containerOf('main', '1', main)], inits));
+          running.push(`p${index}`);
+        } catch {
+          // There is too little memory.
+        }
+        for (const { tables } of state.nodes.values()) {
+          for (const table of tables.values()) {
+            expect(table.free).toBeGreaterThanOrEqual(0);
+            expect(table.free + table.reserved).toBe(table.allocatable);
+          }
+        }
+        const first = leaves ? running.shift() : undefined;
+        if (first !== undefined) state = withoutPodMemory(state, first);
+        if (restarts) expect(startingMemoryState(state, unused.nodes)).toBe(state);
+      }
+      expect(running.reduce(withoutPodMemory, state)).toEqual(unused);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,78 @@
+import { ContainerResources } from '@node-agent/cm-resources';
+import type { DeviceManager } from '@node-agent/device-manager';
+import type { PodJournalPort } from '@node-agent/kubelet-core';
+import type { PodCache } from '@node-agent/pleg';
+import type { PodConfig } from '@node-agent/pod-config';
+import type { Pod } from '@node-agent/pod-spec';
+import type { ContainerPlacements, PodRuntime } from '@node-agent/runtime';
+import type { PartComponents } from './cluster-ports.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
+
+/** Other components that {@link nodeResourceManagers} needs. */
+export interface ResourceManagerParts {
+  readonly pods: PodLinks;
+  readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
+  readonly journal: PodJournalPort;
+  readonly activePods: () => readonly Pod[];
+  readonly devices: DeviceManager | undefined;
+  /** Created later in the same stage. */
+  readonly containers: () => { readonly runtime: Pick<PodRuntime, 'getPods'>; readonly podCache: PodCache };
+}
+
+/** Creates the CPU, memory and topology managers; returns `undefined` if the node has none. */
+export function nodeResourceManagers(
+  child: (component: string) => PartComponents,
+  { fs, cri }: Pick<NodePorts, 'fs' | 'cri'>,
+  { resourceManagers, rootDirectory }: Pick<AssemblySettings, 'resourceManagers' | 'rootDirectory'>,
+  { pods, podConfig, journal, activePods, devices, containers }: ResourceManagerParts,
+): ContainerResources | undefined {
+  if (resourceManagers === undefined) return undefined;
+  const { noQuotaWithExclusiveCpus: _, ...options } = resourceManagers;
+  return new ContainerResources(
+    {
+      ...child('cm-resources'),
+      fs,
+      pods: {
+        active: activePods,
+        mayRun: (uid) => pods.couldHaveRunningContainers(uid),
+        sourcesReady: () => podConfig.seenAllSources(),
+      },
+      containers: {
+        running: ({ metadata }) =>
+          (containers().podCache.get(metadata.uid)?.status.containers ?? []).filter(({ state }) => state === 'running'),
+        async updateContainerCpuset(containerId, cpusetCpus, signal) {
+          await cri.updateContainerResources({ containerId, linux: { cpusetCpus } }, signal);
+        },
+        async known() {
+          const all = await containers().runtime.getPods();
+          return new Map(
+            all.flatMap(({ uid: podUid, containers: of }) =>
+              of.map(({ id, name }) => [id, { podUid, container: name }]),
+            ),
+          );
+        },
+      },
+      ...(devices && { devices }),
+      noted: ({ podUid, what }, work, signal) => journal.during(podUid, 'Devices', { message: what }, work, signal),
+    },
+    { ...options, directory: rootDirectory },
+  );
+}
+
+/** Adapts the managers to the runtime's port; `undefined` if no policy is on, so that containers are not restricted. */
+export function containerPlacements(
+  resources: ContainerResources | undefined,
+  { resourceManagers }: Pick<AssemblySettings, 'resourceManagers'>,
+): ContainerPlacements | undefined {
+  if (!resources?.isActive) return undefined;
+  const isUnlimited = resourceManagers?.noQuotaWithExclusiveCpus ?? true;
+  return {
+    placementOf({ metadata }, { name }) {
+      const placement = resources.placementOf(metadata.uid, name);
+      return { ...placement, hasExclusiveCpus: isUnlimited && placement.hasExclusiveCpus };
+    },
+    hasExclusiveCpus: ({ metadata }) => isUnlimited && resources.hasExclusiveCpus(metadata.uid),
+    starting: (pod, container, containerId, cpus) => resources.starting(pod, container, containerId, cpus),
+  };
+}

@@ -1,0 +1,139 @@
+import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
+import { MemorySockets } from '@node-agent/grpc/testing';
+import type { Pod } from '@node-agent/pod-spec';
+import { expect, test } from 'vitest';
+import type { AssemblySettings } from '../src/ports.ts';
+import { makePod, makeWorld, type StartedKubelet, startKubelet, type World } from './node.ts';
+
+const GPU = 'example.com/gpu';
+const directory = '/root/device-plugins';
+
+/** Two NUMA nodes with two cores of two threads each: CPUs 0, 1, 4, 5 and 2, 3, 6, 7. */
+const machine = {
+  nodes: [0, 1].map((id) => ({
+    id,
+    cores: [0, 1].map((core) => ({ socketId: id, cpus: [id * 2 + core, id * 2 + core + 4] })),
+    memoryBytes: 2 ** 32,
+    hugePages: [],
+  })),
+};
+const managers = { machine, cpuManagerPolicy: 'static', nodeReservation: { cpu: '1' } } as const;
+
+async function start(
+  resourceManagers: AssemblySettings['resourceManagers'],
+  world?: World,
+): Promise<{ readonly world: World; readonly node: StartedKubelet; readonly transport: MemorySockets }> {
+  const inWorld = world ?? (await makeWorld());
+  const transport = new MemorySockets();
+  const nodeAllocatable = { pods: '110', cpu: '7', memory: '6Gi' };
+  const changes = { ...(resourceManagers && { resourceManagers }), nodeAllocatable, devices: { directory } };
+  const node = startKubelet(inWorld, [], undefined, [], { deviceTransport: transport }, changes);
+  await inWorld.clock.advance(1000);
+  return { world: inWorld, node, transport };
+}
+
+function guaranteed(name: string, cpu: string, more: Record<string, string> = {}, memory = '64Mi'): Pod {
+  const amounts = { cpu, memory, ...more };
+  const main = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+  return makePod(name, { containers: [{ ...main, resources: { limits: amounts, requests: amounts } }] });
+}
+
+/** Returns the CPUs and memory nodes of each running container in the runtime, by pod name. */
+async function cpusets({ cri }: World): Promise<Readonly<Record<string, string>>> {
+  const { containers } = await cri.listContainers({});
+  const running = containers.filter(({ state }) => state === 1);
+  const entries = await Promise.all(
+    running.map(async ({ id, labels }) => {
+      const { status } = await cri.containerStatus({ containerId: id });
+      const { cpusetCpus = '', cpusetMems = '' } = status?.resources?.linux ?? {};
+      return [labels['io.kubernetes.pod.name'] ?? '', [cpusetCpus, cpusetMems].filter(Boolean).join(' on ')] as const;
+    }),
+  );
+  return Object.fromEntries(entries);
+}
+
+const statusOf = (node: StartedKubelet, name: string) =>
+  node.status.getPodStatus(`uid-${name}`) ?? node.kubelet.getPodByName('default', name)?.status;
+
+test('a pod that requests whole CPUs has them alone, and all other containers move away', async () => {
+  const { world, node } = await start(managers);
+  node.setPods([makePod('shared')]);
+  await world.clock.advance(5000);
+  expect(await cpusets(world)).toEqual({ shared: '0-7' });
+  node.setPods([makePod('shared'), guaranteed('own', '2')]);
+  await world.clock.advance(5000);
+  expect(await cpusets(world)).toEqual({ shared: '0,2-4,6-7', own: '1,5' });
+  node.setPods([makePod('shared')]);
+  await world.clock.advance(30_000);
+  expect(await cpusets(world)).toEqual({ shared: '0-7' });
+  await node.stop();
+});
+
+test('K1: a pod keeps its CPUs when the kubelet is restarted, and no other pod gets them', async () => {
+  const first = await start(managers);
+  const { world } = first;
+  first.node.setPods([guaranteed('own', '4')]);
+  await world.clock.advance(5000);
+  const before = await cpusets(world);
+  await first.node.stop();
+  const { node } = await start(managers, world);
+  node.setPods([guaranteed('own', '4'), guaranteed('late', '2')]);
+  await world.clock.advance(10_000);
+  expect(await cpusets(world)).toEqual({ ...before, late: expect.not.stringContaining(before.own ?? '') });
+  expect(node.resourceManagers?.exclusiveCpusOf('uid-own', 'main')).toHaveLength(4);
+  await node.stop();
+});
+
+test('CPUs, memory and devices are of one NUMA node, and a pod for which no node has all of them is rejected', async () => {
+  const { world, node, transport } = await start({
+    ...managers,
+    memoryManagerPolicy: 'Static',
+    topologyManagerPolicy: 'single-numa-node',
+    nodeReservation: { cpu: '1', memory: '2Gi' },
+    reservedMemory: [0, 1].map((numaNode) => ({ numaNode, limits: { memory: '1Gi' } })),
+  });
+  const devices = [0, 1].map((id) => ({ ID: `gpu${id}`, health: 'Healthy', topology: { nodes: [{ ID: 1 }] } }));
+  const plugin = new FakeDevicePlugin({ resource: GPU, directory, transport, clock: world.clock }, devices);
+  await plugin.start();
+  await plugin.register();
+  await world.clock.advance(1000);
+  node.setPods([guaranteed('aligned', '2', { [GPU]: '1' }, '1Gi')]);
+  await world.clock.advance(5000);
+  expect(await cpusets(world)).toEqual({ aligned: '2,6 on 1' });
+  node.setPods([guaranteed('aligned', '2', { [GPU]: '1' }, '1Gi'), guaranteed('large', '3', { [GPU]: '1' })]);
+  await world.clock.advance(5000);
+  expect(statusOf(node, 'large')).toMatchObject({
+    phase: 'Failed',
+    reason: 'TopologyAffinityError',
+    message: expect.stringContaining('Resources cannot be allocated with Topology locality'),
+  });
+  expect(plugin.calls.filter(({ rpc }) => rpc === 'Allocate')).toHaveLength(1);
+  expect(node.devices?.devicesOf('uid-large', 'main').size).toBe(0);
+  await node.stop();
+});
+
+test('a container with exclusive CPUs has no CFS quota, unless that is disabled', async () => {
+  const quotas = async (more: object): Promise<unknown> => {
+    const { world, node } = await start({ ...managers, ...more });
+    node.setPods([guaranteed('own', '2')]);
+    await world.clock.advance(5000);
+    const { containers } = await world.cri.listContainers({});
+    const { status } = await world.cri.containerStatus({ containerId: containers[0]?.id ?? '' });
+    await node.stop();
+    return status?.resources?.linux?.cpuQuota;
+  };
+  expect(Number(await quotas({}))).toBe(-1);
+  expect(Number(await quotas({ noQuotaWithExclusiveCpus: false }))).toBe(200_000);
+});
+
+test('a state file of another policy stops the kubelet, and rejects no pod', async () => {
+  const first = await start({});
+  await first.node.stop();
+  const { world, node } = await start(managers, first.world);
+  node.setPods([guaranteed('own', '2')]);
+  await world.clock.advance(5000);
+  await expect(node.stop()).rejects.toThrow(
+    /CPU, memory and topology managers ended: start cpu manager error: .* configured policy "static" differs from state checkpoint policy "none"/,
+  );
+  expect(statusOf(node, 'own')?.phase).not.toBe('Failed');
+});
