@@ -7,10 +7,12 @@ export {
   ContainerResources,
   type ContainerResourcesComponents,
   type ContainerResourcesOptions,
+  type StateFiles,
 } from './manager/container-resources.ts';
-export type { PolicyOptions } from './manager/policies.ts';
+export type { CpuOptionGates, PolicyOptions, TopologyPolicyName, TopologyScope } from './manager/policies.ts';
 export type {
   AlignedDevices,
+  ContainerRef,
   NotedWait,
   ResourceContainers,
   ResourcePods,

@@ -42,7 +42,7 @@ export interface CsiVolumeCapability {
   readonly accessMode: CsiAccessMode;
 }
 
-type StringMap = Readonly<Record<string, string>>;
+export type StringMap = Readonly<Record<string, string>>;
 
 /** Request of `NodeStageVolume`. */
 export interface CsiStageRequest {

@@ -12,6 +12,7 @@ export type {
   CsiVolumeCapability,
   CsiVolumeStats,
   CsiVolumeUsage,
+  StringMap,
 } from './csi.ts';
 export type { PodLifecycleEvent, PodLifecycleEventType } from './pod-lifecycle.ts';
 export type { PodOperation, PodUpdate } from './pod-update.ts';

@@ -5,4 +5,5 @@ export {
   type FakeCsiDriverOptions,
   type ReceivedCall,
 } from './fake/fake-csi-driver.ts';
-export type { FakeVolumes, PublishedVolume } from './fake/fake-volumes.ts';
+export type { DriverVolumes, PublishedVolume } from './fake/fake-volumes.ts';
+export type { NodeGetVolumeStatsResponse } from './generated/types.ts';

@@ -1,3 +1,4 @@
+export type { BlockMapperComponents } from './block/block-mapper.ts';
 export { LoopCommand, type LoopCommandComponents, type LoopDevices } from './block/loop-devices.ts';
 export type { ClaimData, ClaimSource, PersistentVolumeData } from './claims/claim-source.ts';
 export { type LocalBlockComponents, LocalBlockPlugin } from './claims/local-block-plugin.ts';

@@ -11,7 +11,7 @@ import {
 } from '@node-agent/grpc';
 import { identityRpcs, nodeRpcs } from '../generated/services.ts';
 import { type NodeGetVolumeStatsResponse, NodeServiceCapabilityRPCType, VolumeUsageUnit } from '../generated/types.ts';
-import { FakeVolumes } from './fake-volumes.ts';
+import { type DriverVolumes, FakeVolumes } from './fake-volumes.ts';
 import { rawResponse, withRawResponses } from './raw-response.ts';
 
 /** Name of a call of the node service. */
@@ -94,8 +94,9 @@ export class FakeCsiDriver {
   readonly socketPath: string;
   /** Calls received, in order. */
   readonly calls: ReceivedCall[] = [];
-  /** The node's volumes as the driver sees them. */
-  readonly volumes: FakeVolumes;
+  /** The node's volumes as the driver sees them. A test may change them. */
+  readonly volumes: DriverVolumes;
+  readonly #volumes: FakeVolumes;
   /** Replaced by a test that changes the driver's version. */
   capabilities: CsiNodeCapabilities;
   maxVolumesPerNode: bigint;
@@ -112,12 +113,13 @@ export class FakeCsiDriver {
     const unusual = { singleNodeMultiWriter: false, volumeMountGroup: false };
     this.capabilities = { ...usual, ...unusual, ...options.capabilities };
     this.maxVolumesPerNode = options.maxVolumesPerNode ?? 0n;
-    this.volumes = new FakeVolumes(() => this.capabilities);
+    this.#volumes = new FakeVolumes(() => this.capabilities);
+    this.volumes = this.#volumes;
   }
 
   /** Requests that broke a rule of the specification. */
   get violations(): readonly string[] {
-    return this.volumes.violations;
+    return this.#volumes.violations;
   }
 
   /** Starts the server. After {@link stop} it may be started again; volumes are kept, as on a real node. */
@@ -159,7 +161,7 @@ export class FakeCsiDriver {
   }
 
   #node(): Service {
-    const { volumes } = this;
+    const volumes = this.#volumes;
     return service(withRawResponses(nodeRpcs), {
       nodeStageVolume: this.#handler('NodeStageVolume', (request) => volumes.stage(request)),
       nodeUnstageVolume: this.#handler('NodeUnstageVolume', (request) => volumes.unstage(request)),

@@ -19,14 +19,20 @@ export interface PublishedVolume {
 
 const { SINGLE_NODE_SINGLE_WRITER, SINGLE_NODE_MULTI_WRITER, UNKNOWN } = VolumeCapabilityAccessModeMode;
 
+/** The volumes of a node that a driver has staged and published. */
+export interface DriverVolumes {
+  /** Staging paths by volume ID. */
+  readonly staged: Map<string, string>;
+  /** Published volumes by target path. */
+  readonly published: Map<string, PublishedVolume>;
+}
+
 /**
  * The volumes of a node as a driver sees them, and the specification's rules for the caller. The same call twice
  * succeeds, as the specification demands of drivers.
  */
-export class FakeVolumes {
-  /** Staging paths by volume ID. */
+export class FakeVolumes implements DriverVolumes {
   readonly staged: Map<string, string> = new Map();
-  /** Published volumes by target path. */
   readonly published: Map<string, PublishedVolume> = new Map();
   readonly violations: string[] = [];
   readonly #capabilities: () => CsiNodeCapabilities;
