@@ -1,3 +1,4 @@
+export type { CpuOptionGates } from './cpu/cpu-options.ts';
 export { CpuSet } from './cpuset/cpu-set.ts';
 export { ContainerResourcesError, type ContainerResourcesErrorCode } from './errors.ts';
 export type { MachineCore, MachineTopology, NodeHugePages, NumaNode } from './machine/machine-topology.ts';
@@ -7,12 +8,10 @@ export {
   ContainerResources,
   type ContainerResourcesComponents,
   type ContainerResourcesOptions,
-  type StateFiles,
 } from './manager/container-resources.ts';
-export type { CpuOptionGates, PolicyOptions, TopologyPolicyName, TopologyScope } from './manager/policies.ts';
+export type { PolicyOptions } from './manager/policies.ts';
 export type {
   AlignedDevices,
-  ContainerRef,
   NotedWait,
   ResourceContainers,
   ResourcePods,
@@ -21,3 +20,6 @@ export type {
 } from './manager/ports.ts';
 export type { MemoryBlock } from './memory/memory-state.ts';
 export type { NumaMemoryReservation } from './memory/reserved-memory.ts';
+export type { ContainerRef } from './state/cpu-checkpoint.ts';
+export type { StateFiles } from './state/state-file.ts';
+export type { TopologyPolicyName, TopologyScope } from './topology/topology-options.ts';

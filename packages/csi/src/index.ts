@@ -1,4 +1,4 @@
-export { csiAccessMode, type MultiWriter, type PersistentVolumeAccessMode } from './client/access-mode.ts';
+export { csiAccessMode, type PersistentVolumeAccessMode } from './client/access-mode.ts';
 export { isFinalCode } from './client/final-codes.ts';
 export { CsiNodeClient, type CsiNodeClientComponents, type CsiNodeClientOptions } from './client/node-client.ts';
 export type { CsiDriverNodeInfo } from './client/responses.ts';
