@@ -6,4 +6,4 @@ export {
   type ReceivedCall,
 } from './fake/fake-csi-driver.ts';
 export type { DriverVolumes, PublishedVolume } from './fake/fake-volumes.ts';
-export type { NodeGetVolumeStatsResponse } from './generated/types.ts';
+export type { NodeGetVolumeStatsResponse, VolumeCondition, VolumeUsage, VolumeUsageUnit } from './generated/types.ts';

@@ -10,7 +10,8 @@ import type { BackgroundService } from '@node-agent/kubelet-core';
 import { podTokenQuery, type TokenManager } from '@node-agent/object-cache';
 import type { CsiObjects, CsiTokens } from '@node-agent/volumes';
 
-type CsiDriver = NonNullable<(typeof resources.csiDrivers)['object']>;
+/** A CSIDriver object of the API server. */
+export type CsiDriver = NonNullable<(typeof resources.csiDrivers)['object']>;
 
 /** The cluster's CSIDrivers, watched: they say how the kubelet uses each driver. */
 export class CsiDriverObjects implements BackgroundService {
