@@ -51,6 +51,8 @@ export interface ContainerParts {
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   /** Called when a pod's sandbox and network are ready. */
   readonly onSandboxReady: (pod: Pod) => void;
+  /** Called when the runtime's stream of events was lost. */
+  readonly onStreamLost: () => void;
 }
 
 /** Components around the containers of pods: runtime, PLEG, log rotation and garbage collection. */
@@ -83,6 +85,7 @@ export class NodeContainers {
       devices,
       claims,
       placements,
+      onStreamLost,
     }: ContainerParts,
   ) {
     const { rootDirectory, containerLogsDirectory, backOff, restartFeatures, startConcurrency } = settings;
@@ -139,7 +142,7 @@ export class NodeContainers {
       },
     );
     this.pleg = new Pleg(
-      { ...child('pleg'), runtime: this.runtime, cache: this.podCache },
+      { ...child('pleg'), runtime: this.runtime, cache: this.podCache, onStreamLost },
       { repairPeriodMs: PLEG_REPAIR_MS },
     );
     this.gc = new ContainerGc(

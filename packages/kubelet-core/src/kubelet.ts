@@ -220,6 +220,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#syncer.sandboxReady(pod);
   }
 
+  /** Requests the runtime's status now. Called at a sign that the runtime has gone. */
+  checkRuntime(): void {
+    this.#runtimeWatch.checkNow();
+  }
+
   /** Returns the pods that hold resources of the node, with their allocated resources (N1). */
   activePods(): readonly Pod[] {
     return this.#sync.active.list();

@@ -190,6 +190,19 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('requests the status of the runtime at a sign that the runtime has gone, not only after the period', async () => {
+    const { kubelet, clock, state, controller } = setUp();
+    void kubelet.run(controller.signal);
+    await clock.advance(1000);
+    state.readiness = new Error('connection refused');
+    await clock.advance(10);
+    expect(explainNode(kubelet).problems).toEqual([]);
+    kubelet.checkRuntime();
+    await clock.settle();
+    expect(explainNode(kubelet).problems).toEqual(['runtime: no answer: connection refused']);
+    controller.abort();
+  });
+
   test('N1: accepts no pods before the runtime was healthy for the first time', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.readiness = new Error('connection refused');

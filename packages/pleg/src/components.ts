@@ -16,6 +16,8 @@ export interface PlegComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
+  /** Called when a trusted stream of events was lost: the runtime may have gone. Default: not reported. */
+  readonly onStreamLost?: () => void;
 }
 
 /** Settings of `Pleg`. */

@@ -372,6 +372,7 @@ export class Pleg implements AsyncDisposable {
     this.#sawActive(nowMs);
     this.#relistDue = true;
     this.#poke();
+    this.#components.onStreamLost?.();
   }
 
   /** Records that the runtime answered at this monotonic time. An older time than the recorded one is ignored. */

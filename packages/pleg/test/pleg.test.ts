@@ -3,7 +3,14 @@ import { FakeClock } from '@node-agent/async/testing';
 import { type Logger, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Pleg, PlegError, type PlegRuntime, PodCache, type PodLifecycleEvent } from '../src/index.ts';
+import {
+  Pleg,
+  type PlegComponents,
+  PlegError,
+  type PlegRuntime,
+  PodCache,
+  type PodLifecycleEvent,
+} from '../src/index.ts';
 import { ScriptedRuntime, toStatus, truth } from './kit.ts';
 
 let clock: FakeClock;
@@ -15,9 +22,9 @@ let ended: Promise<void>;
 let told: string[];
 let reading: Promise<void>;
 
-function make(of: PlegRuntime, logger: Logger = silentLogger): void {
+function make(of: PlegRuntime, logger: Logger = silentLogger, more: Partial<PlegComponents> = {}): void {
   cache = new PodCache();
-  const components = { runtime: of, cache, clock, random: seededRandom(1), logger, metrics: noMetrics };
+  const components = { runtime: of, cache, clock, random: seededRandom(1), logger, metrics: noMetrics, ...more };
   pleg = new Pleg(components);
 }
 
@@ -402,6 +409,17 @@ describe('PLEG with a runtime with events', () => {
     expect(news()).toEqual([]);
     await clock.advance(1);
     expect(news()).toEqual(['a ContainerDied a1']);
+  });
+
+  it('reports the loss of a trusted stream once', async () => {
+    let losses = 0;
+    make(runtime, undefined, { onStreamLost: () => void losses++ });
+    await rely();
+    runtime.cut();
+    await clock.advance(0);
+    runtime.events = 'none';
+    await clock.advance(5000);
+    expect(losses).toBe(1);
   });
 
   it('a lost stream causes an immediate list, and lists every second until the stream is back', async () => {

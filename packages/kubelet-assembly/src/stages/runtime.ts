@@ -121,6 +121,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     images: images.manager,
     probes: prober.results,
     onSandboxReady: (pod) => late.kubelet.value.onPodSandboxReady(pod),
+    onStreamLost: () => late.kubelet.value.checkRuntime(),
   });
   return {
     ...{ facts, node, network, volumes, csi, images, cgroups, userNamespaces, allocation, containers },

@@ -13,6 +13,8 @@ export class RuntimeWatch {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #state: RuntimeState;
+  /** Ends the pause between two requests. */
+  #poke: () => void = () => {};
 
   constructor(
     components: { readonly runtime: Pick<RuntimePort, 'status'>; readonly clock: Clock; readonly logger: Logger },
@@ -38,6 +40,11 @@ export class RuntimeWatch {
     }
   }
 
+  /** Requests the status without waiting for the end of the period, because the runtime may have gone. */
+  checkNow(): void {
+    this.#poke();
+  }
+
   /**
    * Requests the status periodically until `signal` is aborted.
    * @param onFirstUp called once, when the runtime first reports ready
@@ -54,6 +61,14 @@ export class RuntimeWatch {
       // An unhealthy runtime is queried more often, so that pods are synced soon after it recovers (K2).
       const isHealthy = this.#state.errors().length === 0 && this.#state.silence === undefined;
       restMs = isHealthy ? untilNextMs(this.#clock.monotonic(), periodMs) : Math.min(periodMs, RETRY_MS);
-    } while (await waited(this.#clock, restMs, signal));
+    } while (await this.#pause(restMs, signal));
+  }
+
+  /** Waits for the time or for {@link checkNow}. Returns `false` if `signal` is aborted first. */
+  async #pause(restMs: number, signal: AbortSignal): Promise<boolean> {
+    const poked = new AbortController();
+    this.#poke = () => poked.abort();
+    await waited(this.#clock, restMs, AbortSignal.any([signal, poked.signal]));
+    return !signal.aborted;
   }
 }
