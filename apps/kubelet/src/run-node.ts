@@ -12,10 +12,10 @@ import {
   ProcessGroups,
   readHierarchy,
 } from '@node-agent/cm-cgroups';
-import type { KubeletConfiguration, LoadedConfiguration } from '@node-agent/config';
+import type { LoadedConfiguration } from '@node-agent/config';
 import { CriClient } from '@node-agent/cri-client';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
-import { type AssembledKubelet, assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
+import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { DbusLogind, SystemdInhibit } from '@node-agent/node-shutdown';
 import { openKmsg } from '@node-agent/oom-watcher';

@@ -119,7 +119,10 @@ describe('extended resources that a ResourceClaim backs', () => {
     expect(await devicesOf({ ...pod, status })).toBeUndefined();
     expect(plugin.calls).toEqual([]);
     const [main] = pod.spec.containers;
-    expect([manager.hints({ ...pod, status }, main), manager.hints({ ...pod, status })]).toEqual([new Map(), new Map()]);
+    expect([manager.hints({ ...pod, status }, main), manager.hints({ ...pod, status })]).toEqual([
+      new Map(),
+      new Map(),
+    ]);
     expect(manager.hints(pod).size).toBe(1);
   });
 });
