@@ -155,7 +155,7 @@ function optionsSecond(Exported) {
   return Class;
 }
 
-/** Sets a required option to a value that the class accepts. Returns whether there is one. */
+/** Sets a required option to a value that the class accepts. Returns whether such a value was found. */
 function fill(Class, components, options, option) {
   const before = options[option];
   for (const candidate of CANDIDATES) {

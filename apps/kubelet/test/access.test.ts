@@ -23,7 +23,7 @@ async function loaded(settings: object) {
   });
 }
 
-describe('access to the secured server', () => {
+describe('access to the secured server of the kubelet', () => {
   const parts = { clock: new FakeClock(), random: seededRandom(1) };
   const reviewer = {
     reviewToken: async () => ({ authenticated: true, user: { username: 'u' } }),
@@ -38,11 +38,11 @@ describe('access to the secured server', () => {
       { authorization: { mode: 'AlwaysAllow' } },
       'client certificates, tokens and anonymous requests are all disabled',
     ],
-  ])('without an API server, no client can be let in %s: %j', async (_name, settings, because) => {
+  ])('without an API server, the secured server serves no client %s: %j', async (_name, settings, because) => {
     expect(accessOf(await loaded(settings), 'n1', parts)).toEqual({ because });
   });
 
-  test('without an API server, lets in clients that the kubelet itself can authenticate', async () => {
+  test('without an API server, the secured server admits clients that the kubelet itself can authenticate', async () => {
     const settings = { authorization: { mode: 'AlwaysAllow' } };
     expect(accessOf(await loaded(settings), 'n1', { ...parts, authorities }).authentication).toBeDefined();
     const anonymous = { ...settings, authentication: { anonymous: { enabled: true } } };
@@ -63,12 +63,12 @@ describe('access to the secured server', () => {
   test.each([
     [{ authorization: { mode: 'Webhook' } }, 'authorization.mode: no client provided'],
     [{ authentication: { webhook: { enabled: true } } }, 'authentication.webhook.enabled: no client provided'],
-  ])('without an API server, rejects the explicit setting %j', async (settings, message) => {
+  ])('without an API server, rejects the explicit access setting %j', async (settings, message) => {
     const configuration = await loaded(settings);
     expect(() => accessOf(configuration, 'n1', parts)).toThrow(message);
   });
 
-  test('in a cluster, asks the API server and caches its answers for the configured times', async () => {
+  test('in a cluster, the API server decides about access, and its answers are cached for the configured times', async () => {
     const clock = new FakeClock();
     let asked = 0;
     const counting = {

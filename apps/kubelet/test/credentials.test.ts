@@ -105,7 +105,7 @@ describe('credentials for the API server', () => {
     expect(joined.connection.user).toEqual({});
   });
 
-  test('names the file if the certificate in a kubeconfig is unusable', async () => {
+  test('the error for an unusable certificate in a kubeconfig names the file', async () => {
     const data = Buffer.from('no certificate').toString('base64');
     await kubeconfig('kubelet.conf', SERVER, { 'client-certificate-data': data, 'client-key-data': data });
     await expect(begin(true, '')).rejects.toThrow(
@@ -113,7 +113,7 @@ describe('credentials for the API server', () => {
     );
   });
 
-  test('writes an absolute path of the authority if the path of the bootstrap kubeconfig is relative', async () => {
+  test('writes an absolute path of the CA file if the path of the bootstrap kubeconfig is relative', async () => {
     const { cert } = await pair();
     await kubeconfig('bootstrap.conf', SERVER, { token: 't' }, { 'certificate-authority': relative(directory, cert) });
     await begin(true, relative(process.cwd(), at('bootstrap.conf')));
@@ -121,7 +121,7 @@ describe('credentials for the API server', () => {
     expect(cluster.ca).toEqual({ file: cert });
   });
 
-  test('fails naming the file if neither the kubeconfig nor the bootstrap kubeconfig exists', async () => {
+  test('fails with the file name if neither the kubeconfig nor the bootstrap kubeconfig exists', async () => {
     await expect(begin(true, at('nowhere.conf'))).rejects.toMatchObject({ code: 'InvalidConfig' });
     await expect(begin(false, '')).rejects.toThrow(/kubelet\.conf: cannot be read/);
   });
@@ -156,7 +156,7 @@ describe('the first join of a node', () => {
     return { bootstrap: await kubeconfig('bootstrap.conf', http.url, { token: TOKEN }, cluster), requests, approve };
   }
 
-  test('with rotation, writes the kubeconfig immediately and requests a certificate with the bootstrap token', async () => {
+  test('a kubelet that joins with rotation writes the kubeconfig immediately and requests a certificate with the bootstrap token', async () => {
     const { bootstrap, requests, approve } = await server();
     const joined = await begin(true, bootstrap);
     expect(await files()).toContain('kubelet.conf');
@@ -168,7 +168,7 @@ describe('the first join of a node', () => {
     expect(await readFile(at('pki/kubelet-client-current.pem'), 'utf8')).toBe(`${tls?.cert}${tls?.key}`);
   });
 
-  test('without rotation, writes the kubeconfig only after the certificate was issued', async () => {
+  test('a kubelet that joins without rotation writes the kubeconfig only after the certificate was issued', async () => {
     const { bootstrap, requests, approve } = await server();
     run(await begin(false, bootstrap));
     await expect.poll(() => requests).toContain(ASKED);

@@ -12,13 +12,13 @@ const configurations = ['node/kubelet.yaml', 'node/standalone.yaml'];
 const manifests = (await readdir(join(examples, 'manifests'))).filter((name) => name.endsWith('.yaml'));
 
 describe('the files in examples', () => {
-  it.each(configurations)('loads the configuration %s without a warning', async (name) => {
+  it.each(configurations)('the example configuration %s loads without a warning', async (name) => {
     const argv = ['--config', join(examples, name)];
     const { warnings } = await loadKubeletConfig({ argv, fs: nodeFileSystem, workingDirectory: '/', cgroupVersion: 2 });
     expect(warnings).toEqual([]);
   });
 
-  it('reads every manifest as a pod, without a problem', async () => {
+  it('every example manifest is read as a pod without a problem', async () => {
     const { logger, lines } = captureLogger();
     const controller = new AbortController();
     const pods = await new Promise<readonly string[]>((resolve) => {
@@ -33,7 +33,7 @@ describe('the files in examples', () => {
     expect(lines.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
-  it('configures the systemd unit for notify, the watchdog, and pods that outlive the kubelet', async () => {
+  it('the example systemd unit uses notify, the watchdog, and pods that outlive the kubelet', async () => {
     const unit = await readFile(join(examples, 'node/kubelet.service'), 'utf8');
     for (const line of ['Type=notify', 'WatchdogSec=30s', 'KillMode=process']) expect(unit.split('\n')).toContain(line);
   });

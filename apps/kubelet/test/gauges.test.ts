@@ -32,7 +32,7 @@ test('N2: reads the memory of all pods from the cgroup of the current driver, no
   expect(await gauge?.available(signal)).toBe(-1);
 });
 
-test('does not read the cgroup of all pods if allocatable is not enforced on pods', async () => {
+test('the cgroup of all pods is not read if allocatable is not enforced on pods', async () => {
   const fs = await machine({ kubepods: 7 });
   const configuration = defaultConfiguration({ enforceNodeAllocatable: ['none'] });
   const gauges = await nodeGauges({ fs, kernel: fs }, configuration, () => 'cgroupfs');

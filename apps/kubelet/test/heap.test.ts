@@ -19,11 +19,11 @@ test.each<[pods: number, present: HeapSize, size: HeapSize]>([
   [30, 'roomy', 'roomy'],
   [29, 'roomy', 'small'],
   [0, 'roomy', 'small'],
-])('with %d pods, a heap that is %s becomes %s', (pods, present, size) => {
+])('with %d pods, a young generation that is %s becomes %s', (pods, present, size) => {
   expect(heapSizeFor(pods, present)).toBe(size);
 });
 
-test('sets V8 flags once when there are many pods and once when there are few, but not while the number varies in between', () => {
+test('V8 flags are set once when there are many pods and once when there are few, but not while the number varies in between', () => {
   const flags: string[] = [];
   const heap = new HeapKeeper({ setFlags: (flag) => flags.push(flag), logger: silentLogger });
   const told = (...counts: number[]): string[] => {

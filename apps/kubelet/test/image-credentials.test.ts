@@ -52,7 +52,7 @@ test('a node without an API server pulls with its docker configuration, then wit
   ]);
 });
 
-test('uses only the docker configuration if no plugins are configured', async () => {
+test("images are pulled with the node's docker configuration only if no credential plugins are configured", async () => {
   const { make } = await credentials(() => []);
   expect(await (await make()).lookup(pod, 'example.com/app:1', signal)).toEqual([
     { username: 'docker', password: 'p' },

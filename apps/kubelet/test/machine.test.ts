@@ -23,13 +23,13 @@ describe('AppArmor', () => {
     ['is off', { ...inSysfs, [enabled]: 'N\n' }, false],
     ['is not mounted', { [enabled]: 'Y\n' }, false],
     ['is not in the kernel', {}, false],
-  ])('%s', async (_, files, expected) => {
+  ])('detects whether AppArmor %s', async (_, files, expected) => {
     expect((await machineWith(files)).appArmor).toBe(expected);
   });
 });
 
 describe('cgroups', () => {
-  test("a unified hierarchy is version 2; the swap controller is that of the process's own cgroup", async () => {
+  test("a unified cgroup hierarchy is version 2; the swap controller is that of the process's own cgroup", async () => {
     const machine = await machineWith({
       '/sys/fs/cgroup/cgroup.controllers': 'memory',
       '/proc/self/cgroup': '0::/system.slice/kubelet.service\n',
@@ -38,7 +38,7 @@ describe('cgroups', () => {
     expect(machine).toMatchObject({ cgroupVersion: 2, swapControllerAvailable: true });
   });
 
-  test('a hybrid machine is version 1', async () => {
+  test('a machine with hybrid cgroup hierarchies has cgroup version 1', async () => {
     const machine = await machineWith({
       '/sys/fs/cgroup/unified/cgroup.controllers': '',
       '/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes': '1',
@@ -46,7 +46,7 @@ describe('cgroups', () => {
     expect(machine).toMatchObject({ cgroupVersion: 1, swapControllerAvailable: true });
   });
 
-  test('a machine without readable files has no controllers', async () => {
+  test('a machine without readable cgroup files has no cgroup controllers', async () => {
     expect(await machineWith({})).toMatchObject({
       cgroupVersion: 1,
       swapControllerAvailable: false,
@@ -57,7 +57,7 @@ describe('cgroups', () => {
   });
 });
 
-test('reads memory, huge pages and thermal directories', async () => {
+test('reads memory, huge pages and thermal directories of the machine', async () => {
   const machine = await machineWith({
     '/proc/meminfo': 'MemTotal:       16384 kB\nMemFree: 1 kB\nSwapTotal:  2 kB\n',
     '/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages': '0',
@@ -74,7 +74,7 @@ test('reads memory, huge pages and thermal directories', async () => {
   expect([...machine.hugePageSizes].sort()).toEqual(['1GB', '2MB', '64KB']);
 });
 
-test('a value that is missing or not in kB is 0', () => {
+test('a memory value that is missing or not in kB is 0', () => {
   expect(kibibytes('MemTotal: 7 MB\n', 'MemTotal')).toBe(0);
   expect(kibibytes('', 'MemTotal')).toBe(0);
 });
@@ -86,13 +86,13 @@ describe('the page size', () => {
     ['is the value that the kernel reports', auxv([33n, 7n], [6n, 65_536n], [0n, 0n]), 65_536],
     ['is 4096 if the kernel reports none', auxv([33n, 7n], [0n, 0n]), 4096],
     ['is 4096 if the reported value is invalid', auxv([6n, 5n]), 4096],
-    ['is 4096 if the vector is cut off', auxv([6n, 16_384n]).subarray(0, 12), 4096],
+    ['is 4096 if the auxiliary vector is truncated', auxv([6n, 16_384n]).subarray(0, 12), 4096],
     ['is read from a buffer with an offset', Uint8Array.from([0, ...auxv([6n, 16_384n])]).subarray(1), 16_384],
-  ])('%s', (_name, bytes, expected) => {
+  ])('the page size %s', (_name, bytes, expected) => {
     expect(pageSize(bytes)).toBe(expected);
   });
 
-  test('is the page size that getconf prints', () => {
+  test('the page size of the machine equals the output of getconf', () => {
     const said = execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' });
     expect(pageSize(readFileSync('/proc/self/auxv'))).toBe(Number(said));
   });

@@ -36,7 +36,7 @@ async function get(url: string, environment = {}, headers: [string, string][] = 
 }
 
 describe('fetching a manifest', () => {
-  test('sends all values of a header and returns the response', async () => {
+  test('a request for the manifest URL sends all values of a header and returns the response', async () => {
     const { port, asked } = await serve((_request, response) => response.setHeader('etag', '"1"').end('pods'));
     const headers: [string, string][] = [
       ['X-Part', 'a'],
@@ -50,14 +50,14 @@ describe('fetching a manifest', () => {
     expect([asked[0]?.url, asked[0]?.headersDistinct['x-part']]).toEqual(['/web?of=me', ['a', 'b']]);
   });
 
-  test("uses the proxy of the environment, like Go's client", async () => {
+  test("a request for the manifest URL uses the proxy of the environment, like Go's client", async () => {
     const { port, asked } = await serve((_request, response) => response.end('by proxy'));
     const environment = { HTTP_PROXY: `127.0.0.1:${port}`, NO_PROXY: 'other.example' };
     expect((await get('http://manifests.example:10080/web', environment)).text).toBe('by proxy');
     expect(asked.map(({ url }) => url)).toEqual(['http://manifests.example:10080/web']);
   });
 
-  test('follows up to ten redirects and sends credentials to no other host', async () => {
+  test('a request for the manifest URL follows up to ten redirects and sends credentials to no other host', async () => {
     const other = await serve((_request, response) => response.end('there'));
     const { port, asked } = await serve((request, response) => {
       const location = request.url === '/far' ? `http://localhost:${other.port}/web` : '/far';
@@ -77,14 +77,14 @@ describe('fetching a manifest', () => {
     expect(asked).toHaveLength(2 + 11);
   });
 
-  test('does not follow a redirect to a URL that is not HTTP', async () => {
+  test('a request for the manifest URL does not follow a redirect to a URL that is not HTTP', async () => {
     const { port } = await serve((_request, response) => response.writeHead(302, { location: 'file:///etc/x' }).end());
     await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow(
       'redirected to a URL that is neither http nor https',
     );
   });
 
-  test('aborts a hanging request with its signal', async () => {
+  test('a hanging request for the manifest URL is aborted with its signal', async () => {
     const { port } = await serve(() => {});
     const controller = new AbortController();
     const fetch = manifestFetch({ clock: systemClock, logger: silentLogger }, {});
@@ -99,7 +99,7 @@ test.each([
   ['http://a.example/', 'http://b.a.example/', true],
   ['http://a.example/', 'http://ba.example/', false],
   ['http://a.example/', 'http://example/', false],
-])('redirected from %s to %s, a secret header is sent: %s', (from, to, goes) => {
+])('whether a secret header is sent after a redirect from %s to %s: %s', (from, to, goes) => {
   const headers = [['Cookie', 'c']] as const;
   expect(headersFor(new URL(from), new URL(to), headers)).toEqual(goes ? headers : []);
 });

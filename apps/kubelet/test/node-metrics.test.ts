@@ -29,7 +29,7 @@ describe('a limit of the process', () => {
     ['Max open files', 1024],
     ['Max address space', Number.POSITIVE_INFINITY],
     ['Max file locks', undefined],
-  ])('%s: %s', (name, expected) => {
+  ])('reads the process limit %s: %s', (name, expected) => {
     expect(softLimit(limits, name)).toBe(expected);
   });
 });

@@ -7,7 +7,7 @@ test.each([
   [{ cgroupVersion: 2, swapOn: true }, false, ['PossibleMemoryBackedVolumesOnDisk']],
   [{ cgroupVersion: 1, swapOn: false }, false, ['CgroupV1']],
   [{ cgroupVersion: 1, swapOn: true }, false, ['CgroupV1', 'PossibleMemoryBackedVolumesOnDisk']],
-] as const)('on a machine with %j, with tmpfs noswap support %s, warns with %j', async (machine, noswap, reasons) => {
+] as const)('warnings of a node with %j and tmpfs noswap support %s: %j', async (machine, noswap, reasons) => {
   const warnings = await nodeWarnings(machine, async () => noswap);
   expect(warnings.map(({ reason }) => reason)).toEqual(reasons);
 });

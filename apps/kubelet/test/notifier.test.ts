@@ -43,7 +43,7 @@ describe('sending messages to systemd through idle processes', () => {
   const notifierOf = (hasExec: boolean, clock = new FakeClock()) =>
     new Notifier({ clock, start, canExec: async () => hasExec });
 
-  test('starts only one process if systemd-notify has --exec', async () => {
+  test('the notifier starts only one process if systemd-notify has --exec', async () => {
     const notifier = notifierOf(true);
     await notifier.prepare(signal);
     canStart = false;
@@ -51,7 +51,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.map(({ mode, sent }) => [mode, sent.length])).toEqual([['again', 100]]);
   });
 
-  test('without --exec, sends four messages without free process IDs, and more once there are some again', async () => {
+  test('without --exec, the notifier sends four messages while no process ID is free, and more once there are some again', async () => {
     const notifier = notifierOf(false);
     await notifier.prepare(signal);
     expect(started.map(({ mode }) => mode)).toEqual(['once', 'once', 'once', 'once']);
@@ -65,7 +65,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.flatMap(({ sent }) => sent)).toHaveLength(5);
   });
 
-  test('fails after ten seconds without an answer, and sends the next message with another process', async () => {
+  test('a message to systemd fails after ten seconds without an answer, and the next one is sent by another process', async () => {
     const clock = new FakeClock();
     const notifier = notifierOf(true, clock);
     await notifier.prepare(signal);
@@ -78,7 +78,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.map(({ killed }) => killed)).toEqual([true, false]);
   });
 
-  test('fails with the cause if no process can be started, and sends once one can', async () => {
+  test('a message to systemd fails with the cause if no process can be started, and is sent once one can', async () => {
     let isExhausted = true;
     const starting = (mode: NotifyMode): NotifyProcess => {
       if (isExhausted) throw new Error('spawn ENOMEM');
@@ -92,7 +92,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.flatMap(({ sent }) => sent)).toEqual(['READY=1']);
   });
 
-  test('leaves no process behind', async () => {
+  test('the notifier leaves no process behind', async () => {
     const notifier = notifierOf(false);
     await notifier.prepare(signal);
     notifier[Symbol.dispose]();
@@ -135,7 +135,7 @@ describe('the shell that executes systemd-notify', () => {
       .split('\n')
       .map((line) => line.split(' '));
 
-  test('with --exec, sends all messages from one process, as a child of this process', async () => {
+  test("with --exec, the notifier's shell sends all messages from one process, as a child of this process", async () => {
     const environment = await install(true);
     expect(await canExec(environment, signal)).toBe(true);
     const one = startNotifyProcess('again', environment);
@@ -147,7 +147,7 @@ describe('the shell that executes systemd-notify', () => {
     expect(new Set(lines.map(([, parent]) => Number(parent)))).toEqual(new Set([process.pid]));
   });
 
-  test('without --exec, sends one message and exits', async () => {
+  test("without --exec, the notifier's shell sends one message and exits", async () => {
     const environment = await install(false);
     expect(await canExec(environment, signal)).toBe(false);
     const one = startNotifyProcess('once', environment);
@@ -158,13 +158,13 @@ describe('the shell that executes systemd-notify', () => {
     await expect(one.send('WATCHDOG=1')).rejects.toThrow('it has ended');
   });
 
-  test('fails with the error output of systemd-notify', async () => {
+  test('a message to systemd fails with the error output of systemd-notify', async () => {
     const one = startNotifyProcess('once', await install(false));
     processes.push(one);
     await expect(one.send('FAIL')).rejects.toThrow('ended with 1: no socket');
   });
 
-  test('is started by the notifier until the notifier is disposed', async () => {
+  test('the notifier starts its shell, which runs until the notifier is disposed', async () => {
     const environment = await install(false);
     using notifier = new Notifier({
       clock: systemClock,

@@ -86,7 +86,7 @@ async function ask(url: string): Promise<string> {
   }
 }
 
-test('K2: without a runtime, keeps running, reports the reason in its health, and exits with 0 on SIGTERM', async () => {
+test('K2: without a runtime, the kubelet keeps running, reports the reason in its health, and exits with 0 on SIGTERM', async () => {
   const { server, port } = await takePort();
   server.close();
   const { lines } = await start({ healthzPort: port, readOnlyPort: 0 });
@@ -123,7 +123,7 @@ test('refuses to start a second kubelet on the same root directory until the fir
   await lineWith(third.lines, 'Container runtime sanity check failed');
 });
 
-test('exits with 1 if a part cannot start, and logs which', async () => {
+test('the kubelet exits with 1 if a part cannot start, and logs which', async () => {
   const { port } = await takePort();
   const { lines } = await start({ healthzPort: 0, readOnlyPort: port, logging: { format: 'json' } });
   const line = await lineWith(lines, 'The kubelet failed');
@@ -132,7 +132,7 @@ test('exits with 1 if a part cannot start, and logs which', async () => {
   expect(await exitCode()).toBe(1);
 });
 
-test("logs in klog's format by default, and logs no errors of closed clients at shutdown", async () => {
+test("the kubelet logs in klog's format by default, and logs no errors of closed clients at shutdown", async () => {
   const { lines } = await start({ healthzPort: 0, readOnlyPort: 0 });
   const first = await lineWith(lines, 'Kubelet version');
   expect(first).toMatch(/^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+\.ts:\d+\] "Kubelet version" version="v1\.36\.3/);
@@ -145,7 +145,7 @@ test("logs in klog's format by default, and logs no errors of closed clients at 
   expect(await exitCode()).toBe(0);
 });
 
-test('without an API server, serves the secured port with a self-signed certificate to clients that the configuration allows', async () => {
+test('without an API server, the kubelet serves the secured port with a self-signed certificate to clients that the configuration allows', async () => {
   const { server, port } = await takePort();
   server.close();
   const { lines } = await start({
@@ -167,7 +167,7 @@ test('without an API server, serves the secured port with a self-signed certific
   expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
 });
 
-test('serves CPU and heap profiles to go tool pprof, its flags, and its logs', {
+test('the kubelet serves CPU and heap profiles to go tool pprof, its flags, and its logs', {
   timeout: 300_000,
 }, async (context) => {
   const command = promisify(execFile);
@@ -209,7 +209,7 @@ test('serves CPU and heap profiles to go tool pprof, its flags, and its logs', {
   expect(Number(stdout)).toBeGreaterThan(100);
 });
 
-test('without an API server, rejects an explicit setting that needs one', async () => {
+test('without an API server, the kubelet rejects an explicit setting that needs one', async () => {
   const { lines } = await start({ healthzPort: 0, authorization: { mode: 'Webhook' } });
   expect(await lineWith(lines, 'The kubelet failed')).toContain(
     'authorization.mode: no client provided, cannot use webhook authorization',
@@ -217,7 +217,7 @@ test('without an API server, rejects an explicit setting that needs one', async 
   expect(await exitCode()).toBe(1);
 });
 
-test('prints one line to standard error and exits with 1 for an invalid configuration', async () => {
+test('the kubelet prints one line to standard error and exits with 1 for an invalid configuration', async () => {
   const { lines } = await start({ maxPods: 'many' });
   expect(await lineWith(lines, 'maxPods')).toMatch(/^kubelet: .*kubelet\.yaml.*maxPods/);
   expect(await exitCode()).toBe(1);
@@ -229,7 +229,7 @@ test.each([
     ['--nope', '--max-pods=x', 'run'],
     /^kubelet: unknown flag: --nope\nkubelet: unknown command run; .*\nkubelet: invalid argument "x" for "--max-pods" flag: .*\n$/,
   ],
-])('rejects %j and prints each problem on its own line', async (args, expected) => {
+])('rejects the command line %j and prints each problem on its own line', async (args, expected) => {
   const command = promisify(execFile)(process.execPath, ['--conditions=@node-agent/source', main, ...args]);
   await expect(command).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(expected) });
 });
@@ -238,12 +238,12 @@ test.each([
   [['--help'], 'kubelet --help --all also lists'],
   [['--nope', '-h'], 'kubelet --help --all also lists'],
   [['--help', '--all'], '\nDeprecated:\n'],
-])('prints its flags for %j', async (args, expected) => {
+])("prints the kubelet's flags for %j", async (args, expected) => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=@node-agent/source', main, ...args]);
   expect(stdout).toContain(expected);
 });
 
-test("its version contains the Kubernetes release and the package's own version", async () => {
+test("the kubelet's version contains the Kubernetes release and the package's own version", async () => {
   const manifest: unknown = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
   const { version } = manifest as { version: string };
   const command = promisify(execFile);
@@ -255,7 +255,7 @@ test("its version contains the Kubernetes release and the package's own version"
   );
 });
 
-test('is found as `kubelet` by process name and by command line, with its arguments', async () => {
+test('the kubelet process is found by the name `kubelet` and by its command line, with its arguments', async () => {
   const { lines } = await start({});
   await lines.next();
   const of = (file: string): Promise<string> => readFile(`/proc/${kubelet?.pid}/${file}`, 'utf8');

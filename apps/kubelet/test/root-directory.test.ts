@@ -39,7 +39,7 @@ it('bind-mounts the root directory on itself, by its real path, if its mount is 
   expect(await share({ mountinfo: SHARED, status: MAY_MOUNT })).toEqual({ mounted: [], said: [] });
 });
 
-it("fails with the system's error if it has CAP_SYS_ADMIN but the mount fails", async () => {
+it("sharing the root directory fails with the system's error if the process has CAP_SYS_ADMIN but the mount fails", async () => {
   const world = { mountinfo: PRIVATE, status: MAY_MOUNT, fails: new Error('mount -o rbind failed: no') };
   await expect(share(world)).rejects.toThrow('error configuring root directory: mount -o rbind failed: no');
   await expect(share({ mountinfo: '', status: MAY_MOUNT })).rejects.toThrow(
@@ -47,7 +47,7 @@ it("fails with the system's error if it has CAP_SYS_ADMIN but the mount fails", 
   );
 });
 
-it('continues with one warning if it lacks CAP_SYS_ADMIN', async () => {
+it('without CAP_SYS_ADMIN, the kubelet continues with one warning that its root directory is not shared', async () => {
   expect(await share({ mountinfo: PRIVATE, status: MAY_NOT, fails: new Error('must be superuser') })).toEqual({
     mounted: [],
     said: ['warn: Could not make the root directory a shared mount'],

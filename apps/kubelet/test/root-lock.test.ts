@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => removeDirectory(rootDir));
 
 describe('the lock of the root directory', () => {
-  it('rejects a second kubelet with the process ID of the first, and is free after disposal', async () => {
+  it('the lock of the root directory rejects a second kubelet with the process ID of the first, and is free after disposal', async () => {
     const { logger, lines } = captureLogger();
     const first = await lockRootDirectory({ logger }, rootDir);
     expect(await readFile(join(rootDir, 'kubelet.lock'), 'utf8')).toBe(`${process.pid}\n`);
@@ -28,7 +28,7 @@ describe('the lock of the root directory', () => {
     expect(lines).toEqual([]);
   });
 
-  it('continues with a warning if the flock program is missing', async () => {
+  it('the kubelet continues with a warning if the flock program is missing', async () => {
     const { logger, lines } = captureLogger();
     const error = Object.assign(new Error('spawn flock ENOENT'), { code: 'ENOENT' });
     await using _lock = await lockRootDirectory({ logger, flock: async () => ({ error }) }, rootDir);
@@ -52,6 +52,6 @@ it.each([
     { result: 'unknown', because: 'flock exited with null: ' },
   ],
   [{ error: new Error('spawn EAGAIN') }, { result: 'unknown', because: 'spawn EAGAIN' }],
-])('the result %j of flock means %j', (end, outcome) => {
+])('the result %j of flock for the root directory means %j', (end, outcome) => {
   expect(lockOutcome(end)).toEqual(outcome);
 });

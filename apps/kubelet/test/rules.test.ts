@@ -34,9 +34,12 @@ describe('the node’s identity', () => {
     [{ nodeIp: '2001:db8::7,198.51.100.7' }, 'host-1', ['2001:db8::7', '198.51.100.7'], 6],
     [{ nodeIp: '::' }, 'host-1', ['2001:db8::1'], 6],
     [{ nodeIp: '0.0.0.0' }, 'host-1', ['192.0.2.1']],
-  ] as const)('%j results in name %s and IPs %j', (given, nodeName, nodeIps, podIpFamily: 4 | 6 = 4) => {
-    expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps, podIpFamily, invalidNodeIps: [] });
-  });
+  ] as const)(
+    'the options %j result in the node name %s and the IPs %j',
+    (given, nodeName, nodeIps, podIpFamily: 4 | 6 = 4) => {
+      expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps, podIpFamily, invalidNodeIps: [] });
+    },
+  );
 
   test("a machine with only IPv6 addresses does not put IPv6 first in its pods' IPs", () => {
     expect(nodeIdentity(flags({}), { ...machine, ips: ['2001:db8::1'] })).toMatchObject({
@@ -63,7 +66,7 @@ describe('the node’s identity', () => {
     [{ nodeIp: '192.0.2.1,192.0.2.2' }, 'bad --node-ip "192.0.2.1,192.0.2.2": must contain either a single IP or'],
     [{ nodeIp: '0.0.0.0,::' }, "dual-stack node IP cannot include '0.0.0.0' or '::'"],
     [{ hostnameOverride: '  ' }, '--hostname-override: empty hostname is invalid'],
-  ])('rejects %j', (given, message) => {
+  ])('rejects the node name options %j', (given, message) => {
     expect(() => nodeIdentity(flags(given), machine)).toThrow(message);
   });
 });
@@ -84,11 +87,11 @@ describe('logging during shutdown', () => {
     [new AggregateError([], 'none'), false],
     [refused, false],
     ['text', false],
-  ])('%s is caused by closing a client: %s', (error, expected) => {
+  ])('whether the error %s results from closing a client at shutdown: %s', (error, expected) => {
     expect(isCausedByClosing(error)).toBe(expected);
   });
 
-  test('logs only errors of closed clients at debug level', () => {
+  test('during shutdown, only errors of closed clients are logged at debug level', () => {
     const { logger, lines } = captureLogger();
     const end = new AbortController();
     const log = endingLogger(logger, end.signal).child({ component: 'pleg' });
@@ -124,11 +127,11 @@ describe("the node's allocatable resources", () => {
       { machine, ephemeralStorageBytes: 2 ** 33 },
     );
 
-  test('are the full capacity and maxPods without reservations', () => {
+  test('without reservations, the allocatable resources are the full capacity and maxPods', () => {
     expect(allocatable({})).toEqual({ cpu: '4', memory: '1Gi', pods: '110', 'ephemeral-storage': '8Gi' });
   });
 
-  test('are the capacity minus the reservations', () => {
+  test('the allocatable resources are the capacity minus the reservations', () => {
     expect(allocatable({}, { cpu: '500m', memory: '256Mi' })).toMatchObject({ cpu: '3500m', memory: '768Mi' });
   });
 
@@ -136,11 +139,11 @@ describe("the node's allocatable resources", () => {
     [110, 1, '4'],
     [2, 10, '2'],
     [7, 0, '7'],
-  ])('with maxPods %d and podsPerCore %d allow %s pods', (maxPods, podsPerCore, pods) => {
+  ])('maxPods %d and podsPerCore %d allow %s pods', (maxPods, podsPerCore, pods) => {
     expect(allocatable({ maxPods, podsPerCore })).toMatchObject({ pods });
   });
 
-  test('fails if a reservation exceeds the capacity', () => {
+  test('computing the allocatable resources fails if a reservation exceeds the capacity', () => {
     expect(() => allocatable({}, { memory: '2Gi' })).toThrow('invalid Node Allocatable configuration.');
     const tooMuch = { 'ephemeral-storage': '9Gi' };
     expect(() => allocatable({}, tooMuch)).toThrow(
@@ -196,7 +199,7 @@ describe('the limits of all pods together', () => {
     [['pods'], { cpu: '3', memory: '3Gi' }],
     [[], { cpu: '4', memory: '4Gi' }],
     [['none'], { cpu: '4', memory: '4Gi' }],
-  ])('enforceNodeAllocatable %j: %j', (levels, expected) => {
+  ])('limits of all pods together with enforceNodeAllocatable %j: %j', (levels, expected) => {
     expect(formatResourceList(enforcedResources(capacity, reservations, levels))).toEqual(expected);
   });
 });
@@ -247,7 +250,7 @@ describe("the settings of the kubelet's parts", () => {
     expect(make('/var/log/pods', { cgroupDriver: 'systemd' }).cgroups?.driver).toBe('systemd');
   });
 
-  test('refuse resizes of Guaranteed pods with static policies, unless a feature gate allows them', () => {
+  test('the settings refuse resizes of Guaranteed pods with static policies, unless a feature gate allows them', () => {
     const policies = { cpuManagerPolicy: 'static', memoryManagerPolicy: 'Static' } as const;
     const gates = { InPlacePodVerticalScalingExclusiveCPUs: true };
     expect(make('/var/log/pods').resize).toMatchObject({ staticCpus: false, staticMemory: false });
@@ -259,11 +262,11 @@ describe("the settings of the kubelet's parts", () => {
     });
   });
 
-  test('pass on values of flags', () => {
+  test("the settings of the kubelet's parts contain the values of flags", () => {
     expect(make('/var/log/pods').node.podIpFamily).toBe(6);
   });
 
-  test('pass on values of the configuration', () => {
+  test("the settings of the kubelet's parts contain the values of the configuration", () => {
     expect(make('/var/log/pods')).toMatchObject({
       rootDirectory: '/r',
       containerLogsDirectory: '/var/log/containers',
@@ -374,12 +377,15 @@ describe('cgroups of system and Kubernetes daemons', () => {
       [['system-reserved-compressible', '/system.slice', { cpuShares: 512, ...cpus }]],
     ],
     [['pods', 'kube-reserved'], [['kube-reserved', '/kube.slice', undefined]]],
-  ])('are limited for enforceNodeAllocatable %j', (enforceNodeAllocatable, expected) => {
-    const groups = reservedGroups({ ...configuration, enforceNodeAllocatable }, { cpus, memoryQos: false });
-    expect(groups.map(({ level, cgroup, limits }) => [level, cgroup, limits])).toEqual(expected);
-  });
+  ])(
+    'cgroups of system and Kubernetes daemons are limited for enforceNodeAllocatable %j',
+    (enforceNodeAllocatable, expected) => {
+      const groups = reservedGroups({ ...configuration, enforceNodeAllocatable }, { cpus, memoryQos: false });
+      expect(groups.map(({ level, cgroup, limits }) => [level, cgroup, limits])).toEqual(expected);
+    },
+  );
 
-  test('MemoryQoS protects their memory, which the compressible levels do not limit', () => {
+  test('MemoryQoS protects the memory of reserved cgroups, which the compressible levels do not limit', () => {
     const limitsOf = (level: string) =>
       reservedGroups({ ...configuration, enforceNodeAllocatable: [level] }, { cpus, memoryQos: true })[0]?.limits;
     expect(limitsOf('system-reserved')?.unified).toEqual({ 'memory.min': String(2 ** 30) });
@@ -414,13 +420,13 @@ describe("the kernel's settings", () => {
   const read = async (fs: MemoryFileSystem, name: string) =>
     new TextDecoder().decode(await fs.readFile(`/proc/sys/${name}`)).trim();
 
-  test('are set to the required values', async () => {
+  test('kernel settings are set to the required values', async () => {
     const fs = await settings({ 'vm/overcommit_memory': '0' });
     await adjustKernel(fs, false, captureLogger().logger);
     expect(await read(fs, 'vm/overcommit_memory')).toBe('1');
   });
 
-  test('are reported and not changed with protectKernelDefaults', async () => {
+  test('wrong kernel settings are reported and not changed with protectKernelDefaults', async () => {
     const fs = await settings({ 'vm/overcommit_memory': '0', 'kernel/panic': '0' });
     await expect(adjustKernel(fs, true, captureLogger().logger)).rejects.toThrow(
       '[invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0, invalid kernel flag: kernel/panic, expected value: 10, actual value: 0]',
@@ -429,7 +435,7 @@ describe("the kernel's settings", () => {
     await adjustKernel(await settings({}), true, captureLogger().logger);
   });
 
-  test('that cannot be changed are logged in one line, and the others are changed', async () => {
+  test('kernel settings that cannot be changed are logged in one line, and the others are changed', async () => {
     const fs = await settings({ 'vm/overcommit_memory': '0', 'kernel/panic': '0', 'kernel/keys/root_maxkeys': '1' });
     const writeFile: MemoryFileSystem['writeFile'] = async (path, data) => {
       if (/overcommit_memory|maxkeys/.test(path)) throw systemError('EROFS', 'open', path);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { labelForContainers } from '../src/selinux-label.ts';
 
-test('sets the label for containers on a directory of any name', async () => {
+test('sets the SELinux label for containers on a directory of any name', async () => {
   const runs: unknown[] = [];
   await labelForContainers('/var/lib/kubelet/device-plugins', async (...run) => void runs.push(run));
   await labelForContainers('--reference=/', async (...run) => void runs.push(run));
@@ -15,7 +15,7 @@ test('sets the label for containers on a directory of any name', async () => {
   ]);
 });
 
-test('fails with the error output of chcon', async () => {
+test('setting an SELinux label fails with the error output of chcon', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'selinux-'));
   try {
     await expect(labelForContainers(join(directory, 'missing'))).rejects.toThrow(/chcon: .*missing/);

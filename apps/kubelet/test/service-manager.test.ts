@@ -10,7 +10,7 @@ describe("systemd's watchdog timeout", () => {
     [{ WATCHDOG_USEC: '30000000' }, 30_000],
     [{ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 30_000],
     [{ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '8' }, undefined],
-  ])('is derived from %j', (environment, ms) => {
+  ])("systemd's watchdog timeout is derived from %j", (environment, ms) => {
     expect(watchdogMs(environment, 7)).toBe(ms);
   });
 
@@ -19,7 +19,7 @@ describe("systemd's watchdog timeout", () => {
     ['-1', 'must be a positive number'],
     ['30s', 'must be a positive number, not "30s"'],
     ['1000000', 'configure watchdog timeout too small: 1000 ms'],
-  ])('rejects WATCHDOG_USEC %s', (WATCHDOG_USEC, message) => {
+  ])('rejects the watchdog timeout WATCHDOG_USEC %s', (WATCHDOG_USEC, message) => {
     expect(() => watchdogMs({ WATCHDOG_USEC }, 7)).toThrow(message);
   });
 });
@@ -52,7 +52,7 @@ function setUp(environment: Readonly<Record<string, string>>) {
 const watched = { NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '30000000' };
 
 describe('notifications to systemd', () => {
-  test('reports readiness if systemd expects it', async () => {
+  test('reports readiness to systemd if systemd expects it', async () => {
     const { manager, sent } = setUp(watched);
     const { signal } = new AbortController();
     await manager.prepare(signal);
@@ -64,7 +64,7 @@ describe('notifications to systemd', () => {
     expect([alone.sent, alone.manager.isWatched]).toEqual([[], false]);
   });
 
-  test('retries the ready message until it was sent, and logs the failures in one line', async () => {
+  test('the ready message to systemd is retried until it was sent, and its failures are logged in one line', async () => {
     const { manager, sent, logged, state, clock } = setUp(watched);
     state.answer = () => Promise.reject(new Error('spawn /bin/sh EAGAIN'));
     const ready = manager.ready(new AbortController().signal);
@@ -79,7 +79,7 @@ describe('notifications to systemd', () => {
     ]);
   });
 
-  test('notifies the watchdog at half its timeout, except while the kubelet is unhealthy', async () => {
+  test("systemd's watchdog is notified at half its timeout, except while the kubelet is unhealthy", async () => {
     const { manager, clock, sent, logged } = setUp(watched);
     const controller = new AbortController();
     let problem: string | undefined;
@@ -98,7 +98,7 @@ describe('notifications to systemd', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('retries a failed watchdog message after a second; after two failures, logs an error and continues', async () => {
+  test('a failed watchdog message is retried after a second; after two failures an error is logged', async () => {
     const { manager, clock, sent, logged, state } = setUp(watched);
     state.answer = () => Promise.reject(new Error('systemd-notify WATCHDOG=1: no answer'));
     const controller = new AbortController();

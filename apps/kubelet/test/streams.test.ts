@@ -77,14 +77,14 @@ function exec(command: readonly string[], way: keyof typeof WAYS = 'SPDY') {
 }
 
 describe('streams through the whole kubelet', () => {
-  test.each(['SPDY', 'WebSocket', 'WebSocket, v5'] as const)('runs a command over %s', async (way) => {
+  test.each(['SPDY', 'WebSocket', 'WebSocket, v5'] as const)('kubelet streams run a command over %s', async (way) => {
     const { stdout, stderr, outcome } = await exec(['sh', '-c', 'echo out; echo err >&2; exit 7'], way);
     if (stdout === undefined || stderr === undefined) throw new Error('no streams');
     expect(await Promise.all([text(stdout), text(stderr)])).toEqual(['out\n', 'err\n']);
     expect(exitCodeOf(await outcome)).toBe(7);
   });
 
-  test('a terminal has the size that the client sets', async () => {
+  test('a terminal in a container has the size that the client sets', async () => {
     const wanted = { stdin: true, stdout: true, tty: true };
     const url = `${base}/exec/default/${POD}/main?command=sh&input=1&output=1&tty=1`;
     const { stdin, stdout, resize, outcome } = await commandOverSpdy(url, wanted, OPTIONS);
@@ -101,7 +101,7 @@ describe('streams through the whole kubelet', () => {
     expect(exitCodeOf(await outcome)).toBe(3);
   });
 
-  test('forwards a port', async () => {
+  test('kubelet streams forward a port of a pod', async () => {
     const ports = await portsOverSpdy(`${base}/portForward/default/${POD}`, {
       ...OPTIONS,
       protocols: ['portforward.k8s.io'],
@@ -112,7 +112,7 @@ describe('streams through the whole kubelet', () => {
     ports.destroy();
   });
 
-  test('attaches to a container and serves its log', async () => {
+  test('kubelet streams attach to a container, and /containerLogs serves its log', async () => {
     const wanted = { stdin: true, stdout: true };
     const url = `${base}/attach/default/${POD}/main?input=1&output=1`;
     const { stdin, stdout, destroy } = await commandOverSpdy(url, wanted, OPTIONS);

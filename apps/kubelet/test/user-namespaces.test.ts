@@ -32,13 +32,13 @@ test('reports why the kernel does not provide user namespaces', async () => {
   });
 });
 
-test("without a user named kubelet, pods use all IDs except the host's first 65,536", async () => {
+test("without a user named kubelet, user namespaces of pods use all IDs except the host's first 65,536", async () => {
   const all = { range: { firstId: K64, length: 2 ** 32 - K64 }, idsPerPod: K64, maxPods: 110 };
   expect(await settingsOf(KERNEL, { 'getent passwd kubelet': said('', 2) })).toEqual(all);
   expect(await settingsOf({ ...KERNEL, '/etc/passwd': 'root:x:0:0\nkubelets:x:9:9\n' }, {})).toEqual(all);
 });
 
-test('with a user named kubelet, uses the range that getsubids prints, in blocks of the configured size', async () => {
+test('with a user named kubelet, user namespaces of pods use the range that getsubids prints, in blocks of the configured size', async () => {
   const outputs = { 'getsubids kubelet': said(LINE), 'getsubids -g kubelet': said(LINE) };
   const range = { firstId: 131_072, length: 13_107_200 };
   const known = { ...outputs, 'getent passwd kubelet': said('kubelet:x:9:9::/:\n') };
@@ -47,7 +47,7 @@ test('with a user named kubelet, uses the range that getsubids prints, in blocks
   expect(await settingsOf(files, outputs)).toEqual({ range, idsPerPod: K64, maxPods: 110 });
 });
 
-test('fails to start if the user directory cannot be queried', async () => {
+test('the kubelet fails to start if getsubids cannot query the user database', async () => {
   await expect(settingsOf(KERNEL, { 'getent passwd kubelet': said('', 3) })).rejects.toThrow(
     'getent passwd kubelet: exit code 3: it is away',
   );

@@ -6,7 +6,7 @@ import { FakeClock } from '../src/testing.ts';
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
 describe('linkAbort', () => {
-  it('follows the first parent that is aborted, and then holds on to none', () => {
+  it('linkAbort follows the first parent signal that is aborted, and then keeps no reference to any parent', () => {
     const [a, b] = [new AbortController(), new AbortController()];
     const link = linkAbort(a.signal, undefined, b.signal);
     b.abort('b');
@@ -15,14 +15,14 @@ describe('linkAbort', () => {
     expect([listeners(a.signal), listeners(b.signal)]).toEqual([0, 0]);
   });
 
-  it('is aborted at once by a parent that is aborted already', () => {
+  it('linkAbort is aborted immediately if a parent signal is already aborted', () => {
     const late = new AbortController();
     const link = linkAbort(AbortSignal.abort('before'), late.signal);
     expect(link.signal.reason).toBe('before');
     expect(listeners(late.signal)).toBe(0);
   });
 
-  it('is released by its disposal, unaborted', () => {
+  it('disposing linkAbort removes its listeners without aborting its signal', () => {
     const parent = new AbortController();
     const link = linkAbort(parent.signal);
     expect(listeners(parent.signal)).toBe(1);
@@ -32,7 +32,7 @@ describe('linkAbort', () => {
     expect(listeners(parent.signal)).toBe(0);
   });
 
-  it('aborts alone', () => {
+  it('aborting the linked signal does not abort its parents', () => {
     const parent = new AbortController();
     using link = linkAbort(parent.signal);
     link.abort('own');
@@ -41,7 +41,7 @@ describe('linkAbort', () => {
 });
 
 describe('untilAborted', () => {
-  it('resolves with the abort, and at once where that has been', async () => {
+  it('untilAborted resolves on abort, and immediately if the signal is already aborted', async () => {
     const controller = new AbortController();
     const waiting = untilAborted(controller.signal);
     await expect(Promise.race([waiting, Promise.resolve('not yet')])).resolves.toBe('not yet');
@@ -52,7 +52,7 @@ describe('untilAborted', () => {
 });
 
 describe('abortable', () => {
-  it('gives what the promise gives, and leaves no listener', async () => {
+  it("abortable returns the promise's result and leaves no listener", async () => {
     const { signal } = new AbortController();
     await expect(abortable(Promise.resolve(1), signal)).resolves.toBe(1);
     await expect(abortable(Promise.reject(new Error('no')), signal)).rejects.toThrow('no');
@@ -60,20 +60,20 @@ describe('abortable', () => {
     expect(listeners(signal)).toBe(0);
   });
 
-  it('ends with the abort, whatever the promise does later', async () => {
+  it('abortable rejects on abort, whatever the promise does later', async () => {
     const controller = new AbortController();
     const { promise, reject } = Promise.withResolvers<void>();
     const waiting = abortable(promise, controller.signal);
     controller.abort('enough');
     await expect(waiting).rejects.toBe('enough');
-    // Nobody waits for it any more: it must not become an unhandled rejection.
+    // The call has already ended with the abort, so this later rejection must not become an unhandled rejection.
     reject(new Error('late'));
     await new Promise((resolve) => setImmediate(resolve));
   });
 });
 
 describe('withTimeout', () => {
-  it('leaves no unhandled rejection if it or its operation could not start', async () => {
+  it('withTimeout leaves no unhandled rejection if its clock or the operation throws', async () => {
     const parent = new AbortController();
     const broken = {
       setTimer: () => {
@@ -92,18 +92,18 @@ describe('withTimeout', () => {
       parent.signal,
     );
     await expect(begun).rejects.toThrow('broken');
-    // What nobody handles is told of at the next turn, and fails the test.
+    // Node.js reports an unhandled rejection in the next turn of the event loop, which fails the test.
     await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('gives the result, and leaves neither timer nor listener', async () => {
+  it("withTimeout returns the operation's result, and leaves no timer and no listener", async () => {
     const clock = new FakeClock();
     const { signal } = new AbortController();
     expect(await withTimeout(clock, 100, async () => 'done', signal)).toBe('done');
     expect([clock.pendingTimers, listeners(signal)]).toEqual([0, 0]);
   });
 
-  it('fails with Timeout on time even if the operation ignores its signal, and aborts the signal', async () => {
+  it("withTimeout aborts the operation's signal at the deadline and throws Timeout, even if the operation ignores the signal", async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     let seen: AbortSignal | undefined;
@@ -123,7 +123,7 @@ describe('withTimeout', () => {
     expect([clock.pendingTimers, listeners(parent.signal)]).toEqual([0, 0]);
   });
 
-  it('fails with a Timeout though the operation rejects with AbortError as soon as its signal is aborted', async () => {
+  it('withTimeout throws Timeout even if the operation rejects with AbortError on the abort of its signal', async () => {
     const clock = new FakeClock();
     const running = withTimeout(
       clock,
@@ -138,7 +138,7 @@ describe('withTimeout', () => {
     await failure;
   });
 
-  it('passes the reason of the parent on, and does not begin where it is aborted already', async () => {
+  it("withTimeout throws the parent signal's reason, and does not start the operation if the parent is already aborted", async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     const running = withTimeout(clock, 100, () => new Promise<never>(() => {}), parent.signal);
@@ -152,7 +152,7 @@ describe('withTimeout', () => {
     expect([begun, clock.pendingTimers]).toEqual([false, 0]);
   });
 
-  it('passes on what the operation throws, synchronously too', async () => {
+  it('withTimeout rethrows an error of the operation, even one thrown synchronously', async () => {
     const clock = new FakeClock();
     const operation = (): Promise<never> => {
       throw new Error('at once');

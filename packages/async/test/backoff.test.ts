@@ -6,7 +6,7 @@ const SECOND = 1_000;
 const options = { initialMs: 10 * SECOND, maxMs: 300 * SECOND };
 
 describe('Backoff', () => {
-  it('doubles from its initial delay to its maximum', () => {
+  it('back-off doubles from its initial delay to its maximum', () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     const delays = Array.from({ length: 7 }, () => {
@@ -17,7 +17,7 @@ describe('Backoff', () => {
     expect(backoff.delayMs('b')).toBe(0);
   });
 
-  it('is over a delay after the event, and says how much is left', async () => {
+  it('the back-off ends one delay after the event, and remainingMs returns the rest', async () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     const eventTimeMs = clock.now();
@@ -31,22 +31,25 @@ describe('Backoff', () => {
 
   it.each([
     ['twice the maximum', {}, 600],
-    ['the time given', { expireAfterMs: 30 * SECOND }, 30],
-  ])('C2: starts afresh when the last failure is longer ago than %s', async (_, extra, seconds) => {
-    const clock = new FakeClock();
-    const backoff = new Backoff({ clock }, { ...options, ...extra });
-    backoff.next('a', clock.now());
-    backoff.next('a', clock.now());
-    await clock.advance(seconds * SECOND);
-    backoff.next('a', clock.now());
-    expect(backoff.delayMs('a')).toBe(40 * SECOND);
-    await clock.advance(seconds * SECOND + 1);
-    expect(backoff.remainingMs('a', clock.now())).toBe(0);
-    backoff.next('a', clock.now());
-    expect(backoff.delayMs('a')).toBe(10 * SECOND);
-  });
+    ['expireAfterMs', { expireAfterMs: 30 * SECOND }, 30],
+  ])(
+    'C2: back-off restarts from the initial delay if the last failure is longer ago than %s',
+    async (_, extra, seconds) => {
+      const clock = new FakeClock();
+      const backoff = new Backoff({ clock }, { ...options, ...extra });
+      backoff.next('a', clock.now());
+      backoff.next('a', clock.now());
+      await clock.advance(seconds * SECOND);
+      backoff.next('a', clock.now());
+      expect(backoff.delayMs('a')).toBe(40 * SECOND);
+      await clock.advance(seconds * SECOND + 1);
+      expect(backoff.remainingMs('a', clock.now())).toBe(0);
+      backoff.next('a', clock.now());
+      expect(backoff.delayMs('a')).toBe(10 * SECOND);
+    },
+  );
 
-  it('adds jitter to each step, beyond the initial delay but never beyond the maximum', () => {
+  it('back-off jitter may exceed the initial delay but never the maximum', () => {
     const clock = new FakeClock();
     const random = { next: () => 0.5 };
     const backoff = new Backoff({ clock, random }, { initialMs: 10, maxMs: 45, maxJitterFactor: 0.2 });
@@ -57,7 +60,7 @@ describe('Backoff', () => {
     expect(delays).toEqual([11, 23.1, 45, 45]);
   });
 
-  it('removes reset keys, and expired keys in the garbage collection', async () => {
+  it('removes back-off keys that were reset, and expired keys at garbage collection', async () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     backoff.next('old', clock.now());
@@ -72,7 +75,7 @@ describe('Backoff', () => {
     expect([backoff.size, backoff.delayMs('new')]).toEqual([1, 10 * SECOND]);
   });
 
-  it('C2: takes up a delay that was seen before a restart', async () => {
+  it('C2: back-off continues from a delay that was observed before a restart', async () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     backoff.restore('a', 40 * SECOND, clock.now());

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { AsyncError, brand, hasBrand } from '../src/index.ts';
 
-/** What another copy of a package has: another class of the same name. */
+/** A class of the same name, as in a second installed copy of the package. */
 function copy() {
   const NAME = '@node-agent/example.ExampleError';
   return class ExampleError extends Error {
@@ -16,7 +16,7 @@ function copy() {
 }
 
 describe('a brand', () => {
-  test('is shared by all copies of a class, which know nothing of each other', () => {
+  test('an error is recognised by another copy of its class, because the brand is shared', () => {
     const [One, Other] = [copy(), copy()];
     const error = new Other('of the other');
     expect(error).not.toBeInstanceOf(One);
@@ -24,7 +24,7 @@ describe('a brand', () => {
     expect(Other.is(new One())).toBe(true);
   });
 
-  test('gives a class the name that it has in its package, whatever a bundler calls it', () => {
+  test('a branded class keeps its name although a bundler renamed it', () => {
     const bundled = class _ExampleError extends Error {};
     brand(bundled, '@node-agent/example.ExampleError');
     expect(bundled.name).toBe('ExampleError');
@@ -32,7 +32,7 @@ describe('a brand', () => {
     expect(new bundled('lost').name).toBe('Error');
   });
 
-  test('may stand beside another one', () => {
+  test('a class may have two brands', () => {
     const both = class extends Error {};
     brand(both, '@node-agent/one.OneError');
     brand(both, '@node-agent/other.OtherError');
@@ -43,7 +43,7 @@ describe('a brand', () => {
     ]).toEqual([true, true]);
   });
 
-  test('is seen in no instance: not in its keys, its JSON or its text', () => {
+  test('a brand appears in no key, JSON or text of an instance', () => {
     const error = new (copy())('plain');
     expect(Reflect.ownKeys(error).filter((key) => typeof key === 'symbol')).toEqual([]);
     expect({ ...error }).toEqual({});
@@ -56,10 +56,10 @@ describe('a brand', () => {
     [null],
     [undefined],
     ['text'],
-  ])('is not on %s', (value) => expect(copy().is(value)).toBe(false));
+  ])('the value %s has no brand', (value) => expect(copy().is(value)).toBe(false));
 });
 
-test('an AsyncError of another copy is known', () => {
+test('an AsyncError of another copy of the package is recognised', () => {
   const foreign = new (class AsyncError extends Error {})('timed out');
   expect(AsyncError.is(foreign)).toBe(false);
   brand(foreign.constructor as never, '@node-agent/async.AsyncError');

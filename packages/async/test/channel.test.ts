@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Channel, CoalescingQueue } from '../src/index.ts';
 
 describe('Channel', () => {
-  it('gives each value once, in order, to a consumer that comes before or after', async () => {
+  it('a channel delivers each value once, in order, whether its consumer comes before or after the values', async () => {
     const channel = new Channel<number>();
     channel.push(1);
     const seen: number[] = [];
@@ -20,7 +20,7 @@ describe('Channel', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  it('holds undefined as a value', async () => {
+  it('a channel delivers undefined as a value', async () => {
     const channel = new Channel<undefined>();
     channel.push(undefined);
     channel.close();
@@ -29,7 +29,7 @@ describe('Channel', () => {
     expect(count).toBe(1);
   });
 
-  it('keeps nothing that was taken, at whatever rhythm', async () => {
+  it('a channel keeps no value that was taken, in any order of pushes and takes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(5), { maxLength: 60 }), async (pushes) => {
         const channel = new Channel<number>();
@@ -44,7 +44,7 @@ describe('Channel', () => {
     );
   });
 
-  it('takes one consumer at a time; leaving the loop makes room for the next', async () => {
+  it('a channel refuses a second consumer until the first has left its loop', async () => {
     const channel = new Channel<number>();
     channel.push(1);
     channel.push(2);
@@ -60,7 +60,7 @@ describe('Channel', () => {
     expect(await waiting).toBeUndefined();
   });
 
-  it('stops waiting when the signal is aborted, losing nothing and leaving no listener', async () => {
+  it('an aborted take stops waiting, loses no value and leaves no listener', async () => {
     const channel = new Channel<number>();
     const controller = new AbortController();
     const waiting = channel.take(controller.signal);
@@ -79,7 +79,7 @@ describe('Channel', () => {
 });
 
 describe('CoalescingQueue', () => {
-  it('merges values of one key while they wait, and keeps the order of first arrival', async () => {
+  it('CoalescingQueue merges waiting values of one key, and keeps the order in which keys arrived', async () => {
     const queue = new CoalescingQueue<string, number>((waiting, next) => waiting + next);
     queue.push('a', 1);
     queue.push('b', 10);
@@ -91,14 +91,14 @@ describe('CoalescingQueue', () => {
     expect(await queue.take()).toEqual(['a', 4]);
   });
 
-  it('keeps the newer value by default, undefined too', async () => {
+  it('CoalescingQueue keeps the newer value of a key by default, even undefined', async () => {
     const queue = new CoalescingQueue<string, number | undefined>();
     queue.push('a', 1);
     queue.push('a', undefined);
     expect(await queue.take()).toEqual(['a', undefined]);
   });
 
-  it('loses nothing that the merge keeps, and never waits longer than its number of keys', async () => {
+  it('CoalescingQueue loses no merged value, and its length never exceeds the number of keys', async () => {
     const step = fc.oneof(fc.nat(4), fc.constant('take' as const));
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 100 }), async (steps) => {
@@ -117,7 +117,7 @@ describe('CoalescingQueue', () => {
     );
   });
 
-  it('forgets a key, and takes nothing after its end', async () => {
+  it('CoalescingQueue forgets a deleted key, and accepts nothing after close', async () => {
     const queue = new CoalescingQueue<string, number>();
     queue.push('a', 1);
     expect([queue.delete('a'), queue.delete('a')]).toEqual([true, false]);

@@ -48,23 +48,23 @@ describe('checkOptions', () => {
     [{ names: 'a' }, 'names', 'names must be a list, not "a"'],
     [{ limits: 1 }, 'limits', 'limits must be an object, not 1'],
     [{ bytes: 1 }, 'bytes', 'bytes must be a bigint, not 1'],
-  ])('refuses %o by the name of the option', (change, option, problem) => {
+  ])('checkOptions refuses %o with an error that names the option', (change, option, problem) => {
     expect(() => check({ ...valid, ...change })).toThrow(
       expect.objectContaining({ code: 'InvalidOptions', component: 'Thing', option, message: `Thing: ${problem}` }),
     );
   });
 
-  test('refuses a misspelt option and lists the names that exist', () => {
+  test('checkOptions refuses a misspelt option and lists the known names', () => {
     expect(() => check({ ...valid, period: 5 })).toThrow(
       'Thing: unknown option period; the options are directory, mode, periodMs, maxParallel, strategy, enabled, onChange, names, limits, bytes, anything',
     );
   });
 
-  test.each([[null], [undefined], [5], ['text']])('refuses %o in place of the options', (options) => {
+  test.each([[null], [undefined], [5], ['text']])('checkOptions refuses %o as options object', (options) => {
     expect(() => check(options as never)).toThrow(/^Thing: options must be an object, not /);
   });
 
-  test('returns the options without those that are undefined, so that defaults survive a spread', () => {
+  test('checkOptions returns the options without undefined ones, so that a spread keeps defaults', () => {
     expect({ periodMs: 10, ...check({ ...valid, periodMs: undefined, enabled: false }) }).toEqual({
       ...valid,
       periodMs: 10,
@@ -99,13 +99,13 @@ describe('checkComponents', () => {
     [{ onEnd: 1 }, 'onEnd', 'component onEnd must be a function, not 1'],
     [{ checks: {} }, 'checks', 'component checks must be a list, not an object'],
     [{ logger: 'debug' }, 'logger', 'component logger must be an object, not "debug"'],
-  ])('refuses %o by the name of the component', (change, option, problem) => {
+  ])('checkComponents refuses %o with an error that names the component', (change, option, problem) => {
     expect(() => checkAll({ ...good, ...change })).toThrow(
       expect.objectContaining({ code: 'InvalidOptions', component: 'Thing', option, message: `Thing: ${problem}` }),
     );
   });
 
-  test('takes methods of a prototype, a bag with more than it needs, and an absent optional component', () => {
+  test('checkComponents accepts inherited methods, additional components, and an absent optional component', () => {
     class Runtime {
       list(): void {}
       stop(): void {}
@@ -113,7 +113,7 @@ describe('checkComponents', () => {
     expect(() => checkAll({ ...good, runtime: new Runtime(), logger: undefined, other: 1 })).not.toThrow();
   });
 
-  test.each([[undefined], [null]])('refuses %o in place of the components', (components) => {
+  test.each([[undefined], [null]])('checkComponents refuses %o as components object', (components) => {
     expect(() => checkAll(components as never)).toThrow(/^Thing: components must be an object, not /);
   });
 });

@@ -27,25 +27,28 @@ const nonsense: Record<NumberRule, readonly unknown[]> = {
 };
 
 describe.each(Object.keys(words) as NumberRule[])('%s', (rule) => {
-  it.each(fitting[rule])('lets %s pass', (n) => {
+  it.each(fitting[rule])('accepts the number %s for the rule of the group', (n) => {
     expect(numberProblem({ n }, { n: rule })).toBeUndefined();
   });
 
-  it.each([...nonsense[rule], Number.NaN, undefined, null, '1'])('refuses %s by the name of the option', (n) => {
-    expect(numberProblem({ n }, { n: rule })).toBe(`n must be ${words[rule]}, not ${String(n)}`);
-  });
+  it.each([...nonsense[rule], Number.NaN, undefined, null, '1'])(
+    'refuses the value %s with an error that names the option',
+    (n) => {
+      expect(numberProblem({ n }, { n: rule })).toBe(`n must be ${words[rule]}, not ${String(n)}`);
+    },
+  );
 });
 
-it('reports the first invalid number, in the order of the rules', () => {
+it('reports the first invalid number in the order of the rules', () => {
   const problem = numberProblem({ a: -1, b: -1, c: 1 }, { c: 'count', b: 'count', a: 'count' });
   expect(problem).toBe('b must be a whole number of at least 0, not -1');
 });
 
-it('asks for nothing of what has no rule', () => {
+it('does not check a value without a rule', () => {
   expect(numberProblem({ a: -1, b: 'x' }, {})).toBeUndefined();
 });
 
-it('checkNumbers throws what is wrong, and nothing where nothing is', () => {
+it('checkNumbers throws if a number is invalid and otherwise returns', () => {
   expect(() => checkNumbers({ a: 1 }, { a: 'positive' })).not.toThrow();
   expect(() => checkNumbers({ a: 0 }, { a: 'positive' })).toThrow('a must be above 0, not 0');
 });

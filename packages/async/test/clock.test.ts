@@ -5,7 +5,7 @@ import { sleep, sleepUntilNext, systemClock, untilNextMs } from '../src/index.ts
 import { FakeClock } from '../src/testing.ts';
 
 describe('sleep', () => {
-  it('ends at its instant, and leaves neither timer nor listener', async () => {
+  it('sleep ends when its time has passed, and leaves no timer and no listener', async () => {
     const clock = new FakeClock();
     const { signal } = new AbortController();
     const ends: number[] = [];
@@ -18,7 +18,7 @@ describe('sleep', () => {
     expect([clock.pendingTimers, getEventListeners(signal, 'abort').length]).toEqual([0, 0]);
   });
 
-  it('rejects with the reason of an abort at once, and cancels its timer', async () => {
+  it("an aborted sleep rejects immediately with the signal's reason and cancels its timer", async () => {
     const clock = new FakeClock();
     const controller = new AbortController();
     const sleeping = sleep(clock, 100, controller.signal);
@@ -30,7 +30,7 @@ describe('sleep', () => {
 });
 
 describe('sleepUntilNext', () => {
-  it('ends at whole multiples of its period, with all others, whenever they began', async () => {
+  it('sleepUntilNext ends at multiples of its period, whenever it was called', async () => {
     const clock = new FakeClock();
     const ends: [number, number][] = [];
     const { signal } = new AbortController();
@@ -48,7 +48,7 @@ describe('sleepUntilNext', () => {
     expect(ends.filter(([periodMs]) => periodMs === 500).map(([, atMs]) => atMs)).toEqual([500, 1000, 1500]);
   });
 
-  it('takes at most a period, and what is left of it where a timer was early', () => {
+  it('sleepUntilNext waits at most one period, or the few milliseconds by which a timer was early', () => {
     const period = fc.integer({ min: 1, max: 600_000 });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), period, (nowMs, periodMs) => {
@@ -64,14 +64,14 @@ describe('sleepUntilNext', () => {
 });
 
 describe('systemClock', () => {
-  it('returns the time, and fires timers no sooner than requested', async () => {
+  it('systemClock returns the time, and fires timers no earlier than requested', async () => {
     const before = systemClock.monotonic();
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
     await new Promise<void>((resolve) => void systemClock.setTimer(5, resolve));
     expect(systemClock.monotonic() - before).toBeGreaterThanOrEqual(4);
   });
 
-  it('goes by the wall clock, however that is set', () => {
+  it('systemClock.now follows changes of the wall clock', () => {
     vi.spyOn(Date, 'now').mockReturnValue(42);
     try {
       expect(systemClock.now()).toBe(42);
@@ -80,7 +80,7 @@ describe('systemClock', () => {
     }
   });
 
-  it('does not call back a cancelled timer', async () => {
+  it('systemClock does not call back a cancelled timer', async () => {
     let called = false;
     const timer = systemClock.setTimer(0, () => {
       called = true;
@@ -93,7 +93,7 @@ describe('systemClock', () => {
 });
 
 describe('FakeClock', () => {
-  it('fires timers in order of time, then of setting, settling promises between them', async () => {
+  it('FakeClock fires timers in order of time and creation, and settles promises between them', async () => {
     const clock = new FakeClock(1_000);
     const seen: string[] = [];
     clock.setTimer(20, () => seen.push('b'));
@@ -109,7 +109,7 @@ describe('FakeClock', () => {
     expect(await clock.advanceToNext()).toBe(false);
   });
 
-  it('lets time pass for the shortest of delays', async () => {
+  it('FakeClock advances even for the shortest delay', async () => {
     const clock = new FakeClock();
     await clock.advance(131_889.29);
     const before = clock.monotonic();
@@ -118,7 +118,7 @@ describe('FakeClock', () => {
     expect(clock.monotonic()).toBeGreaterThan(before);
   });
 
-  it('moves the wall clock alone on a jump', async () => {
+  it('a jump of FakeClock changes only the wall clock', async () => {
     const clock = new FakeClock(1_000);
     clock.setTimer(100, () => {});
     clock.jumpWallClock(-500);

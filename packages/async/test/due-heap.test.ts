@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DueHeap } from '../src/due-heap.ts';
 
 describe('DueHeap', () => {
-  it('gives keys by time and then by age, as a sorted list does, under any additions, moves and removals', () => {
+  it('DueHeap returns keys by due time and then by age, after any additions, moves and removals', () => {
     const key = fc.integer({ min: 0, max: 20 });
     const step = fc.oneof(
       fc.record({ do: fc.constant('set' as const), key, dueMs: fc.nat(10) }),
@@ -41,7 +41,7 @@ describe('DueHeap', () => {
     );
   });
 
-  it('makes at most 40 comparisons to add, to move or to take one of 10,000 keys', () => {
+  it('DueHeap makes at most 40 comparisons to add, move or take one of 10,000 keys', () => {
     let comparisons = 0;
     const heap = new DueHeap<number>(() => {
       comparisons += 1;

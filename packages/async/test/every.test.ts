@@ -4,7 +4,7 @@ import { every, sleep } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 describe('every', () => {
-  it('calls at once, then a period after the end of each round, so that rounds never overlap', async () => {
+  it('every calls immediately, then one period after the end of each call, so that calls never overlap', async () => {
     const clock = new FakeClock();
     const controller = new AbortController();
     const starts: number[] = [];
@@ -25,7 +25,7 @@ describe('every', () => {
     expect([clock.pendingTimers, getEventListeners(controller.signal, 'abort').length]).toEqual([0, 0]);
   });
 
-  it('waits a period first where it is not to begin at once, and adds jitter', async () => {
+  it('every waits one period before its first call if requested, and adds jitter', async () => {
     const clock = new FakeClock();
     const controller = new AbortController();
     const starts: number[] = [];
@@ -37,7 +37,7 @@ describe('every', () => {
     await running;
   });
 
-  it('ends after the round under way, and calls nothing where it is aborted from the start', async () => {
+  it('every ends after the call in progress, and makes no call if the signal is already aborted', async () => {
     const clock = new FakeClock();
     const controller = new AbortController();
     let ended = 0;
@@ -59,7 +59,7 @@ describe('every', () => {
     expect(ended).toBe(1);
   });
 
-  it('ends with what a round throws, but not with the reason of the abort', async () => {
+  it('every throws an error of its callback, but not the reason of the abort', async () => {
     const clock = new FakeClock();
     const failing = every(
       clock,

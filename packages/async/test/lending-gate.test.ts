@@ -21,7 +21,7 @@ function world(concurrency: number, options = {}) {
   return { clock, gate, order, work };
 }
 
-test('no more than so many are under way, and each kind goes in the order of arrival', async () => {
+test('at most `concurrency` tasks run at a time, and waiting tasks start in order of arrival', async () => {
   const { clock, order, work } = world(2);
   const all = ['a', 'b', 'c', 'd'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
@@ -33,7 +33,7 @@ test('no more than so many are under way, and each kind goes in the order of arr
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('what has begun goes before what is new, so that pods complete one after another', async () => {
+test('urgent tasks go first, so that pods complete one after another', async () => {
   const { clock, order, work } = world(1);
   const pods = ['p1', 'p2', 'p3'].map(async (name) => {
     await work(`sandbox ${name}`, 'normal', 10);
@@ -41,12 +41,13 @@ test('what has begun goes before what is new, so that pods complete one after an
   });
   await clock.advance(100);
   await Promise.all(pods);
-  // The next sandbox is given its place in the instant in which the one before ends, before its container asks.
+  // When a sandbox is finished, its slot goes to the next sandbox immediately, before the pod's container requests a
+  // slot.
   expect(order.indexOf('container p1')).toBeLessThan(order.indexOf('sandbox p3'));
   expect(order.indexOf('container p2')).toBeLessThan(order.indexOf('container p3'));
 });
 
-test('restarts do not crowd new pods out', async () => {
+test('urgent tasks overtake a waiting normal task only maxOvertakes times', async () => {
   const { clock, order, work } = world(1, { maxOvertakes: 3 });
   const all = [work('first', 'normal', 10), work('fresh', 'normal', 10)];
   for (let n = 0; n < 10; n++) all.push(work(`restart ${n}`, 'urgent', 10));
@@ -55,7 +56,7 @@ test('restarts do not crowd new pods out', async () => {
   expect(order.indexOf('fresh')).toBe(4);
 });
 
-test('C7: a runtime that hangs on some pods delays the others by the overdue time, not for ever', async () => {
+test('C7: tasks that hang delay other tasks by the overdue time and not forever', async () => {
   const { clock, order, work } = world(2, { overdueMs: 5_000 });
   const hung = [work('hung 1', 'normal', 240_000), work('hung 2', 'normal', 240_000)];
   const others = ['a', 'b', 'c'].map((name) => work(name, 'normal', 100));
@@ -66,13 +67,13 @@ test('C7: a runtime that hangs on some pods delays the others by the overdue tim
   await Promise.all(hung);
   const again = ['d', 'e', 'f'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
-  // The hung ones gave their places back once, not twice.
+  // Each hung task released its slot once, not twice.
   expect(order.slice(5)).toEqual(['d', 'e']);
   await clock.advance(300);
   await Promise.all(again);
 });
 
-test('one that is aborted while it waits leaves the queue, and takes no place', async () => {
+test('a task that is aborted while it waits leaves the queue and occupies no place', async () => {
   const { clock, gate, order, work } = world(1);
   const stop = new AbortController();
   const first = work('first', 'normal', 100);
@@ -88,7 +89,7 @@ test('one that is aborted while it waits leaves the queue, and takes no place', 
   await expect(work('late', 'normal', 1, stop.signal)).rejects.toBe('enough');
 });
 
-test('work that fails gives its place back, and its error to the caller', async () => {
+test('a failed task releases its place, and the caller gets the error', async () => {
   const { clock, gate, order, work } = world(1);
   await expect(gate.run('normal', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no');
   const next = work('next', 'normal', 1);
@@ -97,7 +98,7 @@ test('work that fails gives its place back, and its error to the caller', async 
   expect(order).toEqual(['next']);
 });
 
-test('whatever arrives, everything runs, never too many at once', async () => {
+test('for random tasks and aborts, every task runs, and never more than `concurrency` at a time', async () => {
   const job = fc.record({
     turn: fc.constantFrom<GateTurn>('urgent', 'normal'),
     atMs: fc.nat(500),

@@ -5,7 +5,7 @@ import { KeyedMutex, Semaphore, seededRandom, sleep } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 describe('Semaphore', () => {
-  it('lets no more in than its limit, first come first served, and everybody in the end', async () => {
+  it('a semaphore admits no more tasks than its limit, in order of arrival, and finally all', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.nat(), async (limit, seed) => {
         const clock = new FakeClock();
@@ -28,13 +28,13 @@ describe('Semaphore', () => {
     );
   });
 
-  it('gives a place back when the task throws', async () => {
+  it('a semaphore releases the place of a task that throws', async () => {
     const semaphore = new Semaphore(1);
     await expect(semaphore.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await semaphore.run(async () => 'next')).toBe('next');
   });
 
-  it('lets go of one that is aborted while it waits, and of its listener', async () => {
+  it('a task that is aborted while it waits for a semaphore leaves the queue and no listener', async () => {
     const semaphore = new Semaphore(1);
     const controller = new AbortController();
     const first = await semaphore.acquire(controller.signal);
@@ -49,7 +49,7 @@ describe('Semaphore', () => {
     expect(getEventListeners(controller.signal, 'abort').length).toBe(0);
   });
 
-  it('loses no place to one that is let in and aborted at the same instant', async () => {
+  it('a semaphore loses no place if a task is admitted and aborted at the same time', async () => {
     const semaphore = new Semaphore(1);
     const controller = new AbortController();
     const first = await semaphore.acquire();
@@ -60,7 +60,7 @@ describe('Semaphore', () => {
     expect(semaphore.active).toBe(0);
   });
 
-  it('counts a place once, however often it is given back', async () => {
+  it('a semaphore releases a place once, even if its permit is disposed twice', async () => {
     const semaphore = new Semaphore(2);
     const permit = await semaphore.acquire();
     permit[Symbol.dispose]();
@@ -76,7 +76,7 @@ describe('Semaphore', () => {
 });
 
 describe('KeyedMutex', () => {
-  it('runs the tasks of one key one by one in order, and tasks of other keys at the same time', async () => {
+  it('KeyedMutex runs tasks of one key in order, and tasks of other keys at the same time', async () => {
     const clock = new FakeClock();
     const mutex = new KeyedMutex<string>();
     const seen: string[] = [];
@@ -95,7 +95,7 @@ describe('KeyedMutex', () => {
     expect(mutex.size).toBe(0);
   });
 
-  it('holds no key whose tasks failed or were aborted', async () => {
+  it('KeyedMutex keeps no key after its tasks failed or were aborted', async () => {
     const mutex = new KeyedMutex<string>();
     const controller = new AbortController();
     const { promise, resolve } = Promise.withResolvers<void>();

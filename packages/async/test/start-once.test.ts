@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { StartOnce } from '../src/index.ts';
 
-test('lets the first start begin and refuses every further one by a code', () => {
+test('StartOnce accepts the first start and refuses further ones with an error code', () => {
   const startOnce = new StartOnce('Prober');
   startOnce.begin();
   const refusal = expect.objectContaining({ code: 'AlreadyStarted', message: 'Prober: start was already called' });

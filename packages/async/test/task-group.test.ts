@@ -10,7 +10,7 @@ const forever = (clock: FakeClock, log: string[], name: string) => async (signal
   }
 };
 
-test('the parent ends all tasks, and that is no failure', async () => {
+test('aborting the parent signal ends all tasks of a group without an error', async () => {
   const clock = new FakeClock();
   const log: string[] = [];
   const parent = new AbortController();
@@ -26,7 +26,7 @@ test('the parent ends all tasks, and that is no failure', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('the first task that fails ends the others, and the group throws its error once all have ended', async () => {
+test('the first task that fails aborts the others, and the group throws its error after all have ended', async () => {
   const clock = new FakeClock();
   const log: string[] = [];
   const group = new TaskGroup(new AbortController().signal);
@@ -46,7 +46,7 @@ test('the first task that fails ends the others, and the group throws its error 
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('a task that is done leaves the others alone, and may add more', async () => {
+test('a task that completes does not affect other tasks of its group, and may add tasks', async () => {
   const clock = new FakeClock();
   const log: string[] = [];
   const parent = new AbortController();
@@ -62,7 +62,7 @@ test('a task that is done leaves the others alone, and may add more', async () =
   expect(log).toEqual(['late ended: end']);
 });
 
-test('a task that is added after the end sees an aborted signal', async () => {
+test('a task that is added after the end of its group gets an aborted signal', async () => {
   const parent = new AbortController();
   parent.abort('early');
   const group = new TaskGroup(parent.signal);

@@ -29,19 +29,19 @@ async function itemsPerTurn(count: number, itemMs: number): Promise<readonly num
 }
 
 describe('TimeSlice', () => {
-  it('gives the event loop a turn after 10 ms of work', async () => {
+  it('TimeSlice yields to the event loop after 10 ms of work', async () => {
     expect(await itemsPerTurn(100, 0.5)).toEqual([24, 24, 24, 24, 4]);
   });
 
-  it('gives a turn after 8 items if each of them takes longer than the slice', async () => {
+  it('TimeSlice yields after 8 items if each takes longer than the slice', async () => {
     expect(await itemsPerTurn(20, 50)).toEqual([8, 8, 4]);
   });
 
-  it('gives no turn to work that takes no time', async () => {
+  it('TimeSlice does not yield while the work takes no time', async () => {
     expect(await itemsPerTurn(1000, 0)).toEqual([1000]);
   });
 
-  it('ends a pause when the signal is aborted', async () => {
+  it('TimeSlice ends a pause when the signal is aborted', async () => {
     const clock = new FakeClock();
     const slice = new TimeSlice({ clock }, { sliceMs: 0 });
     const abort = new AbortController();

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../src/fake-clock.ts';
 import { filledLevel, TokenBucket } from '../src/token-bucket.ts';
 
-test('a level fills up to the burst, and pays debts on the way', () => {
+test('the level of a token bucket rises to the burst, and repays debts first', () => {
   const rate = { qps: 2, burst: 3 };
   expect(filledLevel(undefined, rate, 7)).toEqual({ tokens: 3, atMs: 7 });
   expect(filledLevel({ tokens: -1, atMs: 0 }, rate, 1000)).toEqual({ tokens: 1, atMs: 1000 });
   expect(filledLevel({ tokens: 1, atMs: 0 }, rate, 60_000)).toEqual({ tokens: 3, atMs: 60_000 });
 });
 
-test('tokens come at once up to the burst, then one by one, first come first served', async () => {
+test('tokens are available immediately up to the burst, then one by one in order of requests', async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket({ clock }, { qps: 2, burst: 2 });
   const done: string[] = [];
@@ -39,13 +39,13 @@ test('an aborted wait returns its token and leaves no timer', async () => {
   expect([bucket.tryAcquire(), bucket.tryAcquire()]).toEqual([true, false]);
 });
 
-test('a rate that lets nothing through is refused', () => {
+test('refuses a token rate that would never grant a token', () => {
   const clock = new FakeClock();
   expect(() => new TokenBucket({ clock }, { qps: 0, burst: 1 })).toThrow('qps must be above 0');
   expect(() => new TokenBucket({ clock }, { qps: 1, burst: 0 })).toThrow('burst must be at least 1');
 });
 
-test('in no time are more tokens given than the burst and what has come since', async () => {
+test('in any period, no more tokens are granted than the burst plus the tokens that accrued', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 20 }),

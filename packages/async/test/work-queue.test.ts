@@ -12,7 +12,7 @@ function consume(clock: FakeClock, queue: WorkQueue<string>): { seen: string[]; 
 }
 
 describe('WorkQueue', () => {
-  it('yields each key when it is due, and keys due at the same time in order of insertion', async () => {
+  it('WorkQueue yields each key when it is due, and keys due at the same time in order of insertion', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue<string>({ clock });
     const { seen, ended } = consume(clock, queue);
@@ -30,7 +30,7 @@ describe('WorkQueue', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('moves a key to its newest time; enqueueNoLater only ever to a sooner one', async () => {
+  it('WorkQueue moves a key to its newest time; enqueueNoLater moves a key only to an earlier time', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue<string>({ clock });
     const { seen } = consume(clock, queue);
@@ -45,7 +45,7 @@ describe('WorkQueue', () => {
     queue.close();
   });
 
-  it('holds one timer at most, and none for keys that were deleted', async () => {
+  it('WorkQueue holds at most one timer, and none for keys that were deleted', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue<string>({ clock });
     for (let n = 0; n < 10; n++) queue.enqueue(`${n}`, 100 + n);
@@ -57,7 +57,7 @@ describe('WorkQueue', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('yields what is due when it is closed, drops the rest, and takes nothing more', async () => {
+  it('a closed WorkQueue yields the keys that are due, drops the others, and accepts no more', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue<string>({ clock });
     queue.enqueue('due', 0);
@@ -70,7 +70,7 @@ describe('WorkQueue', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('goes on waiting where a timer comes too early', async () => {
+  it('WorkQueue keeps waiting if a timer fires too early', async () => {
     let nowMs = 0;
     const callbacks: (() => void)[] = [];
     const clock = {
@@ -93,7 +93,7 @@ describe('WorkQueue', () => {
     expect(taken).toBe('a');
   });
 
-  it('never yields a key before its time, nor later than it, nor twice', async () => {
+  it('for random operations, WorkQueue yields each key exactly when it is due and only once', async () => {
     const step = fc.record({ key: fc.constantFrom('a', 'b', 'c'), delayMs: fc.nat(50), advanceMs: fc.nat(30) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {

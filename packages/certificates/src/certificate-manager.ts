@@ -29,9 +29,9 @@ export interface CertificateManagerComponents {
    * Returns the client for a signing request. Called before each request. If it throws, the request counts as failed.
    */
   readonly client: (identity: RequestIdentity) => SigningRequestClient | Promise<SigningRequestClient>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -28,7 +28,7 @@ export function certificateMetrics(metrics: Metrics, purpose: CertificatePurpose
     failures,
     ttlSeconds: metrics.gauge({
       name: `kubelet_certificate_manager_${purpose}_ttl_seconds`,
-      help: `Seconds until the kubelet's ${noun} expires: negative once it has, +Inf where there is none.`,
+      help: `Seconds until the kubelet's ${noun} expires. Negative if it has expired, +Inf if there is none.`,
     }),
     rotationSeconds:
       purpose === 'client'

@@ -14,7 +14,7 @@ export type StoreFiles = Pick<
 /** The components of {@link CertificateStore}. */
 export interface StoreComponents {
   readonly fs: StoreFiles;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>;
   /** Default: no logging. */
   readonly logger?: Logger;

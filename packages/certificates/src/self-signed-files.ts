@@ -12,7 +12,7 @@ import { selfSignedCertificate } from './self-signed.ts';
 /** The components of {@link SelfSignedFiles}. */
 export interface SelfSignedComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -9,7 +9,7 @@ import type { ServingCertificate } from './serving-certificate.ts';
 /** The components of {@link ServingCertificateFiles}. */
 export interface ServingFileComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'watch'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

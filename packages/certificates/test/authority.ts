@@ -15,7 +15,10 @@ export class TestAuthority {
     this.cert = this.#certificate(this.#name, publicKey, [nowMs, nowMs + 1e12], sequence(isAuthority));
   }
 
-  /** Signs a request as the controller manager does: its subject, its key, its alternative names if they are wanted. */
+  /**
+   * Signs a request as the controller manager does: with the subject, the public key and, if `withNames` is true, the
+   * alternative names of the request.
+   */
   sign(requestPem: string, notBeforeMs: number, notAfterMs: number, withNames = true): string {
     const der = Buffer.from(requestPem.replace(/-----[^-]+-----/g, ''), 'base64');
     const [, name, publicKey, attributes] = elementsOf(elementsOf(der)[0] ?? Buffer.alloc(0));

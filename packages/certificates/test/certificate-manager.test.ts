@@ -82,7 +82,7 @@ function nameOf(object: object): string {
 }
 
 describe('a first certificate', () => {
-  test('is requested with the bootstrap credentials and used once it is signed', async () => {
+  test('requests the first client certificate with the bootstrap credentials, and uses it once it is signed', async () => {
     const { clock, decide, api, rest, names, start } = world();
     const { manager, identities } = start();
     const ready = manager.ready();
@@ -100,7 +100,7 @@ describe('a first certificate', () => {
     expect(api.watchCount).toBe(0);
   });
 
-  test('is awaited by a watch, without polling', async () => {
+  test('a watch delivers the signed certificate without polling', async () => {
     const { clock, requests, start } = world();
     start();
     await clock.settle();
@@ -109,7 +109,7 @@ describe('a first certificate', () => {
     expect(requests.length - asked).toBeLessThan(3);
   });
 
-  test('K1: a kubelet that was killed resumes its request', async () => {
+  test('K1: a kubelet that was killed resumes its certificate signing request', async () => {
     const { clock, fs, decide, names, start } = world();
     const first = start();
     await clock.settle();
@@ -136,7 +136,7 @@ describe('a first certificate', () => {
     expect(names()).toHaveLength(1);
   });
 
-  test('that was signed but not stored is not requested again', async () => {
+  test('a signed certificate that could not be stored is stored later without another request', async () => {
     const { clock, fs, decide, names, start } = world();
     const { manager } = start();
     await clock.settle();
@@ -151,20 +151,23 @@ describe('a first certificate', () => {
   test.each([
     ['Denied', 'certificate signing request is denied, reason: Test, message: as the test wants it'],
     ['Failed', 'certificate signing request failed, reason: Test, message: as the test wants it'],
-  ])('that is %s is asked for with another key, after a while', async (type, message) => {
-    const { clock, decide, names, start } = world();
-    const { lines, manager, metrics } = start();
-    await decide(type);
-    expect(lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({ message });
-    expect(metrics.text()).toContain('kubelet_certificate_manager_client_expiration_renew_errors 1');
-    expect(names()).toHaveLength(1);
-    await clock.advance(2200);
-    expect(names()).toHaveLength(2);
-    await decide('Approved');
-    expect(manager.current).toBeDefined();
-  });
+  ])(
+    'a certificate signing request that is %s is replaced by one with a new key after a back-off',
+    async (type, message) => {
+      const { clock, decide, names, start } = world();
+      const { lines, manager, metrics } = start();
+      await decide(type);
+      expect(lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({ message });
+      expect(metrics.text()).toContain('kubelet_certificate_manager_client_expiration_renew_errors 1');
+      expect(names()).toHaveLength(1);
+      await clock.advance(2200);
+      expect(names()).toHaveLength(2);
+      await decide('Approved');
+      expect(manager.current).toBeDefined();
+    },
+  );
 
-  test('is requested again if its request is deleted', async () => {
+  test('creates a new certificate signing request if its own is deleted', async () => {
     const { clock, rest, decide, names, start } = world();
     const { manager } = start();
     await clock.settle();
@@ -175,7 +178,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('resumes a request of the same name that replaced its own only if the content matches', async () => {
+  test('resumes an existing certificate signing request of the same name only if its content matches', async () => {
     const { clock, api, rest, names, decide, start } = world();
     const { manager, lines } = start();
     await clock.settle();
@@ -193,7 +196,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('keeps the same request if it is not signed within 15 minutes', async () => {
+  test('keeps a certificate signing request that is not signed within 15 minutes', async () => {
     const { clock, decide, names, start } = world();
     const { manager, lines } = start();
     await clock.advance(905_000);
@@ -203,7 +206,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('is found within seconds while watches fail', async () => {
+  test('finds a signed certificate within seconds even if watch and list of certificate signing requests fail', async () => {
     const { clock, api, start } = world();
     api.faults.add({ verb: 'watch', times: Number.POSITIVE_INFINITY, fault: { kind: 'status', code: 403 } });
     api.faults.add({ verb: 'list', times: Number.POSITIVE_INFINITY, fault: { kind: 'status', code: 403 } });
@@ -227,7 +230,7 @@ async function joined(options: Partial<CertificateManagerOptions> = {}) {
   return { ...given, ...started, first };
 }
 
-test('a temporary disk error does not cause another request', async () => {
+test('a temporary disk error does not cause another certificate signing request', async () => {
   const { clock, fs, names, start, stop, first } = await joined();
   await stop();
   fs.injectFault({ code: 'EIO', operation: 'read', path: '/pki' });
@@ -240,7 +243,7 @@ test('a temporary disk error does not cause another request', async () => {
 });
 
 describe('rotation', () => {
-  test('requests another certificate after 80% of its lifetime (by the drawn fraction), with the current one', async () => {
+  test('requests the next certificate with the current one after a random 70 to 90% of the lifetime', async () => {
     const { clock, decide, names, manager, identities, first } = await joined();
     const changes: CertificatePair[] = [];
     manager.onChange((pair) => changes.push(pair));
@@ -255,14 +258,14 @@ describe('rotation', () => {
     expect(manager.current?.key).not.toBe(first.key);
   });
 
-  test('is on time if the wall clock jumps or the machine slept', async () => {
+  test('rotates the certificate on time if the wall clock jumps or the machine slept', async () => {
     const { clock, names } = await joined();
     clock.jumpWallClock(0.9 * DAY_MS);
     await clock.advance(600_000);
     expect(names()).toHaveLength(2);
   });
 
-  test('K3: keeps the old certificate while the API server is down, and completes afterwards', async () => {
+  test('K3: keeps the old certificate while the API server is down, and completes the rotation afterwards', async () => {
     const { clock, api, decide, lines, manager, metrics, first } = await joined();
     api.refuseConnections();
     await clock.advance(0.85 * DAY_MS);
@@ -278,7 +281,7 @@ describe('rotation', () => {
     expect(metrics.text()).toMatch(/kubelet_certificate_manager_client_ttl_seconds 86\d\d\d/);
   });
 
-  test('after expiry, alternates between the bootstrap credentials and its own', async () => {
+  test('after expiry, requests a certificate alternately with the bootstrap credentials and with the expired certificate', async () => {
     const { clock, api, decide, lines, identities, manager, metrics, first } = await joined();
     api.refuseConnections();
     await clock.advance(DAY_MS + 120_000);
@@ -296,7 +299,7 @@ describe('rotation', () => {
     expect(manager.current).not.toBe(first);
   });
 
-  test('loads a pair that was put into the store after expiry', async () => {
+  test('uses a certificate that an administrator puts into the store after expiry', async () => {
     const { clock, fs, api, manager } = await joined();
     api.refuseConnections();
     await clock.advance(DAY_MS + 120_000);
@@ -307,7 +310,7 @@ describe('rotation', () => {
     expect(manager.current).toEqual(pair);
   });
 
-  test('backs off if issued certificates have already expired', async () => {
+  test('backs off if the signer issues certificates that have already expired', async () => {
     const { clock, signing, decide, requests, manager, first } = await joined();
     signing.lifeMs = -1000;
     await clock.advance(0.8 * DAY_MS + 1000);
@@ -321,14 +324,14 @@ describe('rotation', () => {
     expect(requests.filter((request) => request.startsWith('create')).length - asked).toBeLessThan(8);
   });
 
-  test('does not happen if rotation is disabled', async () => {
+  test('requests no further certificate if rotation is disabled', async () => {
     const { clock, names, manager, first } = await joined({ rotate: false });
     await clock.advance(2 * DAY_MS);
     expect(names()).toHaveLength(1);
     expect(manager.current).toBe(first);
   });
 
-  test('replaces a certificate that the server rejects, unless it is new', async () => {
+  test('replaces a certificate that the API server rejects, but not within minutes after it was issued', async () => {
     const { clock, decide, names, manager, identities, first } = await joined();
     manager.reject(first);
     await clock.advance(1000);
@@ -345,10 +348,10 @@ describe('rotation', () => {
   });
 });
 
-describe("a kubeconfig's own certificate", () => {
+describe('the client certificate of a kubeconfig', () => {
   const kubeadm = { ...nodeSubject('admin'), organizations: ['system:masters'] };
 
-  test('is used, stored, and replaced immediately', async () => {
+  test("uses and stores the client certificate of a kubeconfig, and replaces it immediately by the node's own", async () => {
     const given = world();
     const initialPair = makePair({ subject: kubeadm });
     const { manager, identities } = given.start({ initialPair });
@@ -360,7 +363,7 @@ describe("a kubeconfig's own certificate", () => {
     expect(manager.current?.leaf.commonName).toBe('system:node:n1');
   });
 
-  test('does not replace a valid certificate in the store', async () => {
+  test("a kubeconfig's client certificate does not replace a valid certificate in the store", async () => {
     const { stop, start, clock, first } = await joined();
     await stop();
     const { manager } = start({ initialPair: makePair({ subject: kubeadm }) });
@@ -376,7 +379,7 @@ describe('a serving certificate', () => {
     ipAddresses,
   });
 
-  test('is requested when the addresses are known, and again when they change', async () => {
+  test('requests a serving certificate when the node addresses are known, and another when they change', async () => {
     const given = world();
     const { clock, rest, decide, names } = given;
     let subject: CertificateSubject | undefined;
@@ -402,7 +405,7 @@ describe('a serving certificate', () => {
     expect(metrics.text()).toContain('kubelet_certificate_manager_server_rotation_seconds_count 1');
   });
 
-  test('is not requested repeatedly if the signer leaves out a name', async () => {
+  test('does not repeat the request for a serving certificate if the signer omits a requested IP address', async () => {
     const given = world();
     given.signing.omitNames = true;
     const { manager, lines } = given.start({ purpose: 'server', subject: () => at('10.0.0.1') });
@@ -417,7 +420,7 @@ describe('a serving certificate', () => {
     });
   });
 
-  test('abandons its request when the addresses change', async () => {
+  test('replaces a pending request for a serving certificate when the node addresses change', async () => {
     const given = world();
     let subject = at('10.0.0.1');
     const { manager, metrics } = given.start({ purpose: 'server', subject: () => subject });
@@ -436,7 +439,7 @@ describe('the credentials of a node', () => {
     reject() {},
   };
 
-  test('K3: wait for the first certificate, stay the same until rotation, and end with the request', async () => {
+  test('K3: client credentials wait for the first certificate, change only at rotation, and stop waiting on abort', async () => {
     const given = world();
     const { manager } = given.start();
     const credentials = new ClientCertificateCredentials({ cluster, certificate: manager });
@@ -455,7 +458,7 @@ describe('the credentials of a node', () => {
     const second = await credentials.current();
     expect(second.tls).not.toBe(first.tls);
     expect(second.tls.cert).toBe(manager.current?.cert);
-    // A late answer to what was sent with the old certificate says nothing of the new one.
+    // A late 401 response to a request that used the old certificate does not cause another rotation.
     await given.clock.advance(400_000);
     credentials.reject(first);
     await given.clock.settle();
@@ -466,7 +469,7 @@ describe('the credentials of a node', () => {
   });
 });
 
-test('W4: no key appears in the log', async () => {
+test('W4: the log contains no private key through issue, rotation and outages', async () => {
   const { clock, api, decide, lines, manager, first } = await joined();
   await clock.advance(0.85 * DAY_MS);
   api.refuseConnections();
@@ -481,7 +484,7 @@ test('W4: no key appears in the log', async () => {
   for (const pair of [first, manager.current]) expect(text).not.toContain(pair?.key.split('\n')[1]);
 });
 
-test('the remaining validity is +Inf without a certificate', () => {
+test('the TTL metric is +Inf while there is no certificate', () => {
   const { manager, metrics } = world().start();
   manager.reportTtl();
   expect(metrics.text()).toContain('kubelet_certificate_manager_client_ttl_seconds +Inf');

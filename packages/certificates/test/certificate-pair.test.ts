@@ -3,7 +3,7 @@ import { parseCertificates, parsePair } from '../src/certificate-pair.ts';
 import { CertificateError } from '../src/errors.ts';
 import { makePair, START_MS } from './fixtures.ts';
 
-/** By OpenSSL, for `/O=b/O=a`: without a common name. */
+/** A certificate by OpenSSL with the subject `/O=b/O=a`, which has no common name. */
 const CERT = `-----BEGIN CERTIFICATE-----
 MIIBxzCCAWygAwIBAgIUXtb9l3FMGa9YLh5IItpN+js2OUYwCgYIKoZIzj0EAwIw
 GDEKMAgGA1UECgwBYjEKMAgGA1UECgwBYTAgFw0yNjExMjMxNDM5MjZaGA8yMTI2
@@ -25,7 +25,7 @@ const BROKEN = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
 
 describe('a pair', () => {
-  test('is extracted from texts with other content, with the chain in order', () => {
+  test('parses a certificate and key from files with other text, and keeps the certificate chain in order', () => {
     const { cert: issuer } = makePair();
     const text = `subject=\n${CERT}\nissuer=\n${issuer}`;
     const { cert, key, leaf } = parsePair(
@@ -45,7 +45,7 @@ describe('a pair', () => {
     });
   });
 
-  test('may have no organization', () => {
+  test('parses a certificate without an organization', () => {
     const subject = { commonName: 'a', organizations: [], dnsNames: [], ipAddresses: [] };
     expect(makePair({ subject }).leaf).toMatchObject(subject);
   });
@@ -53,17 +53,17 @@ describe('a pair', () => {
   test.each([
     ['no certificate', KEY, KEY, 'there is no certificate in PEM'],
     ['no key', CERT, CERT, 'there is no private key in PEM'],
-    ['a broken certificate', BROKEN, KEY, 'a certificate cannot be parsed'],
-    ['a broken certificate of an issuer', `${CERT}\n${BROKEN}`, KEY, 'a certificate cannot be parsed'],
-    ['a broken key', CERT, BROKEN_KEY, 'the private key cannot be parsed'],
-    ['a key of something else', CERT, makePair().key, 'the private key does not match the certificate'],
-  ])('with %s is refused', (_what, cert, key, message) => {
+    ['an invalid certificate', BROKEN, KEY, 'a certificate cannot be parsed'],
+    ['an invalid issuer certificate', `${CERT}\n${BROKEN}`, KEY, 'a certificate cannot be parsed'],
+    ['an invalid key', CERT, BROKEN_KEY, 'the private key cannot be parsed'],
+    ['the key of another certificate', CERT, makePair().key, 'the private key does not match the certificate'],
+  ])('refuses a certificate pair with %s', (_what, cert, key, message) => {
     expect(() => parsePair(cert, key)).toThrow(new CertificateError('InvalidPair', message));
   });
 });
 
 describe('certificates', () => {
-  test('are parsed one by one', () => {
+  test('parses each certificate of a CA bundle', () => {
     const { cert } = makePair();
     expect(
       parseCertificates(`${CERT}\n${cert}`).map(({ commonName, notBeforeMs }) => [commonName, notBeforeMs]),
@@ -74,9 +74,9 @@ describe('certificates', () => {
   });
 
   test.each([
-    ['none', KEY, 'there is no certificate in PEM'],
-    ['a broken one', `${CERT}\n${BROKEN}`, 'a certificate cannot be parsed'],
-  ])('are refused where there is %s', (_what, text, message) => {
+    ['no certificate', KEY, 'there is no certificate in PEM'],
+    ['an invalid certificate in it', `${CERT}\n${BROKEN}`, 'a certificate cannot be parsed'],
+  ])('refuses a CA bundle with %s', (_what, text, message) => {
     expect(() => parseCertificates(text)).toThrow(new CertificateError('InvalidPair', message));
   });
 });

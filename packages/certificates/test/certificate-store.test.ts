@@ -20,7 +20,7 @@ function setUp(options: Partial<StoreOptions> = {}) {
 }
 
 describe('a certificate store', () => {
-  test('stores pairs in files readable only by the owner, with a link to the current one', async () => {
+  test('stores certificate pairs in files with mode 0600, with a symbolic link to the current one', async () => {
     const { fs, store } = setUp();
     expect(await store.load()).toBeUndefined();
     const pair = makePair();
@@ -31,7 +31,7 @@ describe('a certificate store', () => {
     expect(store.currentPath).toBe(CURRENT);
   });
 
-  test('rejects a certificate with another key, and keeps its pair', async () => {
+  test('refuses to store a certificate with another key, and keeps the current pair', async () => {
     const { store } = setUp();
     const pair = makePair();
     await store.save(pair.cert, pair.key);
@@ -39,7 +39,7 @@ describe('a certificate store', () => {
     expect(await store.load()).toEqual(pair);
   });
 
-  test('keeps the current pair and two earlier ones', async () => {
+  test('keeps the files of the current certificate pair and of two earlier ones', async () => {
     const { clock, fs, store } = setUp();
     for (let count = 0; count < 5; count++) {
       const { cert, key } = makePair();
@@ -52,7 +52,7 @@ describe('a certificate store', () => {
     );
   });
 
-  test('K1: a kill or a full disk at any step of an update leaves a pair that works', async () => {
+  test('K1: after a kill or a full disk at any step of an update, the store has a valid certificate pair', async () => {
     const [old, next] = [makePair(), makePair()];
     for (const operation of [
       'mkdir',
@@ -80,7 +80,7 @@ describe('a certificate store', () => {
     }
   });
 
-  test('K1: a power loss after the first pair was stored leaves it', async () => {
+  test('K1: the first certificate pair survives a power loss after it was stored', async () => {
     const { fs, store } = setUp();
     const pair = makePair();
     await store.save(pair.cert, pair.key);
@@ -89,7 +89,7 @@ describe('a certificate store', () => {
   });
 
   test.each(['', 'half of a ', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'])(
-    'uses the newest other pair where the current one is damaged (%j)',
+    'uses the newest earlier certificate pair if the current file is damaged (%j)',
     async (text) => {
       const { clock, fs, lines, store } = setUp();
       const [first, second, third] = [makePair(), makePair(), makePair()];
@@ -108,7 +108,7 @@ describe('a certificate store', () => {
     },
   );
 
-  test('finds a pair whose link was lost', async () => {
+  test('finds a certificate pair without its symbolic link, and creates the link again', async () => {
     const { fs, store } = setUp();
     const pair = makePair();
     await store.save(pair.cert, pair.key);
@@ -117,7 +117,7 @@ describe('a certificate store', () => {
     expect(await fs.exists(CURRENT)).toBe(true);
   });
 
-  test('takes what others have put there, where it has none of its own', async () => {
+  test('an empty store uses the configured certificate files, or else the .crt and .key files in its directory', async () => {
     const { fs, store } = setUp({ fallback: { certFile: '/etc/c.crt', keyFile: '/etc/c.key' } });
     const [given, own, stored] = [makePair(), makePair(), makePair()];
     await fs.mkdir('/etc');
@@ -132,7 +132,7 @@ describe('a certificate store', () => {
     expect(await store.load()).toEqual(stored);
   });
 
-  test('passes on what the disk says, rather than to ask for another certificate', async () => {
+  test('load throws a disk error instead of reporting an empty store, which would cause a new request', async () => {
     const { fs, store } = setUp();
     fs.injectFault({ code: 'EIO', operation: 'read' });
     const pair = makePair();
@@ -148,7 +148,7 @@ describe('the pending key', () => {
   };
   const FILE = '/pki/kubelet-client.key.tmp';
 
-  test('K1: is the same after a kill and a power loss, and for the owner alone', async () => {
+  test('K1: the pending key is the same after a kill and a power loss, and its file has mode 0600', async () => {
     const { fs, key } = make();
     const first = await key().get();
     fs.powerLoss();
@@ -156,7 +156,7 @@ describe('the pending key', () => {
     expect((await fs.stat(FILE)).mode).toBe(0o600);
   });
 
-  test('is another once it was forgotten, which may be done twice', async () => {
+  test('after forget, the next pending key differs; a second forget is harmless', async () => {
     const { key } = make();
     const first = await key().get();
     await key().forget();
@@ -164,7 +164,7 @@ describe('the pending key', () => {
     expect((await key().get()).equals(first)).toBe(false);
   });
 
-  test('is made anew where its file is damaged', async () => {
+  test('creates a new pending key if its file is damaged', async () => {
     const { fs, key } = make();
     await fs.mkdir(directory);
     await fs.writeFile(FILE, 'half of a');

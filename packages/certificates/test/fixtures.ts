@@ -7,10 +7,10 @@ import { TestAuthority } from './authority.ts';
 import { newKey } from './keys.ts';
 
 export const DAY_MS = 86_400_000;
-/** When a fake clock begins. */
+/** The time at which the fake clock of a test starts. */
 export const START_MS: number = Date.UTC(2026, 0, 1);
 
-/** A fixed key, for names that depend on it. */
+/** A fixed key, for tests of names that are derived from the key. */
 export const KEY: KeyObject = createPrivateKey(`-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgevZzL1gdAFr88hb2
 OF/2NxApJCzGCEDdfSp6VQO30hyhRANCAAQRWz+jn65BtOMvdyHKcvjBeBSDZH2r
@@ -20,7 +20,7 @@ OF/2NxApJCzGCEDdfSp6VQO30hyhRANCAAQRWz+jn65BtOMvdyHKcvjBeBSDZH2r
 
 const authority = new TestAuthority();
 
-/** A certificate and key, for a day from the beginning where nothing else is said. */
+/** A certificate and its key. By default the certificate is valid for one day from {@link START_MS} on. */
 export function makePair(
   options: { subject?: CertificateSubject; fromMs?: number; toMs?: number; key?: KeyObject } = {},
 ): CertificatePair {

@@ -19,13 +19,13 @@ async function world(pem = '') {
 
 describe("a node's kubeconfig", () => {
   test.each<[string, ClusterConfig]>([
-    ['a CA in it', cluster],
+    ['an inline CA', cluster],
     ['a CA in a file', { ...cluster, ca: { file: '/etc/kubernetes/pki/ca.crt' } }],
     [
-      'no CA, a proxy and another name',
+      'no CA, a proxy URL and a TLS server name',
       { server: 'https://a:1', skipTlsVerify: true, proxyUrl: 'http://p:1', tlsServerName: 'b' },
     ],
-  ])('is read as it was written, for its owner alone, with %s', async (_name, written) => {
+  ])('reads back the written kubeconfig of the node, a file with mode 0600, with %s', async (_name, written) => {
     const fs = await world();
     await writeKubeconfig(fs, PATH, { cluster: written }, PEM);
     expect(await loadKubeconfig({ fs }, PATH)).toEqual({
@@ -39,17 +39,17 @@ describe("a node's kubeconfig", () => {
   const { cert, key } = makePair();
   test.each([
     ['is valid', cert + key, START_MS, undefined],
-    ['has a certificate that is over', cert + key, START_MS + 2 * DAY_MS, /is expired$/],
+    ['has an expired certificate', cert + key, START_MS + 2 * DAY_MS, /is expired$/],
     [
-      'has a chain of which a part is over',
+      'has a chain with an expired certificate',
       cert + makePair({ toMs: START_MS + 1000 }).cert + key,
       START_MS + 2000,
       /is expired$/,
     ],
     ['has no certificate', key, START_MS, /there is no certificate in PEM/],
     ['has no key', cert, START_MS, /there is no private key in PEM/],
-    ['has the key of another', cert + makePair().key, START_MS, /does not match the certificate/],
-  ])('that %s is told from one that is not', async (_name, pem, nowMs, problem) => {
+    ['has the key of another certificate', cert + makePair().key, START_MS, /does not match the certificate/],
+  ])('decides whether bootstrap is needed for a node kubeconfig that %s', async (_name, pem, nowMs, problem) => {
     const fs = await world(pem);
     await writeKubeconfig(fs, PATH, { cluster }, PEM);
     const found = await kubeconfigProblem(fs, PATH, nowMs);
@@ -57,7 +57,7 @@ describe("a node's kubeconfig", () => {
     else expect(found).toMatch(problem);
   });
 
-  test('that is missing, broken, without a certificate, or of which the certificate is missing, is of no use', async () => {
+  test('a node kubeconfig is unusable if it or its certificate file is missing, or if it is invalid', async () => {
     const fs = await world();
     expect(await kubeconfigProblem(fs, PATH, START_MS)).toBe(`${PATH} does not exist`);
     await writeKubeconfig(fs, PATH, { cluster }, '/pki/nowhere.pem');
@@ -71,19 +71,19 @@ describe("a node's kubeconfig", () => {
 
   test.each([
     ['is missing', undefined, /ENOENT.*ca\.crt/],
-    ['is none', 'CA', /: its certificate authority is invalid$/],
+    ['is no certificate', 'CA', /: its certificate authority is invalid$/],
     [
       'cannot be parsed',
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
       /: its certificate authority is invalid$/,
     ],
     [
-      'is one among others that are none',
+      'has invalid certificates beside a valid one',
       `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${CA}`,
       undefined,
     ],
-    ['is empty, as for those of the system', '', undefined],
-  ])('with which no server could be believed is of no use: its certificate authority %s', async (_n, ca, problem) => {
+    ["is empty, which would mean the system's authorities", '', undefined],
+  ])('decides whether a node kubeconfig is usable if its certificate authority %s', async (_n, ca, problem) => {
     const fs = await world(cert + key);
     if (ca !== undefined) await fs.writeFile('/pki/ca.crt', ca);
     await writeKubeconfig(fs, PATH, { cluster: { ...cluster, ca: { file: '/pki/ca.crt' } } }, PEM);
@@ -92,7 +92,7 @@ describe("a node's kubeconfig", () => {
     else expect(found).toMatch(problem);
   });
 
-  test('that cannot be read is no reason to ask for a certificate', async () => {
+  test('throws the error if a node kubeconfig cannot be read, instead of requesting a new certificate', async () => {
     const fs = await world(cert + key);
     await writeKubeconfig(fs, PATH, { cluster }, PEM);
     fs.injectFault({ code: 'EIO', operation: 'read', path: PEM });

@@ -23,7 +23,7 @@ const { cert: otherKind } = makePair({
 test.each([
   ['kubelet-client-current.pem', `${cert}${key}`],
   ['kubelet-server-current.pem', `${cert}${key}`],
-])("refuses another node's %s by name, and accepts its own", async (name, text) => {
+])('refuses a stored %s of another node with an error that names it, and accepts its own', async (name, text) => {
   const fs = await filesWith({ [name]: text });
   await refuseOtherNode(fs, { directory, nodeName: 'n1' });
   await expect(refuseOtherNode(fs, { directory, nodeName: 'n2' })).rejects.toMatchObject({
@@ -47,6 +47,6 @@ test.each<[string, Readonly<Record<string, string>>]>([
   ['no files', {}],
   ['damaged files', { 'kubelet-client-current.pem': cert.slice(0, 99), 'kubelet.crt': 'x' }],
   ['certificates that name no node', { 'kubelet-client-current.pem': otherKind, 'kubelet.crt': otherKind }],
-])('accepts %s', async (_name, files) => {
+])('the check for certificates of another node accepts %s', async (_name, files) => {
   await refuseOtherNode(await filesWith(files), { directory, nodeName: 'n2' });
 });

@@ -12,7 +12,7 @@ const pair = makePair();
 const subject = nodeSubject('n1');
 
 describe('the rotation deadline', () => {
-  test('is after 70 to 90% of the life of a certificate, whatever is drawn', () => {
+  test("the rotation deadline is after 70 to 90% of a certificate's lifetime for any random number", () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 1e12 }), (fraction, lifeMs) => {
         const share = rotationDeadlineMs({ notBeforeMs: 0, notAfterMs: lifeMs }, fraction) / lifeMs;
@@ -23,7 +23,7 @@ describe('the rotation deadline', () => {
   });
 });
 
-test('the rotation deadline counts from the beginning of the certificate', () => {
+test('the rotation deadline counts from notBefore of the certificate', () => {
   expect(rotationDeadlineMs({ notBeforeMs: 1000, notAfterMs: 2000 }, 0.5)).toBe(1800);
 });
 
@@ -39,48 +39,59 @@ describe('what to do', () => {
   };
   const other = { ...subject, ipAddresses: ['10.0.0.9'] };
   test.each([
-    ['waits for the deadline', {}, { do: 'wait', untilMs: state.rotateAtMs }],
-    ['waits where it is not known what for', { subject: undefined, pair: undefined }, { do: 'wait' }],
-    ['asks where there is none', { pair: undefined }, { do: 'request', why: 'there is no certificate' }],
-    ['asks where there is none, without rotation too', { pair: undefined, rotate: false }, { do: 'request' }],
-    ['asks at the deadline', { nowMs: state.rotateAtMs }, { do: 'request', why: 'the certificate will expire' }],
+    ['waits for the rotation deadline', {}, { do: 'wait', untilMs: state.rotateAtMs }],
+    ['waits while the subject is unknown', { subject: undefined, pair: undefined }, { do: 'wait' }],
+    ['requests a certificate if there is none', { pair: undefined }, { do: 'request', why: 'there is no certificate' }],
     [
-      'asks when it has expired',
+      'requests a certificate if there is none, even with rotation disabled',
+      { pair: undefined, rotate: false },
+      { do: 'request' },
+    ],
+    [
+      'requests a certificate at the rotation deadline',
+      { nowMs: state.rotateAtMs },
+      { do: 'request', why: 'the certificate will expire' },
+    ],
+    [
+      'requests a certificate after expiry',
       { nowMs: START_MS + 2 * DAY_MS },
       { do: 'request', why: 'the certificate has expired' },
     ],
-    ['lets it expire without rotation', { nowMs: START_MS + 2 * DAY_MS, rotate: false }, { do: 'wait' }],
+    ['waits after expiry if rotation is disabled', { nowMs: START_MS + 2 * DAY_MS, rotate: false }, { do: 'wait' }],
     [
-      'asks for what is missing',
+      'requests a certificate if the current one lacks an address',
       { subject: other },
       { do: 'request', why: expect.stringContaining('ipAddresses: 10.0.0.9') },
     ],
-    ['does not ask again for what the signer left out', { subject: other, issuedFor: other }, { do: 'wait' }],
+    ['waits if the signer omitted an address that was requested', { subject: other, issuedFor: other }, { do: 'wait' }],
     [
-      'asks when it must',
+      'requests a certificate if the current one must be replaced',
       { forced: true },
       { do: 'request', why: 'the certificate must be replaced by one of its own' },
     ],
-  ])('%s', (_name, change, step) => {
+  ])('rotationStep %s', (_name, change, step) => {
     expect(rotationStep({ ...state, ...change })).toMatchObject(step);
   });
 });
 
 describe('who asks', () => {
   test.each([
-    ['nobody yet', undefined, true, START_MS, 0, 'bootstrap'],
-    ['nobody yet, and it failed', undefined, true, START_MS, 1, 'bootstrap'],
-    ['the certificate', pair, true, START_MS, 0, 'current'],
-    ['an expired one', pair, true, START_MS + 2 * DAY_MS, 0, 'bootstrap'],
-    ['a refused one', pair, false, START_MS, 2, 'bootstrap'],
-    ['a refused one, in turn', pair, false, START_MS, 3, 'current'],
-    ['an expired one, after the bootstrap credentials failed', pair, true, START_MS + 2 * DAY_MS, 1, 'current'],
-  ] as const)('%s', (_name, current, isAccepted, nowMs, failures, identity) => {
-    expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
-  });
+    ['no certificate', undefined, true, START_MS, 0, 'bootstrap'],
+    ['no certificate after a failure', undefined, true, START_MS, 1, 'bootstrap'],
+    ['a valid certificate', pair, true, START_MS, 0, 'current'],
+    ['an expired certificate', pair, true, START_MS + 2 * DAY_MS, 0, 'bootstrap'],
+    ['a certificate that the API server rejects, after two failures', pair, false, START_MS, 2, 'bootstrap'],
+    ['a certificate that the API server rejects, after three failures', pair, false, START_MS, 3, 'current'],
+    ['an expired certificate after the bootstrap credentials failed', pair, true, START_MS + 2 * DAY_MS, 1, 'current'],
+  ] as const)(
+    'the identity for a certificate request with %s',
+    (_name, current, isAccepted, nowMs, failures, identity) => {
+      expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
+    },
+  );
 });
 
-test('a certificate may have more names than are wanted, not fewer', () => {
+test('a certificate matches a subject if it has all wanted names, even if it has more', () => {
   const { leaf } = makePair({ subject: { ...subject, dnsNames: ['a', 'b'], ipAddresses: ['fd00::1'] } });
   expect(subjectMismatch(leaf, { ...subject, dnsNames: ['b'], ipAddresses: ['fd00::1'] })).toBeUndefined();
   expect(subjectMismatch(leaf, { ...subject, dnsNames: ['c'] })).toBe('it lacks dnsNames: c');
@@ -93,19 +104,19 @@ test('a certificate may have more names than are wanted, not fewer', () => {
   expect(subjectMismatch(leaf, nodeSubject('n2'))).toBe('its CN is "system:node:n1", not "system:node:n2"');
 });
 
-test('a certificate has expired after its last millisecond, not in it', () => {
+test('a certificate is valid through its last millisecond and expired after it', () => {
   expect(isExpired({ notAfterMs: 10 }, 10)).toBe(false);
   expect(isExpired({ notAfterMs: 10 }, 11)).toBe(true);
 });
 
-test('failures wait for 2 s, doubling to 32 s, with a tenth of jitter', () => {
+test('the delay after failed certificate requests doubles from 2 s to 32 s, with up to 10% jitter', () => {
   expect([1, 2, 3, 4, 5, 6, 99].map((failures) => retryDelayMs(failures, 0))).toEqual([
     2000, 4000, 8000, 16_000, 32_000, 32_000, 32_000,
   ]);
   expect(retryDelayMs(1, 1)).toBe(2200);
 });
 
-describe('what became of a request', () => {
+describe('the outcome of a certificate signing request', () => {
   const certificate = Buffer.from('PEM').toString('base64');
   const approved = { type: 'Approved', status: 'True' };
   test.each([
@@ -121,13 +132,13 @@ describe('what became of a request', () => {
       { state: 'denied', reason: 'R', message: 'M' },
     ],
     [{ conditions: [approved, { type: 'Failed', status: 'True' }] }, { state: 'failed', reason: '', message: '' }],
-  ])('%j', (status, outcome) => {
+  ])('requestOutcome for a certificate signing request with the status %j', (status, outcome) => {
     expect(requestOutcome(status === undefined ? {} : { status })).toEqual(outcome);
   });
 });
 
 describe("a serving certificate's subject", () => {
-  test('has the names and addresses of the node, each once, sorted', () => {
+  test('a serving certificate requests the names and addresses of the node, each once, sorted', () => {
     const addresses = [
       { type: 'InternalIP', address: '10.0.0.2' },
       { type: 'ExternalIP', address: '10.0.0.3' },
@@ -148,7 +159,7 @@ describe("a serving certificate's subject", () => {
     });
   });
 
-  test('is not known without an IP address, unless a name may do', () => {
+  test('the subject of a serving certificate is unknown without an IP address, unless a DNS name suffices', () => {
     const name = [{ type: 'Hostname', address: 'n1' }];
     expect(servingSubject('n1', name)).toBeUndefined();
     expect(servingSubject('n1', name, true)).toMatchObject({ dnsNames: ['n1'] });
@@ -157,7 +168,7 @@ describe("a serving certificate's subject", () => {
 });
 
 describe("a store's names", () => {
-  test('lists the dated certificate files of the store, oldest first', () => {
+  test('datedNames lists the certificate files of one prefix, oldest first', () => {
     const names = [
       'a-2026-01-02-00-00-00.pem',
       'a-current.pem',
@@ -169,7 +180,7 @@ describe("a store's names", () => {
     expect(datedNames('a', names)).toEqual(['a-2025-01-01-00-00-00.pem', 'a-2026-01-02-00-00-00.pem']);
   });
 
-  test('never repeat, in one second or after the clock was set back', () => {
+  test('datedName never repeats a file name, even within one second or after the clock was set back', () => {
     const first = datedName('a', START_MS, []);
     expect(first).toBe('a-2026-01-01-00-00-00.pem');
     expect(datedName('a', START_MS, [first])).toBe('a-2026-01-01-00-00-01.pem');
@@ -186,6 +197,6 @@ test.each([
   ['10.0.0.1', '10.0.0.1'],
   ['not:an:address', 'not:an:address'],
   ['fe80::1%eth0', 'fe80::1%eth0'],
-])('the address %s is written %s', (ip, text) => {
+])('the IP address %s has the canonical form %s', (ip, text) => {
   expect(canonicalIp(ip)).toBe(text);
 });

@@ -56,7 +56,7 @@ class Source {
 }
 
 describe('a server', () => {
-  test('serves with each certificate from its first handshake on, and its open connections stay', async () => {
+  test('a TLS server uses each new certificate from the next handshake on, and open connections continue', async () => {
     const { server, port } = await tlsServer();
     const source = new Source();
     const stop = serveWith(server, source, { minVersion: 'TLSv1.2' });
@@ -72,7 +72,7 @@ describe('a server', () => {
     expect((await dial(port)).name).toBe('system:node:second');
   });
 
-  test('has what there is already', async () => {
+  test('a TLS server uses the certificate that exists when it is set up', async () => {
     const { server, port } = await tlsServer();
     const source = new Source();
     source.use(makePair({ subject: nodeSubject('first') }));
@@ -105,8 +105,8 @@ async function fileWorld() {
   return { clock, fs, write, lines, certificate, run };
 }
 
-describe('a certificate in files', () => {
-  test('is read again when it changes, at once', async () => {
+describe('a serving certificate in files', () => {
+  test('reloads a certificate from its files immediately when they change', async () => {
     const { clock, write, certificate, run } = await fileWorld();
     const [first, second] = [makePair(), makePair()];
     await write(first);
@@ -121,7 +121,7 @@ describe('a certificate in files', () => {
     expect(changes).toEqual([second]);
   });
 
-  test('stays while only half of the new one is there, or none, which is said once', async () => {
+  test('keeps the loaded certificate while its files are missing or certificate and key do not match, and logs that once', async () => {
     const { clock, fs, write, lines, certificate, run } = await fileWorld();
     const [first, second] = [makePair(), makePair()];
     await write(first);
@@ -141,12 +141,12 @@ describe('a certificate in files', () => {
     expect(lines.filter(({ level }) => level === 'error')).toHaveLength(2);
   });
 
-  test('must be there at first', async () => {
+  test('load fails if the certificate files do not exist', async () => {
     const { certificate } = await fileWorld();
     await expect(certificate.load()).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('is seen on a real file system too', async () => {
+  test('detects changed certificate files on a real file system', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'certificates-'));
     closing.push(() => rm(directory, { recursive: true }));
     const real = { certFile: join(directory, 'a.crt'), keyFile: join(directory, 'a.key') };
@@ -184,7 +184,7 @@ describe('a self-signed certificate', () => {
   test.each([
     ['n1', { dnsNames: ['n1'], ipAddresses: [] }],
     ['fd00::1', { dnsNames: [], ipAddresses: ['fd00::1'] }],
-  ])('for %s is for a year, with a key for the owner alone', async (host, names) => {
+  ])('a self-signed certificate for %s is valid for a year, and its key file has mode 0600', async (host, names) => {
     const { clock, fs, made, load } = selfSigned(host);
     await made.ensure();
     const pair = await load();
@@ -196,7 +196,7 @@ describe('a self-signed certificate', () => {
     expect((await load())?.cert).toBe(pair?.cert);
   });
 
-  test('is made anew in time, with the same key', async () => {
+  test('renews a self-signed certificate before it expires, with the same key', async () => {
     const { clock, made, load } = selfSigned();
     await made.ensure();
     const first = await load();
@@ -212,7 +212,7 @@ describe('a self-signed certificate', () => {
     await ended;
   });
 
-  test("of somebody else's making is left alone, though it is over", async () => {
+  test('keeps a certificate that the kubelet did not create, even if it has expired', async () => {
     const { clock, fs, made, load } = selfSigned();
     const pair = makePair();
     await fs.mkdir('/pki');
@@ -223,7 +223,7 @@ describe('a self-signed certificate', () => {
     expect(await load()).toEqual(pair);
   });
 
-  test('K1: is made for the key that a kill left alone', async () => {
+  test('K1: creates a certificate for a key that was left alone by a kill', async () => {
     const { fs, made, load } = selfSigned();
     fs.injectFault({ code: 'EIO', operation: 'open', skip: 1 });
     await expect(made.ensure()).rejects.toMatchObject({ code: 'EIO' });
@@ -235,12 +235,12 @@ describe('a self-signed certificate', () => {
   test.each([
     ['a certificate without its key', { '/pki/kubelet.crt': makePair().cert }, /kubelet\.crt exists without its key/],
     [
-      "somebody's files that do not fit",
+      'a certificate and a key that do not match',
       { '/pki/kubelet.crt': makePair().cert, '/pki/kubelet.key': makePair().key },
       /kubelet\.crt and \/pki\/kubelet\.key cannot be used: (?!Error)/,
     ],
-    ['a key that is none', { '/pki/kubelet.key': 'half of a' }, /kubelet\.key cannot be parsed/],
-  ])('does not take the place of %s', async (_name, contents, message) => {
+    ['an invalid key', { '/pki/kubelet.key': 'half of a' }, /kubelet\.key cannot be parsed/],
+  ])('does not overwrite %s', async (_name, contents, message) => {
     const { fs, made } = selfSigned();
     await fs.mkdir('/pki');
     for (const [path, text] of Object.entries(contents)) await fs.writeFile(path, text);

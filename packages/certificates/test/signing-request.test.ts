@@ -20,7 +20,7 @@ function signedPart(request: string): string | undefined {
 }
 
 describe('a signing request', () => {
-  // Made by Go's crypto/x509 with the same key.
+  // This request was made by Go's crypto/x509 with the same key.
   test.each([
     [
       nodeSubject('n1'),
@@ -30,7 +30,7 @@ describe('a signing request', () => {
       serving,
       'MIHKAgEAMDAxFTATBgNVBAoTDHN5c3RlbTpub2RlczEXMBUGA1UEAxMOc3lzdGVtOm5vZGU6bjEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQRWz+jn65BtOMvdyHKcvjBeBSDZH2r1RTwjmYSi9R/zpBnuQ4EiMnCqfMPWiZqB4QdbAd0E7oH50VpuZ1P087GoDgwNgYJKoZIhvcNAQkOMSkwJzAlBgNVHREEHjAcggJuMYcECgAAAYcQ/QAAAAAAAAAAAAAAAAAAAQ==',
     ],
-  ])('has the bytes that the Go kubelet asks with', (subject, bytes) => {
+  ])("a certificate signing request has the same bytes as the Go kubelet's", (subject, bytes) => {
     expect(signedPart(makeSigningRequest(subject, KEY))).toBe(bytes);
   });
 
@@ -38,7 +38,7 @@ describe('a signing request', () => {
     ['P-256', newKey()],
     ['P-384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey],
     ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey],
-  ])('is one that OpenSSL verifies and reads, with a key of %s', (_name, key) => {
+  ])('OpenSSL verifies and parses a certificate signing request with a key of type %s', (_name, key) => {
     const input = makeSigningRequest(serving, key);
     const text = execFileSync('openssl', ['req', '-verify', '-noout', '-subject', '-text'], {
       input,
@@ -49,7 +49,7 @@ describe('a signing request', () => {
     expect(text).toContain('DNS:n1, IP Address:10.0.0.1, IP Address:FD00:0:0:0:0:0:0:1');
   });
 
-  test('cannot be made with a key that cannot sign it', () => {
+  test('refuses a key that cannot sign a certificate signing request', () => {
     const { privateKey } = generateKeyPairSync('x25519');
     expect(() => makeSigningRequest(serving, privateKey)).toThrow(expect.objectContaining({ code: 'InvalidKey' }));
   });
@@ -63,22 +63,22 @@ test.each([
   ['rsa', { modulusLength: 3072 }, 'sha384', '300d06092a864886f70d01010c0500'],
   ['rsa', { modulusLength: 4095 }, 'sha384', '300d06092a864886f70d01010c0500'],
   ['rsa', { modulusLength: 4096 }, 'sha512', '300d06092a864886f70d01010d0500'],
-] as const)('a key of %s, %j, signs with %s', (asymmetricKeyType, asymmetricKeyDetails, hash, identifier) => {
+] as const)('a key of type %s with %j signs with %s', (asymmetricKeyType, asymmetricKeyDetails, hash, identifier) => {
   const algorithm = signatureAlgorithm({ asymmetricKeyType, asymmetricKeyDetails } as KeyObject);
   expect([algorithm.hash, algorithm.identifier.toString('hex')]).toEqual([hash, identifier]);
 });
 
-test('PEM has lines of 64 characters', () => {
+test('PEM text has lines of 64 characters', () => {
   const [a, b] = [Buffer.alloc(48), Buffer.from('end')];
   expect(pem('THING', Buffer.concat([a, b]))).toBe(
     `-----BEGIN THING-----\n${'A'.repeat(64)}\nZW5k\n-----END THING-----\n`,
   );
 });
 
-describe('a request that is there already', () => {
-  test('may be taken up where it is for the same subject and key', () => {
+describe('an existing certificate signing request', () => {
+  test('an existing certificate signing request may be resumed if it has the same subject and key', () => {
     expect(() => checkCompatible(makeSigningRequest(serving, KEY), serving, KEY)).not.toThrow();
-    // The alternative names are those that it was made with.
+    // The request is compatible with the alternative names with which it was made.
     expect(() => checkCompatible(makeSigningRequest(nodeSubject('n1'), KEY), nodeSubject('n1'), KEY)).not.toThrow();
   });
 
@@ -86,16 +86,20 @@ describe('a request that is there already', () => {
     ['another subject', makeSigningRequest(nodeSubject('n2'), KEY), 'csr subjects differ'],
     ['another key', makeSigningRequest(serving, newKey()), 'it is for another key'],
     [
-      'no request',
+      'a PEM block of another type',
       '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----',
       'PEM block type must be CERTIFICATE REQUEST',
     ],
-    ['garbage', '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----', 'unable to parse it'],
-  ])('is refused where it is of %s', (_what, request, why) => {
+    [
+      'content that cannot be parsed',
+      '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----',
+      'unable to parse it',
+    ],
+  ])('an existing certificate signing request is not resumed if it has %s', (_what, request, why) => {
     expect(() => checkCompatible(request, serving, KEY)).toThrow(`retrieved csr is not compatible: ${why}`);
   });
 
-  test('is refused where its signature is not of its content', () => {
+  test('an existing certificate signing request is not resumed if its signature is invalid', () => {
     const lines = makeSigningRequest(serving, KEY).split('\n');
     const der = Buffer.from(lines.slice(1, -2).join(''), 'base64');
     der.writeUInt8((der.at(-1) ?? 0) ^ 1, der.length - 1);
@@ -103,7 +107,7 @@ describe('a request that is there already', () => {
     expect(() => checkCompatible(broken, serving, KEY)).toThrow('its signature is invalid');
   });
 
-  test('never crashes the check, whatever it has in it', () => {
+  test('checkCompatible throws RequestIncompatible for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         const text = `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(bytes).toString('base64')}\n-----END CERTIFICATE REQUEST-----`;
@@ -116,12 +120,12 @@ describe('a request that is there already', () => {
 });
 
 describe("a request's name", () => {
-  test('is the one that the Go kubelet gives it', () => {
+  test('requestName returns the same name as the Go kubelet', () => {
     const name = requestName(nodeSubject('n1'), usagesOf('client', KEY), KEY);
     expect(name).toBe('node-csr-G_fZn2HjKCLJ34NIyhix5iA0metC70fsxy0vKdzDxVo');
   });
 
-  test('is another for each key, subject, name and usage', () => {
+  test('requestName differs for each key, subject, SAN and usage', () => {
     const names = [
       requestName(nodeSubject('n1'), ['client auth'], KEY),
       requestName(nodeSubject('n1'), ['server auth'], KEY),
@@ -140,19 +144,19 @@ describe('usages', () => {
     ['client', rsa, ['digital signature', 'key encipherment', 'client auth']],
     ['server', KEY, ['digital signature', 'server auth']],
     ['server', rsa, ['digital signature', 'key encipherment', 'server auth']],
-  ] as const)('of a %s certificate have key encipherment only for RSA', (purpose, key, usages) => {
+  ] as const)('the usages of a %s certificate include key encipherment only for RSA keys', (purpose, key, usages) => {
     expect(usagesOf(purpose, key)).toEqual(usages);
   });
 });
 
-test('each kind of certificate has its signer', () => {
+test("client and serving certificates have upstream's signer names", () => {
   expect([signerOf('client'), signerOf('server')]).toEqual([
     ...['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'],
   ]);
 });
 
 describe('DER', () => {
-  test('of numbers keeps them positive and short', () => {
+  test('DER integers are positive and have no superfluous leading zeros', () => {
     expect(integer(Buffer.of(0, 0, 0x80)).toString('hex')).toBe('02020080');
     expect(integer(Buffer.of(0, 0x7f)).toString('hex')).toBe('02017f');
     expect(integer(Buffer.of(0)).toString('hex')).toBe('020100');
@@ -166,7 +170,7 @@ describe('DER', () => {
     [0xff, '0481ff'],
     [0x100, '04820100'],
     [0x12345, '0483012345'],
-  ])('of %d bytes tells so', (length, header) => {
+  ])('the DER header of an element of %d bytes has the shortest length encoding', (length, header) => {
     const der = element(4, Buffer.alloc(length));
     expect(der.subarray(0, -length).toString('hex')).toBe(header);
     expect(contentOf(der)).toHaveLength(length);
@@ -182,13 +186,13 @@ describe('DER', () => {
     ['300302010100', 'trailing data after the element'],
     ['3080020101', 'an element has an invalid DER length'],
     ['30850000000003020101', 'an element has an invalid DER length'],
-  ])('%s holds %j', (hex, elements) => {
+  ])('the DER sequence %s has the elements %j, or is refused with that error', (hex, elements) => {
     const read = (): string[] => elementsOf(Buffer.from(hex, 'hex')).map((one) => one.toString('hex'));
     if (typeof elements === 'string') expect(read).toThrow(new RangeError(elements));
     else expect(read()).toEqual(elements);
   });
 
-  test('sorts the values of a SET by bytes and encodes ASCII text as PrintableString', () => {
+  test('a distinguished name sorts the values of a SET by bytes and encodes ASCII text as PrintableString', () => {
     expect(directoryString('n1 (a)').toString('hex')).toBe(`1306${Buffer.from('n1 (a)').toString('hex')}`);
     expect(directoryString('é').toString('hex')).toBe('0c02c3a9');
     const name = distinguishedName({ commonName: 'c', organizations: ['b', 'a'] });
@@ -196,7 +200,7 @@ describe('DER', () => {
     expect(alternativeNames({ dnsNames: [], ipAddresses: [] })).toBeUndefined();
   });
 
-  test('of identifiers and times is that of the standards', () => {
+  test('DER object identifiers and times have the standard encoding', () => {
     expect(oid('1.2.840.113549.1.9.14').toString('hex')).toBe('06092a864886f70d01090e');
     expect(['1.2.127', '1.2.128', '1.2.200', '1.2.16384'].map((dotted) => oid(dotted).toString('hex'))).toEqual([
       ...['06022a7f', '06032a8100', '06032a8148', '06042a818000'],
@@ -211,7 +215,7 @@ describe('DER', () => {
     ['FE80::A:0:1', 'fe80000000000000000000000a00000001'.replace('0000000000000000000a', '00000000000000000a')],
     ['1:2:3:4:5:6:7:8', '00010002000300040005000600070008'],
     ['127.0.0.1', '7f000001'],
-  ])('of the address %s is its bytes', (ip, hex) => {
+  ])('DER encodes the IP address %s as its bytes', (ip, hex) => {
     expect(ipBytes(ip).toString('hex')).toBe(hex);
   });
 });

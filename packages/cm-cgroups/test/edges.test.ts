@@ -24,16 +24,16 @@ describe('values written to the kernel', () => {
 
   test.each<[string, ResourceConfig, string, string]>([
     [
-      'no swap at all is not any amount of it',
+      'a swap limit of 0 differs from an unlimited one',
       { memoryBytes: 4096, swapBytes: 0 },
       'memory.limit_in_bytes=4096 memory.memsw.limit_in_bytes=4096',
       'memory.swap.max=0 memory.max=4096',
     ],
-    ['no end of swap', { swapBytes: -1 }, '', 'memory.swap.max=max'],
-    ['processes of a group die one by one', { oomGroup: false }, '', 'memory.oom.group=0'],
-    ['the least quota is one', { cpuQuotaUs: 1 }, 'cpu.cfs_quota_us=1', 'cpu.max=1 100000'],
-    ['a period alone', { cpuPeriodUs: 50_000 }, 'cpu.cfs_period_us=50000', 'cpu.max=max 50000'],
-  ])('%s', (_title, config, v1, v2) => {
+    ['unlimited swap', { swapBytes: -1 }, '', 'memory.swap.max=max'],
+    ['memory.oom.group 0 kills processes one by one', { oomGroup: false }, '', 'memory.oom.group=0'],
+    ['the minimum CPU quota is 1 ms', { cpuQuotaUs: 1 }, 'cpu.cfs_quota_us=1', 'cpu.max=1 100000'],
+    ['a CPU period without a quota', { cpuPeriodUs: 50_000 }, 'cpu.cfs_period_us=50000', 'cpu.max=max 50000'],
+  ])('a value written to the kernel: %s', (_title, config, v1, v2) => {
     expect([text(config, v1Steps), text(config, v2Steps)]).toEqual([v1, v2]);
   });
 
@@ -88,10 +88,10 @@ describe('limits that may only grow', () => {
       {},
     ],
     ['keeps its quota if the period is unknown', { cpuQuotaUs: 19_999 }, {}, cpuHeld],
-    ['keeps its quota where the period is 0, which sets none', cpuTo(19_999, 0), {}, cpuHeld],
+    ['keeps its quota if the period is 0, which sets none', cpuTo(19_999, 0), {}, cpuHeld],
     ['grows if the period is unknown', { cpuQuotaUs: 20_001 }, { cpuQuotaUs: 20_001 }, {}],
     ['keeps its memory before the least there is', { memoryBytes: 1 }, {}, { memoryBytes: 100 }],
-  ])('%s', (_title, config, set, kept) => {
+  ])('a limit that may only grow %s', (_title, config, set, kept) => {
     expect(growing(config, held)).toEqual({ set, kept });
   });
 
@@ -164,7 +164,7 @@ describe('systemd slice names', () => {
     ['system-burstable-pod1.slice', undefined],
     ['kubepods-burstable.slice', undefined],
     ['kubepods-burstable-pod1.scope', undefined],
-  ])('%s below burstable is %s', (directory, part) => {
+  ])('the pod slice %s below the burstable QoS class is read as %s', (directory, part) => {
     expect(childPart(['kubepods', 'burstable'], directory, 'systemd')).toBe(part);
   });
 });
@@ -200,7 +200,7 @@ describe('limits of pods and of the node', () => {
     expect(podResourceConfig(whole({ memory: '1Mi' }))).not.toHaveProperty('cpuQuotaUs');
   });
 
-  test('of a resource list only CPU can be reduced safely', () => {
+  test('only a CPU limit of a resource list can be reduced safely', () => {
     const list = new Map([
       ['cpu', Quantity.of(1)],
       ['memory', Quantity.of(4096)],

@@ -36,7 +36,7 @@ test.each([
     {},
   ],
   ['nothing is known of the group', { memoryBytes: 1 }, undefined, { memoryBytes: 1 }, {}],
-])('%s', (_what, config, has, set, kept) => {
+])('which limits are raised first: %s', (_what, config, has, set, kept) => {
   expect(growing(config, has)).toEqual({ set, kept });
 });
 

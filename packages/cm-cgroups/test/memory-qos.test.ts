@@ -14,8 +14,8 @@ describe('MemoryQoS', () => {
   test.each([
     ['a guaranteed pod', guaranteed('g'), { 'memory.min': String(10 * MI) }],
     ['a burstable pod', asking, { 'memory.low': String(20 * MI) }],
-    ['a pod that requests none', bestEffort('e'), undefined],
-  ])('%s', (_name, pod, unified) => {
+    ['a pod that requests no memory', bestEffort('e'), undefined],
+  ])('memory protection of %s', (_name, pod, unified) => {
     expect(podResourceConfig(pod, { memoryQos: 'TieredReservation' }).unified).toEqual(unified);
     expect(podResourceConfig(pod, { memoryQos: 'None' }).unified).toBeUndefined();
     expect(podResourceConfig(pod).unified).toBeUndefined();

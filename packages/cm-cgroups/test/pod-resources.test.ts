@@ -58,7 +58,7 @@ describe('limits of a pod', () => {
       }),
       config: { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000, memoryBytes: 12 * MIB },
     },
-  ])('$what', ({ pod, config }) => {
+  ])('cgroup limits of a pod: $what', ({ pod, config }) => {
     expect(podResourceConfig(pod)).toEqual({ ...config, ...NO_PAGES });
   });
 
@@ -101,7 +101,7 @@ describe('limits of the QoS cgroups', () => {
     { what: 'pods of the other classes', pods: [guaranteed('a'), bestEffort('b')], shares: 2 },
     { what: 'two Burstable pods', pods: [burstable('a'), burstable('b', '1'), guaranteed('c')], shares: 1280 },
     { what: 'more than the kernel takes', pods: [burstable('a', '1000')], shares: 262_144 },
-  ])('$what: $shares shares', ({ pods, shares }) => {
+  ])('CPU shares of a QoS cgroup with $what: $shares', ({ pods, shares }) => {
     expect(qosShares(pods)).toEqual({ burstable: shares, bestEffort: 2 });
   });
 });

@@ -120,7 +120,7 @@ describe("pod limits in upstream's test cases", () => {
       {},
       { cpuShares: 102, ...time(10_000), ...memory(100) },
     ],
-  ])('%s', (_name, pod, options, expected) => {
+  ])("pod limits equal upstream's in the case %s", (_name, pod, options, expected) => {
     expect(podResourceConfig(pod, options)).toEqual({ ...expected, hugePageLimits: new Map() });
   });
 
@@ -131,7 +131,7 @@ describe("pod limits in upstream's test cases", () => {
     ['burstable-with-limits', burstable, { 'memory.low': '104857600' }],
     ['burstable-partial-limits', partial, { 'memory.low': '209715200' }],
     ['guaranteed', guaranteed, { 'memory.min': '104857600' }],
-  ])('with memory protection: %s', (_name, pod, unified) => {
+  ])("pod limits with memory protection equal upstream's in the case %s", (_name, pod, unified) => {
     expect(podResourceConfig(pod, { memoryQos: 'TieredReservation' }).unified).toEqual(unified);
   });
 

@@ -16,11 +16,11 @@ export interface LoadedFile {
 
 /** An issue that is a warning by default and an error with `--strict-config`. */
 export interface LenientIssue extends ConfigIssue {
-  /** What happens to the value if the file is not refused. */
+  /** How the value is handled if the file is not rejected. */
   readonly consequence: string;
 }
 
-/** Converts the issue to a warning that says what happens to the value. */
+/** Converts the issue to a warning that says how the value is handled. */
 export function lenientWarning({ consequence, message, ...issue }: LenientIssue): ConfigIssue {
   return { ...issue, message: `${message} (${consequence})` };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError, parseCommandLine } from '../src/index.ts';
 import { load } from './memory-files.ts';
 
-/** What a command line sets a field to. */
+/** The value to which a command line sets a field. */
 function setting(name: string, ...argv: string[]): unknown {
   return parseCommandLine(argv).settings.find(({ mirror }) => mirror.flag.name === name)?.value;
 }
@@ -73,7 +73,7 @@ describe('the values of flags', () => {
       ],
     ],
     ['register-with-taints', ['--register-with-taints='], []],
-    // Nothing is taken away: a node that registers has nothing yet.
+    // A taint to remove has no effect, because a node that registers has no taints yet.
     ['register-with-taints', ['--register-with-taints=a-,b/c:NoSchedule-,d=e:NoExecute-'], []],
     [
       'register-with-taints',
@@ -89,7 +89,7 @@ describe('the values of flags', () => {
         { key: 'b', value: '', effect: 'NoExecute' },
       ],
     ],
-    // The file's stays.
+    // The value of the file stays.
     ['reserved-memory', ['--reserved-memory='], undefined],
     [
       'reserved-memory',
@@ -123,13 +123,13 @@ describe('the values of flags', () => {
     ],
     ['vmodule', ['--vmodule=a=2147483647,'], [{ filePattern: 'a', verbosity: 2_147_483_647 }]],
     ['v', ['-v4'], 4],
-    // Unlike other numbers it is decimal, whatever it begins with.
+    // Unlike other numeric flags, `-v` reads a number with a leading 0 as decimal.
     ['v', ['-v=010'], 10],
     ['log-json-info-buffer-size', ['--log-json-info-buffer-size=1Ki'], '1Ki'],
     ['seccomp-default', ['--seccomp-default'], true],
     ['seccomp-default', ['--seccomp-default=false'], undefined],
     ['hairpin-mode', ['--hairpin-mode=none'], 'none'],
-  ])('--%s of %j', (name, argv, value) => {
+  ])('the flag --%s with the value %j sets the field to the expected value', (name, argv, value) => {
     expect(setting(name, ...argv)).toEqual(value);
   });
 
@@ -192,24 +192,24 @@ describe('the values of flags', () => {
     ['--kube-reserved=cpu', 'want pairs of the form key=value, with commas between'],
     ['--version=v1.2.3', 'want true, false or raw'],
     ['run', 'unknown command run'],
-  ])('refuses %s', (argument, message) => {
+  ])('refuses the flag %s with an error that names the flag', (argument, message) => {
     expect(problem(argument)).toContain(message);
   });
 
-  it('says what is wrong, and of nothing else', () => {
+  it('the error for an invalid flag names the flag, its value and the allowed values', () => {
     expect(problem('--max-pods=abc')).toBe(
       'invalid argument "abc" for "--max-pods" flag: want a whole number from -2147483648 to 2147483647',
     );
     expect(problem('--help=perhaps')).toBe('invalid argument "perhaps" for "-h, --help" flag: want true or false');
   });
 
-  it('names everything that is wrong at once', () => {
+  it('one error names all problems of a command line', () => {
     expect(problem('--max-pods=x', 'y', '--port=z').split('\n')).toHaveLength(3);
   });
 });
 
 describe('flags beside the configuration', () => {
-  it('have upstream’s defaults', () => {
+  it("flags that mirror no configuration field have upstream's defaults", () => {
     expect(parseCommandLine([]).flags).toEqual({
       config: '',
       configDir: '',
@@ -238,7 +238,7 @@ describe('flags beside the configuration', () => {
     });
   });
 
-  it('are read', () => {
+  it('reads flags that mirror no configuration field', () => {
     const argv = [
       '--node-labels=a=b,c',
       '--node-labels=d=e=f',
@@ -251,7 +251,7 @@ describe('flags beside the configuration', () => {
     expect(flags).toMatchObject({ minimumContainerTtlMs: 60_000, help: true, version: 'raw' });
   });
 
-  it('are told with their last text, without those that mirror a field: these may be secret', () => {
+  it('lists the given flags with their last value, but not flags that mirror a field, because these may be secret', () => {
     const argv = ['--config=a', '--manifest-url-header=a:b', '--root-dir', '/c', '--config=b', '--max-pods=1'];
     expect([...parseCommandLine(argv).given]).toEqual([
       ['config', 'b'],
@@ -270,11 +270,11 @@ describe('flags beside the configuration', () => {
     [['--minimum-container-ttl-duration=1.5s'], { minimumContainerTtlMs: 1500 }],
     [['--exit-on-lock-contention'], { exitOnLockContention: true }],
     [['--hostname-override='], { hostnameOverride: '' }],
-  ])('are read: %j is %j', (argv, flags) => {
+  ])('reads the flags %j as %j', (argv, flags) => {
     expect(parseCommandLine(argv).flags).toEqual({ ...parseCommandLine([]).flags, ...flags });
   });
 
-  it('that are deprecated warn once, in upstream’s words', () => {
+  it("deprecated flags cause one warning each, in upstream's words", () => {
     const { warnings } = parseCommandLine(['--max-pods=1', '--max-pods=2', '--maximum-dead-containers=3', '-v=1']);
     expect(warnings.map(({ message }) => message)).toEqual([
       "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.",
@@ -302,12 +302,12 @@ describe('flags beside the configuration', () => {
       ['--image-credential-provider-bin-dir=/x'],
       '--image-credential-provider-bin-dir: needs --image-credential-provider-config',
     ],
-  ])('%j is refused', async (argv, message) => {
+  ])('refuses %j because a kubelet may not set that label on its node', async (argv, message) => {
     await expect(load({ argv })).rejects.toThrow(message);
   });
 
   it.each(['node.kubernetes.io/x=y', 'a.node.kubernetes.io/x=', 'kubernetes.io/hostname=h', 'example.com/a=b'])(
-    'a node may have the label %s',
+    'a kubelet may set the label %s on its node',
     async (label) => {
       expect((await load({ argv: ['--node-labels', label] })).flags.nodeLabels).toEqual({
         [label.split('=')[0] ?? '']: label.split('=')[1],

@@ -4,7 +4,7 @@ import { file, load, refusal } from './memory-files.ts';
 
 const CONFIG = '/etc/kubelet/config.yaml';
 
-describe('a file of another kind', () => {
+describe('configuration files with another apiVersion or kind', () => {
   it.each([
     ['kind: KubeletConfiguration\n', `${CONFIG}:1:1: apiVersion: is missing; it must be kubelet.config.k8s.io/v1beta1`],
     ['apiVersion: kubelet.config.k8s.io/v1beta1\n', `${CONFIG}:1:1: kind: is missing; it must be KubeletConfiguration`],
@@ -22,7 +22,7 @@ describe('a file of another kind', () => {
     ],
     ['- a\n', `${CONFIG}:1:1: must be an object with apiVersion and kind, not a list`],
     ['hello\n', `${CONFIG}:1:1: must be an object with apiVersion and kind, not the string "hello"`],
-  ])('%j is refused', async (config, message) => {
+  ])('refuses the configuration file %j because its apiVersion or kind is wrong', async (config, message) => {
     const error = await refusal({ config });
     expect(error.code).toBe('decode');
     expect(error.message).toBe(message);
@@ -80,20 +80,20 @@ describe('a value of the wrong type', () => {
     ['reservedMemory: [{numaNode: 0, limits: {memory: x}}]', 'reservedMemory[0].limits.memory: must be a quantity'],
     ['staticPodURLHeader: {a: b}', 'staticPodURLHeader.a: must be a list, not a string'],
     ['systemReserved: {cpu: ""}', 'systemReserved.cpu: must be a quantity'],
-  ])('%s is refused with its place, its path and what is allowed', async (line, message) => {
+  ])('refuses %s with its position, its path and the allowed values', async (line, message) => {
     const error = await refusal({ config: file(line) });
     expect(error.code).toBe('decode');
     expect(error.message).toContain(message);
     expect(error.message).toMatch(/^\/etc\/kubelet\/config\.yaml:3:\d+: /);
   });
 
-  it('does not hide another one', async () => {
+  it('reports all values of the wrong type in a configuration file', async () => {
     const error = await refusal({ config: file('maxPods: x\nport: y\nnope: 1\n') });
     expect(error.issues.map(({ path }) => path)).toEqual(['maxPods', 'port']);
     expect(error.message.split('\n')).toEqual(error.issues.map(formatIssue));
   });
 
-  it('is found in JSON, too', async () => {
+  it('reports a value of the wrong type in a JSON file with its position', async () => {
     const config =
       '{\n\t"apiVersion": "kubelet.config.k8s.io/v1beta1",\n\t"kind": "KubeletConfiguration",\n\t"maxPods": "5"\n}';
     expect((await refusal({ config })).message).toMatch(/config\.yaml:4:13: maxPods: must be a whole number/);
@@ -101,7 +101,7 @@ describe('a value of the wrong type', () => {
 });
 
 describe('a value of the right type', () => {
-  it('is read in every form that upstream reads', async () => {
+  it('reads values in every form that upstream accepts', async () => {
     const { configuration } = await load({
       config: file(
         [
@@ -135,13 +135,13 @@ describe('a file that cannot be used', () => {
   it.each([
     ['', 'syntax', `${CONFIG}:1:1: is empty`],
     [file('maxPods: [1\n'), 'syntax', `${CONFIG}:4:1: `],
-  ])('%j is refused', async (config, code, message) => {
+  ])('refuses the unusable configuration file %j', async (config, code, message) => {
     const error = await refusal({ config });
     expect(error.code).toBe(code);
     expect(error.message).toContain(message);
   });
 
-  it('is refused where it is not there', async () => {
+  it('refuses a configuration file that does not exist', async () => {
     const error = await refusal({ argv: ['--config=nowhere.yaml'] });
     expect(error.code).toBe('read');
     expect(error.message).toMatch(/^\/etc\/kubelet\/nowhere\.yaml: cannot be read: ENOENT/);
@@ -159,27 +159,27 @@ describe('what upstream decodes leniently', () => {
     [file('maxPods: 1\nmaxPods: 2\n'), '4:1: duplicate key "maxPods"', 'the last value is used'],
     [`${file('')}---\n${file('')}`, '3:1: holds more than one document', 'only the first is used'],
     [file('clusterDNS: [10.0.0.1, dns]'), '3:24: clusterDNS[1]: must be an IP address, not "dns"', 'ignored'],
-  ])('%j is a warning, and refused with --strict-config', async (config, text, consequence) => {
+  ])('%j causes a warning, and an error with --strict-config', async (config, text, consequence) => {
     const { warnings } = await load({ config });
     expect(warnings.map(formatIssue)).toEqual([`${CONFIG}:${text} (${consequence})`]);
     const error = await refusal({ config, argv: ['--strict-config'] });
     expect(error.message).toBe(`${CONFIG}:${text}`);
   });
 
-  it('takes the last value of a duplicate key, the first document, and the addresses of clusterDNS', async () => {
+  it('uses the last value of a duplicate key, the first document of a file, and only the valid addresses of clusterDNS', async () => {
     const body = 'maxPods: 1\nclusterDNS: [dns, "010.0.000.1", "fe80::1%eth0", "::1"]\nmaxPods: 2\n';
     const { configuration } = await load({ config: `${file(body)}---\n${file('maxPods: 3')}` });
     expect(configuration).toMatchObject({ maxPods: 2, clusterDNS: ['10.0.0.1', '::1'] });
   });
 
-  it('is a warning in a drop-in too', async () => {
+  it('an unknown field in a drop-in causes a warning', async () => {
     const { warnings } = await load({ config: file(''), dropIns: { 'a.conf': file('maxPodz: 5\n') } });
     expect(warnings.map(formatIssue)).toEqual([
       '/etc/kubelet/conf.d/a.conf:3:1: maxPodz: unknown field; did you mean maxPods? (ignored)',
     ]);
   });
 
-  it('lists at most 50 warnings of a file', async () => {
+  it('lists at most 50 warnings of a configuration file', async () => {
     const fields = Array.from({ length: 60 }, (_, index) => `unknownField${index}: 1`).join('\n');
     const { warnings } = await load({ config: file(fields) });
     expect(warnings).toHaveLength(50);
@@ -188,14 +188,14 @@ describe('what upstream decodes leniently', () => {
 });
 
 describe('problems of several stages', () => {
-  it('are reported together, with the code of the first stage', async () => {
+  it('reports problems of flags, files and drop-ins together, with the code of the first stage that failed', async () => {
     const error = await refusal({
       argv: ['--nope=1', '--node-ip=10.0.0.1,10.0.0.2', '--healthz-port=x', '--lock-file=/run/kubelet.lock'],
       config: file('maxPods: many\nregistryPullQPS: -1\nfeatureGates: {NoSuchGate: true}\n'),
       dropIns: { 'a.conf': 'apiVersion: [', 'b.conf': file('port: 99999999\n') },
     });
     expect(error.code).toBe('flag');
-    // A drop-in that cannot be read may set anything: values are not checked then.
+    // Values are not validated: the unreadable drop-in might set any of them.
     expect(error.issues.map(formatIssue)).toEqual([
       'unknown flag: --nope',
       'invalid argument "x" for "--healthz-port" flag: want a whole number from -2147483648 to 2147483647',
@@ -206,7 +206,7 @@ describe('problems of several stages', () => {
     ]);
   });
 
-  it('include values that are out of range beside a value of the wrong type', async () => {
+  it('reports out-of-range values beside a value of the wrong type', async () => {
     const error = await refusal({
       config: file('maxPods: many\nregistryPullQPS: -1\nfeatureGates: {NoSuchGate: true}\nport: 99999999\n'),
     });
@@ -223,12 +223,12 @@ describe('problems of several stages', () => {
   it.each([
     ['imageGCHighThresholdPercent: high\nimageGCLowThresholdPercent: 90\n', 'imageGCHighThresholdPercent'],
     ['serializeImagePulls: maybe\nmaxParallelImagePulls: 5\n', 'serializeImagePulls'],
-  ])('do not include what follows only from the default of an undecoded value: %j', async (body, path) => {
+  ])('reports no problem that follows only from the default used for an undecoded value: %j', async (body, path) => {
     const error = await refusal({ config: file(body) });
     expect(error.issues.map((issue) => issue.path)).toEqual([path]);
   });
 
-  it('do not include what follows only from the default of an unread flag', async () => {
+  it('reports no problem that follows only from the default used for an invalid flag', async () => {
     const error = await refusal({
       argv: ['--image-gc-high-threshold=high'],
       config: file('imageGCLowThresholdPercent: 90\n'),

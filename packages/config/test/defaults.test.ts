@@ -3,7 +3,10 @@ import { applyDefaults } from '../src/defaults.ts';
 import { defaultConfiguration, resolveFeatureGates } from '../src/index.ts';
 import { file, load } from './memory-files.ts';
 
-/** The fields that upstream declares without a pointer and gives a default, by their zero value. */
+/**
+ * The fields for which upstream has a default and whose Go type is not a pointer: upstream treats their zero value as
+ * unset.
+ */
 const ZERO_IS_UNSET = `
 syncFrequency: 0s
 fileCheckFrequency: 0s
@@ -47,11 +50,14 @@ logging: {format: "", flushFrequency: 0s}
   .split('\n');
 
 describe('a zero in a file', () => {
-  it.each(ZERO_IS_UNSET)('is as good as none where upstream has no pointer: %s', async (body) => {
-    expect((await load({ config: file(body) })).configuration).toEqual(defaultConfiguration());
-  });
+  it.each(ZERO_IS_UNSET)(
+    "a zero value in a file is replaced by the default if upstream's field is no pointer: %s",
+    async (body) => {
+      expect((await load({ config: file(body) })).configuration).toEqual(defaultConfiguration());
+    },
+  );
 
-  it('of a duration in nanoseconds is none, too', async () => {
+  it('a zero duration in nanoseconds in a file is replaced by the default', async () => {
     const { configuration } = await load({ config: file('logging: {flushFrequency: 0}') });
     expect(configuration).toEqual(defaultConfiguration());
   });
@@ -75,18 +81,18 @@ describe('a zero in a file', () => {
     ['enforceNodeAllocatable: []', { enforceNodeAllocatable: [] }],
     ['registerNode: false', { registerNode: false }],
     ['failCgroupV1: false', { failCgroupV1: false }],
-  ])('is meant where upstream has a pointer: %s', async (body, set) => {
+  ])("a zero value in a file is kept if upstream's field is a pointer: %s", async (body, set) => {
     expect((await load({ config: file(body) })).configuration).toEqual(defaultConfiguration(set));
   });
 });
 
 describe('applyDefaults', () => {
-  it('gives nothing to what has no default', () => {
+  it('applyDefaults adds no property for fields without a default', () => {
     const draft = applyDefaults({}, resolveFeatureGates({}).gates);
     for (const name of ['tracing', 'userNamespaces', 'maxParallelImagePulls']) expect(draft).not.toHaveProperty(name);
   });
 
-  it('fills in the items of lists', () => {
+  it('applyDefaults fills in the defaults of list items', () => {
     const taints = [{ key: 'a' }, { key: 'b', effect: 'NoExecute' }];
     expect(applyDefaults({ registerWithTaints: taints }, resolveFeatureGates({}).gates).registerWithTaints).toEqual([
       { key: 'a', value: '', effect: '' },

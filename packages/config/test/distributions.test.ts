@@ -32,9 +32,12 @@ const WARNINGS: Readonly<Record<string, readonly string[]>> = {
 
 const directory = `${import.meta.dirname}/distributions`;
 
-it.each(readdirSync(directory))('loads %s, and warns of its unknown fields', async (name) => {
-  const config = readFileSync(`${directory}/${name}`, 'utf8');
-  const { warnings } = await load({ config, cgroupVersion: 2 });
-  const texts = warnings.map((warning) => formatIssue(warning).replace('/etc/kubelet/config.yaml:', ''));
-  expect(texts).toEqual(WARNINGS[name]);
-});
+it.each(readdirSync(directory))(
+  'loads the configuration file of %s, and warns about its unknown fields',
+  async (name) => {
+    const config = readFileSync(`${directory}/${name}`, 'utf8');
+    const { warnings } = await load({ config, cgroupVersion: 2 });
+    const texts = warnings.map((warning) => formatIssue(warning).replace('/etc/kubelet/config.yaml:', ''));
+    expect(texts).toEqual(WARNINGS[name]);
+  },
+);

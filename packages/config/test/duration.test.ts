@@ -23,7 +23,7 @@ describe('parseDuration', () => {
     ['3000h', 10_800_000_000_000_000n],
     ['9223372036854775807ns', 9_223_372_036_854_775_807n],
     ['-9223372036854775808ns', -9_223_372_036_854_775_808n],
-  ])('reads %s as %d ns', (text, nanoseconds) => {
+  ])('parseDuration reads %s as %d ns', (text, nanoseconds) => {
     expect(parseDuration(text)).toBe(nanoseconds);
   });
 
@@ -44,7 +44,7 @@ describe('parseDuration', () => {
     '-9223372036854775809ns',
     '1e3s',
     ' 1s',
-  ])('reads %j as none', (text) => {
+  ])('parseDuration refuses %j', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });
@@ -67,11 +67,11 @@ describe('formatDuration', () => {
     [5_400_000_000_000n, '1h30m0s'],
     [-90_000_000_000n, '-1m30s'],
     [3_600_000_000_001n, '1h0m0.000000001s'],
-  ])('writes %d ns as %s', (nanoseconds, text) => {
+  ])('formatDuration writes %d ns as %s', (nanoseconds, text) => {
     expect(formatDuration(nanoseconds)).toBe(text);
   });
 
-  it('is read back as the same duration', () => {
+  it('a formatted duration is parsed to the same value', () => {
     fc.assert(
       fc.property(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), (nanoseconds) => {
         expect(parseDuration(formatDuration(nanoseconds))).toBe(nanoseconds);
@@ -81,7 +81,7 @@ describe('formatDuration', () => {
 });
 
 describe('milliseconds', () => {
-  it('hold every nanosecond of 40 days', () => {
+  it('milliseconds as numbers represent every nanosecond of 40 days', () => {
     const limit = 40n * 86_400_000_000_000n;
     fc.assert(
       fc.property(fc.bigInt(-limit, limit), (nanoseconds) => {
@@ -90,7 +90,7 @@ describe('milliseconds', () => {
     );
   });
 
-  it('hold every millisecond of 100 years', () => {
+  it('milliseconds as numbers represent every millisecond of 100 years', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 3_155_760_000_000n), (ms) => {
         expect(msToNanoseconds(nanosecondsToMs(ms * 1_000_000n))).toBe(ms * 1_000_000n);

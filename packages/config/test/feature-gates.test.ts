@@ -6,7 +6,7 @@ import { resolveFeatureGates } from '../src/index.ts';
 import { file, load, refusal } from './memory-files.ts';
 
 describe('the known gates', () => {
-  it('are those of 1.36', () => {
+  it('knows the feature gates of Kubernetes 1.36 with their defaults', () => {
     const count = (stage: string, on: boolean, locked: boolean): number =>
       featureNames.map(specOf).filter((spec) => spec[0] === stage && spec[1] === on && Boolean(spec[2]) === locked)
         .length;
@@ -23,13 +23,13 @@ describe('the known gates', () => {
     expect(count('Deprecated', true, true)).toBe(2);
   });
 
-  it('are on by default only with all that they need', () => {
+  it('feature gates that are on by default depend only on gates that are on by default', () => {
     expect(resolveFeatureGates({}).problems).toEqual([]);
     for (const needs of Object.values(featureDependencies))
       for (const name of needs) expect(isFeatureName(name)).toBe(true);
   });
 
-  it('have an effect where they are on and something here heeds them', () => {
+  it('a feature gate is effective if it is on and this kubelet implements it', () => {
     const { gates } = resolveFeatureGates({ ContainerStopSignals: true, EventedPLEG: true });
     expect(gates.effective('ContainerStopSignals')).toBe(true);
     expect(gates.enabled('EventedPLEG')).toBe(true);
@@ -37,7 +37,7 @@ describe('the known gates', () => {
     expect(resolveFeatureGates({ ContainerStopSignals: false }).gates.effective('ContainerStopSignals')).toBe(false);
   });
 
-  it('that are on by default are not effective before there is what they switch: a node would declare what it cannot do', () => {
+  it('a default-on feature gate without an implementation is not effective, so the node does not declare the feature', () => {
     const { gates } = resolveFeatureGates({});
     expect(gates.effective('NodeDeclaredFeatures')).toBe(true);
     expect(gates.effective('ExtendWebSocketsToKubelet')).toBe(true);
@@ -45,7 +45,7 @@ describe('the known gates', () => {
     expect(gates.effective('RestartAllContainersOnContainerExits')).toBe(true);
   });
 
-  it('that are locked are in no list of things to come', () => {
+  it('no locked feature gate is listed as a gate without effect', () => {
     for (const name of gatesWithoutEffect) expect(specOf(name)[2], name).not.toBe(true);
   });
 });
@@ -63,7 +63,7 @@ describe('resolveFeatureGates', () => {
     [{ AllBeta: false }, 'KubeletCrashLoopBackOffMax', false],
     [{ AllBeta: false, KubeletCrashLoopBackOffMax: true }, 'KubeletCrashLoopBackOffMax', true],
     [{ AllAlpha: true }, 'NodeSwap', true],
-  ] as const)('%j: %s is %s', (requested, name, enabled) => {
+  ] as const)('with the feature gates %j, the gate %s is %s', (requested, name, enabled) => {
     const { gates } = resolveFeatureGates(requested);
     expect(gates.enabled(name)).toBe(enabled);
     expect(new Map(gates.entries()).get(name)).toBe(enabled);
@@ -81,7 +81,7 @@ describe('resolveFeatureGates', () => {
       { ClusterTrustBundleProjection: true, ClusterTrustBundle: false },
       'ClusterTrustBundleProjection is enabled, but depends on features that are disabled: ClusterTrustBundle',
     ],
-  ])('%j is refused', (requested, message) => {
+  ])('refuses the feature gates %j', (requested, message) => {
     expect(resolveFeatureGates(requested).problems.map((problem) => problem.message)).toEqual([message]);
   });
 
@@ -92,13 +92,13 @@ describe('resolveFeatureGates', () => {
     [{ QOSReserved: true }, []],
     [{ MemoryQoS: true }, []],
     [{ KubeletCrashLoopBackOffMax: false }, []],
-    // A gate of the scheduler says nothing to a kubelet, here or upstream.
+    // A gate of the scheduler has no effect on a kubelet, here as upstream.
     [{ SchedulerAsyncPreemption: false }, []],
-  ])('%j warns: %j', (requested, messages) => {
+  ])('the feature gates %j cause the warnings %j', (requested, messages) => {
     expect(resolveFeatureGates(requested).warnings.map(({ message }) => message)).toEqual(messages);
   });
 
-  it('AllAlpha names what it would have switched on', () => {
+  it('AllAlpha warns about the gates that it would enable but that have no effect', () => {
     const { problems, warnings } = resolveFeatureGates({ AllAlpha: true });
     expect(problems).toEqual([]);
     expect(warnings.map(({ message }) => message)).toEqual([
@@ -108,13 +108,13 @@ describe('resolveFeatureGates', () => {
 });
 
 describe('feature gates of a configuration', () => {
-  it('are refused with their place', async () => {
+  it('refuses an unknown feature gate with its position in the file', async () => {
     expect((await refusal({ config: file('featureGates:\n  Nope: true\n') })).message).toBe(
       '/etc/kubelet/config.yaml:4:9: featureGates.Nope: unrecognized feature gate: Nope',
     );
   });
 
-  it('are there for the program to ask', async () => {
+  it('a loaded configuration tells which feature gates are enabled', async () => {
     const { featureGates } = await load({ argv: ['--feature-gates=CustomCPUCFSQuotaPeriod=true'] });
     expect(featureGates.enabled('CustomCPUCFSQuotaPeriod')).toBe(true);
   });

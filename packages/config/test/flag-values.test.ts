@@ -5,7 +5,7 @@ import { flagValues } from '../src/flags/flag-values.ts';
 const values = (...argv: string[]) => flagValues(parseCommandLine(argv));
 
 describe('values of flags', () => {
-  it('are those that upstream prints: of each flag, by its name, its default where nothing is given', () => {
+  it("lists every flag sorted by name, with upstream's default if the flag is not given", () => {
     const all = values();
     expect(Object.keys(all)).toEqual(Object.keys(all).sort());
     expect(all).toMatchObject({
@@ -27,7 +27,7 @@ describe('values of flags', () => {
     });
   });
 
-  it('are what the command line gives, in one form', () => {
+  it("lists the values of given flags in upstream's normal form", () => {
     const given = [
       '--config=/k.yaml',
       '--anonymous-auth=F',
@@ -52,7 +52,7 @@ describe('values of flags', () => {
     });
   });
 
-  it('are those of every flag', () => {
+  it('lists a value for every flag', () => {
     for (const [name, value] of Object.entries(values())) expect(value, name).not.toMatch(/undefined|object|null/);
   });
 
@@ -83,11 +83,11 @@ describe('values of flags', () => {
     ['authentication-token-webhook', [], 'false'],
     ['authentication-token-webhook', ['--authentication-token-webhook'], 'true'],
     ['pod-max-pids', [], '-1'],
-  ])('--%s with %j is %j', (name, argv, value) => {
+  ])('lists --%s given as %j with the value %j', (name, argv, value) => {
     expect(values(...argv)[name]).toBe(value);
   });
 
-  it('W4: are without secrets', () => {
+  it('W4: the list of flag values contains no secrets', () => {
     const all = values('--manifest-url-header=Authorization:Bearer hush');
     expect(all['manifest-url-header']).toBe('CLASSIFIED');
     expect(JSON.stringify(all)).not.toContain('hush');

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { keyProblem, nodeLabelProblem, valueProblem } from '../src/labels.ts';
 
 const LONG = 'a'.repeat(63);
-/** 253 characters, in labels of a DNS name. */
+/** A DNS subdomain name of 253 characters, the maximum. */
 const PREFIX = `${LONG}.${LONG}.${LONG}.${'a'.repeat(61)}`;
 
 describe('the key of a label', () => {
-  it.each(['a', 'A.b_c-9', LONG, `${PREFIX}/${LONG}`, 'a-b.c/d'])('may be %s', (key) => {
+  it.each(['a', 'A.b_c-9', LONG, `${PREFIX}/${LONG}`, 'a-b.c/d'])('accepts %s as label key', (key) => {
     expect(keyProblem(key)).toBeUndefined();
   });
 
@@ -22,17 +22,17 @@ describe('the key of a label', () => {
     ['A/b', '"A" must be a DNS name'],
     ['a..b/c', '"a..b" must be a DNS name'],
     [`a${PREFIX}/b`, `"a${PREFIX}" must be a DNS name`],
-  ])('may not be %j', (key, problem) => {
+  ])('refuses %j as label key', (key, problem) => {
     expect(keyProblem(key)).toContain(problem);
   });
 });
 
 describe('the value of a label', () => {
-  it.each(['', 'a', LONG, 'A.b_c-9'])('may be %j', (value) => {
+  it.each(['', 'a', LONG, 'A.b_c-9'])('accepts %j as label value', (value) => {
     expect(valueProblem(value)).toBeUndefined();
   });
 
-  it.each([`${LONG}a`, '-a', 'a.', 'a/b'])('may not be %j', (value) => {
+  it.each([`${LONG}a`, '-a', 'a.', 'a/b'])('refuses %j as label value', (value) => {
     expect(valueProblem(value)).toBe(
       `${JSON.stringify(value)} must be empty, or at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends`,
     );
@@ -56,19 +56,19 @@ describe('a kubelet', () => {
     'a.kubelet.kubernetes.io/a',
     'node.kubernetes.io/a',
     'a.node.kubernetes.io/a',
-    // Of other namespaces any.
+    // Any label without a kubernetes.io or k8s.io namespace is allowed.
     'a',
     'k8s.io',
     'k8s.iox',
     'kubernetes.iox',
     'ak8s.io/a',
     'k8s.io.example.com/a',
-  ])('may set the label %s on its node', (key) => {
+  ])('a kubelet may set the label %s on its node', (key) => {
     expect(nodeLabelProblem(key)).toBeUndefined();
   });
 
   it.each(['kubernetes.io/role', 'a.kubernetes.io/role', 'k8s.io/role', 'a.k8s.io/role', 'xnode.kubernetes.io/a'])(
-    'may not set the label %s on its node',
+    'a kubelet may not set the label %s on its node',
     (key) => {
       expect(nodeLabelProblem(key)).toBe(
         `unknown 'kubernetes.io' or 'k8s.io' label ${key}: it must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io) ` +

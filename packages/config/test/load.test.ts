@@ -11,7 +11,7 @@ describe('precedence', () => {
   const config = file('maxPods: 10\nport: 10\nhealthzPort: 10\nreadOnlyPort: 0\n');
   const dropIns = { '10-a.conf': file('port: 20\nhealthzPort: 20\n'), '20-b.conf': file('healthzPort: 30\n') };
 
-  it('is flag over drop-in over file over default', async () => {
+  it('a flag takes precedence over drop-ins, a drop-in over the file, and the file over the default', async () => {
     const { configuration, origins } = await load({ config, dropIns, argv: ['--healthz-port=40'] });
     expect(configuration).toMatchObject({ maxPods: 10, port: 20, healthzPort: 40, registryBurst: 10 });
     expect(formatOrigin(origins.of('maxPods'))).toBe('/etc/kubelet/config.yaml:3:10');
@@ -20,27 +20,27 @@ describe('precedence', () => {
     expect(origins.of('registryBurst')).toEqual({ source: 'default' });
   });
 
-  it('a later drop-in wins over an earlier one', async () => {
+  it('a later drop-in takes precedence over an earlier one', async () => {
     expect((await load({ config, dropIns })).configuration.healthzPort).toBe(30);
   });
 
-  it('a flag wins although it gives the default', async () => {
+  it('a flag takes precedence over the file even if its value is the default', async () => {
     expect((await load({ config, argv: ['--max-pods=110'] })).configuration.maxPods).toBe(110);
   });
 
-  it('a flag may be zero where zero in a file is unset', async () => {
+  it('a flag may set a field to zero even if zero in a file counts as unset', async () => {
     expect((await load({ config: file('maxPods: 0\n') })).configuration.maxPods).toBe(110);
     expect((await load({ config, argv: ['--max-pods=0'] })).configuration.maxPods).toBe(0);
   });
 
-  it('a true --seccomp-default counts, a false one does not', async () => {
+  it('--seccomp-default=true takes precedence over the file, --seccomp-default=false does not', async () => {
     const on = file('seccompDefault: true\n');
     expect((await load({ config: on, argv: ['--seccomp-default=false'] })).configuration.seccompDefault).toBe(true);
     expect((await load({ argv: ['--seccomp-default'] })).configuration.seccompDefault).toBe(true);
     expect((await load({ argv: ['--seccomp-default=false'] })).configuration.seccompDefault).toBe(false);
   });
 
-  it('flags replace maps and lists as a whole, and feature gates one by one', async () => {
+  it('flags replace maps and lists of the file as a whole, but feature gates one by one', async () => {
     const { configuration, origins } = await load({
       config: file(
         'evictionHard: {memory.available: 1Gi}\nclusterDNS: [10.0.0.1, 10.0.0.2]\nfeatureGates: {CustomCPUCFSQuotaPeriod: true, KubeletCrashLoopBackOffMax: true}\n',
@@ -61,7 +61,7 @@ describe('precedence', () => {
 });
 
 describe('drop-ins', () => {
-  it('are the .conf files, in lexical order, with those of subdirectories in their place', async () => {
+  it('drop-ins are the .conf files of a directory and its subdirectories, in lexical order of their paths', async () => {
     const number = (port: number): string => file(`port: ${port}\nmaxPods: ${port}\n`);
     const { configuration, origins, skippedFiles } = await load({
       dropIns: {
@@ -75,13 +75,13 @@ describe('drop-ins', () => {
         'b.conf': file('port: 6\n'),
       },
     });
-    // Bytes order: 05-sub, 10-z.conf, Z.conf, a.conf, b, b.conf, c.yaml.
+    // The files in byte order of their names: 05-sub, 10-z.conf, Z.conf, a.conf, b, b.conf, c.yaml.
     expect(configuration).toMatchObject({ port: 6, maxPods: 5 });
     expect(formatOrigin(origins.of('maxPods'))).toBe('/etc/kubelet/conf.d/b/c/d.conf:4:10');
     expect(skippedFiles).toEqual(['/etc/kubelet/conf.d/b/readme.md', '/etc/kubelet/conf.d/c.yaml']);
   });
 
-  it('merge maps by key and replace lists', async () => {
+  it('drop-ins are merged into maps key by key and replace lists', async () => {
     const { configuration } = await load({
       config: file(
         'systemReserved: {cpu: 100m, memory: 1Gi}\nclusterDNS: [10.0.0.1, 10.0.0.2]\nlogging: {verbosity: 3}\n',
@@ -93,7 +93,7 @@ describe('drop-ins', () => {
     expect(configuration.logging).toMatchObject({ format: 'json', verbosity: 3 });
   });
 
-  it('add to the default thresholds of a file that names none', async () => {
+  it('eviction thresholds of a drop-in are added to the defaults if the file has none', async () => {
     const dropIns = { 'a.conf': file('evictionHard: {memory.available: 1Gi, nodefs.available: null}\n') };
     expect((await load({ config: file(''), dropIns })).configuration.evictionHard).toEqual({
       'memory.available': '1Gi',
@@ -104,7 +104,7 @@ describe('drop-ins', () => {
     expect((await load({ dropIns })).configuration.evictionHard).toEqual({ 'memory.available': '1Gi' });
   });
 
-  it('take a field back to its default with null', async () => {
+  it('null in a drop-in resets a field to its default', async () => {
     const { configuration, origins } = await load({
       config: file('maxPods: 5\nauthentication: {anonymous: {enabled: true}}\n'),
       dropIns: { 'a.conf': file('maxPods: null\nauthentication: null\n') },
@@ -113,7 +113,7 @@ describe('drop-ins', () => {
     expect(origins.of('maxPods')).toEqual({ source: 'default' });
   });
 
-  it('take a key of a map away with null, which in the file is false', async () => {
+  it('null in a drop-in removes a feature gate from the map; null in the file means false', async () => {
     const gates = 'featureGates: {CustomCPUCFSQuotaPeriod: null}\n';
     expect((await load({ config: file(gates) })).configuration.featureGates).toEqual({
       CustomCPUCFSQuotaPeriod: false,
@@ -123,7 +123,7 @@ describe('drop-ins', () => {
     expect((await load({ config, dropIns: { 'a.conf': file(gates) } })).configuration.featureGates).toEqual({});
   });
 
-  it('do not change defaults that the file had already been given', async () => {
+  it('a drop-in does not change defaults that were derived from the file', async () => {
     const dropIns = { 'a.conf': file('nodeStatusUpdateFrequency: 20s\n') };
     expect((await load({ config: file(''), dropIns })).configuration.nodeStatusReportFrequencyMs).toBe(300_000);
     const parallel = { 'a.conf': file('maxParallelImagePulls: 5\n') };
@@ -136,7 +136,7 @@ describe('drop-ins', () => {
     [{ 'a.conf': 'maxPods: 5\n' }, 'decode', '/etc/kubelet/conf.d/a.conf:1:1: apiVersion: is missing'],
     [{ 'a.conf': '' }, 'syntax', '/etc/kubelet/conf.d/a.conf:1:1: is empty'],
     [{}, 'read', '/etc/kubelet/conf.d: cannot be read: ENOENT'],
-  ])('%j are refused', async (dropIns, code, message) => {
+  ])('refuses the drop-ins %j', async (dropIns, code, message) => {
     const error = await refusal({ dropIns });
     expect(error.code).toBe(code);
     expect(error.message).toContain(message);
@@ -144,7 +144,7 @@ describe('drop-ins', () => {
 });
 
 describe('origins', () => {
-  it('are those of each value, however deep', async () => {
+  it('origins are recorded for each value at every depth', async () => {
     const { origins } = await load({
       config: file('registerWithTaints: [{key: a}]\nstaticPodURLHeader: {A: [b]}\nevictionHard: {}\n'),
     });
@@ -158,7 +158,7 @@ describe('origins', () => {
     expect(formatOrigin(origins.of('registerWithTaints[0]'))).toBe('/etc/kubelet/config.yaml:3:21');
   });
 
-  it('go with what a later file replaces, and stay with what it adds to', async () => {
+  it('a value that a drop-in replaces has the drop-in as origin; a map that it extends keeps the file as origin', async () => {
     const { origins } = await load({
       config: file(
         'clusterDNS: [10.0.0.1, 10.0.0.2]\nevictionHard: {memory.available: 1Gi}\nevictionSoft: {}\nsystemReserved: {cpu: 1k}\n',
@@ -187,7 +187,7 @@ describe('setIn', () => {
     [['a', 'd'], { a: { b: 1, d: 0 }, c: 2 }],
     [['c', 'd'], { a: { b: 1 }, c: { d: 0 } }],
     [['e', 'f'], { a: { b: 1 }, c: 2, e: { f: 0 } }],
-  ])('of %j leaves all else', (path, value) => {
+  ])('setIn at the path %j changes no other value', (path, value) => {
     expect(setIn({ a: { b: 1 }, c: 2 }, path, 0)).toEqual(value);
   });
 });
@@ -215,7 +215,7 @@ describe('merging', () => {
     return result;
   }
 
-  it('is a JSON merge patch', () => {
+  it('merging a drop-in equals a JSON merge patch (RFC 7386)', () => {
     fc.assert(
       fc.property(object, object, (base, patch) => {
         const layer = { value: patch, origins: new Map(), issues: [], unknown: [] };
@@ -225,8 +225,8 @@ describe('merging', () => {
   });
 });
 
-describe('without --config', () => {
-  it('old command lines keep their defaults, and the read-only port stays off', async () => {
+describe('a command line without --config', () => {
+  it('without --config, flags keep their old defaults and the read-only port stays off', async () => {
     const { configuration, origins, warnings } = await load({});
     expect(configuration.authentication).toMatchObject({ anonymous: { enabled: true }, webhook: { enabled: false } });
     expect(configuration.authorization.mode).toBe('AlwaysAllow');
@@ -237,7 +237,7 @@ describe('without --config', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('they are gone with a file', async () => {
+  it('with --config, the old defaults of flags do not apply', async () => {
     const { configuration } = await load({ config: file('') });
     expect(configuration.authentication).toMatchObject({ anonymous: { enabled: false }, webhook: { enabled: true } });
     expect(configuration.authorization.mode).toBe('Webhook');
@@ -286,20 +286,20 @@ describe('defaults that depend on other values', () => {
     ['eventBurst: 0', 'eventBurst', 100],
     ['enforceNodeAllocatable: []', 'enforceNodeAllocatable', []],
     ['logging: {format: ""}', 'logging', expect.objectContaining({ format: 'text' })],
-  ])('%j makes %s', async (body, property, value) => {
+  ])('with the file %j, the derived default of %s has the expected value', async (body, property, value) => {
     const { configuration } = await load({ config: file(body) });
     expect((configuration as unknown as Record<string, unknown>)[property]).toEqual(value);
   });
 });
 
 describe('relative paths', () => {
-  it('are as Go joins them, without a slash at the end', async () => {
+  it('relative paths are joined as in Go, without a trailing slash', async () => {
     const { configuration } = await load({ config: file('podLogsDir: ../logs/\nstaticPodPath: ./manifests//\n') });
     expect(configuration).toMatchObject({ podLogsDir: '/etc/logs', staticPodPath: '/etc/kubelet/manifests' });
     await expect(load({ config: file('podLogsDir: /logs/\n') })).rejects.toThrow('must be normalized: /logs');
   });
 
-  it('of the file are relative to it, of drop-ins and flags they stay', async () => {
+  it('relative paths in the file are resolved against its directory; those in drop-ins and flags stay relative', async () => {
     const { configuration } = await load({
       config: file(
         'staticPodPath: manifests\nresolvConf: ../resolv.conf\nauthentication: {x509: {clientCAFile: ca.crt}}\ntlsCertFile: /a/b\npodLogsDir: logs\n',
@@ -318,7 +318,7 @@ describe('relative paths', () => {
     });
   });
 
-  it('are those of the fields that upstream resolves, and no others', () => {
+  it('the fields with relative paths are exactly those that upstream resolves', () => {
     const paths = (fields: readonly Field[]): string[] =>
       fields.flatMap((line) =>
         line.type.kind === 'object' ? paths(line.type.fields) : line.isPath ? [line.name] : [],
@@ -343,13 +343,13 @@ describe('secrets', () => {
     { config: file(`staticPodURLHeader: ${secret}\n`) },
     { config: file(`staticPodURLHeader: {Authorization: [{a: ${secret}}]}\n`) },
     { argv: [`--manifest-url-header=${secret}`] },
-  ])('W4: a header that is refused is not shown: %j', async (sources) => {
+  ])('W4: an error about an invalid manifest URL header does not show its value: %j', async (sources) => {
     const error = await refusal(sources);
     expect(error.message).not.toContain(secret);
     expect(error.message).toMatch(/staticPodURLHeader|manifest-url-header/);
   });
 
-  it('W4: a header is kept, and neither its origin nor what is logged shows it', async () => {
+  it('W4: a manifest URL header keeps its value, which neither its origin nor the logged configuration shows', async () => {
     const { configuration, origins } = await load({ argv: [`--manifest-url-header=Authorization:${secret}`] });
     expect(configuration.staticPodURLHeader).toEqual({ Authorization: [secret] });
     expect(JSON.stringify([...origins.entries()])).not.toContain(secret);
@@ -368,7 +368,7 @@ describe('secrets', () => {
     expect((await refusal({ argv: [`--manifest-url-header=${secret}`] })).message).toContain('"<masked>"');
   });
 
-  it('are the only fields whose values errors leave out', async () => {
+  it('manifest URL headers are the only fields whose values errors omit', async () => {
     expect((await refusal({ config: file('clusterDNS: shown\n') })).message).toContain('shown');
     const after = file('staticPodURLHeader: {a: b}\nclusterDNS: shown\n');
     expect((await refusal({ config: after })).message).toContain('shown');
@@ -380,7 +380,7 @@ describe('any file', () => {
   const text = fc.constantFrom('', '1s', '-1s', '10%', '1Gi', 'none', 'pods', '/a', '::1', 'http://x', 'Watch', 'text');
   const body = fc.dictionary(name, fc.oneof(text, fc.jsonValue({ maxDepth: 3 })), { maxKeys: 5 });
 
-  it('W3: gives a configuration or a ConfigError, never a crash', async () => {
+  it('W3: any content of file and drop-in gives a configuration or a ConfigError, and never another exception', async () => {
     await fc.assert(
       fc.asyncProperty(body, body, async (inFile, inDropIn) => {
         const head = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };

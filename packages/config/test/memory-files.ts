@@ -3,7 +3,7 @@ import { ConfigError, type LoadedConfiguration, loadKubeletConfig } from '../src
 
 const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 
-/** The text of a configuration file, whose own lines begin with line 3. */
+/** Returns the text of a configuration file. `body` begins on line 3. */
 export function file(body: string): string {
   return HEAD + body;
 }
@@ -26,7 +26,7 @@ export function memoryFiles(files: Readonly<Record<string, string>>): ConfigRead
         const [entry = '', ...rest] = name.slice(path.length + 1).split('/');
         kinds.set(entry, rest.length > 0 ? 'directory' : 'file');
       }
-      // In no order that a caller could lean on.
+      // Reversed, so that no caller relies on the order.
       return [...kinds].reverse().map(([name, kind]) => ({ name, kind }));
     },
   };
@@ -40,7 +40,7 @@ export interface Sources {
   readonly cgroupVersion?: 1 | 2;
 }
 
-/** Loads a configuration from /etc/kubelet/config.yaml and /etc/kubelet/conf.d, as far as they are given. */
+/** Loads a configuration from /etc/kubelet/config.yaml and /etc/kubelet/conf.d, if the test provides them. */
 export function load({ argv = [], config, dropIns, cgroupVersion }: Sources): Promise<LoadedConfiguration> {
   const files: Record<string, string> = {};
   if (config !== undefined) files['/etc/kubelet/config.yaml'] = config;
@@ -57,7 +57,7 @@ export function load({ argv = [], config, dropIns, cgroupVersion }: Sources): Pr
   });
 }
 
-/** The error that a configuration is refused with. */
+/** Returns the error with which loading the configuration fails. */
 export async function refusal(sources: Sources): Promise<ConfigError> {
   try {
     await load(sources);

@@ -9,7 +9,7 @@ import { closest } from '../src/suggest.ts';
 import { file, load } from './memory-files.ts';
 
 describe('renderConfiguration', () => {
-  it('gives a file that loads as the same configuration', async () => {
+  it('a rendered configuration loads as the same configuration', async () => {
     const { configuration } = await load({
       config: file(
         [
@@ -74,17 +74,17 @@ describe('normalizeValue', () => {
     [object('A', 'B.', [field({ name: 'a', type: DURATION, doc: 'A.' })]), { a: '1s' }, { aMs: 1000 }],
     [object('A', 'B.', [field({ name: 'length', type: INT32, doc: 'A.' })]), ['1s'], {}],
     [STRING, '1s', '1s'],
-  ])('%j: %j is %j, and nothing where it is of another type', (type, value, normal) => {
+  ])('normalizeValue for the type %j and the value %j returns %j', (type, value, normal) => {
     expect(normalizeValue(type, value)).toEqual(normal);
   });
 });
 
 describe('defaultConfiguration', () => {
-  it('is what an empty file gives', async () => {
+  it('defaultConfiguration equals the configuration of an empty file', async () => {
     expect(defaultConfiguration()).toEqual((await load({ config: file('') })).configuration);
   });
 
-  it('has no property for what has no default, and neither has its file', () => {
+  it('defaultConfiguration and its rendered file omit fields without a default', () => {
     const configuration = defaultConfiguration();
     for (const name of ['tracing', 'userNamespaces', 'maxParallelImagePulls', 'singleProcessOOMKill']) {
       expect(configuration).not.toHaveProperty(name);
@@ -92,7 +92,7 @@ describe('defaultConfiguration', () => {
     }
   });
 
-  it('takes other values for some properties', () => {
+  it('defaultConfiguration accepts other values for some fields', () => {
     expect(defaultConfiguration({ maxPods: 5 })).toEqual({ ...defaultConfiguration(), maxPods: 5 });
   });
 });
@@ -107,14 +107,14 @@ describe('paths', () => {
     ['a["b.c"]', 'd', 'a["b.c"].d'],
     ['', 'b.c', '["b.c"]'],
     ['a', 'b[0]', 'a["b[0]"]'],
-  ])('%j and %j make %s, and back', (parent, key, path) => {
+  ])('joins the paths %j and %j to %s, and splits the result again', (parent, key, path) => {
     expect(childPath(parent, key)).toBe(path);
     expect(parentPath(path)).toBe(parent);
     expect(isWithin(path, parent)).toBe(true);
     expect(isWithin(parent, path)).toBe(parent === path);
   });
 
-  it('do not take one name for the beginning of another', () => {
+  it('a path is a prefix of another only at the end of a name', () => {
     expect(isWithin('evictionHardly', 'evictionHard')).toBe(false);
     expect(isWithin('port', 'port')).toBe(true);
   });
@@ -126,19 +126,19 @@ describe('closest', () => {
     ['MAXPODS', 'maxPods'],
     ['port', 'port'],
     ['xxxx', undefined],
-    // One letter of four may be wrong, and of three, and two of eight.
+    // A name of three or four letters may have one wrong letter, a name of eight letters two.
     ['pot', 'port'],
     ['prtx', undefined],
     ['maxPodzz', 'maxPods'],
     ['ort', 'port'],
     ['xxrt', undefined],
-    // Both ends count.
+    // Mistakes at the beginning and at the end of a name add up.
     ['portab', undefined],
     ['xxport', undefined],
     ['ortss', undefined],
-    // Of two that are as near the first.
+    // If two known names are equally close, the first one is suggested.
     ['portz', 'port'],
-  ])('of %s is %s', (name, expected) => {
+  ])('the closest known name to %s is %s', (name, expected) => {
     expect(closest(name, ['maxPods', 'port', 'ports'])).toBe(expected);
   });
 });

@@ -41,17 +41,17 @@ describe('parseArguments', () => {
         ['max-pods', '2'],
       ],
     ],
-  ])('reads %j', (argv, expected) => {
+  ])('parseArguments reads %j', (argv, expected) => {
     expect(parse(...argv)).toEqual(expected);
   });
 
-  it('lets other arguments stand between flags, and takes all after -- for such', () => {
+  it('accepts other arguments between flags, and treats everything after -- as arguments', () => {
     const { occurrences, positional } = parseArguments(['a', '-v', '1', '-', '--', '--max-pods', 'b'], SHAPES);
     expect(occurrences).toEqual([{ name: 'v', text: '1' }]);
     expect(positional).toEqual(['a', '-', '--max-pods', 'b']);
   });
 
-  it('a bare flag does not take the next argument', () => {
+  it('a boolean flag without a value does not take the next argument as its value', () => {
     expect(parseArguments(['--enable-server', 'false'], SHAPES).positional).toEqual(['false']);
   });
 
@@ -63,11 +63,11 @@ describe('parseArguments', () => {
     [['-hx'], "unknown shorthand flag: 'x' in -x"],
     [['---max-pods'], 'bad flag syntax: ---max-pods'],
     [['--=1'], 'bad flag syntax: --=1'],
-  ])('refuses %j', (argv, message) => {
+  ])('parseArguments refuses %j', (argv, message) => {
     expect(parseArguments(argv, SHAPES).problems).toEqual([message]);
   });
 
-  it('lists all problems, and reads the flags between them', () => {
+  it('lists all problems of a command line, and reads the valid flags', () => {
     const { occurrences, positional, problems } = parseArguments(
       ['--nope', '3', '--max-pods=4', '-x', '--no=5', 'a', '-v'],
       SHAPES,
@@ -82,7 +82,7 @@ describe('parseArguments', () => {
     expect(positional).toEqual(['a']);
   });
 
-  it('reads every way to write a flag as the same', () => {
+  it('reads every spelling of a flag as the same flag', () => {
     const text = fc.string({ minLength: 1 });
     const flags = fc.array(
       fc.tuple(fc.constantFrom('max-pods', 'v'), text, fc.constantFrom('equals', 'apart', 'short')),
@@ -100,7 +100,7 @@ describe('parseArguments', () => {
     );
   });
 
-  it('reads or refuses any command line, and crashes on none', () => {
+  it('any command line is read or refused, and none causes another exception', () => {
     const word = fc.oneof(
       fc.string(),
       fc.constantFrom('--', '-', '--max-pods', '-v', '-hh', '--enable-server=', '--v'),

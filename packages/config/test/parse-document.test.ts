@@ -6,7 +6,7 @@ import { parseDocument } from '../src/document/parse-document.ts';
 
 const parse = (text: string): ReturnType<typeof parseDocument> => parseDocument(new TextEncoder().encode(text));
 
-/** The plain value of a tree, without its places. */
+/** The plain value of a tree, without source positions. */
 function plain(node: ConfigNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plain);
@@ -19,7 +19,7 @@ function read(text: string): unknown {
   return plain(root);
 }
 
-/** The same with whole numbers beyond 2^53 as JSON.parse gives them. */
+/** The same value with integers beyond 2^53 rounded, as by JSON.parse. */
 function numbers(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? Number(part) : part)));
 }
@@ -46,7 +46,7 @@ describe('parseDocument', () => {
     ['\uFEFFa: 1', { a: 1 }],
     ['a: 123456789012345678901234567890', { a: 123456789012345678901234567890n }],
     ['__proto__: {a: 1}', JSON.parse('{"__proto__": {"a": 1}}')],
-  ])('reads %j as Kubernetes does', (text, value) => {
+  ])('reads the document %j with the same values as Kubernetes', (text, value) => {
     expect(read(text)).toEqual(value);
   });
 
@@ -58,13 +58,13 @@ describe('parseDocument', () => {
     'token: |hunter2',
     'a: }hunter2',
     '{"token": "hunter2",\n x',
-  ])('W4: tells what is wrong with %j, and quotes nothing of it', (text) => {
+  ])('W4: reports the problem of %j without quoting its content', (text) => {
     const { problems } = parse(text);
     expect(problems?.length).toBeGreaterThan(0);
     expect(JSON.stringify(problems)).not.toContain('unter2');
   });
 
-  it('knows the place of every value', () => {
+  it('returns the position of every value of a document', () => {
     const { root } = parse('a: 1\nb:\n  - x\n  - {c: 2}\n');
     if (root?.kind !== 'map') throw new Error('no mapping');
     const [, b] = root.entries;
@@ -88,7 +88,7 @@ describe('parseDocument', () => {
     ['a: &a [*a]', 'too large or too deep', 1, 7],
     ['? [x]\n: 1', 'a key must be plain text', 1, 3],
     ['a: {<<: 1}', '<< merges mappings only', 1, 9],
-  ])('refuses %j', (text, message, line, column) => {
+  ])('refuses the document %j with the position of the problem', (text, message, line, column) => {
     const problem = parse(text).problems?.[0];
     expect(problem?.message).toContain(message);
     expect(problem?.at).toEqual({ line, column });
@@ -103,16 +103,16 @@ describe('parseDocument', () => {
     ['a: 1\n---\nb: 2\n', { a: 1 }, 'holds more than one document', 2, 1],
     ['a: 1\n---\nb: [\n', { a: 1 }, 'holds more than one document', 2, 1],
     ['---\n---\na: 1\n---\nb: 2', { a: 1 }, 'holds more than one document', 4, 1],
-  ])('reads %j, and says once what it leaves out', (text, value, message, line, column) => {
+  ])('reads the document %j, and reports the ignored part of it once', (text, value, message, line, column) => {
     expect(read(text)).toEqual(value);
     expect(parse(text)).toMatchObject({ leniencies: [{ message, at: { line, column } }] });
   });
 
-  it('resolves an alias to the last anchor of its name before it, also inside of another alias', () => {
+  it('resolves a YAML alias to the last anchor of its name before it, even inside another alias', () => {
     expect(read('a: &x 1\nb: &y [*x]\nc: &x 2\nd: *y\ne: *x')).toEqual({ a: 1, b: [1], c: 2, d: [1], e: 2 });
   });
 
-  it('W6: looks at each anchor and alias a bounded number of times', () => {
+  it('W6: visits each YAML anchor and alias a bounded number of times', () => {
     const lines = Array.from({ length: 3000 }, (_, index) => `a${index}: &a${index} v\nb${index}: *a${index}`);
     let anchors = 0;
     const { anchor } = Object.getOwnPropertyDescriptors(Scalar.prototype);
@@ -138,16 +138,16 @@ describe('parseDocument', () => {
     expect(anchors).toBeLessThan(10 * lines.length);
   });
 
-  it('refuses bytes that are not UTF-8', () => {
+  it('refuses a document that is not UTF-8', () => {
     expect(parseDocument(Uint8Array.of(0x61, 0x3a, 0x20, 0xff)).problems?.[0]?.message).toBe('is not UTF-8 text');
   });
 
-  it('gives up on a document that grows through its aliases', () => {
+  it('refuses a document that expands too far through YAML aliases', () => {
     const levels = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(',')}]`);
     expect(parse(`a0: &a0 [x]\n${levels.join('\n')}`).problems?.[0]?.message).toContain('too large or too deep');
   });
 
-  it('reads back what is written as JSON or YAML', () => {
+  it('reads a value written as JSON or YAML as the same value', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (value) => {
         const normal = JSON.parse(JSON.stringify(value)) as unknown;
@@ -158,7 +158,7 @@ describe('parseDocument', () => {
     );
   });
 
-  it('reads or refuses any text, and crashes on none', () => {
+  it('any text is read or refused, and none causes another exception', () => {
     const piece = fc.constantFrom(
       'a: ',
       '- ',

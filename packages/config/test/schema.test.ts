@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { field, inert, refuse, warn } from '../src/schema/field.ts';
 import { DURATION, STRING } from '../src/schema/types.ts';
 
-describe('a line of the table', () => {
-  it('that says the least is of a supported field without a default, a flag or a check', () => {
+describe('a field of the schema', () => {
+  it('a field declared without options is supported and has no default, flag or check', () => {
     expect(field({ name: 'a', type: STRING, doc: 'A.' })).toStrictEqual({
       name: 'a',
       property: 'a',
@@ -20,7 +20,7 @@ describe('a line of the table', () => {
     });
   });
 
-  it('keeps all that it says', () => {
+  it('a declared field keeps all its options', () => {
     const check = () => undefined;
     const line = { name: 'a', property: 'b', type: DURATION, doc: 'A.', default: '1s', support: inert('c'), check };
     const flags = { zeroIsUnset: true, optional: true, isPath: true, isSecret: true };
@@ -28,7 +28,7 @@ describe('a line of the table', () => {
     expect(field({ ...line, ...flags, flag })).toStrictEqual({ ...line, ...flags, flag });
   });
 
-  it('says of what is not there yet why, and whether the kubelet goes on without it', () => {
+  it('a field that is not supported yet has a reason, and says whether it is refused or ignored', () => {
     expect(inert('a')).toEqual({ state: 'inert', because: 'a' });
     expect(refuse('a')).toEqual({ state: 'unsupported', severity: 'refuse', because: 'a' });
     expect(warn('a', { accepted: [1] })).toEqual({

@@ -4,15 +4,15 @@ import type { Field } from '../src/schema/field.ts';
 import { configurationFields } from '../src/schema/kubelet-configuration.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-/** The paths that a configuration is warned of. */
+/** Returns the paths of the fields about which loading the configuration warns. */
 async function warned(body: string): Promise<string[]> {
   const { warnings } = await load({ config: file(body) });
   return warnings.map(({ path }) => path).filter((path) => path !== '');
 }
 
-describe('what is not there yet', () => {
+describe('fields that are not supported yet', () => {
   it.each([['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'does not attach volumes']])(
-    'is refused: %s',
+    'refuses %s because it is not supported yet',
     async (body, path, because) => {
       const error = await refusal({ config: file(body) });
       expect(error.code).toBe('unsupported');
@@ -26,7 +26,7 @@ describe('what is not there yet', () => {
     ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
     ['contentType: text/plain', ['contentType']],
     ['logging: {vmodule: [{filePattern: a}]}', ['logging.vmodule']],
-  ])('is warned of: %s', async (body, paths) => {
+  ])('warns that %s has no effect yet', async (body, paths) => {
     expect(await warned(body)).toEqual(paths);
   });
 
@@ -57,11 +57,11 @@ describe('what is not there yet', () => {
     'memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]',
     'topologyManagerPolicy: restricted\ntopologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true"}',
     'enableControllerAttachDetach: true\nmaxOpenFiles: 1000000\ncpuManagerReconcilePeriod: 5s',
-  ])('is silent where the value asks for what happens anyway: %j', async (body) => {
+  ])('does not warn about an unsupported field whose value requests the existing behaviour: %j', async (body) => {
     expect(await warned(body)).toEqual([]);
   });
 
-  it('is named with the flag that asked for it', async () => {
+  it('the error about an unsupported field names the flag that set it', async () => {
     expect((await refusal({ argv: ['--enable-controller-attach-detach=false'] })).message).toMatch(
       /^--enable-controller-attach-detach: enableControllerAttachDetach: is not supported yet/,
     );
@@ -71,14 +71,14 @@ describe('what is not there yet', () => {
     );
   });
 
-  it('is named with the place of the value', async () => {
+  it('the error about an unsupported field has the position of its value', async () => {
     const error = await refusal({ config: file('enableControllerAttachDetach: false\n') });
     expect(error.issues.map(formatIssue)).toEqual([
       expect.stringMatching(/^\/etc\/kubelet\/config\.yaml:3:31: enableControllerAttachDetach: is not supported yet: /),
     ]);
   });
 
-  it('is said of every field that is unsupported, in a sentence that fits behind the path', () => {
+  it("every unsupported field has a reason that reads as a sentence after the field's path", () => {
     const visit = (fields: readonly Field[]): readonly Field[] =>
       fields.flatMap((line) => (line.type.kind === 'object' ? visit(line.type.fields) : [line]));
     for (const { name, support } of visit(configurationFields)) {

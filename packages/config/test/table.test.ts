@@ -12,24 +12,24 @@ import { upstreamDefaults, upstreamFields, upstreamFlags } from './upstream.ts';
 
 const read = (path: string): string => readFileSync(`${import.meta.dirname}/../${path}`, 'utf8');
 
-/** The leaves of a tree, by path. */
+/** Returns the leaf values of a tree, with their paths. */
 function leaves(value: Json, path = ''): [string, Json][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
   return Object.entries(value).flatMap(([key, inner]) => leaves(inner, `${path}/${key}`));
 }
 
 describe('the table of fields', () => {
-  it('has every field of v1beta1 once, and no other', () => {
+  it('the schema has every field of KubeletConfiguration v1beta1 once, and no other', () => {
     expect(configurationFields.map((line) => line.name).sort()).toEqual([...upstreamFields].sort());
   });
 
   const ours = new Map(leaves(renderConfiguration(defaultConfiguration()) as Json));
 
-  it.each(leaves(upstreamDefaults))('gives %s the default of upstream: %j', (path, value) => {
+  it.each(leaves(upstreamDefaults))("the field %s has upstream's default %j", (path, value) => {
     expect(ours.get(path)).toEqual(value);
   });
 
-  it('leaves every other field at its zero value', () => {
+  it('fields without an upstream default have their zero value', () => {
     const known = new Set(leaves(upstreamDefaults).map(([path]) => path));
     const rest = [...ours].filter(([path]) => !known.has(path) && !/^.(apiVersion|kind|evictionHard)/.test(path));
     expect(rest.filter(([, value]) => !['', 0, false, '0'].includes(value as never) && !Array.isArray(value))).toEqual(
@@ -38,7 +38,7 @@ describe('the table of fields', () => {
     expect(rest.filter(([, value]) => Array.isArray(value) && value.length > 0)).toEqual([]);
   });
 
-  it('names the thresholds of a file that has none', () => {
+  it("the default hard eviction thresholds are upstream's", () => {
     expect(defaultConfiguration().evictionHard).toEqual({
       'memory.available': '100Mi',
       'nodefs.available': '10%',
@@ -49,7 +49,7 @@ describe('the table of fields', () => {
     expect(DEFAULT_EVICTION_HARD).toEqual(defaultConfiguration().evictionHard);
   });
 
-  it('says of each field what it does, in a sentence', () => {
+  it('every field is documented by a sentence', () => {
     for (const line of configurationFields) expect(line.doc, line.name).toMatch(/^[A-Za-z].{8,}\.$/s);
   });
 });
@@ -66,14 +66,15 @@ describe('the table of flags', () => {
   const lines = [...own, ...mirrors].map(([name, value, deprecated]) =>
     `${deprecated ? '*' : ''}${name} ${value}`.trim(),
   );
-  // Where there is no file, these four differ; three of them are set apart in FLAG_DEFAULTS, the fourth stays off.
+  // These four flags have another default without a configuration file. FLAG_DEFAULTS contains three of them; the
+  // default of the fourth, the read-only port, stays 0.
   const differing = ['*anonymous-auth', '*authentication-token-webhook', '*authorization-mode', '*read-only-port'];
   const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
 
   /** Flags that the Go kubelet does not have. */
   const additional = ['all false', 'strict-config false'];
 
-  it('has every flag of upstream with its default and its deprecation, and two of its own', () => {
+  it('every flag of upstream exists with its default and deprecation, and two flags of this kubelet', () => {
     const plain = (line: string): string => {
       const [name = ''] = line.split(' ');
       return [...differing, ...withoutDefault].includes(name) ? name : line;
@@ -81,7 +82,7 @@ describe('the table of flags', () => {
     expect(lines.map(plain).sort()).toEqual([...upstreamFlags.map(plain), ...additional].sort());
   });
 
-  it('prints each in --help --all', () => {
+  it('--help --all prints every flag', () => {
     const help = helpText({ all: true });
     for (const line of upstreamFlags) expect(help).toContain(`--${line.replace('*', '').split(' ')[0]}`);
     expect(help).toContain('-v, --v uint32');
@@ -103,7 +104,7 @@ describe('--help', () => {
     ...mirrorFlags.map(({ flag }) => ({ name: flag.name, isDeprecated: flag.deprecated !== false })),
   ];
 
-  it('begins with what the kubelet is for, and has the flags by topic', () => {
+  it('--help begins with a description of the kubelet and groups flags by topic', () => {
     expect(lines[0]).toMatch(/^The kubelet is the agent of a node/);
     expect(helpText()).toContain('\n\nUsage:\n  kubelet [flags]\n\nConfiguration:\n      --config string\n');
     expect(helpText().match(/^\S.*:$/gm)).toEqual([
@@ -119,7 +120,7 @@ describe('--help', () => {
     expect(full).not.toMatch(/undefined|object/);
   });
 
-  it('has each flag once that is not deprecated, and says how many others --all lists', () => {
+  it('--help lists each flag that is not deprecated once, and the number of flags that --all adds', () => {
     const current = all.filter(({ isDeprecated }) => !isDeprecated).map(({ name }) => name);
     expect([...namesOf(helpText())].sort()).toEqual(current.sort());
     expect(helpText()).toContain(
@@ -127,7 +128,7 @@ describe('--help', () => {
     );
   });
 
-  it('has the deprecated flags by name with --all', () => {
+  it('--help --all lists the deprecated flags by name', () => {
     expect([...namesOf(full)].sort()).toEqual(all.map(({ name }) => name).sort());
     const [, deprecated = ''] = full.split('\nDeprecated:\n');
     expect(namesOf(deprecated)).toEqual(
@@ -158,11 +159,11 @@ describe('--help', () => {
     '      --sync-frequency duration\n          Longest time between two syncs of a pod without events. (default 1m0s) (DEPRECATED)\n',
     '  -v, --v uint32\n          Verbosity of the log: 0 is the least, 4 is for debugging, 10 is everything. (default 0)\n',
     '      --version version[=true]\n          Prints the version and exits. raw prints all parts of the version. vX.Y.Z is refused.\n',
-  ])('has %j', (entry) => {
+  ])('--help --all contains the entry %j', (entry) => {
     expect(entries).toContain(entry);
   });
 
-  it('fills its lines', () => {
+  it('--help wraps lines at 100 characters', () => {
     const wide = lines.filter((line) => line.startsWith(' '.repeat(10)));
     expect(Math.max(...wide.map((line) => line.length))).toBe(100);
     for (const [index, line] of lines.entries()) {
@@ -173,7 +174,7 @@ describe('--help', () => {
     }
   });
 
-  // As a command line without --config has it.
+  // The defaults of a command line without --config.
   it.each([
     ['anonymous-auth', '(default true)'],
     ['authentication-token-webhook', undefined],
@@ -181,19 +182,19 @@ describe('--help', () => {
     ['max-pods int32', '(default 110)'],
     ['enable-server', '(default true)'],
     ['seccomp-default', undefined],
-  ])('has the default of --%s: %s', (flag, expected) => {
+  ])('--help shows for --%s the default %s', (flag, expected) => {
     const text = entries.find((entry) => entry.trimStart().startsWith(`--${flag}\n`));
     expect(text).toBeDefined();
     expect(/\(default .*?\)/.exec(text ?? '')?.[0]).toBe(expected);
   });
 });
 
-describe('what is written from the table', () => {
-  it('is up to date: src/generated/kubelet-configuration.ts', () => {
+describe('files generated from the schema', () => {
+  it('the generated file is up to date: src/generated/kubelet-configuration.ts', () => {
     expect(read('src/generated/kubelet-configuration.ts')).toBe(generatedTypes());
   });
 
-  it('is up to date: docs/reference/configuration.md', () => {
+  it('the generated page is up to date: docs/reference/configuration.md', () => {
     expect(read('../../docs/reference/configuration.md')).toBe(configurationPage());
   });
 });

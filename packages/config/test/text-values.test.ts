@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { parseBoolean, parseCommaList, parseDecimal, parseInteger, splitPair } from '../src/flags/text-values.ts';
 
 describe('parseBoolean', () => {
-  it.each(['1', 't', 'T', 'true', 'TRUE', 'True'])('takes %s for true', (text) => {
+  it.each(['1', 't', 'T', 'true', 'TRUE', 'True'])('parseBoolean reads %s as true', (text) => {
     expect(parseBoolean(text)).toEqual({ value: true });
   });
 
-  it.each(['0', 'f', 'F', 'false', 'FALSE', 'False'])('takes %s for false', (text) => {
+  it.each(['0', 'f', 'F', 'false', 'FALSE', 'False'])('parseBoolean reads %s as false', (text) => {
     expect(parseBoolean(text)).toEqual({ value: false });
   });
 
-  it.each(['', 'yes', 'tRUE', ' true', '2'])('refuses %j', (text) => {
+  it.each(['', 'yes', 'tRUE', ' true', '2'])('parseBoolean refuses %j', (text) => {
     expect(parseBoolean(text)).toEqual({ problem: 'want true or false' });
   });
 });
@@ -30,12 +30,12 @@ describe('parseInteger', () => {
     ['0x_10', 16],
     ['1_000_000', 1_000_000],
     ['9007199254740991', Number.MAX_SAFE_INTEGER],
-  ])('reads %s as %d', (text, value) => {
+  ])('parseInteger reads %s as %d', (text, value) => {
     expect(parseInteger(text)).toEqual({ value });
   });
 
   it.each(['', '-', '5-', '08', '0x', '0b2', '1.0', '1e3', '_1', '1_', '1__0', 'a_b', '9007199254740992'])(
-    'refuses %j',
+    'parseInteger refuses %j',
     (text) => {
       expect(parseInteger(text)).toEqual({ problem: 'want a whole number' });
     },
@@ -47,11 +47,11 @@ describe('parseDecimal', () => {
     ['0', 0],
     ['010', 10],
     ['9007199254740991', Number.MAX_SAFE_INTEGER],
-  ])('reads %s as %d', (text, value) => {
+  ])('parseDecimal reads %s as %d', (text, value) => {
     expect(parseDecimal(text)).toEqual({ value });
   });
 
-  it.each(['', '-1', '+1', '0x1', '1_0', '1.0', ' 1', '9007199254740992'])('refuses %j', (text) => {
+  it.each(['', '-1', '+1', '0x1', '1_0', '1.0', ' 1', '9007199254740992'])('parseDecimal refuses %j', (text) => {
     expect(parseDecimal(text)).toEqual({ problem: 'want a whole number' });
   });
 });
@@ -63,7 +63,7 @@ describe('parseCommaList', () => {
     ['a,', ['a', '']],
     ['"",a', ['', 'a']],
     ['"a""b",c', ['a"b', 'c']],
-  ])('reads %j as %j', (text, value) => {
+  ])('parseCommaList reads %j as %j', (text, value) => {
     expect(parseCommaList(text)).toEqual({ value });
   });
 });
@@ -75,7 +75,7 @@ describe('splitPair', () => {
     ['=b', ['', 'b']],
     ['a=', ['a', '']],
     ['a', undefined],
-  ])('of %j is %j', (text, pair) => {
+  ])('splitPair splits %j into %j', (text, pair) => {
     expect(splitPair(text, '=')).toEqual(pair);
   });
 });

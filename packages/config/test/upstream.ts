@@ -1,6 +1,6 @@
 import type { Json } from '../src/schema/field.ts';
 
-/** What upstream 1.36 makes of an empty file: every field that its defaulting sets, in wire form. */
+/** The configuration that upstream 1.36 makes of an empty file: every field that has a default, in wire format. */
 export const upstreamDefaults: Readonly<Record<string, Json>> = {
   enableServer: true,
   podLogsDir: '/var/log/pods',

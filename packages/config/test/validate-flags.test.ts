@@ -15,7 +15,7 @@ describe('flags beside the fields', () => {
     ['--node-labels=a=b,c/d='],
     ['--bootstrap-kubeconfig=/a', '--kubeconfig=/b'],
     ['--help', '--all'],
-  ])('may be %s %s', (...argv) => {
+  ])('accepts the flags %s %s', (...argv) => {
     expect(validateFlags(parseCommandLine(argv))).toEqual([]);
   });
 
@@ -34,7 +34,7 @@ describe('flags beside the fields', () => {
     ['node-labels', 'a=b,c=-', expect.stringContaining('"-" must be empty, or at most 63 letters')],
     ['node-labels', 'a=b,-=c', expect.stringContaining('"-" must be 1 to 63 letters')],
     ['node-labels', 'a=b,k8s.io/c=d', expect.stringContaining("unknown 'kubernetes.io' or 'k8s.io' label k8s.io/c")],
-  ])('may not be --%s=%s', (flag, text, message) => {
+  ])('refuses the flag --%s=%s', (flag, text, message) => {
     expect(validateFlags(parseCommandLine([`--${flag}=${text}`]))).toEqual([
       { path: `--${flag}`, message, origin: { source: 'flag', flag, text } },
     ]);

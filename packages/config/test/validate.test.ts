@@ -3,13 +3,13 @@ import { defaultConfiguration, type KubeletConfiguration, resolveFeatureGates } 
 import { validateConfiguration } from '../src/validate/validate.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-/** A line of a file, the path of the field it is refused for, and why. */
+/** A line of a file, the path of the rejected field, and the error message. */
 type Case = readonly [line: string, path: string, message: string];
 
 const NO_SHUTDOWN =
   'featureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}';
 
-/** Those of crypto/tls of Go 1.26, and two former names (k8s.io/component-base/cli/flag). */
+/** The cipher suites of crypto/tls in Go 1.26, and two former names (k8s.io/component-base/cli/flag). */
 const CIPHER_SUITES = [
   ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
   ...['ECDSA', 'RSA'].flatMap((kind) => [
@@ -480,7 +480,7 @@ const observability: readonly Case[] = [
 describe.each(Object.entries({ single, pods, images, resources, eviction, node, observability }))(
   'validation: %s',
   (_, cases) => {
-    it.each(cases)('refuses %j at %s: %s', async (body, path, message) => {
+    it.each(cases)('refuses the configuration %j at %s: %s', async (body, path, message) => {
       const error = await refusal({ config: file(body) });
       expect(error.issues.map((issue) => issue.path)).toContain(path);
       const issue = error.issues.find((candidate) => candidate.path === path);
@@ -571,11 +571,11 @@ describe('validation', () => {
     'tracing: {endpoint: collector}',
     'tlsCurvePreferences: [4588, 29]',
     'reservedSystemCPUs: ""\nregisterWithTaints: [{key: a}]\nlogging: {vmodule: [{filePattern: a}]}',
-  ])('accepts %j', async (body) => {
+  ])('accepts the configuration %j', async (body) => {
     await expect(load({ config: file(body) })).resolves.toBeDefined();
   });
 
-  // What a file cannot ask for, an embedding program or a flag can.
+  // A file cannot set these values, but a program that embeds the kubelet, or a flag, can.
   it.each<[Partial<KubeletConfiguration>, readonly string[]]>([
     [{}, []],
     [{ nodeLeaseDurationSeconds: 0 }, ['nodeLeaseDurationSeconds: 0 must be greater than 0']],
@@ -608,13 +608,13 @@ describe('validation', () => {
       ['reservedMemory[0].limits["a-hugepages-"]: is not supported; only memory and hugepages-<size> can be reserved'],
     ],
     [{ tracing: { endpoint: 'localhost:4317', samplingRatePerMillion: 1 } }, []],
-  ])('of a configuration with %j finds %j', (set, expected) => {
+  ])('validation of a configuration with %j reports %j', (set, expected) => {
     const { gates } = resolveFeatureGates({});
     const violations = validateConfiguration(defaultConfiguration(set), { gates, cgroupVersion: 2 });
     expect(violations.map(({ path, message }) => `${path}: ${message}`)).toEqual(expected);
   });
 
-  it('takes what a flag sets to zero as it is', async () => {
+  it('validates a field that a flag sets to zero, although zero in a file counts as unset', async () => {
     const zero = { argv: ['--sync-frequency=0s', '--log-flush-frequency=0'] };
     expect((await refusal(zero)).message.split('\n')).toEqual([
       '--sync-frequency: syncFrequency: 0s must be longer than 0s',
@@ -622,14 +622,14 @@ describe('validation', () => {
     ]);
   });
 
-  it('of a directory of logs that a drop-in names is that it is absolute: it is relative to nothing', async () => {
+  it('refuses a relative podLogsDir in a drop-in, because drop-ins resolve no relative paths', async () => {
     const error = await refusal({ dropIns: { 'a.conf': file('podLogsDir: logs') } });
     expect(error.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
       'podLogsDir: must be an absolute path',
     ]);
   });
 
-  it('names the place of the value, wherever it came from', async () => {
+  it('a validation error has the position or flag of the value', async () => {
     expect((await refusal({ config: file('port: -1') })).message).toBe(
       '/etc/kubelet/config.yaml:3:7: port: -1 must be between 1 and 65535, inclusive',
     );
@@ -641,7 +641,7 @@ describe('validation', () => {
     );
   });
 
-  it('names the file and the place of a header that no request could carry', async () => {
+  it('refuses a manifest URL header that HTTP does not allow, with file and position', async () => {
     const error = await refusal({ config: file('staticPodURLHeader: {X-Token: ["a\\u0001"], "": [b]}\n') });
     expect(error.message.split('\n')).toEqual([
       '/etc/kubelet/config.yaml:3:32: staticPodURLHeader["X-Token"][0]: must not contain control characters',
@@ -649,13 +649,13 @@ describe('validation', () => {
     ]);
   });
 
-  it('finds everything at once', async () => {
+  it('one error lists all invalid fields', async () => {
     const error = await refusal({ config: file('port: -1\nmaxPods: -1\nsystemCgroups: /x\n') });
     expect(error.code).toBe('invalid');
     expect(error.issues.map(({ path }) => path)).toEqual(['maxPods', 'port', 'systemCgroups']);
   });
 
-  it('refuses a host with cgroup v1 only where that is asked for and known', async () => {
+  it('refuses a host with cgroup v1 if failCgroupV1 is true and the cgroup version is known', async () => {
     expect((await refusal({ cgroupVersion: 1 })).message).toContain(
       'failCgroupV1: is true, and this host uses cgroup v1',
     );
@@ -680,13 +680,13 @@ describe('validation', () => {
     ['memory-manager-policy', 'memoryManagerPolicy'],
     ['topology-manager-policy', 'topologyManagerPolicy'],
     ['topology-manager-scope', 'topologyManagerScope'],
-  ])('refuses --%s without a value, of which nobody knows what it means', async (flag, path) => {
+  ])('refuses --%s with an empty value', async (flag, path) => {
     const error = await refusal({ argv: [`--${flag}=`] });
     expect(error.code).toBe('invalid');
     expect(error.message).toBe(`--${flag}: ${path}: must not be empty`);
   });
 
-  it('refuses swap for containers on a host with cgroup v1, where they could have none', async () => {
+  it('refuses swapBehavior LimitedSwap on a host with cgroup v1', async () => {
     const swap = (behavior: string) => file(`failCgroupV1: false\nmemorySwap: {swapBehavior: ${behavior}}\n`);
     const error = await refusal({ cgroupVersion: 1, config: swap('LimitedSwap') });
     expect(error.message).toMatch(/4:28: memorySwap.swapBehavior: LimitedSwap is only supported with cgroup v2$/);

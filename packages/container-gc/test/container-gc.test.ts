@@ -23,12 +23,12 @@ let containers: Container[];
 let sandboxes: PodSandbox[];
 let told: string[];
 let calls: string[];
-/** How often the runtime was asked for containers, and for sandboxes. */
+/** The number of ListContainers and ListPodSandbox calls. */
 let lists: { containers: number; sandboxes: number };
 let failing: Set<string>;
 let gone: Set<string>;
 let evicted: Set<string>;
-/** What else happens during a call. */
+/** By call: a function that runs during the call. */
 let whenCalled: Map<string, () => void>;
 
 beforeEach(() => {

@@ -6,7 +6,10 @@ import { type ContainerGcPolicy, defaultPolicy, type PodStateProvider } from '..
 const NOW = 1000;
 const ready = { allSourcesReady: true, evictNonDeletedPods: false };
 
-/** @param gone not known any more @param ended stopped, and still there @param evicted told to go, and still ending */
+/**
+ * @param gone UIDs of pods that no longer exist @param ended UIDs of pods whose containers are stopped @param evicted
+ * UIDs of evicted pods that are still terminating
+ */
 function pods(
   gone: readonly string[] = [],
   ended: readonly string[] = [],
@@ -18,7 +21,7 @@ function pods(
   };
 }
 
-/** `pod/name@created`, with `#attempt` where it is not `created`, and with `:state`, exited where it is not said. */
+/** Parses `pod/name@created`, optionally with `#attempt` (default: `created`) and `:state` (default: exited). */
 function container(text: string): GcContainer {
   const [, podUid = '', name = '', created = '', attempt = created, state = 'exited'] =
     /^(\w+)\/(\w+)@(\d+)(?:#(\d+))?(?::(\w+))?$/.exec(text) ?? [];
@@ -26,7 +29,7 @@ function container(text: string): GcContainer {
   return { id: text, podUid, name, createdAtMs, attempt: Number(attempt), state: state as GcContainer['state'] };
 }
 
-/** Old enough, or of unknown age. */
+/** Whether a container has reached the minimum age. A creation time in the future counts as old. */
 function isOld(createdAtMs: number, minAgeMs: number): boolean {
   return createdAtMs <= NOW - minAgeMs || createdAtMs > NOW;
 }
@@ -199,10 +202,10 @@ describe('planContainerGc', () => {
               ({ state, createdAtMs }) => state !== 'running' && isOld(createdAtMs, policy.minAgeMs),
             );
             if (policy.maxPerPodContainer >= 0) {
-              // Beside them, what was created last may be on its way.
+              // The newest created container may be about to start, so it is kept in addition.
               expect(old.length).toBeLessThanOrEqual(Math.max(policy.maxPerPodContainer, 1) + 1);
             }
-            // Of what has ended, what is kept is newer than what went.
+            // Of the terminated containers, the kept ones are newer than the removed ones.
             const ended = unit.filter(({ state }) => state === 'exited' || state === 'unknown');
             for (const kept of ended.filter((one) => old.includes(one))) {
               for (const other of ended)

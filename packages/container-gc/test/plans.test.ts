@@ -40,7 +40,7 @@ describe('planSandboxGc', () => {
     ['K4: ready ones too, where their pod is gone', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
     ['but not what is in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1', '2'], ['a'], []],
     ['tells pods apart', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
-  ])('%s', (_, sandboxes, occupied, gone, removed) => {
+  ])('the plan for dead sandboxes %s', (_, sandboxes, occupied, gone, removed) => {
     expect(plan(sandboxes, occupied, gone)).toEqual(removed);
   });
 
@@ -76,7 +76,7 @@ describe('planDeletion', () => {
     ['', 1, ['x2', 'x1', 'y1']],
     ['', 0, ['x3', 'x2', 'x1', 'y1']],
     ['x3', Number.POSITIVE_INFINITY, []],
-  ])('after the exit of %j, with %s kept, removes %j', (exited, keep, ids) => {
+  ])('when container %j exits and %s dead containers are kept, %j are removed', (exited, keep, ids) => {
     expect(planDeletion(status, exited, keep).map(({ id }) => id)).toEqual(ids);
   });
 

@@ -5,7 +5,7 @@ import type { ContainerLog } from '../src/rotate.ts';
 const { signal } = new AbortController();
 const log = (containerId: string): ContainerLog => ({ containerId, path: `/logs/${containerId}` });
 
-/** Logs that are compressed when a test says so. */
+/** A queue of compressions, each of which ends when the test ends it. */
 function gated(limit: number) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -21,7 +21,7 @@ function gated(limit: number) {
 }
 
 describe('N7: compressions beside the rotation loop', () => {
-  it('run with as many workers as allowed, in order of arrival', async () => {
+  it('N7: compressions run with as many workers as allowed, in order of arrival', async () => {
     const { begun, compressions, end } = gated(2);
     for (const id of ['a', 'b', 'c', 'd']) compressions.add(log(id), signal);
     expect(begun).toEqual(['a', 'b']);
@@ -31,7 +31,7 @@ describe('N7: compressions beside the rotation loop', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('do not run twice at the same time for a log, and run once more for a log that became due again', async () => {
+  it('N7: one log is not compressed twice at the same time, and once more if it became due again', async () => {
     const { begun, compressions, end } = gated(2);
     for (const id of ['a', 'a', 'a', 'b']) compressions.add(log(id), signal);
     expect(begun).toEqual(['a', 'b']);
@@ -41,7 +41,7 @@ describe('N7: compressions beside the rotation loop', () => {
     expect(begun).toEqual(['a', 'b', 'a']);
   });
 
-  it('end when nothing is due, and ignore later requests after the end', async () => {
+  it('N7: compressions end when none is due, and later requests after the end are ignored', async () => {
     const { begun, compressions, end } = gated(1);
     await compressions.ended();
     const ending = new AbortController();

@@ -16,13 +16,13 @@ function makeManager(options: ContainerLogManagerOptions = {}): ContainerLogMana
   return new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 100, ...options });
 }
 
-/** A pass, and all that follows from it. */
+/** Runs one rotation pass and waits for the compressions that it started. */
 async function rotateAndCompress(manager: ContainerLogManager): Promise<void> {
   await manager.rotateLogs(signal);
   await manager.compressed();
 }
 
-/** All lines in all files of the log, oldest first. */
+/** Returns all lines of all files of the log, oldest first. */
 async function allLines(): Promise<string[]> {
   const names = (await runtime.names()).filter((name) => name !== '0.log').sort();
   const parts: string[] = [];
@@ -38,7 +38,7 @@ async function allLines(): Promise<string[]> {
 }
 
 describe('rotation', () => {
-  it('keeps a log below its limit, and requests its path only once', async () => {
+  it('a log below its size limit is not rotated, and its path is requested only once', async () => {
     const manager = makeManager();
     await runtime.write(1);
     await rotateAndCompress(manager);
@@ -47,7 +47,7 @@ describe('rotation', () => {
     expect(runtime.calls).toEqual(['list', 'status', 'list']);
   });
 
-  it('N7: keeps every line and its order through rotations, up to the number of files', async () => {
+  it('N7: rotations keep every line in order, up to the number of files', async () => {
     const manager = makeManager({ maxFiles: 4 });
     const written: string[] = [];
     for (let round = 0; round < 3; round++) {
@@ -106,7 +106,7 @@ describe('rotation', () => {
     expect(await allLines()).toEqual(written);
   });
 
-  it('makes the runtime recreate a missing log, as after a crash between renaming and reopening', async () => {
+  it('the runtime recreates a missing log, as after a crash between renaming and reopening', async () => {
     const manager = makeManager();
     await runtime.write(5);
     await runtime.fs.rename(LOG, `${LOG}.20250101-000000`);
@@ -136,7 +136,7 @@ describe('rotation', () => {
     }
   });
 
-  it('removes the leftovers of an interrupted rotation', async () => {
+  it('leftovers of an interrupted rotation are removed', async () => {
     await runtime.write(5);
     for (const name of ['20250101-000000', '20250101-000000.gz', '20250102-000000.tmp']) {
       await runtime.fs.writeFile(`${LOG}.${name}`, '');
@@ -145,7 +145,7 @@ describe('rotation', () => {
     expect(await runtime.names()).toEqual(['0.log', '0.log.20250101-000000.gz', '0.log.20260101-000000']);
   });
 
-  it('keeps the mode of a log when it is compressed', async () => {
+  it('a compressed log keeps its mode', async () => {
     const manager = makeManager();
     await runtime.write(5);
     await runtime.fs.chmod(LOG, 0o640);
@@ -156,7 +156,7 @@ describe('rotation', () => {
     expect(await runtime.fs.stat(`${DIRECTORY}/${compressed}`)).toMatchObject({ mode: 0o640 });
   });
 
-  it('continues to rotate if a full disk leaves no room for compression', async () => {
+  it('rotation continues if a full disk leaves no room for compression', async () => {
     const manager = makeManager({ maxFiles: 3 });
     await runtime.write(5);
     await rotateAndCompress(manager);
@@ -171,7 +171,7 @@ describe('rotation', () => {
     expect((await runtime.names()).length).toBe(3);
   });
 
-  /** Three rotated files of a log that is not written to any more; `fault` keeps the first of them from being compressed. */
+  /** Three rotated files of a log that is no longer written. `fault` prevents the compression of the first file. */
   async function quietLog(manager: ContainerLogManager, times: number) {
     await runtime.write(5);
     await rotateAndCompress(manager);
@@ -215,7 +215,7 @@ describe('rotation', () => {
     expect(await runtime.names()).toEqual(ALL_COMPRESSED);
   });
 
-  it('logs a compression that keeps failing once, and again after it succeeded', async () => {
+  it('a compression that keeps failing is logged once, and again after it succeeded', async () => {
     const manager = makeManager();
     const fault = await quietLog(manager, Number.POSITIVE_INFINITY);
     for (let pass = 0; pass < 5; pass++) await rotateAndCompress(manager);
@@ -245,10 +245,10 @@ describe('rotation', () => {
     expect(await runtime.names()).toEqual(ALL_COMPRESSED);
   });
 
-  /** How far compressing comes until it hangs. */
+  /** The file system operations at which a compression hangs. */
   const STEPS = ['chmod', 'rename'] as const;
 
-  /** Two rotations; compressing what the first one left hangs at this step, until the fault is removed. */
+  /** Rotates twice. The compression of the first rotated file hangs at this operation until the fault is removed. */
   async function whileCompressing(manager: ContainerLogManager, operation: (typeof STEPS)[number]) {
     const written = await runtime.write(5);
     await rotateAndCompress(manager);
@@ -304,7 +304,7 @@ describe('rotation', () => {
     expect(runtime.logged).toEqual([]);
   });
 
-  it('keeps logs of containers that have exited or no longer exist', async () => {
+  it('logs of containers that have exited or no longer exist are kept', async () => {
     await runtime.write(5);
     runtime.state = ContainerState.CONTAINER_EXITED;
     await rotateAndCompress(makeManager());
@@ -313,7 +313,7 @@ describe('rotation', () => {
 });
 
 describe('start', () => {
-  it('N7: checks immediately and then at every interval, regardless of the duration of a pass, until it is aborted', async () => {
+  it('N7: logs are checked immediately and then at every interval, however long a pass takes, until the abort', async () => {
     const controller = new AbortController();
     const running = makeManager({ monitorIntervalMs: 3000 }).start(controller.signal);
     await runtime.write(5);
@@ -356,7 +356,7 @@ describe('start', () => {
     expect(names.filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('does nothing if the size is not limited', async () => {
+  it('ContainerLogManager checks no log if the size is not limited', async () => {
     const manager = makeManager({ maxSizeBytes: -1 });
     await manager.start(signal);
     await runtime.write(5);
@@ -366,7 +366,7 @@ describe('start', () => {
   });
 
   it.each([{ maxFiles: 1 }, { workers: 0 }, { monitorIntervalMs: 0 }, { monitorIntervalMs: Number.NaN }])(
-    'refuses %j',
+    'ContainerLogManager refuses the options %j',
     (options) => {
       expect(() => makeManager(options)).toThrow(expect.objectContaining({ code: 'InvalidOptions' }));
     },
@@ -374,7 +374,7 @@ describe('start', () => {
 });
 
 describe('clean', () => {
-  it('removes all logs of a container and no others', async () => {
+  it('clean removes all logs of a container and no others', async () => {
     await runtime.write(1);
     for (const name of ['0.log.20250101-000000.gz', '0.log.x', '10.log', '0.logs']) {
       await runtime.fs.writeFile(`${DIRECTORY}/${name}`, '');
@@ -383,7 +383,7 @@ describe('clean', () => {
     expect(await runtime.names()).toEqual(['0.logs', '10.log']);
   });
 
-  it('succeeds if the directory does not exist', async () => {
+  it('clean succeeds if the directory does not exist', async () => {
     await makeManager().clean('c1', signal);
     expect(await runtime.fs.exists(DIRECTORY)).toBe(false);
   });

@@ -15,7 +15,7 @@ describe('parseCriLogLine', () => {
     ['2016-10-06T02:17:09.669+02:00 stdout F ', '2016-10-06T02:17:09.669000000+02:00', 'stdout', false, '', 0],
     ['2016-10-06T00:17:09.669+00:00 stdout P:tag:x é', '2016-10-06T00:17:09.669000000Z', 'stdout', true, 'é', 0],
     ['2016-10-06T00:17:09.669Z stdout X y', '2016-10-06T00:17:09.669000000Z', 'stdout', false, 'y', 0],
-  ])('%s', (line, timestamp, stream, partial, content, fraction) => {
+  ])('parses the CRI log line %s', (line, timestamp, stream, partial, content, fraction) => {
     const header = parseCriLogLine(encode(line));
     expect(header).toMatchObject({ timestamp, stream, partial });
     expect(header?.timeMs).toBeCloseTo(timeMs + fraction, 3);
@@ -32,11 +32,11 @@ describe('parseCriLogLine', () => {
     '2016-10-06T00:17:09Z stdin F x',
     '2016-10-06T00:17:09Z stdout F',
     `2016-10-06T00:17:09Z stdout ${'t'.repeat(300)} x`,
-  ])('is nothing: %j', (line) => {
+  ])('%j is not a CRI log line', (line) => {
     expect(parseCriLogLine(encode(line))).toBeUndefined();
   });
 
-  it('never throws', () => {
+  it('parseCriLogLine never throws', () => {
     fc.assert(fc.property(fc.uint8Array(), (bytes) => void parseCriLogLine(bytes)));
     const word = fc.oneof(fc.string(), fc.constantFrom('stdout', 'F', '2016-10-06T00:17:09Z'));
     fc.assert(fc.property(fc.array(word), (words) => void parseCriLogLine(encode(words.join(' ')))));
@@ -75,16 +75,16 @@ describe('LogFilter', () => {
       { timestamps: true, sinceMs: Date.UTC(2026, 0, 1, 0, 0, 1), limitBytes: 37 },
       '2026-01-01T00:00:01.000000000Z line\n2',
     ],
-  ] as const)('%j', (options, output) => {
+  ] as const)('the log filter with the options %j', (options, output) => {
     expect(filtered(options)).toBe(output);
   });
 
-  it('gives the same output where long lines come in pieces', () => {
+  it('the log filter gives the same output if long lines come in pieces', () => {
     expect(filtered({ timestamps: true }, 40)).toBe(filtered({ timestamps: true }));
   });
 
-  it('gives the same, however the bytes come', () => {
-    // Pieces end wherever they may: right before the end of a line, too, and right behind its header.
+  it('the log filter gives the same output, however the bytes are split', () => {
+    // A piece may end anywhere, for example directly before the end of a line or directly after the header of a line.
     const tagged = fc
       .tuple(fc.constantFrom('F', 'P', 'P:x'), fc.integer({ min: 0, max: 60 }), fc.constantFrom('\n', '\r\n', ''))
       .map(([tag, length, end]) => `2026-01-01T00:00:02.000000000Z stdout ${tag} ${'y'.repeat(length)}${end}`);
@@ -129,7 +129,7 @@ describe('LogFilter', () => {
     );
   });
 
-  it('gives no time in the midst of a partial line, though a piece ended right before its end', () => {
+  it('the log filter adds no timestamp within a partial line, even if a piece ended right before its end', () => {
     const begun = `2026-01-01T00:00:01.000000000Z stdout P ${'x'.repeat(60)}`;
     const filter = new LogFilter({ timestamps: true, maxPieceBytes: 60 });
     const pieces = [begun, '\n', '2026-01-01T00:00:02.000000000Z stdout F rest\n'].map(encode);
@@ -137,7 +137,7 @@ describe('LogFilter', () => {
     expect(output).toBe(`2026-01-01T00:00:01.000000000Z ${'x'.repeat(60)}rest\n`);
   });
 
-  it('keeps what it gave: later output is not written into it', () => {
+  it('the log filter does not overwrite output that it has returned', () => {
     const filter = new LogFilter({});
     const [first] = filter.push(encode('2026-01-01T00:00:00Z stdout F one\n'));
     const before = text(first ? [first] : []);
@@ -146,10 +146,10 @@ describe('LogFilter', () => {
   });
 });
 
-describe('times of lines', () => {
+describe('timestamps of log lines', () => {
   const time = (text: string): number => new LineTimes().read(encode(text), 0, text.length);
 
-  it('are those that Date reads, whatever came before', () => {
+  it('timestamps of log lines are parsed as by Date, whatever line came before', () => {
     const times = new LineTimes();
     const at = fc.integer({ min: Date.UTC(1970, 0, 1), max: Date.UTC(2199, 0, 1) });
     const digits = fc.integer({ min: 1, max: 9 });
@@ -178,7 +178,7 @@ describe('times of lines', () => {
     '2016-01-01T00:00:00Zx',
     '2016-01-01 00:00:00Z',
     '2o16-01-01T00:00:00Z',
-  ])('are not %s', (text) => {
+  ])('%s is not a timestamp of a log line', (text) => {
     expect(time(text)).toBeNaN();
     expect(parseTimestamp(text)).toBeUndefined();
   });

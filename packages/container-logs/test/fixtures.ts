@@ -7,14 +7,14 @@ import type { LogFields, Logger } from '@node-agent/telemetry';
 export const DIRECTORY = '/var/log/pods/ns_web_uid/app';
 export const LOG: string = `${DIRECTORY}/0.log`;
 
-/** A runtime that writes one container's log, as containerd does: it holds the file open until it is told to reopen it. */
+/** A runtime that writes the log of one container. Like containerd it keeps the file open until ReopenContainerLog. */
 export class FakeRuntime {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
   readonly logged: (LogFields & { readonly message: string })[] = [];
   readonly calls: string[] = [];
   state: ContainerState = ContainerState.CONTAINER_RUNNING;
-  /** What the next ReopenContainerLog does: fails before or after it has reopened the file. */
+  /** Makes the next ReopenContainerLog fail, before or after it has reopened the file. */
   reopenFailure: 'before' | 'after' | undefined;
   statusFailure: CriError | undefined;
   #file: FileHandle | undefined;
@@ -26,7 +26,7 @@ export class FakeRuntime {
     this.#file = await this.fs.open(LOG, 'a');
   }
 
-  /** Writes lines as the container's output; gives their contents. */
+  /** Writes lines as the container's output, and returns their contents. */
   async write(count: number, stream = 'stdout'): Promise<string[]> {
     if (!this.#file) await this.reopen();
     const contents = Array.from({ length: count }, () => `line ${++this.#lines}`);

@@ -7,7 +7,7 @@ const GB = 2 ** 30;
 const LINE = Buffer.from(`2026-01-01T00:00:00.123456789Z stdout F ${'x'.repeat(59)}\n`);
 const LINES = Buffer.alloc(LINE.length * 2000, LINE);
 
-/** An open log of 1 GB that is nowhere, and counts what is read of it. */
+/** An open log file of 1 GB whose content is generated on read. It counts the bytes that are read. */
 class LargeLog implements FileHandle {
   readonly #stat: FileStat;
   bytesRead = 0;
@@ -36,7 +36,7 @@ class LargeLog implements FileHandle {
   }
 }
 
-it('K4: of a log of 1 GB no more is read than is taken, and it is closed with its reader', async () => {
+it('K4: a log of 1 GB is read no further than its consumer reads, and is closed with the reader', async () => {
   const memory = new MemoryFileSystem();
   await memory.mkdir('/logs');
   await memory.writeFile('/logs/0.log', '');

@@ -52,23 +52,23 @@ function output(lines: readonly string[]): string {
 }
 
 describe('reading', () => {
-  it('yields all lines of all files, oldest first', async () => {
+  it('the log reader yields all lines of all files, oldest first', async () => {
     const lines = await writeRotated();
     expect((await runtime.names()).length).toBe(3);
     expect(await read()).toBe(output(lines));
   });
 
   it.each([0, 1, 3, 5, 6, 10, 12, 15, 99])(
-    'yields the last %d lines from as many files as needed',
+    'the log reader yields the last %d lines from as many files as needed',
     async (tailLines) => {
       const lines = await writeRotated();
       expect(await read({ tailLines })).toBe(output(tailLines === 0 ? [] : lines.slice(-tailLines)));
     },
   );
 
-  it('yields lines that are not older than a number of seconds or than a time', async () => {
+  it('the log reader yields lines that are not older than a number of seconds or than a time', async () => {
     const lines = await writeRotated();
-    // Lines are a second apart, with one more at each of the two rotations.
+    // The lines are one second apart; each of the two rotations adds one more second.
     expect(await read({ sinceSeconds: 5 })).toBe(output(lines.slice(-5)));
     expect(await read({ sinceSeconds: 8 })).toBe(output(lines.slice(-7)));
     expect(await read({ sinceTime: new Date(runtime.clock.now() - 2000).toISOString() })).toBe(output(lines.slice(-2)));
@@ -78,7 +78,7 @@ describe('reading', () => {
     expect(await read({ sinceSeconds: 1000, tailLines: 7 })).toBe(output(lines.slice(-7)));
   });
 
-  it('does not open files that are older than the requested time', async () => {
+  it('the log reader does not open files that are older than the requested time', async () => {
     await writeRotated();
     const fault = runtime.fs.injectFault({
       operation: 'open',
@@ -91,7 +91,7 @@ describe('reading', () => {
     expect(fault.hits).toBe(0);
   });
 
-  it('separates streams, adds timestamps, and stops at the byte limit', async () => {
+  it('the log reader separates streams, adds timestamps, and stops at the byte limit', async () => {
     await runtime.write(1, 'stdout');
     await runtime.write(1, 'stderr');
     await runtime.write(2, 'stdout');
@@ -106,7 +106,7 @@ describe('reading', () => {
     ]);
   });
 
-  it('does not wait for output written during the read', async () => {
+  it('without follow, the log reader does not wait for output written during the read', async () => {
     await runtime.write(2);
     const chunks: LogChunk[] = [];
     for await (const chunk of makeReader().read(LOG, {}, never)) {
@@ -147,7 +147,7 @@ describe('reading', () => {
     expect(text(rest.flatMap((chunk) => chunk ?? []))).toBe(output([...lines.slice(0, 5), ...lines.slice(10)]));
   });
 
-  it('reads nothing twice if the log is rotated between opening it and listing the other files', async () => {
+  it('no line is read twice if the log is rotated between opening it and listing the other files', async () => {
     const lines = await runtime.write(3);
     const { cri, fs, clock, logger } = runtime;
     const files = {
@@ -177,14 +177,14 @@ describe('reading', () => {
     expect(runtime.logged[0]).toMatchObject({ path: `${DIRECTORY}/${name}`, message: 'Rotated log is damaged' });
   });
 
-  it('skips and counts malformed lines', async () => {
+  it('the log reader skips and counts malformed lines', async () => {
     await runtime.writeRaw('garbage\n');
     const lines = await runtime.write(1);
     expect(await read()).toBe(output(lines));
     expect(runtime.logged).toMatchObject([{ malformedLines: 1 }]);
   });
 
-  it('rejects a file in another format, a missing file, and invalid options', async () => {
+  it('the log reader rejects a file in another format, a missing file, and invalid options', async () => {
     await runtime.writeRaw('plain "text"\nmore\n');
     await expect(read()).rejects.toMatchObject({
       code: 'UnsupportedFormat',
@@ -223,13 +223,13 @@ describe('reading', () => {
     expect(await read({ limitBytes: 6 })).toBe('one \n\ufffd');
   });
 
-  it('does not count a malformed line as one of the last lines', async () => {
+  it('a malformed line does not count as one of the last lines', async () => {
     await runtime.writeRaw(`${runtime.time()} stdout F one\nnoise\n${runtime.time()} stdout F two`);
     expect(await read({ tailLines: 2 })).toBe('one\ntwo');
     expect(await read({ tailLines: 1 })).toBe('two');
   });
 
-  it('finds the last lines of any log', async () => {
+  it('the log reader finds the last lines of any log', async () => {
     const line = fc.integer({ min: 0, max: 70_000 }).map((length) => 'x'.repeat(length));
     await fc.assert(
       fc.asyncProperty(
@@ -252,7 +252,7 @@ describe('reading', () => {
 });
 
 describe('following', () => {
-  /** Reads on and on; gives what came so far. */
+  /** Starts to follow the log, and returns the chunks as they arrive. */
   function follow(options: Omit<LogReadOptions, 'follow'> = {}): {
     readonly chunks: LogChunk[];
     readonly ended: Promise<unknown>;
@@ -275,7 +275,7 @@ describe('following', () => {
     return { watches: runtime.fs.openWatches, timers: runtime.clock.pendingTimers };
   }
 
-  it('yields lines as they are written, and asks the runtime only once whether more will come', async () => {
+  it('following a log yields lines as they are written, and asks the runtime only once whether more will come', async () => {
     const lines = await runtime.write(2);
     const { chunks, controller, ended } = follow();
     await runtime.clock.settle();
@@ -289,7 +289,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('waits for the rest of a line', async () => {
+  it('following a log waits for the rest of a line', async () => {
     const { chunks, controller, ended } = follow();
     controller.signal.throwIfAborted();
     expect(await ended).toMatchObject({ code: 'NotFound' });
@@ -305,7 +305,7 @@ describe('following', () => {
     expect(chunks).toEqual([]);
   });
 
-  it('W2: ends when the container has exited and all output is read, and leaves nothing open', async () => {
+  it('W2: following a log ends when the container has exited and all output is read, and leaves no file open', async () => {
     const lines = await runtime.write(2);
     const { chunks, ended } = follow();
     await runtime.clock.advance(5000);
@@ -318,7 +318,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('W2: ends immediately if the container has already exited', async () => {
+  it('W2: following a log ends immediately if the container has already exited', async () => {
     const lines = await runtime.write(2);
     runtime.state = ContainerState.CONTAINER_EXITED;
     const { chunks, ended } = follow();
@@ -328,7 +328,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('W2: leaves nothing open when the consumer stops reading', async () => {
+  it('W2: following a log leaves no file open when the consumer stops reading', async () => {
     await runtime.write(2);
     for await (const chunk of makeReader().read(LOG, { follow: { containerId: 'c1' } }, never)) {
       expect(text([chunk])).toBe('line 1\nline 2\n');
@@ -337,7 +337,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('ends when the container no longer exists, and continues while the runtime does not answer', async () => {
+  it('following a log ends when the container no longer exists, and continues while the runtime does not answer', async () => {
     await runtime.write(1);
     const { ended } = follow();
     runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'UNAVAILABLE', details: 'restarting' });
@@ -348,7 +348,7 @@ describe('following', () => {
     expect(await ended).toBe('end of log');
   });
 
-  it('throws other errors of the runtime', async () => {
+  it('following a log throws other errors of the runtime', async () => {
     await runtime.write(1);
     const { ended } = follow();
     runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'INTERNAL', details: 'broken' });
@@ -357,7 +357,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('N7: loses and repeats nothing when the followed log is rotated, however late the reader checks', async () => {
+  it('N7: no line is lost or repeated when the followed log is rotated, however late the reader checks', async () => {
     for (const rotations of [1, 2, 4]) {
       runtime = new FakeRuntime();
       const lines = await runtime.write(3);
@@ -433,7 +433,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('continues from the beginning of a log that is truncated in place', async () => {
+  it('following a log continues from the beginning of a log that is truncated in place', async () => {
     const lines = await runtime.write(3);
     const { chunks, controller, ended } = follow();
     await runtime.clock.settle();
@@ -442,7 +442,7 @@ describe('following', () => {
     lines.push(...(await runtime.write(1)));
     await runtime.clock.settle();
     expect(text(chunks)).toBe(output(lines));
-    // The beginning of a line that lost its rest is no part of what comes after it.
+    // A line whose rest was lost to truncation is not joined with the line after it.
     await runtime.writeRaw(`${runtime.time()} stdout F cut`);
     await runtime.clock.settle();
     await runtime.fs.writeFile(LOG, '');
@@ -466,7 +466,7 @@ describe('following', () => {
     expect(text(chunks)).toBe(output(lines));
   });
 
-  it('starts with the last lines, and adds timestamps at line starts', async () => {
+  it('following a log starts with the last lines, and adds timestamps at line starts', async () => {
     await writeRotated();
     const { chunks, controller, ended } = follow({ tailLines: 7, timestamps: true });
     await runtime.clock.advance(100);
@@ -479,7 +479,7 @@ describe('following', () => {
     for (const line of lines) expect(line).toMatch(/^2026-01-01T00:00:\d\d\.\d{9}Z /);
   });
 
-  it('stops at the limit', async () => {
+  it('following a log stops at the byte limit', async () => {
     await runtime.write(1);
     const { chunks, ended } = follow({ limitBytes: 9 });
     await runtime.write(1);
@@ -490,7 +490,7 @@ describe('following', () => {
     expect(text(chunks)).toBe('line 1\nli');
   });
 
-  it('polls the log if it cannot be watched', async () => {
+  it('following a log polls it if it cannot be watched', async () => {
     await runtime.write(1);
     runtime.fs.injectFault({ operation: 'watch', code: 'ENOSPC' });
     const { chunks, controller, ended } = follow();

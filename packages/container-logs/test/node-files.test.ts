@@ -48,7 +48,7 @@ async function openFiles(): Promise<readonly string[]> {
   return (await Promise.all(links)).filter((target) => target.startsWith(directory));
 }
 
-it('W2: on real files, follows by inotify through rotations with compression, and leaves nothing open', async () => {
+it('W2: on real files, a log is followed by inotify through rotations with compression, and no file stays open', async () => {
   const components = { fs: nodeFileSystem, cri, clock: systemClock, logger: silentLogger };
   const manager = new ContainerLogManager(components, { maxSizeBytes: 1, maxFiles: 20 });
   const reader = new ContainerLogReader(components);
@@ -59,7 +59,7 @@ it('W2: on real files, follows by inotify through rotations with compression, an
   for await (const { data } of reader.read(log, { follow: { containerId: 'c1' } }, signal)) {
     const line = new TextDecoder().decode(data).trimEnd();
     read.push(line);
-    // Each line that is read brings the next, around a rotation.
+    // For each line that was read the next line is written. Every second line is preceded by a rotation.
     const next = Number(line) + 1;
     if (next > rounds) break;
     if (next % 2 === 0) await manager.rotateLogs(signal);

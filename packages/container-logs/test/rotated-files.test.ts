@@ -5,7 +5,7 @@ import { excessFiles, logFiles, nextStamp } from '../src/rotated-files.ts';
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
 describe('logFiles', () => {
-  it('sorts rotated files by time, and returns the leftovers of an interrupted rotation', () => {
+  it('logFiles sorts rotated files by time, and returns the leftovers of an interrupted rotation', () => {
     const names = [
       '0.log',
       '0.log.20260102-000000',
@@ -26,7 +26,7 @@ describe('logFiles', () => {
     expect(unused).toEqual(['0.log.20251231-000000.gz.tmp', '0.log.20260101-000000', '0.log.20260103-000000.tmp']);
   });
 
-  it('keeps every compressed file, and returns no file as both used and unused', () => {
+  it('logFiles keeps every compressed file, and returns no file as both used and unused', () => {
     const suffix = fc.constantFrom('', '.gz', '.tmp', '.gz.tmp');
     const name = fc
       .tuple(fc.constantFrom('0.log', '1.log'), fc.constantFrom('.a', '.b', ''), suffix)
@@ -66,11 +66,11 @@ describe('nextStamp', () => {
     [['20260102-030405'], '20260102-030406'],
     [['20270101-235959'], '20270102-000000'],
     [['nonsense', '99999999-999999'], '20260102-030405'],
-  ])('after %j it is %s', (stamps, stamp) => {
+  ])('the next timestamp of a rotated file after %j is %s', (stamps, stamp) => {
     expect(nextStamp(rotated(...stamps), NOW)).toBe(stamp);
   });
 
-  it('N7: sorts after all existing stamps, regardless of the clock', () => {
+  it('N7: the next timestamp of a rotated file sorts after all existing ones, regardless of the clock', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 4e12 }), { minLength: 1, maxLength: 20 }), (clock) => {
         const stamps: string[] = [];

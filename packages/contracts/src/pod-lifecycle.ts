@@ -15,7 +15,7 @@ export type PodLifecycleEventType =
 /** One change of a pod. The pod cache already shows the change when PLEG delivers the event. */
 export interface PodLifecycleEvent {
   readonly podUid: string;
-  /** Absent while the runtime has not told the pod's name. */
+  /** Absent as long as the runtime has not reported the pod's name. */
   readonly podName?: string;
   readonly podNamespace?: string;
   readonly type: PodLifecycleEventType;

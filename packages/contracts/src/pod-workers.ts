@@ -40,7 +40,7 @@ export interface SyncPodOutcome {
   readonly isTerminal: boolean;
   /** Whether the sync did nothing to the runtime. The next sync may then get the same runtime status, if there is no newer one. */
   readonly idle?: boolean;
-  /** What failed in a sync that still found the pod terminal. The worker reports the error and does not retry. */
+  /** The error of a sync that nevertheless found the pod terminal. The worker reports the error and does not retry. */
   readonly error?: unknown;
 }
 

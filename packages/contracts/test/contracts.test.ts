@@ -3,19 +3,19 @@ import { describe, expectTypeOf, it } from 'vitest';
 import type { AdmitResult, NodeSummary, PodSyncResult, ProbeResults } from '../src/index.ts';
 
 describe('contracts', () => {
-  it('is importable under its published name', () => {
+  it('the contracts package is importable under its published name', () => {
     expectTypeOf<StatusResults>().toEqualTypeOf<ProbeResults>();
   });
 
-  it('lets a narrower sync result stand for the general one', () => {
+  it('a narrower sync result can be used as the general sync result type', () => {
     expectTypeOf<PodSyncResult<'StartContainer', RangeError>>().toExtend<PodSyncResult>();
   });
 
-  it('accepts a refusal without a way to recover', () => {
+  it('a rejection needs no function to recover', () => {
     expectTypeOf({ admit: false as const, reason: 'OutOfcpu', message: '' }).toExtend<AdmitResult>();
   });
 
-  it('needs no optional stats', () => {
+  it('optional stats may be missing in the contracts', () => {
     expectTypeOf({ node: { nodeName: 'n', startTime: null }, pods: [] }).toExtend<NodeSummary>();
   });
 });

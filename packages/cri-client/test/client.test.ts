@@ -46,7 +46,7 @@ const failure = (call: Promise<unknown>): Promise<CriError> =>
   );
 
 describe('a call', () => {
-  it('sends the request and gives the whole answer, defaults included', async () => {
+  it('a call sends the request and returns the whole response, defaults included', async () => {
     const seen: unknown[] = [];
     await start({
       containerStatus: (request) => {
@@ -68,14 +68,14 @@ describe('a call', () => {
     expect(status).toMatchObject({ id: 'c1', state: 1, createdAt: 1.7e18, labels: {}, mounts: [], resources: null });
   });
 
-  it('runs over TCP too', async () => {
+  it('calls work over TCP', async () => {
     const server = await serve('127.0.0.1:0', { version: () => someVersion });
     toStop.push(server);
     const runtime = client({}, { endpoint: `tcp://127.0.0.1:${server.port}` });
     expect(await runtime.connect()).toMatchObject({ runtimeName: 'fake' });
   });
 
-  it('fails with the code, the RPC and the words of the runtime', async () => {
+  it("a failed call throws an error with the code, the RPC and the runtime's message", async () => {
     await start({ startContainer: () => Promise.reject(new Failure('NOT_FOUND', 'container "x" not found')) });
     const error = await failure(client().startContainer({ containerId: 'x' }));
     expect(error).toMatchObject({ code: 'NOT_FOUND', rpc: 'StartContainer', details: 'container "x" not found' });
@@ -83,14 +83,14 @@ describe('a call', () => {
     expect(error.statusMessage).toBe('rpc error: code = NotFound desc = container "x" not found');
   });
 
-  it('refuses a request whose field has a wrong type before it is sent', async () => {
+  it('refuses to send a request with a field of the wrong type', async () => {
     await start({ stopContainer: () => ({}) });
     const error = await failure(client().stopContainer({ containerId: 'x', timeout: 1.5 }));
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', rpc: 'StopContainer' });
     expect(error.details).toBe('StopContainerRequest.timeout: expected a 64-bit integer, got 1.5');
   });
 
-  it('refuses an answer that lacks what every caller relies on', async () => {
+  it('refuses a response without fields that every caller needs', async () => {
     await start({
       runPodSandbox: () => ({}),
       pullImage: () => ({}),
@@ -106,7 +106,7 @@ describe('a call', () => {
     }
   });
 
-  it('carries the trace in its metadata', async () => {
+  it('a call carries the trace context in its metadata', async () => {
     const seen: unknown[] = [];
     await start({
       version: (_, { metadata }) => {
@@ -125,7 +125,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('takes an answer of 15 MiB and refuses one of 17', async () => {
+  it('accepts a response of 15 MiB and refuses one of 17 MiB', async () => {
     const big = (mebibytes: number) => ({ containers: [{ id: 'x'.repeat(mebibytes * 1024 * 1024) }] });
     await start({ listContainers: (request) => big(request.filter?.id === 'small' ? 15 : 17) });
     const runtime = client({}, { streamLists: false });
@@ -162,14 +162,14 @@ describe('deadlines', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('forgets the deadline of a call that was answered', async () => {
+  it('clears the deadline timer after the response', async () => {
     await start({ version: () => someVersion });
     const clock = new FakeClock();
     await client({ clock }).version({});
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('gives a stop its grace period on top', async () => {
+  it('the deadline of StopContainer is extended by its grace period', async () => {
     const started = Promise.withResolvers<void>();
     await start({
       stopContainer: async (_, { aborted }) => {
@@ -187,7 +187,7 @@ describe('deadlines', () => {
     expect(await call).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 
-  it('sets no timer for a pull', async () => {
+  it('sets no deadline for an image pull', async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<object>();
     await start({
@@ -204,7 +204,7 @@ describe('deadlines', () => {
     expect(await call).toEqual({ imageRef: 'sha256:1' });
   });
 
-  it('says that no runtime answers where a deadline passes before the first connection', async () => {
+  it('reports that no runtime answers if the deadline passes before the first connection', async () => {
     const error = await failure(client({}, { timeoutMs: 50 }).version({}));
     expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     expect(error.details).toContain(`no runtime answers at unix://${socket}`);
@@ -212,7 +212,7 @@ describe('deadlines', () => {
 });
 
 describe('an aborted signal', () => {
-  it('ends the call here and there, with its reason as the cause', async () => {
+  it("aborting the signal cancels a call here and in the runtime, with the signal's reason as cause", async () => {
     const started = Promise.withResolvers<AbortSignal>();
     await start({
       pullImage: async (_, { aborted }) => {
@@ -229,7 +229,7 @@ describe('an aborted signal', () => {
     await untilAborted(aborted);
   });
 
-  it('prevents a call that has not begun', async () => {
+  it('an aborted signal prevents a call from starting', async () => {
     let calls = 0;
     await start({
       version: () => {
@@ -243,7 +243,7 @@ describe('an aborted signal', () => {
     expect(calls).toBe(1);
   });
 
-  it('leaves no listener behind on a signal that lives on', async () => {
+  it("a finished call leaves no listener on the caller's signal", async () => {
     await start({ version: () => someVersion });
     const { signal } = new AbortController();
     let listeners = 0;
@@ -263,8 +263,8 @@ describe('an aborted signal', () => {
   });
 });
 
-describe('a runtime that is not there', () => {
-  it('K2: is waited for by the first calls, and found once it comes', async () => {
+describe('a runtime that is not running', () => {
+  it('K2: the first calls wait for a runtime that is not running yet, and succeed when it starts', async () => {
     const runtime = client();
     const call = runtime.connect();
     const early = await Promise.race([
@@ -276,13 +276,13 @@ describe('a runtime that is not there', () => {
     expect(await call).toEqual(someVersion);
   });
 
-  it('fails at once where the caller does not want to wait', async () => {
+  it('a call fails immediately if the caller does not want to wait for the runtime', async () => {
     const error = await failure(client({}, { waitForRuntime: 'never' }).version({}));
     expect(error).toMatchObject({ code: 'UNAVAILABLE', rpc: 'Version' });
     expect(error.details.endsWith(socket)).toBe(true);
   });
 
-  it('K2: fails at once after it was there, and is found again without a new client', async () => {
+  it('K2: calls fail immediately after the runtime stopped, and succeed after its restart with the same client', async () => {
     const server = await start({ version: () => someVersion });
     const runtime = client();
     await runtime.version({});
@@ -302,7 +302,7 @@ describe('a runtime that is not there', () => {
 });
 
 describe('connect', () => {
-  it('refuses a runtime of CRI v1alpha2 by its name', async () => {
+  it('connect refuses a runtime that only has CRI v1alpha2, and names the runtime', async () => {
     await start(
       {
         version: () => ({
@@ -319,21 +319,21 @@ describe('connect', () => {
     expect(error.details).toMatch(/^dockershim 1\.23 at unix:.* serves only CRI v1alpha2/);
   });
 
-  it('refuses what is no runtime at all', async () => {
+  it('connect refuses a server that is no CRI runtime', async () => {
     await start({ imageFsInfo: () => ({}) });
     const error = await failure(client().connect());
     expect(error).toMatchObject({ code: 'UNIMPLEMENTED' });
     expect(error.details).toContain('does not serve CRI v1');
   });
 
-  it('refuses an answer that does not say which runtime it is', async () => {
+  it('connect refuses a Version response without a runtime name', async () => {
     await start({ version: () => ({ version: '0.1.0', runtimeName: 'x' }) });
     expect((await failure(client().connect())).details).toMatch(/runtimeApiVersion, runtimeVersion missing/);
   });
 });
 
 describe('lists', () => {
-  it('come over the stream where the runtime has it, as one list', async () => {
+  it('lists use the streaming RPC if the runtime has it, and return one list', async () => {
     let plainCalls = 0;
     await start({
       async *streamContainers(request) {
@@ -351,7 +351,7 @@ describe('lists', () => {
   });
 
   it.each([{ id: 'c' }, { podSandboxId: 's' }, { labelSelector: { 'io.kubernetes.pod.uid': 'u' } }])(
-    'of one pod come from the plain RPC, and over the stream where they are longer than one message: %j',
+    'a list of one pod uses the plain RPC, and the streaming RPC if it exceeds the message limit: %j',
     async (filter) => {
       let sizeMebibytes = 1;
       let streams = 0;
@@ -370,7 +370,7 @@ describe('lists', () => {
     },
   );
 
-  it('may be longer than one message', async () => {
+  it('a list may be larger than one gRPC message', async () => {
     await start({
       async *streamImages() {
         for (let i = 0; i < 3; i++) yield { images: [{ id: `${i}${'x'.repeat(8 * 1024 * 1024)}` }] };
@@ -380,7 +380,7 @@ describe('lists', () => {
     expect(images.map((image) => image.id[0])).toEqual(['0', '1', '2']);
   });
 
-  it('come from the plain RPC where the runtime has no stream, which is asked for once a connection', async () => {
+  it('lists use the plain RPC if the runtime has no streaming RPC, which is tried once per connection', async () => {
     const asked: string[] = [];
     const handlers: Handlers = {
       listPodSandbox: () => ({ items: [{ id: 'p' }] }),
@@ -400,7 +400,7 @@ describe('lists', () => {
     expect(asked).toEqual(['stream', 'stream']);
   });
 
-  it('of ids and states come the same ways', async () => {
+  it('lists of IDs and states use the same RPCs as full lists', async () => {
     const containers = ['a', 'b'].map((id, state) => ({ id, state, labels: { of: 'me' } }));
     await start({
       async *streamContainers({ filter }) {
@@ -416,7 +416,7 @@ describe('lists', () => {
     expect(await ids({ id: 'a' })).toEqual(['a0', 'b1']);
   });
 
-  it('fail where the stream breaks off, for a part of a list is no list', async () => {
+  it('a list fails if its stream breaks off, instead of returning a partial list', async () => {
     await start({
       async *streamContainers() {
         yield { containers: [{ id: 'a' }] };
@@ -429,7 +429,7 @@ describe('lists', () => {
 });
 
 describe('close', () => {
-  it('ends what is under way and refuses what comes after', async () => {
+  it('close ends calls in progress and refuses later calls', async () => {
     const started = Promise.withResolvers<void>();
     await start({
       pullImage: async (_, { aborted }) => {
@@ -451,7 +451,7 @@ describe('close', () => {
 });
 
 describe('a stream', () => {
-  it('ends at the runtime when the reader stops', async () => {
+  it('a stream ends in the runtime when the reader stops', async () => {
     const stopped = Promise.withResolvers<void>();
     await start({
       async *getContainerEvents(_, { aborted }) {

@@ -23,7 +23,7 @@ const scalars: Record<string, fc.Arbitrary<unknown>> = {
   double: fc.double({ noNaN: true }).filter((value) => !Object.is(value, -0)),
 };
 
-/** Messages with every field there, some at their defaults: what a decoder gives. */
+/** Generates messages as a decoder returns them: every field is present, and some have their default values. */
 function arbitrary(type: protobuf.Type, depth = 0): fc.Arbitrary<object> {
   const fields = type.fieldsArray.map((field): [string, fc.Arbitrary<unknown>] => {
     if (field instanceof protobuf.MapField)
@@ -47,7 +47,7 @@ const withoutNulls = (value: unknown): unknown =>
 
 describe('every message', () => {
   it.each(types.map((type) => [type.name, type] as const))(
-    '%s goes over the wire as protobufjs writes and reads it',
+    'the message %s is encoded and decoded as by protobufjs',
     (_, type) => {
       const codec = ours(type);
       fc.assert(
@@ -63,7 +63,7 @@ describe('every message', () => {
   );
 
   it.each(types.map((type) => [type.name, type] as const))(
-    '%s is created as a peer would decode it, and shares nothing with what it was made from',
+    'the created message %s equals what a peer would decode, and shares no object with its input',
     (_, type) => {
       const codec = ours(type);
       fc.assert(
@@ -84,7 +84,7 @@ describe('every message', () => {
 });
 
 describe('decoding', () => {
-  it('gives each field its own property, so that a spread copies all of them', () => {
+  it('a decoded message has all fields as own properties, so that a spread copies them', () => {
     expect({ ...messages.VersionResponse.decode(new Uint8Array()) }).toEqual({
       version: '',
       runtimeName: '',
@@ -93,7 +93,7 @@ describe('decoding', () => {
     });
   });
 
-  it('takes the last of a scalar that comes twice, and merges a message that does', () => {
+  it('decoding uses the last of repeated scalars, and merges repeated messages', () => {
     const join = (...parts: Uint8Array[]): Uint8Array => Buffer.concat(parts);
     const { ContainerStatus } = messages;
     const bytes = join(
@@ -107,14 +107,14 @@ describe('decoding', () => {
     });
   });
 
-  it('reads a list of numbers whether it is packed or not', () => {
+  it('decodes a list of numbers whether it is packed or not', () => {
     const w = protobuf.Writer.create().uint32(26).fork().int64(1).int64(-2).ldelim().uint32(24).int64(3);
     expect(messages.LinuxContainerUser.decode(w.finish()).supplementalGroups).toEqual([1, -2, 3]);
-    // Its last number reaches past its end.
+    // The last number is longer than the packed field.
     expect(() => messages.LinuxContainerUser.decode(Buffer.from('1a01ff01', 'hex'))).toThrow(RangeError);
   });
 
-  it('keeps the number of an enum that the .proto does not know', () => {
+  it('decoding keeps the number of an unknown enum value', () => {
     const bytes = messages.ContainerStatus.encode({ state: 77 });
     expect(messages.ContainerStatus.decode(bytes).state).toBe(77);
     expect(ContainerState.CONTAINER_RUNNING).toBe(1);
@@ -122,7 +122,7 @@ describe('decoding', () => {
 });
 
 describe('encoding', () => {
-  it('leaves out what is absent, null or a default', () => {
+  it('encoding omits fields that are absent, null or a default', () => {
     const { ContainerConfig } = messages;
     const message = {
       metadata: null,
@@ -147,7 +147,7 @@ describe('encoding', () => {
       'ContainerConfig.labels["a"]: expected a string, got 1',
       () => messages.ContainerConfig.encode({ labels: { a: wrong(1) } }),
     ],
-  ])('refuses a wrong type: %s', (message, encode) => {
+  ])('encoding refuses a field of the wrong type: %s', (message, encode) => {
     expect(encode).toThrow(new TypeError(message));
   });
 });

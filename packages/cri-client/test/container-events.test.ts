@@ -16,7 +16,10 @@ import { serve, socketDirectory, someVersion, untilAborted } from './fake-server
 const event = (containerId: string): ContainerEventResponse => messages.ContainerEventResponse.create({ containerId });
 const unavailable = (): CriError => new CriError({ rpc: 'GetContainerEvents', code: 'UNAVAILABLE', details: 'down' });
 
-/** A runtime in memory whose streams a test scripts, one function per attempt; the last one goes on being used. */
+/**
+ * A runtime in memory whose event streams a test scripts, one function per attempt. The last function also serves all
+ * later attempts.
+ */
 function scripted(...streams: ((signal: AbortSignal) => AsyncIterable<ContainerEventResponse>)[]) {
   const attemptsAtMs: number[] = [];
   const clock = new FakeClock();
@@ -52,7 +55,7 @@ async function* fails(error: Error, ...events: string[]): AsyncGenerator<Contain
 }
 
 describe('watchContainerEvents', () => {
-  it('says that it is connected before the first event, though a quiet runtime sends nothing', async () => {
+  it('watchContainerEvents reports the connection before the first event, even if the runtime sends nothing', async () => {
     const { clock, controller, done, seen } = scripted(hang);
     await clock.settle();
     expect(seen).toEqual(['connected']);
@@ -60,7 +63,7 @@ describe('watchContainerEvents', () => {
     await done;
   });
 
-  it('K2: opens the stream again where it ends or fails, and says so, so that the reader lists again', async () => {
+  it('K2: watchContainerEvents reopens a stream that ended or failed, and reports it so that the reader lists containers again', async () => {
     const { attemptsAtMs, clock, controller, done, seen } = scripted(
       () => fails(unavailable(), 'a', 'b'),
       async function* () {
@@ -76,7 +79,7 @@ describe('watchContainerEvents', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('doubles the jittered delay after each failure up to 3 s, and resets it after a long stream', async () => {
+  it('the jittered delay before reopening an event stream doubles per failure up to 3 s, and is reset by a long stream', async () => {
     const down = () => fails(unavailable());
     const lasting = async function* (): AsyncGenerator<ContainerEventResponse, void> {
       await new Promise<void>((resolve) => void clock.setTimer(5_000, resolve));
@@ -97,14 +100,14 @@ describe('watchContainerEvents', () => {
     expect(afterLasting).toBeLessThanOrEqual(150);
   });
 
-  it('ends with UNIMPLEMENTED where the runtime has no events', async () => {
+  it('watchContainerEvents ends with UNIMPLEMENTED if the runtime has no container events', async () => {
     const missing = new CriError({ rpc: 'GetContainerEvents', code: 'UNIMPLEMENTED', details: 'unknown method' });
     const { attemptsAtMs, done } = scripted(() => fails(missing));
     await expect(done).rejects.toBe(missing);
     expect(attemptsAtMs).toHaveLength(1);
   });
 
-  it.each([0, 1])('ends the stream where the reader stops, after %d events', async (events) => {
+  it.each([0, 1])('the event stream ends when the reader stops after %d events', async (events) => {
     let ended = false;
     const stream = async function* (signal: AbortSignal): AsyncGenerator<ContainerEventResponse, void> {
       try {
@@ -131,7 +134,7 @@ describe('watchContainerEvents over gRPC', () => {
     for (const cleanUp of cleanUps.splice(0)) await cleanUp();
   });
 
-  it('K2: goes on after the runtime was restarted', async () => {
+  it('K2: watchContainerEvents continues after a runtime restart', async () => {
     const directory = socketDirectory();
     const address = `unix:${directory.path}/cri.sock`;
     const runtimeOf = (containerId: string) => ({

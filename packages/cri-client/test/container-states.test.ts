@@ -21,7 +21,7 @@ const container: fc.Arbitrary<Init<Container>> = fc.record(
 );
 
 describe('a list of ids and states', () => {
-  it.each(['plain', 'stream'] as const)('has those of the whole list: %s', (kind) => {
+  it.each(['plain', 'stream'] as const)('the list of IDs and states equals those of the full list: %s', (kind) => {
     const whole = kind === 'plain' ? messages.ListContainersResponse : messages.StreamContainersResponse;
     fc.assert(
       fc.property(fc.array(container, { maxLength: 5 }), (containers) => {
@@ -32,14 +32,14 @@ describe('a list of ids and states', () => {
     );
   });
 
-  it('is found among fields that a newer runtime has', () => {
+  it('finds IDs and states among fields that only a newer runtime sends', () => {
     const list = messages.ListContainersResponse.encode({ containers: [{ id: 'c', state: 1 }] });
     const unknown = [0x78, 0x05, 0x82, 0x01, 0x02, 0x0a, 0x00];
     const bytes = Uint8Array.from([...unknown, ...list, ...unknown]);
     expect(briefLists.plain.response.decode(bytes)).toEqual({ containers: [{ id: 'c', state: 1 }] });
   });
 
-  it('W3: refuses bytes that are no list, and never reads past their end', () => {
+  it('W3: refuses bytes that are no container list, and never reads past their end', () => {
     const bytes = messages.ListContainersResponse.encode({ containers: [{ id: 'c'.repeat(40), labels: { a: 'b' } }] });
     for (let length = 1; length < bytes.length; length++) {
       expect(() => briefLists.plain.response.decode(bytes.subarray(0, length))).toThrow(RangeError);

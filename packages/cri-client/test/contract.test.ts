@@ -39,12 +39,12 @@ function tableOf(space: protobuf.NamespaceBase): string[] {
 }
 
 describe('the .proto', () => {
-  it('has every RPC, message, field and enum of CRI v1 under its name and number, and no other', () => {
+  it('the .proto has every RPC, message, field and enum of CRI v1 with its name and number, and no other', () => {
     expect(contract.length).toBe(222);
     expect(tableOf(proto).toSorted()).toEqual(contract.toSorted());
   });
 
-  it('says of every RPC, message, enum, field and value what it means', () => {
+  it('the .proto documents every RPC, message, enum, field and enum value', () => {
     const text = readFileSync(new URL('../../../proto/runtime/v1/api.proto', import.meta.url), 'utf8');
     const { root } = protobuf.parse(text, new protobuf.Root(), { alternateCommentMode: true });
     const bare = (space: protobuf.NamespaceBase): string[] =>
@@ -60,14 +60,14 @@ describe('the .proto', () => {
 });
 
 describe('the generated code', () => {
-  it('has every message of the .proto', () => {
+  it('the generated code has every message of the .proto', () => {
     const names = contract
       .filter((line) => line.startsWith('message '))
       .map((line) => line.split(' ')[1]?.replace('.', ''));
     expect(Object.keys(messages).toSorted()).toEqual(names.toSorted());
   });
 
-  it('has every RPC of the .proto', () => {
+  it('the generated code has every RPC of the .proto', () => {
     const lines = Object.values({ ...runtimeServiceRpcs, ...imageServiceRpcs }).map((rpc) => {
       const [, service, name] = rpc.path.split('/');
       const local = (type: { readonly name: string }): string => type.name.replace('runtime.v1.', '');

@@ -8,7 +8,7 @@ import { imageServiceDefinition, runtimeServiceDefinition } from '../src/service
 
 type Services = RuntimeService & ImageService;
 
-/** What a test lets an RPC answer: a message, several of them for a stream, or a {@link Failure}. */
+/** The responses of RPCs: a message, several messages for a stream, or a {@link Failure}. */
 export type Handlers = {
   readonly [Name in keyof Services]?: (
     request: Parameters<Services[Name]>[0],
@@ -34,7 +34,7 @@ export function socketDirectory(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A gRPC server with the given RPCs; the others answer UNIMPLEMENTED. `address` is as gRPC has it: `unix:/path`. */
+/** A gRPC server with the given RPCs; all others return UNIMPLEMENTED. `address` is a gRPC target: `unix:/path`. */
 export async function serve(
   address: string,
   handlers: Handlers,
@@ -104,5 +104,5 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A Version answer that is whole. */
+/** A complete response to Version. */
 export const someVersion = { version: '0.1.0', runtimeName: 'fake', runtimeVersion: '9.9', runtimeApiVersion: 'v1' };

@@ -41,7 +41,7 @@ async function setUp(handlers: Handlers) {
 }
 
 describe('metrics', () => {
-  it('count each call and its time, and its failure', async () => {
+  it('metrics count each call with its duration, and failed calls', async () => {
     const { clock, lines, runtime } = await setUp({
       version: async () => {
         await clock.advance(250);
@@ -60,7 +60,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('count an incomplete answer as a failure, and a sandbox by its handler', async () => {
+  it('metrics count an incomplete response as a failure, and a sandbox by its runtime handler', async () => {
     const { lines, runtime } = await setUp({ runPodSandbox: () => ({}) });
     await expect(runtime.runPodSandbox({ runtimeHandler: 'kata' })).rejects.toThrow('incomplete');
     expect(lines).toEqual([
@@ -72,7 +72,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('count a command that failed, as those of probes do, as upstream does', async () => {
+  it('metrics count a failed exec of a probe as a failed call, as upstream does', async () => {
     let exitCode = 1;
     const { lines, runtime } = await setUp({ execSync: () => ({ exitCode }) });
     expect(await runtime.execSync({ cmd: ['false'] })).toMatchObject({ exitCode: 1 });
@@ -87,13 +87,13 @@ describe('metrics', () => {
     expect(lines.filter((line) => line.includes('errors'))).toEqual([]);
   });
 
-  it('count a list once, whether it took the stream, the plain RPC or both', async () => {
+  it('metrics count a list once, whether it used the streaming RPC, the plain RPC or both', async () => {
     const { lines, runtime } = await setUp({ listImages: () => ({}) });
     await runtime.listImages({});
     expect(lines.filter((line) => line.includes('total'))).toEqual(['runtime_operations_total["list_images"] 1']);
   });
 
-  it('count a stream when it ends, and a reader that stops as no failure', async () => {
+  it('metrics count a stream when it ends, and do not count a reader that stops as a failure', async () => {
     const { lines, runtime } = await setUp({
       async *getContainerEvents() {
         yield { containerId: 'a' };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
-/** The .proto of this repository, read by protobufjs: what the generated code is compared with. */
+/** The .proto file of this repository as read by protobufjs. The tests compare the generated code with it. */
 export function loadProto(options: { readonly keepCase: boolean }): protobuf.Namespace {
   const text = readFileSync(new URL('../../../proto/runtime/v1/api.proto', import.meta.url), 'utf8');
   const { root } = protobuf.parse(text, new protobuf.Root(), options);

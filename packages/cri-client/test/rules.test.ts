@@ -22,11 +22,11 @@ describe('parseEndpoint', () => {
     ['tcp://x:65535', 'tcp://x:65535', 'dns:x:65535'],
     ['tcp://x:00080', 'tcp://x:80', 'dns:x:80'],
     ['tcp://[::1]:3735', 'tcp://[::1]:3735', 'dns:[::1]:3735'],
-  ])('%s', (endpoint, url, target) => {
+  ])('parseEndpoint reads %s', (endpoint, url, target) => {
     expect(parseEndpoint(endpoint)).toEqual({ url, target });
   });
 
-  it('takes a bare path with a warning', () => {
+  it('parseEndpoint accepts a bare path with a warning', () => {
     const { url, warning } = parseEndpoint('/run/containerd/containerd.sock');
     expect(url).toBe('unix:///run/containerd/containerd.sock');
     expect(warning).toContain('is deprecated, please consider using full url format');
@@ -44,19 +44,19 @@ describe('parseEndpoint', () => {
     ['tcp://127.0.0.1:0', /tcp:\/\/host:port/],
     ['tcp://127.0.0.1:65536', /tcp:\/\/host:port/],
     ['tcp://user@host:1/path', /tcp:\/\/host:port/],
-  ])('refuses %j', (endpoint, message) => {
+  ])('parseEndpoint refuses %j', (endpoint, message) => {
     expect(() => parseEndpoint(endpoint)).toThrow(message);
     expect(() => parseEndpoint(endpoint)).toThrow(
       expect.toSatisfy((err) => OptionsError.is(err) && err.code === 'InvalidOptions' && err.option === 'endpoint'),
     );
   });
 
-  it.each([undefined, null, 5])('refuses %s in place of an endpoint', (none) => {
+  it.each([undefined, null, 5])('parseEndpoint refuses %s as an endpoint', (none) => {
     const told = { name: 'OptionsError', code: 'InvalidOptions', option: 'endpoint' };
     expect(() => new CriClient({}, { endpoint: none as never })).toThrow(expect.objectContaining(told));
   });
 
-  it('takes the longest path that a socket can have', () => {
+  it('parseEndpoint accepts the longest path that a Unix socket can have', () => {
     expect(parseEndpoint(`unix:///${'x'.repeat(106)}`).url).toHaveLength(114);
   });
 });
@@ -80,13 +80,13 @@ describe('callTimeoutMs', () => {
     ['ListContainers', undefined, 120_000],
     ['StopContainer', null, 120_000],
     ['StopContainer', { timeout: '30' }, 120_000],
-  ])('%s %j', (rpc, request, expected) => {
+  ])('the deadline of %s with the request %j', (rpc, request, expected) => {
     expect(callTimeoutMs(rpc, request, 120_000)).toBe(expected);
   });
 });
 
 describe('operationType', () => {
-  it('is what upstream calls each RPC in its metrics', () => {
+  it("operationType returns upstream's name of each RPC in metrics", () => {
     const rpcs = Object.values({ ...runtimeServiceRpcs, ...imageServiceRpcs });
     expect(rpcs.filter((rpc) => !rpc.stream).map((rpc) => operationType(rpc.name))).toEqual([
       'version',
@@ -134,11 +134,11 @@ describe('CriError', () => {
     ['UNKNOWN', 'Unknown'],
     ['DEADLINE_EXCEEDED', 'DeadlineExceeded'],
     ['FAILED_PRECONDITION', 'FailedPrecondition'],
-  ] as const)('says %s as Go does: %s', (code, name) => {
+  ] as const)('CriError names the code %s as Go does: %s', (code, name) => {
     expect(new CriError({ rpc: 'X', code, details: 'why' }).statusMessage).toBe(`rpc error: code = ${name} desc = why`);
   });
 
-  it('is made of anything that was thrown', () => {
+  it('CriError.from converts any thrown value', () => {
     const own = new CriError({ rpc: 'X', code: 'ABORTED', details: 'd' });
     expect(CriError.from(own, 'Y')).toBe(own);
     const status = Object.assign(new Error('5 NOT_FOUND: gone'), { code: 5, details: 'gone' });
@@ -171,7 +171,7 @@ describe('the checks of answers', () => {
     ['status.image is not set', { ...container, image: {} }],
     ['status.imageRef is not set', { ...container, imageRef: '' }],
     [undefined, undefined],
-  ])('ContainerStatus: %s', (lack, status) => {
+  ])('checks that a ContainerStatus response is complete: %s', (lack, status) => {
     expect(checks.checkContainerStatus(ContainerStatusResponse.create({ status }))).toBe(lack);
   });
 
@@ -184,11 +184,11 @@ describe('the checks of answers', () => {
     ['status.metadata has no name, namespace or uid', { ...sandbox, metadata: { namespace: 'ns', uid: 'u' } }],
     ['status.createdAt is not set', { ...sandbox, createdAt: 0 }],
     [undefined, undefined],
-  ])('PodSandboxStatus: %s', (lack, status) => {
+  ])('checks that a PodSandboxStatus response is complete: %s', (lack, status) => {
     expect(checks.checkPodSandboxStatus(PodSandboxStatusResponse.create({ status }))).toBe(lack);
   });
 
-  it('ImageStatus, Status and Version', () => {
+  it('checks that ImageStatus, Status and Version responses are complete', () => {
     expect(checks.checkImageStatus(ImageStatusResponse.create({}))).toBeUndefined();
     expect(checks.checkImageStatus(ImageStatusResponse.create({ image: { id: 'x', size: 1 } }))).toBeUndefined();
     expect(checks.checkImageStatus(ImageStatusResponse.create({ image: { id: 'x' } }))).toContain('size');
@@ -208,7 +208,7 @@ describe('the checks of answers', () => {
     );
   });
 
-  it('what has been made or got has a name', () => {
+  it('checks that responses of create and pull calls contain an ID', () => {
     const { RunPodSandboxResponse, CreateContainerResponse, PullImageResponse } = messages;
     const lacks = (check: (name: string) => string | undefined): readonly unknown[] => [check(''), check('x')];
     expect(lacks((podSandboxId) => checks.checkRunPodSandbox(RunPodSandboxResponse.create({ podSandboxId })))).toEqual([
@@ -236,13 +236,16 @@ describe('a runtime without CRI v1', () => {
       { runtimeName: 'containerd', runtimeVersion: '1.5.0' },
       'containerd 1.5.0 at unix:///x serves only CRI v1alpha2, but CRI v1 is required: use containerd 1.6, CRI-O 1.23 or newer',
     ],
-  ])('%j: it is said what it has, and what would do', (version, details) => {
-    const v1alpha2 = version && messages.VersionResponse.create(version);
-    const cause = new Error('unknown service');
-    expect(unsupportedRuntime('unix:///x', v1alpha2, cause)).toMatchObject({
-      ...{ rpc: 'Version', code: 'UNIMPLEMENTED', details, cause },
-    });
-  });
+  ])(
+    'the error for a runtime with the version response %j names what it supports and what is required',
+    (version, details) => {
+      const v1alpha2 = version && messages.VersionResponse.create(version);
+      const cause = new Error('unknown service');
+      expect(unsupportedRuntime('unix:///x', v1alpha2, cause)).toMatchObject({
+        ...{ rpc: 'Version', code: 'UNIMPLEMENTED', details, cause },
+      });
+    },
+  );
 });
 
 describe('traceMetadata', () => {
@@ -257,7 +260,7 @@ describe('traceMetadata', () => {
     [{ traceparent: 'no' }, {}],
     [{ traceparent: `${traceparent}\r\nx: y` }, {}],
     [{ traceparent, tracestate: 'é' }, { traceparent }],
-  ])('%j', (context, metadata) => {
+  ])('traceMetadata for the context %j', (context, metadata) => {
     expect(traceMetadata(context)).toEqual(metadata);
   });
 });

@@ -37,7 +37,7 @@ export interface DbusCall {
 }
 
 export interface DbusConnectionComponents {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'setTimer'>;
   /** Connected, or about to connect; a stream that is still connecting must buffer writes. */
   readonly stream: ByteStream;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type DbusValue, Variant } from '../src/values.ts';
 
-/** A signature of one type, and a value of it. */
+/** A signature of one type, and a value of this type. */
 export type Typed = readonly [signature: string, value: DbusValue];
 
 const text = fc
@@ -23,7 +23,7 @@ const basic: fc.Arbitrary<Typed> = fc.oneof(
   fc.constantFrom('', 'a{sv}', '(ii)', 'aas').map((value) => ['g', value] as const),
 );
 
-/** Values of every type, in one another. */
+/** Generates values of all types, also nested. */
 export const typed: fc.Arbitrary<Typed> = fc.letrec<{ any: Typed }>((tie) => ({
   any: fc.oneof(
     { maxDepth: 3, depthSize: 'small' },

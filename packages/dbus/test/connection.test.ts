@@ -47,7 +47,7 @@ describe('a connection', () => {
     connect();
   });
 
-  test('authenticates, then requests a name on a bus', async () => {
+  test('a D-Bus connection authenticates, then requests a name on a bus', async () => {
     await connection.open(true);
     expect(peer.lines).toBe(`\0AUTH EXTERNAL ${Buffer.from('1000').toString('hex')}\nBEGIN\n`);
     expect(peer.calls.map(({ member, destination }) => [member, destination])).toEqual([
@@ -55,12 +55,12 @@ describe('a connection', () => {
     ]);
   });
 
-  test('does not request a name from a peer that is not a bus', async () => {
+  test('a D-Bus connection requests no name from a peer that is not a bus', async () => {
     await connection.open(false);
     expect(peer.calls).toEqual([]);
   });
 
-  test('matches replies to calls in any order and in pieces of any size', async () => {
+  test('replies are matched to calls in any order and in pieces of any size', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const calls = ['a', 'b', 'c'].map((member) => connection.call({ ...CALL, member }));
@@ -95,7 +95,7 @@ describe('a connection', () => {
     }
   });
 
-  test('accepts names of 255 characters and paths of any length', async () => {
+  test('accepts D-Bus names of 255 characters and paths of any length', async () => {
     await connection.open(false);
     const path = `/${'a'.repeat(300)}`;
     const call = {
@@ -111,7 +111,7 @@ describe('a connection', () => {
     );
   });
 
-  test('reports the name and text of an error reply', async () => {
+  test('an error reply is reported with its name and text', async () => {
     answer = () => ({ error: 'org.x.No', text: 'never' });
     await connection.open(false);
     await expect(connection.call(CALL)).rejects.toMatchObject({
@@ -121,7 +121,7 @@ describe('a connection', () => {
     });
   });
 
-  test('ends a call without a reply after its timeout, and drops the late reply', async () => {
+  test('a call without a reply ends after its timeout, and the late reply is dropped', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -132,7 +132,7 @@ describe('a connection', () => {
     await connection.call(CALL);
   });
 
-  test('ends opening after the timeout if the peer does not greet', async () => {
+  test('opening a connection fails after the timeout if the peer does not greet', async () => {
     peer.greeting = '';
     const opening = connection.open(true).catch((err: unknown) => err);
     await clock.advance(5000);
@@ -143,13 +143,13 @@ describe('a connection', () => {
     ['a refusal', 'REJECTED EXTERNAL\r\n'],
     ['something else', 'HTTP/1.1 400 Bad Request\r\n'],
     ['a line without end', 'x'.repeat(20_000)],
-  ])('a greeting that is %s ends it', async (_name, greeting) => {
+  ])('opening a connection fails if the greeting is %s', async (_name, greeting) => {
     peer.greeting = greeting;
     await expect(connection.open(true)).rejects.toMatchObject({ code: 'Protocol' });
     expect(peer.destroyed).toBe(true);
   });
 
-  test('closes the connection and rejects all calls if the data is not D-Bus', async () => {
+  test('the connection is closed and all calls rejected if the received data is not D-Bus', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -160,7 +160,7 @@ describe('a connection', () => {
     await expect(connection.call(CALL)).rejects.toMatchObject({ code: 'Protocol' });
   });
 
-  test('rejects waiting calls when the connection ends', async () => {
+  test('waiting calls are rejected when the connection ends', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -180,13 +180,13 @@ describe('a connection', () => {
     expect(connection.isClosed).toBe(false);
   });
 
-  test('delivers subscribed signals', async () => {
+  test('delivers the signals that were subscribed', async () => {
     await connection.open(false);
     peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
     expect(signals).toMatchObject([{ type: 'signal', member: 'Changed', body: [4], sender: ':1.7' }]);
   });
 
-  test('does not send a call whose signal is already aborted', async () => {
+  test('a call whose abort signal is already aborted is not sent', async () => {
     await connection.open(false);
     const ended = AbortSignal.abort(new Error('stop'));
     await expect(connection.call(CALL, ended)).rejects.toThrow('stop');
@@ -194,14 +194,14 @@ describe('a connection', () => {
     expect(peer.calls).toEqual([]);
   });
 
-  test('sends nothing before the greeting is complete', async () => {
+  test('sends no message before the greeting is complete', async () => {
     await expect(connection.call(CALL)).rejects.toMatchObject({ code: 'Closed' });
     await connection.open(false);
     expect(peer.lines).toMatch(/^\0AUTH/);
     await connection.call(CALL);
   });
 
-  test('ignores a signal with unsupported types', async () => {
+  test('ignores a D-Bus signal with unsupported types', async () => {
     await connection.open(false);
     const fd = Buffer.from(
       encodeMessage({
@@ -231,17 +231,17 @@ describe('a connection', () => {
     expect(connection.isClosed).toBe(false);
   });
 
-  /** In pieces, as a socket has it. */
+  /** Sends bytes in pieces, as a socket may deliver them. */
   const sendInPieces = (bytes: Uint8Array, size: number): void => {
     for (let at = 0; at < bytes.length; at += size) peer.send(bytes.subarray(at, at + size));
   };
   const tooLong = new Uint8Array(9 * 2 ** 20);
 
   test.each([
-    ['at once', 2 ** 30],
+    ['in one piece', 2 ** 30],
     ['in pieces', 64 * 1024],
     ['in tiny pieces', 64],
-  ])('skips a signal that is too long, received %s, and delivers the next one', async (_how, size) => {
+  ])('skips a D-Bus signal that is too long, received %s, and delivers the next one', async (_how, size) => {
     await connection.open(false);
     const long = signalBytes('Long', 'ay', [new Uint8Array(2 ** 16)]);
     const short = signalBytes('Short');
@@ -265,8 +265,8 @@ describe('a connection', () => {
 
   test.each([
     ['that is too long', 'ay', [tooLong]],
-    ['of what is not read here', 'u', [0]],
-  ])('no signal %s ends a call, whatever it says that it answers', async (_what, signature, body) => {
+    ['of an unsupported type', 'u', [0]],
+  ])('a signal %s does not end a call, whatever reply serial it contains', async (_what, signature, body) => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL);
@@ -279,7 +279,7 @@ describe('a connection', () => {
     expect((await call).type).toBe('return');
   });
 
-  test('skips a message whose header is too long', async () => {
+  test('skips a D-Bus message whose header is too long', async () => {
     await connection.open(false);
     const long = signalBytes('Short', '', [], { path: `/${'a'.repeat(2 ** 16)}` });
     sendInPieces(long, 2 ** 12);
@@ -298,7 +298,7 @@ describe('a connection', () => {
     expect((await call).body).toEqual(body);
   });
 
-  test('delivers a signal of the maximum length', async () => {
+  test('delivers a D-Bus signal of the maximum length', async () => {
     await connection.open(false);
     sendInPieces(signalBytes('Long', 'ay', [new Uint8Array(2 ** 16 - 4)]), 64);
     expect(signals).toMatchObject([{ member: 'Long' }]);
@@ -306,22 +306,22 @@ describe('a connection', () => {
 
   test.each<[string, Partial<DbusSubscription>, Partial<DbusMessage>, boolean]>([
     ['of any path and sender', {}, {}, true],
-    ['of its path', { path: '/a' }, {}, true],
-    ['of its sender', { sender: ':1.7' }, { sender: ':1.7' }, true],
+    ['of its own path', { path: '/a' }, {}, true],
+    ['of its own sender', { sender: ':1.7' }, { sender: ':1.7' }, true],
     ['of another member', {}, { member: 'Other' }, false],
     ['of another interface', {}, { interface: 'a.C' }, false],
     ['of no interface', {}, { interface: undefined }, false],
     ['of another path', { path: '/a' }, { path: '/b' }, false],
     ['of another sender', { sender: ':1.7' }, { sender: ':1.8' }, false],
     ['of no sender', { sender: ':1.7' }, {}, false],
-  ])('a signal %s: %j, %j: told %j', async (_what, subscription, signal, isTold) => {
+  ])('whether a subscription receives a signal %s: %j, %j: %j', async (_what, subscription, signal, isTold) => {
     connect([wanted('Changed', subscription)]);
     await connection.open(false);
     peer.send(signalBytes('Changed', 'u', [4], signal));
     expect(signals.map(({ body }) => body)).toEqual(isTold ? [[4]] : []);
   });
 
-  test('calls each matching subscription', async () => {
+  test('a signal is delivered to each matching subscription', async () => {
     connect([wanted('Changed'), wanted('Changed', { path: '/a' }), wanted('Other')]);
     await connection.open(false);
     peer.signal('/a', 'a.B', 'Changed', '', []);
@@ -329,11 +329,11 @@ describe('a connection', () => {
   });
 
   test.each([
-    ['a signal that nobody wants', { type: 'signal', interface: 'x.y', member: 'Changed' }],
+    ['a signal without a subscription', { type: 'signal', interface: 'x.y', member: 'Changed' }],
     ['a call', { type: 'call', interface: 'a.B', member: 'Changed' }],
     ['an answer that nobody waits for', { type: 'return', replySerial: 77 }],
     ['an error that nobody waits for', { type: 'error', replySerial: 77, errorName: 'x.y' }],
-  ] as const)('W3: of %s the header is read, once, and nothing else', async (_what, message) => {
+  ] as const)('W3: reads only the header of %s, and only once', async (_what, message) => {
     await connection.open(false);
     const body = [Array.from({ length: 1000 }, (_, index) => index)];
     const bytes = encodeMessage({ serial: 1, path: '/a', signature: 'au', body, ...message });
@@ -345,7 +345,7 @@ describe('a connection', () => {
     expect(log.lines).toEqual([]);
   });
 
-  test('continues after a handler has thrown', async () => {
+  test('a connection continues after a signal handler has thrown', async () => {
     await connection.open(false);
     onSignal = () => {
       throw new Error('not today');

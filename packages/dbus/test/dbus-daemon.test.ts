@@ -13,7 +13,7 @@ import { Variant } from '../src/values.ts';
 const BUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 const isThere = spawnSync('dbus-daemon', ['--version']).status === 0;
 
-/** A bus of our own, with the reference implementation at its other end. */
+/** A private dbus-daemon, the reference implementation. */
 describe.skipIf(!isThere)('against dbus-daemon', () => {
   let directory: string;
   let socket: string;
@@ -41,7 +41,7 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     await rm(directory, { recursive: true });
   });
 
-  test('gets a name and a reply from the bus', async () => {
+  test('gets a name and a reply from dbus-daemon', async () => {
     const connection = await open();
     const { body, sender } = await connection.call({
       ...BUS,
@@ -54,7 +54,7 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     connection.close();
   });
 
-  test('decodes dictionaries and variants of the reference implementation', async () => {
+  test('decodes dictionaries and variants that dbus-daemon sends', async () => {
     const connection = await open();
     const { body } = await connection.call({
       ...BUS,
@@ -67,14 +67,14 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     connection.close();
   });
 
-  test("reports a rejected call with the error's name", async () => {
+  test("reports a call that dbus-daemon rejects with the error's name", async () => {
     const connection = await open();
     const call = connection.call({ ...BUS, member: 'GetNameOwner', signature: 's', body: ['no.such.Name'] });
     await expect(call).rejects.toMatchObject({ remoteName: 'org.freedesktop.DBus.Error.NameHasNoOwner' });
     connection.close();
   });
 
-  test('receives requested signals', async () => {
+  test('receives subscribed signals from dbus-daemon', async () => {
     const heard: DbusMessage[] = [];
     const arrived = Promise.withResolvers<void>();
     const onSignal = (signal: DbusMessage): void => {

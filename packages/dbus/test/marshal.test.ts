@@ -10,7 +10,7 @@ import { typed } from './arbitrary.ts';
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('values as bytes', () => {
-  test('decodes what it encoded, for any values', () => {
+  test('D-Bus values are decoded to what was encoded, for any values', () => {
     fc.assert(
       fc.property(fc.array(typed, { maxLength: 4 }), (all) => {
         const signature = all.map(([one]) => one).join('');
@@ -22,7 +22,7 @@ describe('values as bytes', () => {
     );
   });
 
-  // As the specification shows them, and dbus-send writes them.
+  // The examples of the D-Bus specification, and the output of dbus-send.
   test.each<[string, DbusValue[], string]>([
     ['s', ['foo'], '03000000666f6f00'],
     ['yu', [1, 2], '0100000002000000'],
@@ -32,7 +32,7 @@ describe('values as bytes', () => {
     ['a{sv}', [[['k', new Variant('b', true)]]], '1000000000000000010000006b0001620000000001000000'],
     ['(ayq)', [[Uint8Array.of(9), 258]], '0100000009000201'],
     ['g', ['a{sv}'], '05617b73767d00'],
-  ])('%s as the specification has it (%#)', (signature, values, expected) => {
+  ])('the type %s is encoded as in the specification (%#)', (signature, values, expected) => {
     expect(hex(marshal(signature, values))).toBe(expected);
   });
 
@@ -60,18 +60,18 @@ describe('values as bytes', () => {
     ['()', [[]]],
     ['(s', [['x']]],
     ['{ss}', [['a', 'b']]],
-  ])('%s does not take what does not fit (%#)', (signature, values) => {
+  ])('the type %s rejects a value that does not fit (%#)', (signature, values) => {
     expect(() => marshal(signature, values)).toThrow(DbusError);
   });
 
-  test('decodes big-endian numbers', () => {
+  test('decodes big-endian D-Bus numbers', () => {
     const bytes = Buffer.from('0000000100020003' + '0000000000000004' + '3ff0000000000000', 'hex');
     expect(new Unmarshaller(bytes, false).values('uqqtd')).toEqual([1, 2, 3, 4n, 1]);
   });
 });
 
 describe('untrusted bytes', () => {
-  test('are decoded or rejected, and nothing beyond them is read', () => {
+  test('untrusted bytes are decoded or rejected, and none beyond them are read', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), typed, fc.boolean(), (bytes, [signature], little) => {
         try {
@@ -110,11 +110,11 @@ describe('untrusted bytes', () => {
   test.each([
     ['an array longer than the message', 'as', 'ff000000'],
     ['an array that ends within an item', 'au', '0300000001000000'],
-    ['a text without its end', 's', '0100000041'],
-    ['a boolean that is none', 'b', '02000000'],
+    ['a text without its terminating zero', 's', '0100000041'],
+    ['an invalid boolean', 'b', '02000000'],
     ['padding that is not 0', 'yu', '01ff000001000000'],
-    ['variants deep in one another', 'v', '017600'.repeat(40)],
-  ])('%s', (_name, signature, bytes) => {
+    ['deeply nested variants', 'v', '017600'.repeat(40)],
+  ])('rejects %s', (_name, signature, bytes) => {
     const read = () => new Unmarshaller(Buffer.from(bytes, 'hex'), true).values(signature);
     expect(read).toThrow(DbusError);
   });
@@ -133,7 +133,7 @@ describe('messages', () => {
     expect(lengthsOf(bytes.subarray(0, 15))).toBeUndefined();
   });
 
-  test('is encoded byte for byte as in the specification', () => {
+  test('a message is encoded byte for byte as in the specification', () => {
     const field = (code: number, type: string, value: string): string => {
       const length = Buffer.alloc(type === 'g' ? 1 : 4);
       length[0] = value.length;
@@ -149,7 +149,8 @@ describe('messages', () => {
       ...[field(1, 'o', '/a'), field(2, 's', 'a.B'), field(3, 's', 'Do'), field(4, 's', 'a.E')],
       ...['0501750005000000', field(6, 's', 'a.D'), field(7, 's', ':1.2'), field(8, 'g', 'y')],
     ].join('');
-    // Little-endian, an error, no flags, version 1; what fills up the last field to 8 bytes is not counted as a part of it.
+    // Little-endian, type error, no flags, version 1. The padding after the last header field does not count towards
+    // the length of the fields.
     const fixed = `6c030001${'01000000'}${'07000000'}`;
     const counted = Buffer.alloc(4);
     counted[0] = fields.length / 2 - 1;
@@ -157,7 +158,7 @@ describe('messages', () => {
     expect(decodeMessage(encodeMessage(all))).toEqual(all);
   });
 
-  test('omits empty header fields, such as the destination of a peer without a name', () => {
+  test('an encoded message omits empty header fields, such as the destination of a peer without a name', () => {
     const call: DbusMessage = { type: 'call', serial: 1, path: '/a', member: 'Do', body: [] };
     expect(hex(encodeMessage({ ...call, destination: '', signature: '' }))).toBe(hex(encodeMessage(call)));
   });
@@ -167,7 +168,7 @@ describe('messages', () => {
     ['return', 2],
     ['error', 3],
     ['signal', 4],
-  ] as const)('a %s is of the number %i', (type, number) => {
+  ] as const)('a message of type %s has the type number %i', (type, number) => {
     expect(encodeMessage({ type, serial: 1, body: [] })[1]).toBe(number);
   });
 
@@ -177,7 +178,7 @@ describe('messages', () => {
     expect(() => lengthsOf(bytes)).toThrow(/bytes/);
   });
 
-  test('ignores unknown header fields and rejects known ones of a wrong type', () => {
+  test('decoding ignores unknown header fields and rejects known ones of a wrong type', () => {
     const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, path: '/a', member: 'm', body: [] }));
     const unknown = Buffer.from(bytes);
     unknown[16] = 99;
@@ -190,7 +191,7 @@ describe('messages', () => {
   test('rejects a body that is longer than its signature', () => {
     const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, signature: 'uu', body: [1, 2] }));
     const at = bytes.indexOf('uu\0');
-    // The header ends with its length, the text and its end.
+    // The header ends with the signature: its length, its text and a zero byte.
     bytes[at - 1] = 1;
     bytes[at + 1] = 0;
     bytes.writeUInt32LE(bytes.readUInt32LE(12) - 1, 12);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ReceiveBuffer } from '../src/receive-buffer.ts';
 
-test('returns added bytes in order until they are dropped', () => {
+test('the receive buffer returns added bytes in order until they are dropped', () => {
   const step = fc.oneof(fc.uint8Array({ maxLength: 300 }), fc.nat(400));
   fc.assert(
     fc.property(fc.array(step), (steps) => {

@@ -11,17 +11,17 @@ describe('signatures', () => {
     ['arrays', 'a', '', 64],
     ['structs', '(', ')', 64],
     ['entries', 'a{s', '}', 32],
-  ])('%s in one another, to a depth', (_title, open, close, times) => {
+  ])('accepts nested %s up to the maximum depth', (_title, open, close, times) => {
     expect(parseSignature(nested(open, close, times))).toHaveLength(1);
     refused(nested(open, close, times + 1));
   });
 
   test.each(['{sv}', '({sv})', 'a{s{sv}}', 'a{{sv}s}', 'a{vs}', 'a{s}', 'a{svs}', '()', '(', 'a', 'h'])(
-    '%s is none',
+    '%s is not a D-Bus signature',
     (signature) => refused(signature),
   );
 
-  test('rejects a long signature and quotes only its start', () => {
+  test('rejects a long D-Bus signature and quotes only its start', () => {
     const parse = (): unknown => parseSignature(`${'y'.repeat(5000)}`);
     expect(parse).toThrow(/"y{255}"$/);
     expect(parseSignature('y'.repeat(255))).toHaveLength(255);
@@ -54,14 +54,14 @@ describe('untrusted messages', () => {
   const foreign = (order: number, type: number): Buffer =>
     Buffer.from([order, type, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]);
 
-  test('are decoded in their byte order, and rejected if the byte order is unknown', () => {
+  test('untrusted messages are decoded in their byte order, and rejected if the byte order is unknown', () => {
     expect(decodeMessage(foreign(0x42, 1))).toMatchObject({ type: 'call', serial: 7, body: [] });
     expect(lengthsOf(foreign(0x42, 1))).toEqual({ header: 16, message: 16 });
     expect(decodeMessage(encodeMessage({ type: 'call', serial: 7, body: [] })).serial).toBe(7);
     for (const read of [decodeMessage, lengthsOf]) expect(() => read(foreign(0x41, 1))).toThrow('byte order 65');
   });
 
-  test('may be as long as the standard allows, and no longer', () => {
+  test('an untrusted message may have the maximum length of the standard, and no more', () => {
     const announcing = (bytes: number): Buffer => {
       const message = foreign(0x42, 1);
       message.writeUInt32BE(bytes, 4);
@@ -71,13 +71,13 @@ describe('untrusted messages', () => {
     expect(() => lengthsOf(announcing(2 ** 27 - 15))).toThrow('a D-Bus message of 134217729 bytes');
   });
 
-  test('are rejected for another protocol version', () => {
+  test('an untrusted message of another protocol version is rejected', () => {
     const message = foreign(0x42, 1);
     message[3] = 2;
     expect(() => decodeMessage(message)).toThrow('D-Bus of version 2');
   });
 
-  test('have the type invalid if their type is unknown', () => {
+  test('an untrusted message of an unknown type has the type invalid', () => {
     expect(decodeMessage(foreign(0x42, 9)).type).toBe('invalid');
     expect(decodeMessage(foreign(0x42, 0)).type).toBe('invalid');
   });

@@ -27,12 +27,12 @@ describe('chooseDevices', () => {
       'previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/gpu',
     ],
     [
-      'granted devices of which one is unhealthy',
+      'granted devices with an unhealthy one among them',
       { required: 2, granted: set('a', 'z') },
       'previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/gpu',
     ],
     [
-      'a request for another number than was granted',
+      'a request for another number of devices than was granted',
       { granted: set('a', 'b') },
       'pod "u" container "c" changed request for resource "example.com/gpu" from 2 to 1',
     ],
@@ -50,21 +50,21 @@ describe('chooseDevices', () => {
     expect(chooseDevices(demand(fields))).toMatchObject({ kind: 'refused', message });
   });
 
-  it('reports a shortage only if other containers hold devices that could be released', () => {
+  it('chooseDevices reports a shortage only if other containers hold devices that could be released', () => {
     expect(chooseDevices(demand({ required: 2, inUse: set('a') }))).toMatchObject({ short: true });
     expect(chooseDevices(demand({ required: 3 }))).toMatchObject({ short: false });
   });
 
-  it('keeps devices that were already granted', () => {
+  it('chooseDevices keeps devices that were already granted to the container', () => {
     expect(chooseDevices(demand({ granted: set('b'), inUse: set('b') }))).toEqual({ kind: 'granted' });
   });
 
-  it('takes reusable devices first', () => {
+  it('chooseDevices takes reusable devices of init containers first', () => {
     const choice = chooseDevices(demand({ required: 2, inUse: set('b'), reusable: set('b') }));
     expect(choice).toEqual({ kind: 'open', taken: ['b'], needed: 1, available: ['a'] });
   });
 
-  it('takes only as many reusable devices as required, first by name', () => {
+  it('chooseDevices takes only as many reusable devices as required, in the order of their names', () => {
     const choice = chooseDevices(demand({ inUse: set('a', 'b'), reusable: set('b', 'a') }));
     expect(choice).toEqual({ kind: 'open', taken: ['a'], needed: 0, available: [] });
   });

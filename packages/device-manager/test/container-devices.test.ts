@@ -6,7 +6,7 @@ import { messages } from '../src/generated/codec.ts';
 const { create } = messages.ContainerAllocateResponse;
 
 describe('joinAnswers', () => {
-  it('joins the Allocate responses of all plugins and keeps each name and path once', () => {
+  it('joins the Allocate responses of all plugins and keeps each device name and path once', () => {
     const errors: unknown[] = [];
     const logger = { ...silentLogger, error: (...said: readonly unknown[]) => errors.push(said) };
     const first = create({

@@ -53,7 +53,7 @@ describe('readDevices', () => {
     expect(() => devices(near(1025, 1))).toThrow('a device has 1025 NUMA nodes: at most 1024 are accepted');
   });
 
-  it('reads a topology without nodes as no NUMA nodes', () => {
+  it('reads a device topology without nodes as no NUMA nodes', () => {
     const device = messages.Device.create({ ID: 'a', health: 'Healthy', topology: {} });
     expect(readDevices([device]).devices.get('a')?.numaNodes).toEqual([]);
   });

@@ -22,7 +22,7 @@ describe('DeviceInventory', () => {
     inventory.plugged(GPU);
   });
 
-  it('counts nothing for a plugin that has not reported devices', () => {
+  it('counts no capacity for a plugin that has not reported devices', () => {
     expect(counts()).toEqual([undefined, undefined]);
     expect(inventory.registered().size).toBe(0);
   });

@@ -41,13 +41,13 @@ describe('reusableDevices', () => {
 });
 
 describe('PodDevices', () => {
-  it('distinguishes an empty grant from no grant', () => {
+  it('distinguishes a container that holds an empty list of devices from one that holds none', () => {
     const devices = holding({ one: [] });
     expect(devices.devices('u', 'one', GPU)?.size).toBe(0);
     expect(devices.devices('u', 'two', GPU)).toBeUndefined();
   });
 
-  it('returns the holder of each device for one resource only', () => {
+  it('returns the containers that hold the devices of one resource', () => {
     const devices = holding({ one: ['a'] });
     devices.set({
       podUid: 'v',

@@ -30,9 +30,9 @@ import { EventSinkError } from './sink-error.ts';
 /** The components of an {@link ApiEventRecorder}. */
 export interface ApiEventRecorderComponents {
   readonly sink: EventSink;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -15,7 +15,7 @@ class FakeSink {
   readonly calls: string[] = [];
   failure: (() => Error) | undefined;
   hang = false;
-  /** Hangs whatever its signal says. */
+  /** If true, a hanging request ignores its abort signal. */
   isDeaf = false;
 
   async createEvent(event: CoreEvent, signal: AbortSignal): Promise<void> {
@@ -31,7 +31,7 @@ class FakeSink {
     this.events.set(name, { ...event, ...patch });
   }
 
-  /** Reasons with their counts, as they are in the API. */
+  /** The reasons and counts of the events that the API stores. */
   get stored(): readonly (readonly [string, number])[] {
     return [...this.events.values()].map(({ reason, count }) => [reason, count] as const);
   }
@@ -87,7 +87,7 @@ test('creates an event again if its object in the API is gone', async () => {
 });
 
 describe('while the API server is unavailable', () => {
-  test('waits a random part of 10 s first, then 10 s each, and then writes all events in order', async () => {
+  test('during an outage of the API server, the recorder waits a random part of 10 s first, then 10 s each, and then writes all events in order', async () => {
     const { clock, sink, tell } = setUp();
     sink.failure = unreachable;
     tell('Pulling');
@@ -107,7 +107,7 @@ describe('while the API server is unavailable', () => {
     ]);
   });
 
-  test('tries an event 12 times, then drops and counts it', async () => {
+  test('during an outage of the API server, an event is tried 12 times, then dropped and counted', async () => {
     const { clock, sink, tell, counts } = setUp();
     sink.failure = unreachable;
     tell('Pulling');
@@ -116,7 +116,7 @@ describe('while the API server is unavailable', () => {
     expect(counts.get('kubelet_events_dropped_total retries_exceeded')).toBe(1);
   });
 
-  test('drops the oldest events of a full queue, counts them, logs it once, and blocks no caller', async () => {
+  test('the oldest events of a full queue are dropped, counted and logged once, and no caller is blocked', async () => {
     const { clock, sink, tell, counts, lines } = setUp({ queueLimit: 3 });
     sink.failure = unreachable;
     for (let number = 1; number <= 20; number++) tell(`Reason${number}`);
@@ -149,7 +149,7 @@ describe('while the API server is unavailable', () => {
     expect(counts.get('kubelet_events_dropped_total queue_full')).toBeUndefined();
   });
 
-  test('waits for a Retry-After that is longer than the delay', async () => {
+  test('the recorder respects a Retry-After that is longer than its delay', async () => {
     const { clock, sink, tell } = setUp();
     sink.failure = () => Object.assign(answered(429, 'TooManyRequests'), { retryAfterMs: 30_000 });
     tell('Started');
@@ -176,10 +176,10 @@ describe('while the API server is unavailable', () => {
 });
 
 test.each([
-  ['is refused', 'warn', answered(422, 'Invalid')],
-  ['the server fails at', 'warn', answered(500, 'InternalError')],
+  ['the API server refuses', 'warn', answered(422, 'Invalid')],
+  ['the API server answers with an error', 'warn', answered(500, 'InternalError')],
   [
-    'is in a namespace that goes',
+    'is in a terminating namespace',
     'debug',
     Object.assign(answered(403, 'Forbidden'), { details: { causes: [{ reason: 'NamespaceTerminating' }] } }),
   ],
@@ -212,7 +212,7 @@ test('writes other events after events for which the server fails', async () => 
 });
 
 describe('rate limits of the recorder', () => {
-  test('writes a burst immediately and the rest at the configured rate', async () => {
+  test('the recorder writes a burst of events immediately and the rest at the configured rate', async () => {
     const { clock, sink, tell } = setUp({ qps: 10, burst: 5 });
     for (let number = 0; number < 20; number++) tell(`Reason${number}`);
     await clock.settle();
@@ -221,7 +221,7 @@ describe('rate limits of the recorder', () => {
     expect(sink.calls).toHaveLength(15);
   });
 
-  test('writes without a limit if the rate is 0', async () => {
+  test('the recorder writes events without a limit if the rate is 0', async () => {
     const { clock, sink, recorder } = setUp({ qps: 0, burst: 1 });
     for (let number = 0; number < 500; number++) {
       recorder.event({ ...pod, uid: `u${number}` }, 'Normal', 'Started', 'text');
@@ -240,7 +240,7 @@ describe('rate limits of the recorder', () => {
 });
 
 describe('shutdown of the recorder', () => {
-  test('stops writing on abort; disposal writes queued events and the one in progress', async () => {
+  test('on abort the recorder stops writing; disposal writes queued events and the one in progress', async () => {
     const { clock, sink, recorder, controller, started, tell } = setUp();
     sink.failure = unreachable;
     tell('Killing');
@@ -254,7 +254,7 @@ describe('shutdown of the recorder', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('disposal does not wait for a server that is unavailable', async () => {
+  test('disposal of the recorder does not wait for an API server that is unavailable', async () => {
     const { clock, sink, recorder, tell, counts } = setUp();
     sink.failure = unreachable;
     for (const reason of ['A', 'B', 'C']) tell(reason);
@@ -265,7 +265,7 @@ describe('shutdown of the recorder', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('disposal waits at most its timeout for a server that hangs', async () => {
+  test('disposal of the recorder waits at most its timeout for an API server that hangs', async () => {
     const { clock, sink, recorder, tell, counts } = setUp({ flushTimeoutMs: 2_000 });
     sink.hang = true;
     for (const reason of ['A', 'B']) tell(reason);
@@ -295,7 +295,7 @@ describe('shutdown of the recorder', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('only counts events recorded after disposal', async () => {
+  test('events recorded after disposal are only counted', async () => {
     const { recorder, tell, counts, sink } = setUp();
     await recorder[Symbol.asyncDispose]();
     tell('Late');

@@ -18,7 +18,7 @@ export function makeEvent(overrides: Partial<Occurrence> = {}): CoreEvent {
   });
 }
 
-/** Metrics whose counters a test can read: by name, with the label values behind it. */
+/** Metrics whose counters a test can read. The key of a counter is its name followed by its label values. */
 export function countingMetrics(): { readonly metrics: Metrics; readonly counts: Map<string, number> } {
   const counts = new Map<string, number>();
   const metrics: Metrics = {

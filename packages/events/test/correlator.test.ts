@@ -5,7 +5,7 @@ import { aggregateKey, eventKey, spamKey } from '../src/event-keys.ts';
 import { LruMap } from '../src/lru-map.ts';
 import { makeEvent, pod } from './builders.ts';
 
-/** No filter, so that what is looked at is the counting. */
+/** Limits without a spam filter, so that the tests see the counts alone. */
 const unfiltered = { ...defaultCorrelationLimits, spamBurst: 10_000 };
 const numbered = (number: number) => makeEvent({ message: `no. ${number}` });
 
@@ -13,18 +13,18 @@ describe('keys of events', () => {
   const base = makeEvent();
   const inContainer = makeEvent({ object: { ...pod, fieldPath: 'spec.containers{main}' } });
   test.each([
-    ['the same again', makeEvent(), { event: true, aggregate: true, spam: true }],
+    ['the same event again', makeEvent(), { event: true, aggregate: true, spam: true }],
     ['another message', makeEvent({ message: 'other' }), { event: false, aggregate: true, spam: true }],
     ['another container', inContainer, { event: false, aggregate: true, spam: true }],
     ['another reason', makeEvent({ reason: 'Killing' }), { event: false, aggregate: false, spam: true }],
     ['another type', makeEvent({ type: 'Normal' }), { event: false, aggregate: false, spam: false }],
     ['another pod', makeEvent({ object: { ...pod, uid: 'u2' } }), { event: false, aggregate: false, spam: false }],
     [
-      'another pod, whose parts of a name are the same letters in a row',
+      'another pod whose namespace and name have the same letters in total',
       makeEvent({ object: { ...pod, namespace: 'defaultw', name: 'eb' } }),
       { event: false, aggregate: false, spam: false },
     ],
-  ])('%s', (_name, event, same) => {
+  ])('whether two events count as the same event or as similar: %s', (_name, event, same) => {
     expect({
       event: eventKey(event) === eventKey(base),
       aggregate: aggregateKey(event) === aggregateKey(base),
@@ -34,7 +34,7 @@ describe('keys of events', () => {
 });
 
 describe('a repeated event', () => {
-  test('increments the count of the first event and keeps its first timestamp', () => {
+  test('a repeated event increments the count of the first event and keeps its first timestamp', () => {
     const correlator = new Correlator(unfiltered);
     const first = correlator.correlate(makeEvent(), 0);
     correlator.correlate(makeEvent({ atMs: Date.UTC(2026, 0, 1, 0, 1) }), 60_000);
@@ -42,7 +42,7 @@ describe('a repeated event', () => {
     expect(third).toEqual({ ...first, count: 3, lastTimestamp: '2026-01-01T00:02:00Z' });
   });
 
-  test('creates a new event after 4096 other events', () => {
+  test('an event counts as new after 4096 other events', () => {
     const correlator = new Correlator(unfiltered);
     const other = (number: number) => correlator.correlate(makeEvent({ reason: `Reason${number}` }), 0);
     correlator.correlate(makeEvent(), 0);
@@ -82,7 +82,7 @@ describe('events that differ only by message', () => {
   test.each([
     ['600 s apart are still similar', 600_000, true],
     ['more than 600 s apart are not', 600_001, false],
-  ])('%s', (_name, gapMs, combined) => {
+  ])('events are similar within 600 s: %s', (_name, gapMs, combined) => {
     expect(correlateAll(gapMs).at(-1)?.message.startsWith('(combined')).toBe(combined);
   });
 

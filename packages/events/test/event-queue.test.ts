@@ -70,7 +70,7 @@ test('K4: limits the total length of queued messages, but queues a single longer
   const long = (name: string, length: number) => makeEvent({ name, message: 'x'.repeat(length) });
   expect(queue.push(long('a', 40))).toEqual([]);
   expect(queue.push(long('b', 60))).toEqual([]);
-  // The same again is not there twice.
+  // An event that equals a waiting event is not queued again.
   expect(queue.push(long('b', 60))).toEqual([]);
   expect(names(queue.push(long('c', 50)))).toEqual(['a', 'b']);
   const taken = queue.shiftNow();

@@ -48,11 +48,11 @@ describe('names of events', () => {
     ['Web_1', 'fallback'],
     ['x'.repeat(240), 'fallback'],
     ['', 'fallback'],
-  ])('of an event about %j', (objectName, expected) => {
+  ])('the name of an event about %j is valid in the API', (objectName, expected) => {
     expect(eventName(objectName, 0x18840ba4a3a0000n, () => 'fallback')).toBe(expected);
   });
 
-  test('are unique if the clock stands still or goes back', async () => {
+  test('event names are unique if the clock stands still or goes back', async () => {
     const clock = new FakeClock();
     const names = new EventNames({ clock, random: seededRandom(1) });
     const first = Array.from({ length: 3 }, () => names.next('web'));
@@ -62,7 +62,7 @@ describe('names of events', () => {
     expect(first[0]).toBe(`web.${(BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n).toString(16)}`);
   });
 
-  test("are UUIDs if the object's name is not valid in an event name", () => {
+  test("an event gets a UUID as name if the object's name is not valid in an event name", () => {
     const names = new EventNames({ clock: new FakeClock(), random: seededRandom(1) });
     const [one, other] = [names.next('A_B'), names.next('A_B')];
     expect(one).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

@@ -4,11 +4,11 @@ import { EventSinkError } from '../src/sink-error.ts';
 const failure = (fields: object): Error => Object.assign(new Error('no'), fields);
 
 test.each([
-  ['no answer', failure({ code: 'ConnectionFailed' }), 'Unavailable'],
-  ['no answer in time', failure({ code: 'DeadlineExceeded' }), 'Unavailable'],
-  ['half a JSON', failure({ code: 'InvalidResponse' }), 'Unavailable'],
-  ['what is no error', 'no', 'Unavailable'],
-  ['a request that cannot be made', failure({ code: 'InvalidRequest' }), 'Rejected'],
+  ['no response', failure({ code: 'ConnectionFailed' }), 'Unavailable'],
+  ['no response in time', failure({ code: 'DeadlineExceeded' }), 'Unavailable'],
+  ['a truncated JSON response', failure({ code: 'InvalidResponse' }), 'Unavailable'],
+  ['a value that is no error', 'no', 'Unavailable'],
+  ['an invalid request', failure({ code: 'InvalidRequest' }), 'Rejected'],
   ['401', failure({ httpStatus: 401, code: 'Unauthorized' }), 'Unavailable'],
   ['403', failure({ httpStatus: 403, code: 'Forbidden' }), 'Rejected'],
   ['404', failure({ httpStatus: 404, code: 'NotFound' }), 'NotFound'],
@@ -31,7 +31,7 @@ test.each([
     failure({ httpStatus: 403, details: { causes: [{ reason: 'NamespaceTerminating' }] } }),
     'NamespaceTerminating',
   ],
-])('%s', (_name, error, code) => {
+])('how the recorder treats a failed write: %s', (_name, error, code) => {
   const known = EventSinkError.from(error);
   expect(known.code).toBe(code);
   expect(known.cause).toBe(error);
@@ -51,6 +51,6 @@ test.each([
   expect(new EventSinkError('Unavailable', 'no', given).retryAfterMs).toBe(expected);
 });
 
-test('keeps the delay that the server requests', () => {
+test('a failed write keeps the delay that the API server requests', () => {
   expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs: 7_000 })).retryAfterMs).toBe(7_000);
 });

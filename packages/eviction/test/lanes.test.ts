@@ -255,7 +255,7 @@ test('N2: an eviction for memory in the same round waits only briefly for a pod 
   expect(world.log.slice(0, 2)).toEqual(['kill over', 'kill hog']);
 });
 
-test('N2: evicts no other pod for memory if a pod over its local storage limit frees enough memory within that short wait', async () => {
+test('N2: evicts no other pod for memory if a pod over its local storage limit frees enough memory soon after its eviction', async () => {
   const over = limited();
   world.kill = async (pod) => {
     await sleep(world.clock, 1500);

@@ -39,7 +39,7 @@ describe('JSON patch', () => {
       [{ op: 'add', path: '/__proto__', value: 1 }],
       JSON.parse('{"__proto__":1}'),
     ],
-  ])('%s', (_name, document, patch, expected) => {
+  ])('a JSON patch %s', (_name, document, patch, expected) => {
     expect(applyJsonPatch(structuredClone(document), patch)).toEqual(expected);
   });
 

@@ -91,7 +91,7 @@ describe('strategic merge', () => {
       { spec: { '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }] } },
       containers({ name: 'b' }, { name: 'a' }),
     ],
-  ])('%s', (_name, original, patch, expected) => {
+  ])('in a strategic merge patch, %s', (_name, original, patch, expected) => {
     const before = structuredClone(original);
     expect(applyStrategicMerge(original, patch, 'Pod')).toEqual(expected);
     expect(original).toEqual(before);

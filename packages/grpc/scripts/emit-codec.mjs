@@ -1,6 +1,6 @@
 import { docComment } from './schema.mjs';
 
-/** Wire types: how the value of a field follows its tag. */
+/** Wire types: the encoding of the value after a field's tag. */
 const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
@@ -25,7 +25,7 @@ const capital = (word) => word[0].toUpperCase() + word.slice(1);
 const tagOf = (field, wireType) => field.id * 8 + wireType;
 const wireTypeOf = (field) =>
   field.kind === 'message' || field.map ? LENGTH_DELIMITED : (WIRE_TYPES[field.type] ?? VARINT);
-/** Numbers in a list share one tag (packed), as proto3 has it. */
+/** In proto3, the numbers of a repeated field share one tag (packed encoding). */
 const isPacked = (field) => field.repeated && field.kind !== 'message' && wireTypeOf(field) !== LENGTH_DELIMITED;
 
 function defaultOf(field) {
@@ -108,7 +108,7 @@ function checkOneofs({ name, oneofs }) {
 function emitMessage(message) {
   const { name, fields } = message;
   const checks = checkOneofs(message);
-  // In the order of their numbers, as every encoder writes them.
+  // Fields are written in the order of their numbers, as other encoders do.
   const encode = fields
     .toSorted((a, b) => a.id - b.id)
     .map((field) => `  ${encodeLine(message, field)}\n`)

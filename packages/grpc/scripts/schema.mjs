@@ -147,12 +147,12 @@ function readService(service, context) {
   };
 }
 
-/** A name in camelCase, as methods are called (`RunPodSandbox` is `runPodSandbox`). */
+/** Returns a name in camelCase, which methods have (`RunPodSandbox` becomes `runPodSandbox`). */
 export function lowerFirst(name) {
   return name[0].toLowerCase() + name.slice(1);
 }
 
-/** A doc comment of `text`, or nothing. */
+/** Returns a doc comment with this text; nothing if the text is empty. */
 export function docComment(text, indent = '') {
   if (!text) return '';
   const lines = text.replaceAll('*/', '* /').split('\n');

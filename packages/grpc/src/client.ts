@@ -9,7 +9,7 @@ import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /** The components of {@link GrpcClient}. */
 export interface GrpcClientComponents {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Called when the connection is established and when it is lost. If absent, the connection is not watched. */
   readonly onConnectivity?: (isConnected: boolean) => void;

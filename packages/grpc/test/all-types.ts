@@ -39,7 +39,7 @@ import {
   type Writer,
 } from '../src/wire-format.ts';
 
-/** A message with every kind of field that messages have. */
+/** A message with a field of every supported kind. */
 export interface All {
   text: string;
   texts: string[];
@@ -57,7 +57,7 @@ export interface All {
   inners: All[];
 }
 
-/** The same as protobufjs reads it. */
+/** The same message type, as read by protobufjs. */
 export const theirs: protobuf.Type = protobuf
   .parse(
     `syntax = "proto3"; package demo; message All {
@@ -75,7 +75,7 @@ export function none(): All {
   };
 }
 
-// As generated code is.
+// Written as the generator writes encoders.
 function encode(m: Init<All>, w: Writer): void {
   putString(w, 10, m.text, 'All.text');
   putStrings(w, 18, m.texts, 'All.texts');

@@ -59,7 +59,7 @@ function load(file: string, space: string, options: protobuf.IParseOptions): pro
 }
 
 describe('the .proto files of plugins', () => {
-  it('are exactly eight', () => {
+  it('there are exactly eight .proto files for plugins', () => {
     expect(CONTRACTS.map(([file]) => file)).toEqual([
       'csi/v1/csi.proto csi.v1',
       'deviceplugin/v1beta1/api.proto v1beta1',
@@ -72,13 +72,16 @@ describe('the .proto files of plugins', () => {
     ]);
   });
 
-  it.each(CONTRACTS)('%s has every RPC, message and field under its name and number, and no other', (file, lines) => {
-    const [path = '', space = ''] = file.split(' ');
-    const found = load(path, space, { keepCase: true });
-    expect(tableOf(found).toSorted()).toEqual(lines.toSorted());
-  });
+  it.each(CONTRACTS)(
+    'the .proto file %s has every RPC, message and field with its name and number, and no other',
+    (file, lines) => {
+      const [path = '', space = ''] = file.split(' ');
+      const found = load(path, space, { keepCase: true });
+      expect(tableOf(found).toSorted()).toEqual(lines.toSorted());
+    },
+  );
 
-  it.each(CONTRACTS)('%s describes every RPC, message, enum, field and value', (file) => {
+  it.each(CONTRACTS)('the .proto file %s has a comment on every RPC, message, enum, field and value', (file) => {
     const [path = '', name = ''] = file.split(' ');
     const space = load(path, name, { alternateCommentMode: true });
     const bare = (within: protobuf.NamespaceBase): string[] =>

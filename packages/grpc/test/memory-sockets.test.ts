@@ -40,7 +40,7 @@ function setUp(onEcho: (text: string, signal: AbortSignal) => Promise<string> = 
 }
 
 describe('MemorySockets', () => {
-  it('connects clients and servers at a path, whichever starts first', async () => {
+  it('MemorySockets connects clients and servers at a path, whichever starts first', async () => {
     const { server, client } = setUp();
     await expect(client.unary(echo, { text: 'a' })).rejects.toThrow('connect: no such file or directory');
     const connected = client.connect(10_000);
@@ -50,7 +50,7 @@ describe('MemorySockets', () => {
     await expect(client.unary({ ...echo, path: '/t.T/Other' }, {})).rejects.toThrow('Unimplemented');
   });
 
-  it('allows one server per path, and another one after it has closed', async () => {
+  it('MemorySockets allows one server per path, and another one after it has closed', async () => {
     const { sockets, server } = setUp();
     await server.start();
     const second = sockets.server({ socketPath, services: [] });
@@ -60,7 +60,7 @@ describe('MemorySockets', () => {
     expect(sockets.isListening(socketPath)).toBe(true);
   });
 
-  it('ends a call at its deadline, on abort, and when either side closes', async () => {
+  it('a call through MemorySockets ends at its deadline, on abort, and when either side closes', async () => {
     const aborted: unknown[] = [];
     const { clock, server, client, sockets } = setUp((_text, signal) => {
       signal.addEventListener('abort', () => aborted.push(signal.reason));
@@ -87,7 +87,7 @@ describe('MemorySockets', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('reports when a client has connected and when either side has closed', async () => {
+  it('a MemorySockets client reports when it has connected and when either side has closed', async () => {
     const { clock, server, sockets } = setUp();
     const told: boolean[] = [];
     const client = sockets.client({ clock, onConnectivity: (isConnected) => told.push(isConnected) }, { socketPath });
@@ -111,7 +111,7 @@ describe('MemorySockets', () => {
     expect(other).toEqual([true, false]);
   });
 
-  it('streams messages until the server closes', async () => {
+  it('MemorySockets streams messages until the server closes', async () => {
     const { server, client } = setUp();
     await server.start();
     const seen: string[] = [];

@@ -13,10 +13,10 @@ class Fake extends EventEmitter {
 }
 
 it.each<readonly [string, readonly number[], number]>([
-  ['the oldest of silent ones', [], 0],
-  ['the oldest silent one, past those that are in use', [0, 1], 2],
-  ['the oldest of all if all are in use', [0, 1, 2], 0],
-])('a socket beyond the limit takes the place of %s', (_which, inUse, destroyed) => {
+  ['the oldest idle one', [], 0],
+  ['the oldest idle one, after those in use', [0, 1], 2],
+  ['the oldest one if all are in use', [0, 1, 2], 0],
+])('a connection above the limit of a gRPC server replaces %s', (_which, inUse, destroyed) => {
   const sockets = new OpenSockets(3);
   const fakes = [new Fake(), new Fake(), new Fake()];
   for (const fake of fakes) sockets.add(fake as unknown as Socket);

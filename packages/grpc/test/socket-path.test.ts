@@ -10,7 +10,7 @@ it.each([
   [`/${'é'.repeat(54)}`, 'at most 107 bytes, not 109'],
   ['a.sock', 'a.sock: the path of a socket must be absolute'],
   ['', 'absolute'],
-])('what is wrong with the path %s of a socket: %s', (path, problem) => {
+])('the problem of the socket path %s is: %s', (path, problem) => {
   if (problem === undefined) expect(socketPathProblem(path)).toBeUndefined();
   else expect(socketPathProblem(path)).toContain(problem);
 });

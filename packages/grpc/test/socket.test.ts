@@ -77,7 +77,7 @@ async function serve(handlers: Partial<Handlers<typeof rpcs>> = {}, clock?: Fake
   return client;
 }
 
-/** How many servers grpc-js holds on to, for whoever asks it what there is. */
+/** Returns the number of servers that grpc-js keeps registered in channelz. */
 async function serversKnown(): Promise<number> {
   const { GetServers } = getChannelzHandlers();
   const answer = await new Promise<{ server?: unknown[] } | undefined | null>((resolve) => {
@@ -98,7 +98,7 @@ async function errorOf(promise: Promise<unknown>): Promise<GrpcError> {
 }
 
 describe('GrpcClient and GrpcServer', () => {
-  it('call each other over a socket', async () => {
+  it('GrpcClient calls GrpcServer over a socket', async () => {
     const caller = await serve();
     await caller.connect(5_000);
     expect(await caller.unary(rpcs.echo, { text: 'é' })).toEqual({ text: 'é' });
@@ -107,7 +107,7 @@ describe('GrpcClient and GrpcServer', () => {
     expect(seen).toEqual(Array.from({ length: 300 }, (_, i) => String(i)));
   });
 
-  it('decode only the messages of a stream that are read, however many were sent', async () => {
+  it('only the messages of a gRPC stream that are read are decoded, however many were sent', async () => {
     let made = 0;
     const decode = (bytes: Uint8Array): Text => {
       made += 1;
@@ -121,7 +121,7 @@ describe('GrpcClient and GrpcServer', () => {
     await stream.return();
   });
 
-  it('report an undecodable message of a stream as grpc-js does', async () => {
+  it('an undecodable message of a stream is reported as by grpc-js', async () => {
     const broken: MessageType<Text> = {
       ...Text,
       decode() {
@@ -134,7 +134,7 @@ describe('GrpcClient and GrpcServer', () => {
     });
   });
 
-  it('leave no listeners behind each time a stream waits for its reader', async () => {
+  it('a stream that waits for its reader leaves no listeners behind', async () => {
     let listeners = 0;
     const caller = await serve({
       async *count(_request, signal) {
@@ -148,7 +148,7 @@ describe('GrpcClient and GrpcServer', () => {
     expect(listeners).toBeLessThan(3);
   });
 
-  it('pass on the error of a handler', async () => {
+  it('an error of a handler reaches the client', async () => {
     const fail = (error: Error) => async (): Promise<Text> => {
       throw error;
     };
@@ -164,7 +164,7 @@ describe('GrpcClient and GrpcServer', () => {
   it.each<[string, number, string]>([
     ['more than one', 2, 'expected <EOF> for non server-streaming RPCs, but received another message'],
     ['no', 0, 'received no response message from non-server-streaming RPC'],
-  ])('reject a successful response with %s message without waiting', async (_, count, why) => {
+  ])('a successful response with %s message is rejected without waiting', async (_, count, why) => {
     const socketPath = path.join(directory, 's.sock');
     const peer = createServer();
     peer.on('stream', (stream) => {
@@ -181,9 +181,9 @@ describe('GrpcClient and GrpcServer', () => {
   });
 
   it.each([
-    ['in a way that nobody knows', { 'grpc-encoding': 'nonsense' }],
-    ['and does not say how', {}],
-  ])('explain that a peer compressed its response %s', async (_how, headers) => {
+    ['with an unknown encoding', { 'grpc-encoding': 'nonsense' }],
+    ['without naming the encoding', {}],
+  ])('the error explains that a peer compressed its response %s', async (_how, headers) => {
     const socketPath = path.join(directory, 's.sock');
     const peer = createServer();
     peer.on('stream', (stream) => {
@@ -201,7 +201,7 @@ describe('GrpcClient and GrpcServer', () => {
     peer.close();
   });
 
-  it('end a call at its deadline on the injected clock', async () => {
+  it('a gRPC call ends at its deadline on the injected clock', async () => {
     const clock = new FakeClock();
     const caller = await serve({ echo: () => never }, clock);
     const call = errorOf(caller.unary(rpcs.echo, {}, { timeoutMs: 1_000 }));
@@ -210,12 +210,12 @@ describe('GrpcClient and GrpcServer', () => {
     expect(await call).toMatchObject({ code: 'DEADLINE_EXCEEDED', details: 'context deadline exceeded' });
   });
 
-  it('wait for a missing server at most until the deadline', async () => {
+  it('a gRPC call waits for a missing server at most until the deadline', async () => {
     client = new GrpcClient({}, { socketPath: path.join(directory, 'none.sock') });
     expect(await errorOf(client.connect(50))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 
-  it("end a call when its signal is aborted, and abort the handler's signal", async () => {
+  it("an abort ends a gRPC call, and aborts the handler's signal", async () => {
     let told = false;
     const caller = await serve({
       echo: (_request, signal) =>
@@ -234,7 +234,7 @@ describe('GrpcClient and GrpcServer', () => {
     await expect.poll(() => told).toBe(true);
   });
 
-  it('cancel calls in progress when the client is closed, and reject later calls', async () => {
+  it('closing the client cancels calls in progress and rejects later calls', async () => {
     const caller = await serve({ echo: () => never });
     await caller.connect(5_000);
     const call = errorOf(caller.unary(rpcs.echo, {}));
@@ -243,7 +243,7 @@ describe('GrpcClient and GrpcServer', () => {
     expect(await errorOf(caller.unary(rpcs.echo, {}))).toMatchObject({ code: 'CANCELLED' });
   });
 
-  it('wait for a missing peer if waitForReady is set, and report when it connects and disconnects', async () => {
+  it('a call with waitForReady waits for a missing peer, and reports when the peer connects and disconnects', async () => {
     const socketPath = path.join(directory, 's.sock');
     const told: boolean[] = [];
     const onConnectivity = (isConnected: boolean): void => void told.push(isConnected);
@@ -258,7 +258,7 @@ describe('GrpcClient and GrpcServer', () => {
     await expect.poll(() => told).toEqual([true, false]);
   });
 
-  it('have ended all calls when the client is disposed', async () => {
+  it('all calls have ended when the client is disposed', async () => {
     const caller = await serve({ echo: () => never });
     const ended: string[] = [];
     await caller.connect(5_000);
@@ -269,7 +269,7 @@ describe('GrpcClient and GrpcServer', () => {
     await caller[Symbol.asyncDispose]();
   });
 
-  it('dispose the client without waiting for a stream reader that is busy', async () => {
+  it('disposing the client does not wait for a stream reader that is busy', async () => {
     const caller = await serve();
     const [idle, waiting] = [0, 1].map(() => caller.stream(rpcs.count, { text: '1' }));
     await Promise.all([idle?.next(), waiting?.next()]);
@@ -278,7 +278,7 @@ describe('GrpcClient and GrpcServer', () => {
     await waiting?.return();
   });
 
-  it('reject with a GrpcError if the signal is aborted before anything was sent', async () => {
+  it('a call whose signal is aborted before anything was sent rejects with a GrpcError', async () => {
     const caller = await serve();
     const stop = new AbortController();
     const { signal } = stop;
@@ -289,12 +289,12 @@ describe('GrpcClient and GrpcServer', () => {
     }
   });
 
-  it('W3: reject text that is not UTF-8, as Go does', () => {
+  it('W3: text that is not UTF-8 is rejected, as in Go', () => {
     expect(() => Text.decode(Buffer.from([10, 2, 0xc3, 0x28]))).toThrow(RangeError);
     expect(Text.decode(Buffer.from([10, 2, 0xc3, 0xa9]))).toEqual({ text: 'é' });
   });
 
-  it('end a stream when the server is closed', async () => {
+  it('a stream ends when the server is closed', async () => {
     const caller = await serve({
       async *count() {
         yield { text: 'one' };
@@ -322,7 +322,7 @@ describe('GrpcClient and GrpcServer', () => {
     },
   );
 
-  it('report the same error without a time of day each time a peer hangs up immediately', async () => {
+  it('the error of a peer that hangs up immediately is the same each time, without a time of day', async () => {
     const socketPath = path.join(directory, 'c.sock');
     const peer = createPeer((socket) => socket.destroy());
     await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
@@ -335,7 +335,7 @@ describe('GrpcClient and GrpcServer', () => {
     peer.close();
   });
 
-  it('K4: a client that is closed holds no connection to a peer that has never spoken', async () => {
+  it('K4: a closed client keeps no connection to a peer that has never sent data', async () => {
     const socketPath = path.join(directory, 'c.sock');
     const open = new Set<Socket>();
     const connected = Promise.withResolvers<void>();
@@ -353,22 +353,22 @@ describe('GrpcClient and GrpcServer', () => {
     peer.close();
   });
 
-  it('K4: a server that is closed holds no connection, though its client keeps its own end open', async () => {
+  it('K4: a closed server keeps no connection, even if its client keeps its own end open', async () => {
     await serve();
     const caller = connect({ path: path.join(directory, 's.sock'), allowHalfOpen: true });
     caller.on('error', () => {});
-    // In the words of HTTP/2: a preface, and settings.
+    // The connection preface and a SETTINGS frame of HTTP/2.
     caller.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
     await new Promise((resolve) => caller.once('data', resolve));
     server?.close();
     await new Promise((resolve) => caller.resume().once('end', resolve));
-    // Who has half of it open can write; nobody takes it where there is none.
+    // A half-closed connection would still accept writes. EPIPE shows that the connection is closed completely.
     const written = () => new Promise((resolve) => caller.write('x', resolve));
     await expect.poll(written).toMatchObject({ code: 'EPIPE' });
     caller.destroy();
   });
 
-  it('K4: a server closes silent connections beyond its limit, and keeps one that is in use', async () => {
+  it('K4: a server closes idle connections above its limit, and keeps one that is in use', async () => {
     const socketPath = path.join(directory, 's.sock');
     server = new GrpcServer({ socketPath, services: [service(rpcs, standard)], maxConnections: 8 });
     await server.start();

@@ -6,7 +6,7 @@ import { type All, all, none, strictAll, theirs } from './all-types.ts';
 
 const UINT64_MAX = 2n ** 64n - 1n;
 
-/** Messages with every field, some at their defaults: what a decoder gives. */
+/** Generates messages as a decoder returns them: every field is present, and some have their default values. */
 function messages(depth = 0): fc.Arbitrary<All> {
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const int32 = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 127, 128, -0x8000_0000, 0x7fff_ffff));
@@ -35,7 +35,7 @@ function messages(depth = 0): fc.Arbitrary<All> {
   });
 }
 
-/** protobufjs keeps what is absent and what is null apart. */
+/** protobufjs distinguishes an absent field from a null field, so null fields are removed. */
 const withoutNulls = ({ inner, inners, ...rest }: All): object => ({
   ...rest,
   ...(inner && { inner: withoutNulls(inner) }),
@@ -47,7 +47,7 @@ const bytesOf = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 
 const wrong = (value: unknown): never => value as never;
 
 describe('any message', () => {
-  it('is encoded as protobufjs encodes it, decoded unchanged, and created as it would be decoded', () => {
+  it('any message is encoded as by protobufjs, decoded unchanged, and created as it would be decoded', () => {
     fc.assert(
       fc.property(messages(), (message) => {
         const bytes = all.encode(message);
@@ -59,7 +59,7 @@ describe('any message', () => {
     );
   });
 
-  it('is rejected if truncated, at any position', () => {
+  it('a message that is truncated at any position is rejected', () => {
     fc.assert(
       fc.property(messages(2), (message) => {
         const bytes = all.encode({ inner: message });
@@ -83,7 +83,7 @@ describe('any message', () => {
     );
   });
 
-  it('is encoded without unknown fields', () => {
+  it('unknown fields of a message are not encoded', () => {
     const unknown = protobuf.Writer.create();
     unknown.uint32(999 * 8).uint64('18446744073709551615' as never);
     unknown.uint32(998 * 8 + 1).double(1);
@@ -102,11 +102,11 @@ describe('any message', () => {
 describe('a field', () => {
   it.each<[string, Partial<All>, string]>([
     ['text', { text: 'aé' }, '0a 03 61c3a9'],
-    ['a list of texts, the empty one too', { texts: ['a', ''] }, '12 01 61 12 00'],
-    ['yes', { flag: true }, '18 01'],
+    ['a list of texts, including an empty one', { texts: ['a', ''] }, '12 01 61 12 00'],
+    ['true', { flag: true }, '18 01'],
     ['bytes', { raw: Uint8Array.of(0, 255) }, '22 02 00ff'],
     ['a fraction', { share: 1 }, '29 000000000000f03f'],
-    ['a fraction that is zero and has a sign', { share: -0 }, '29 0000000000000080'],
+    ['a negative zero', { share: -0 }, '29 0000000000000080'],
     ['a number', { small: 300 }, '30 ac02'],
     ['a negative number, in ten bytes', { small: -1 }, '30 ffffffffffffffffff01'],
     ['the least of 32 bits', { small: -0x8000_0000 }, '30 80808080f8ffffffff01'],
@@ -122,7 +122,7 @@ describe('a field', () => {
     ['a map', { labels: { a: 'b', '': '' } }, '62 06 0a0161 120162 62 04 0a00 1200'],
     ['a message that is empty', { inner: none() }, '6a 00'],
     ['messages, an empty one too', { inners: [one({ small: 1 }), none()] }, 'a201 02 3001 a201 00'],
-  ])('%s', (_, fields, bytes) => {
+  ])('a field is encoded, decoded and created: %s', (_, fields, bytes) => {
     expect(hex(all.encode(fields))).toBe(bytes.replaceAll(' ', ''));
     expect(all.decode(bytesOf(bytes))).toEqual(one(fields));
     expect(all.create(fields)).toEqual(one(fields));
@@ -133,7 +133,7 @@ describe('a field', () => {
     ['undefined', Object.fromEntries(Object.keys(none()).map((name) => [name, undefined]))],
     ['null', Object.fromEntries(Object.keys(none()).map((name) => [name, null]))],
     ['at its default', { ...none(), labels: { a: undefined, b: null } }],
-  ])('that is %s is not written, and is read and created as its default', (_, fields) => {
+  ])('a field that is %s is not encoded, and is decoded and created as its default', (_, fields) => {
     expect(hex(all.encode(fields as Partial<All>))).toBe('');
     expect(all.create(fields as Partial<All>)).toStrictEqual(none());
     expect(all.decode(new Uint8Array())).toStrictEqual(none());
@@ -223,7 +223,7 @@ describe('a field', () => {
         [1, '1'],
       ],
     ],
-  ])('of the wrong type is refused by its name: %s, %s', (expected, field, values) => {
+  ])('a field of the wrong type is refused with its name: %s, %s', (expected, field, values) => {
     for (const [value, got] of values) {
       const refused = new TypeError(`All.${field}: expected ${expected}, got ${got}`);
       expect(() => all.encode({ [field]: value })).toThrow(refused);
@@ -242,12 +242,12 @@ describe('a field', () => {
     ['inners', [null], 'All.inners: expected an object, got null'],
     ['inners', ['x'], 'All.inners: expected an object, got string'],
     ['inners', {}, 'All.inners: expected an array, got object'],
-  ])('with something of the wrong type in it is refused: %s: %j', (field, value, message) => {
+  ])('a field with an element of the wrong type is refused: %s: %j', (field, value, message) => {
     expect(() => all.encode({ [field]: value })).toThrow(new TypeError(message));
     expect(() => all.create({ [field]: value })).toThrow(new TypeError(message));
   });
 
-  it('a repeated occurrence replaces a scalar and merges lists, maps and messages', () => {
+  it('a repeated occurrence of a field replaces a scalar and merges lists, maps and messages', () => {
     const first = one({ text: 'a', texts: ['x'], labels: { a: '1', b: '1' }, inner: one({ small: 1, text: 'in' }) });
     const second = one({ text: 'b', texts: ['y'], labels: { b: '2' }, inner: one({ small: 2, texts: ['z'] }) });
     expect(all.decode(Buffer.concat([all.encode(first), all.encode(second)]))).toEqual(
@@ -260,7 +260,7 @@ describe('a field', () => {
     );
   });
 
-  it('a map entry may lack its key or value, or have unknown fields', () => {
+  it('a decoded map entry may lack its key or value, or have unknown fields', () => {
     expect(all.decode(bytesOf('62 00')).labels).toEqual({ '': '' });
     expect(all.decode(bytesOf('62 03 0a0161')).labels).toEqual({ a: '' });
     expect(all.decode(bytesOf('62 03 120162')).labels).toEqual({ '': 'b' });
@@ -286,13 +286,13 @@ describe('a field', () => {
     expect(all.create({ large: -(2 ** 63) }).large).toBe(-(2 ** 63));
   });
 
-  it('replaces malformed characters of a text, as on the wire', () => {
+  it('malformed characters of a text are replaced, both when it is created and when it is encoded', () => {
     const odd = { text: '\ud800a', texts: ['\udc00'], labels: { 'b\ud800': '\ud800' } };
     expect(all.create(odd)).toEqual(all.decode(all.encode(odd)));
     expect(all.create(odd).text).toBe('\ufffda');
   });
 
-  it('stores any map key as an entry, not as a prototype', () => {
+  it('any map key is stored as an entry and not as a prototype', () => {
     const labels = Object.fromEntries([
       ['__proto__', 'x'],
       ['constructor', 'y'],
@@ -307,7 +307,7 @@ describe('a field', () => {
     }
   });
 
-  it('copies values: shares neither the input nor the receive buffer', () => {
+  it('created and decoded messages share neither the input nor the receive buffer', () => {
     const message = one({ raw: Uint8Array.of(1), texts: ['a'], labels: { a: 'b' }, inner: none(), inners: [none()] });
     const created = all.create(message);
     for (const name of ['raw', 'texts', 'labels', 'inner', 'inners'] as const) {
@@ -340,22 +340,22 @@ describe('bytes that are not a message', () => {
     ['a wire type that there is not', '0e'],
     ['an unknown number of 32 bits that is too short', 'a53f 000000'],
     ['an unknown number of 64 bits that is too short', 'a13f 00000000000000'],
-  ])('are refused: %s', (_, bytes) => {
+  ])('bytes that are not a message are refused: %s', (_, bytes) => {
     expect(() => all.decode(bytesOf(bytes))).toThrow(RangeError);
   });
 
-  it('report where the data is truncated', () => {
+  it('the error for truncated bytes reports the position', () => {
     expect(() => all.decode(bytesOf('0a 05 68'))).toThrow('5 bytes at 2 reach past the end at 3');
     expect(() => all.decode(bytesOf('6a 02 30ff 01'))).toThrow('a field ends at 5, after the end of its message at 4');
   });
 
-  it('are read only up to their end inside a larger buffer', () => {
+  it('a message inside a larger buffer is read only up to its end', () => {
     const whole = Buffer.from('\u0000\n\u0001ab');
     expect(all.decode(new Uint8Array(whole.buffer, whole.byteOffset + 1, 3))).toEqual(one({ text: 'a' }));
     expect(() => all.decode(new Uint8Array(whole.buffer, whole.byteOffset + 1, 2))).toThrow(RangeError);
   });
 
-  it('are rejected as text if they are not UTF-8 and the type is strict', () => {
+  it('text that is not UTF-8 is rejected if the type is strict', () => {
     const bytes = bytesOf('0a 02 61ff');
     expect(all.decode(bytes).text).toBe('a\ufffd');
     expect(() => strictAll.decode(bytes)).toThrow(new RangeError('a text that ends at 4 is not UTF-8'));
@@ -364,13 +364,13 @@ describe('bytes that are not a message', () => {
 });
 
 describe('reader', () => {
-  it('drops the higher bits of a number longer than 32 bits', () => {
+  it('the reader drops the higher bits of a number longer than 32 bits', () => {
     expect(new Reader(bytesOf('ffffffffffffffffff01')).int32()).toBe(-1);
     expect(new Reader(bytesOf('808080801001')).uint32()).toBe(0);
     expect(new Reader(bytesOf('ffffffffff01')).uint32()).toBe(0xffff_ffff);
   });
 
-  it('reads any non-zero number as true', () => {
+  it('the reader reads any non-zero number as true', () => {
     for (const [bytes, yes] of [
       ['00', false],
       ['8000', false],
@@ -381,7 +381,7 @@ describe('reader', () => {
     }
   });
 
-  it('rounds 64-bit numbers to the nearest double', () => {
+  it('the reader rounds 64-bit numbers to the nearest double', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: UINT64_MAX }), (value) => {
         const bytes: number[] = [];
@@ -397,7 +397,7 @@ describe('reader', () => {
 });
 
 describe('writer', () => {
-  it('writes texts of any length, ASCII or not, as UTF-8 after their length', () => {
+  it('the writer writes texts of any length, ASCII or not, as UTF-8 after their length', () => {
     const writer = new Writer();
     for (const length of [0, 1, 39, 40, 41, 127, 128, 200, 1023, 1024, 20_000, 70_000]) {
       for (const text of ['a'.repeat(length), `${'a'.repeat(length)}é`, 'é'.repeat(length)]) {
@@ -408,7 +408,7 @@ describe('writer', () => {
     }
   });
 
-  it('writes the length before a value of any size', () => {
+  it('the writer writes the length before a value of any size', () => {
     for (const length of [0, 127, 128, 16_383, 16_384, 2 ** 21 - 1, 2 ** 21]) {
       const writer = new Writer();
       const content = Buffer.alloc(length, 7);
@@ -423,14 +423,14 @@ describe('writer', () => {
     }
   });
 
-  it('nests messages whose lengths take one byte or more', () => {
+  it('the writer nests messages whose lengths take one byte or more', () => {
     for (const length of [1, 125, 126, 127, 128, 129, 16_380, 16_384, 2 ** 21]) {
       const message = one({ text: 'b', inner: one({ text: 'x'.repeat(length) }), inners: [one({ text: 'after' })] });
       expect(all.decode(all.encode(message))).toEqual(message);
     }
   });
 
-  it('returns copies, and starts empty for each message', () => {
+  it('the writer returns copies, and starts empty for each message', () => {
     const first = all.encode({ text: 'first' });
     all.encode({ text: 'other' });
     expect(all.decode(first).text).toBe('first');

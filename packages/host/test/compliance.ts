@@ -11,7 +11,7 @@ export interface Fixture extends AsyncDisposable {
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** The code that a promise is rejected with; `'none'` where it is fulfilled. */
+/** Returns the code with which a promise is rejected, and `'none'` if it is fulfilled. */
 export async function codeOf(promise: Promise<unknown>): Promise<string | undefined> {
   try {
     await promise;
@@ -21,7 +21,7 @@ export async function codeOf(promise: Promise<unknown>): Promise<string | undefi
   }
 }
 
-/** What every FileSystem must do. */
+/** The cases that every FileSystem must pass. */
 export function describeFileSystem(name: string, make: () => Promise<Fixture>): void {
   describe(`FileSystem: ${name}`, () => {
     let fixture: Fixture;
@@ -33,7 +33,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
     });
     afterEach(() => fixture[Symbol.asyncDispose]());
 
-    it('reads what was written, and replaces it', async () => {
+    it('readFile returns what writeFile wrote, and a second writeFile replaces the content', async () => {
       await fs.writeFile(at('a'), 'one, and more');
       await fs.writeFile(at('a'), new Uint8Array([0, 255, 1]));
       expect([...(await fs.readFile(at('a')))]).toEqual([0, 255, 1]);
@@ -42,7 +42,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(allocatedBytes % 512).toBe(0);
     });
 
-    it('sets the mode that is given exactly, and keeps that of a file that is there', async () => {
+    it('writeFile sets exactly the given mode, and keeps the mode of an existing file', async () => {
       await fs.writeFile(at('a'), '', { mode: 0o666 });
       await fs.mkdir(at('d'), { mode: 0o777 });
       await fs.writeFileAtomic(at('b'), '', { mode: 0o640 });
@@ -57,7 +57,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect((await fs.stat(at('a'))).mode).toBe(0o4711);
     });
 
-    it('replaces a file atomically and leaves no temporary name', async () => {
+    it('writeFileAtomic replaces a file and leaves no temporary name', async () => {
       await fs.writeFile(at('a'), 'old');
       const before = await fs.stat(at('a'));
       await fs.writeFileAtomic(at('a'), 'new');
@@ -66,14 +66,14 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect((await fs.readdir(fixture.root)).map((entry) => entry.name)).toEqual(['a']);
     });
 
-    it('leaves no temporary name where an atomic write fails', async () => {
+    it('a failed writeFileAtomic leaves no temporary name', async () => {
       await fs.mkdir(at('d/full'));
       expect(await codeOf(fs.writeFileAtomic(at('d'), 'x'))).toBe('EISDIR');
       expect((await fs.readdir(fixture.root)).map((entry) => entry.name)).toEqual(['d']);
       expect(await codeOf(fs.writeFileAtomic(at('nowhere/a'), 'x'))).toBe('ENOENT');
     });
 
-    it('removes unfinished files of an earlier process, and keeps those that this process is writing', async () => {
+    it('removes temporary files of an earlier process, and keeps those that this process is writing', async () => {
       await fs.writeFile(at('.tmp-1-1'), 'left');
       await fs.writeFile(at('kept'), 'x');
       await fs.mkdir(at('.tmp-directory'));
@@ -84,14 +84,14 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(names).toEqual(['.tmp-directory', 'kept', ...Array.from({ length: 10 }, (_, index) => `w${index}`)]);
     });
 
-    it('finishes many atomic writes of one file at once with one of their contents', async () => {
+    it('after concurrent atomic writes of one file, the file has one of the contents completely', async () => {
       const contents = Array.from({ length: 10 }, (_, index) => `content ${index}`);
       await Promise.all(contents.map((content) => fs.writeFileAtomic(at('a'), content)));
       expect(contents).toContain(text(await fs.readFile(at('a'))));
       expect(await fs.readdir(fixture.root)).toHaveLength(1);
     });
 
-    it('replaces a symlink, not its target, on an atomic write', async () => {
+    it('writeFileAtomic replaces a symbolic link and not its target', async () => {
       await fs.writeFile(at('target'), 'kept');
       await fs.symlink('target', at('link'));
       await fs.writeFileAtomic(at('link'), 'new');
@@ -99,7 +99,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(text(await fs.readFile(at('target')))).toBe('kept');
     });
 
-    it('makes parents, and nothing where all is there', async () => {
+    it('mkdir creates missing parents, and succeeds if the directory exists', async () => {
       await fs.mkdir(at('a/b/c'), { mode: 0o711 });
       await fs.mkdir(at('a/b/c'));
       expect((await fs.stat(at('a/b/c'))).mode).toBe(0o711);
@@ -112,7 +112,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(fs.mkdir(at('file/below')))).toBe('ENOTDIR');
     });
 
-    it('lists entries with their kind, sorted by name', async () => {
+    it('readdir lists entries with their kind, sorted by name', async () => {
       await fs.writeFile(at('b'), '');
       await fs.mkdir(at('a'));
       await fs.symlink('gone', at('c'));
@@ -123,7 +123,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       ]);
     });
 
-    it('follows links in stat, readFile and realpath, not in lstat and readlink', async () => {
+    it('stat, readFile and realpath follow symbolic links, lstat and readlink do not', async () => {
       await fs.mkdir(at('d'));
       await fs.writeFile(at('d/f'), 'hello');
       await fs.symlink('d', at('relative'));
@@ -135,7 +135,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.realpath(at('absolute'))).toBe(await fs.realpath(at('d/f')));
     });
 
-    it('writes through a link to a file that is not there yet', async () => {
+    it('writeFile creates the missing target of a symbolic link', async () => {
       await fs.symlink('later', at('link'));
       await fs.writeFile(at('link'), 'x');
       expect(text(await fs.readFile(at('later')))).toBe('x');
@@ -168,7 +168,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       ['EISDIR', 'renaming a file onto a directory', (f, p) => f.rename(p('file'), p('empty'))],
       ['EINVAL', 'renaming a directory into itself', (f, p) => f.rename(p('full'), p('full/below'))],
       ['EINVAL', 'removing everything', (f) => f.removeAll('/')],
-    ])('says %s: %s', async (code, _, operation) => {
+    ])('the error code is %s for %s', async (code, _, operation) => {
       await fs.writeFile(at('file'), '');
       await fs.mkdir(at('full/sub'));
       await fs.mkdir(at('empty'));
@@ -177,11 +177,11 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(operation(fs, at))).toBe(code);
     });
 
-    it('gives errors the path and the code', async () => {
+    it('errors of the file system have the path and the code', async () => {
       await expect(fs.readFile(at('x'))).rejects.toMatchObject({ code: 'ENOENT', path: at('x'), name: 'Error' });
     });
 
-    it('exists follows symlinks, and returns false below a file', async () => {
+    it('exists follows symbolic links, and returns false for a path below a file', async () => {
       await fs.writeFile(at('file'), '');
       await fs.symlink('file', at('link'));
       await fs.symlink('gone', at('dangling'));
@@ -194,7 +194,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       ]);
     });
 
-    it('renames over a file and over an empty directory', async () => {
+    it('rename replaces a file and an empty directory', async () => {
       await fs.writeFile(at('a'), 'a');
       await fs.writeFile(at('b'), 'b');
       await fs.rename(at('a'), at('b'));
@@ -206,7 +206,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.exists(at('d'))).toBe(false);
     });
 
-    it('appends, reads by position, and goes on after the name was given away', async () => {
+    it('an open file can be appended to and read by position after another file has taken its name', async () => {
       const writer = await fs.open(at('log'), 'a');
       await writer.append(new TextEncoder().encode('0123'));
       const reader = await fs.open(at('log'), 'r');
@@ -223,14 +223,14 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(reader.read(0, 1))).toBe('EBADF');
     });
 
-    it('may open a directory but not read it', async () => {
+    it('open accepts a directory, and reading it fails', async () => {
       const directory = await fs.open(fixture.root, 'r');
       expect((await directory.stat()).kind).toBe('directory');
       expect(await codeOf(directory.read(0, 1))).toBe('EISDIR');
       await directory.close();
     });
 
-    it('removes files, links and empty directories, never what a link leads to', async () => {
+    it('remove deletes files, links and empty directories, never the target of a link', async () => {
       await fs.mkdir(at('d'));
       await fs.symlink('d', at('link'));
       await fs.remove(at('link'));
@@ -239,7 +239,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.readdir(fixture.root)).toEqual([]);
     });
 
-    it('removes trees, leaving what links in them lead to', async () => {
+    it('removeAll deletes trees, and keeps the targets of links in them', async () => {
       await fs.mkdir(at('outside'));
       await fs.writeFile(at('outside/kept'), 'x');
       await fs.mkdir(at('tree/a/b'));
@@ -254,7 +254,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.exists(at('outside/kept'))).toBe(true);
     });
 
-    // Bytes as Latin 1 has them, without what UTF-8 may have: the lone surrogates stand for these.
+    // File names that are not valid UTF-8. Lone surrogates stand for the invalid bytes.
     const ODD_NAMES = [
       'caf\udce9',
       '\udcff\udcfe',
@@ -266,7 +266,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       "'",
     ];
 
-    it('W5: names may be any bytes, and lead back to what they name', async () => {
+    it('W5: file names may be any bytes, and can be passed back to all operations', async () => {
       for (const name of ODD_NAMES) await fs.writeFile(at(name), name);
       const entries = await fs.readdir(fixture.root);
       expect(new Set(entries.map(({ name }) => name))).toEqual(new Set(ODD_NAMES));
@@ -284,7 +284,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect((await fs.stat(at('caf\udce9'))).kind).toBe('directory');
     });
 
-    it('W5: removes trees whose names are no text', async () => {
+    it('W5: removeAll deletes trees with names that are not valid UTF-8', async () => {
       for (const name of ODD_NAMES) {
         await fs.mkdir(at(`tree/${name}/${name}`));
         await fs.writeFile(at(`tree/${name}/file ${name}`), '');
@@ -297,7 +297,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.readdir(fixture.root)).toEqual([]);
     });
 
-    it('W5: removes a tree of thousands of names, a part of them in directories', async () => {
+    it('W5: removeAll deletes a tree of thousands of names, some of them in directories', async () => {
       await fs.mkdir(at('tree/full/sub'));
       await Promise.all(Array.from({ length: 2500 }, (_, n) => fs.writeFile(at(`tree/full/\udcff ${n}`), '')));
       await fs.writeFile(at('tree/full/sub/one'), '');
@@ -305,7 +305,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await fs.readdir(fixture.root)).toEqual([]);
     });
 
-    it('opens neither a FIFO nor a device, and does not wait for one', async () => {
+    it('open refuses FIFOs and devices without blocking', async () => {
       await fixture.makeFifo(at('fifo'));
       await fs.symlink('fifo', at('to-fifo'));
       for (const path of ['fifo', 'to-fifo']) expect(await codeOf(fs.open(at(path), 'r'))).toBe('ENXIO');
@@ -313,7 +313,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(readFileBounded(fs, fixture.root, 10))).toBe('EISDIR');
     });
 
-    it('reads up to a limit, and not a byte more', async () => {
+    it('readFile with a limit returns at most that number of bytes', async () => {
       await fs.writeFile(at('a'), '0123456789');
       expect(text(await readFileBounded(fs, at('a'), 10))).toBe('0123456789');
       expect(await codeOf(readFileBounded(fs, at('a'), 9))).toBe('EFBIG');
@@ -365,17 +365,20 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
         ['sub', 'EISDIR', 'EISDIR'],
         ['', 'EISDIR', 'EISDIR'],
         ['long', 'EFBIG', 'EFBIG'],
-      ])('W3, W5: %j is %s, with links within %s', async (path, refused, within) => {
-        expect(await read(path)).toBe(refused);
-        expect(await read(path, 'within')).toBe(within);
-      });
+      ])(
+        'W3, W5: openBeneath of %j results in %s, and in %s if links within the volume are allowed',
+        async (path, refused, within) => {
+          expect(await read(path)).toBe(refused);
+          expect(await read(path, 'within')).toBe(within);
+        },
+      );
 
-      it('says what the path was', async () => {
+      it('errors of openBeneath contain the path', async () => {
         await expect(fs.openBeneath(at('volume'), 'none')).rejects.toMatchObject({ path: at('volume/none') });
         expect(await codeOf(fs.openBeneath(at('nowhere'), 'none'))).toBe('ENOENT');
       });
 
-      it('K4: opens nothing that lies so deep that the way there would take all descriptors', async () => {
+      it('K4: openBeneath refuses a path so deep that walking it would use all file descriptors', async () => {
         const [deep, deeper] = [256, 257].map((depth) => `${'d/'.repeat(depth)}file`);
         await fs.mkdir(at(`volume/${'d/'.repeat(257)}`));
         for (const path of [deep, deeper]) await fs.writeFile(at(`volume/${path}`), new Uint8Array());
@@ -385,7 +388,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
         }
       });
 
-      it('reads what was opened, whatever has its name by then', async () => {
+      it('a file from openBeneath reads the opened file, whatever file has its name now', async () => {
         const file = await fs.openBeneath(at('volume'), 'file');
         await fs.rename(at('outside'), at('volume/file'));
         expect(text(await file.read(0, 10))).toBe('top');
@@ -393,7 +396,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       });
     });
 
-    it('returns the same ID for paths in the same mount', async () => {
+    it('mountId returns the same ID for paths in the same mount', async () => {
       await fs.mkdir(at('d'));
       await fs.symlink('nowhere', at('link'));
       const ids = await Promise.all(['', 'd', 'link'].map((path) => fs.mountId(at(path))));
@@ -401,7 +404,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(fs.mountId(at('none')))).toBe('ENOENT');
     });
 
-    it('hints at the start and at each kind of change, until aborted', async () => {
+    it('watch reports its start and each kind of change, until it is aborted', async () => {
       const controller = new AbortController();
       const hints: (string | undefined)[] = [];
       let wake = (): void => {};
@@ -431,7 +434,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       await watching;
     });
 
-    it('ends a watch with ENOENT when its directory goes away', async () => {
+    it('watch ends with ENOENT when its directory is removed', async () => {
       await fs.mkdir(at('d'));
       let began = (): void => {};
       const start = new Promise<void>((resolve) => {
@@ -445,7 +448,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await outcome).toBe('ENOENT');
     });
 
-    it('does not begin to watch where the signal is aborted already', async () => {
+    it('watch does not start if the signal is already aborted', async () => {
       let hints = 0;
       await fs.watch(fixture.root, () => hints++, AbortSignal.abort());
       expect(hints).toBe(0);

@@ -17,12 +17,12 @@ const entry = (kind: keyof typeof KINDS): Dirent<Buffer> => {
 };
 
 describe('what a name is of', () => {
-  test.each(Object.keys(KINDS) as readonly (keyof typeof KINDS)[])('%s', (kind) => {
+  test.each(Object.keys(KINDS) as readonly (keyof typeof KINDS)[])('statOf returns the kind %s', (kind) => {
     expect(kindOf(entry(kind))).toBe(kind);
     expect(entryOf(entry(kind))).toEqual({ name: 'a\udc80', kind });
   });
 
-  test('blocks are of 512 bytes, and the mode is without the kind', () => {
+  test('statOf counts blocks of 512 bytes, and omits the file type from the mode', () => {
     const stats = { size: 5, blocks: 8, mode: 0o107755, uid: 1, gid: 2, mtimeMs: 3.5, ino: 6, dev: 7 };
     expect(statOf({ ...entry('fifo'), ...stats } as unknown as Stats)).toEqual({
       ...{ kind: 'fifo', sizeBytes: 5, allocatedBytes: 4096, mode: 0o7755, uid: 1, gid: 2 },

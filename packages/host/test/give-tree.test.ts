@@ -18,14 +18,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** Mode in octal, and the group. */
+/** Returns the mode in octal and the group of a file. */
 const seen = async (path: string): Promise<string> => {
   const { mode, gid } = await lstat(at(path));
   return `${(mode & 0o7777).toString(8)} ${gid}`;
 };
 
 describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, () => {
-  it('gives all of a tree, with what the group needs and nothing less than there was, and no link leads out of it', async () => {
+  it('giveToGroup gives a whole tree to the group, only adds permissions, and follows no link out of the tree', async () => {
     await mkdir(at('tree/d/e'), { recursive: true });
     await mkdir(at('outside'));
     await writeFile(at('outside/f'), '', { mode: 0o600 });
@@ -54,7 +54,7 @@ describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, ()
     expect(await codeOf(fs.giveToGroup(at('outside/f'), GID))).toBe('ENOTDIR');
   });
 
-  it('enters no mount, and what lies deeper than is held open is given, too', async () => {
+  it('giveToGroup enters no mount, and changes entries deeper than the limit of open directories', async () => {
     await mkdir(at('tree/disk'), { recursive: true });
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=700', 'disk', at('tree/disk')]);
     try {
@@ -69,7 +69,7 @@ describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, ()
     }
   });
 
-  it('W3: nothing outside is given, whatever is swapped while it goes through', async () => {
+  it('W3: giveToGroup changes nothing outside the tree, even if a process swaps names for links meanwhile', async () => {
     await mkdir(at('outside'));
     await writeFile(at('outside/f'), '', { mode: 0o600 });
     await mkdir(at('tree/dir'), { recursive: true });
@@ -90,7 +90,7 @@ describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, ()
     expect((await lstat(at('tree'))).gid).toBe(GID);
   });
 
-  it('skips and reports entries that cannot be changed', async () => {
+  it('giveToGroup skips and reports entries that cannot be changed', async () => {
     await mkdir(at('tree'));
     await writeFile(at('tree/f'), '');
     execFileSync('mount', ['--bind', at('tree'), at('tree')]);
@@ -106,7 +106,7 @@ describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, ()
 });
 
 describe('giveToGroup', () => {
-  it('W6: of what does not answer is given up when there was no progress for two minutes, and its process ended', async () => {
+  it('W6: giveToGroup fails with ETIMEDOUT after two minutes without progress, and kills its helper process', async () => {
     const clock = new FakeClock();
     let killed = 0;
     let tell: (() => void) | undefined;
@@ -132,7 +132,7 @@ describe('giveToGroup', () => {
     expect([await giving, killed]).toEqual([process.platform === 'linux' ? 'ETIMEDOUT' : 'ENOTSUP', 1]);
   });
 
-  it('of a process that has ended is tried again by whoever wants it', async () => {
+  it('giveToGroup fails with EAGAIN if its helper process has ended, so that the caller can retry', async () => {
     const giver = new TreeGiver({
       clock: new FakeClock(),
       startHelper: () => ({
@@ -144,7 +144,7 @@ describe('giveToGroup', () => {
     expect(await codeOf(giver.give('/srv', 1))).toBe(process.platform === 'linux' ? 'EAGAIN' : 'ENOTSUP');
   });
 
-  it('of a file system in memory does the same, and enters no mount', async () => {
+  it('giveToGroup of the in-memory file system changes the same attributes, and enters no mount', async () => {
     const memory = new MemoryFileSystem();
     await memory.mkdir('/tree/d');
     await memory.mkdir('/tree/disk');

@@ -14,7 +14,7 @@ import { type FileSystemSize, type HeldPlace, nodeForeignFiles, systemError } fr
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
 
-/** A helper of which a test decides what it answers, and whether it can be killed. */
+/** A helper process whose responses the test controls. The test also decides whether it can be killed. */
 class FakeHelper implements Helper {
   readonly calls: {
     name: string;
@@ -23,7 +23,7 @@ class FakeHelper implements Helper {
     reject: (error: unknown) => void;
   }[] = [];
   killed = false;
-  /** The other side has closed the channel; that it has ended is not heard yet. */
+  /** Whether the helper has closed its channel. Its exit may be reported later. */
   disconnected = false;
   readonly #end = Promise.withResolvers<void>();
   readonly ended: Promise<void> = this.#end.promise;
@@ -39,7 +39,7 @@ class FakeHelper implements Helper {
     this.killed = true;
   }
 
-  /** The process is gone. */
+  /** Ends the process; all its pending calls fail. */
   end(): void {
     this.#end.resolve();
     for (const { reject } of this.calls) reject(systemError('ESRCH', 'call', 'helper'));
@@ -72,7 +72,7 @@ function setUp(options: GuardedFilesOptions = {}, here?: KernelServedFiles): Fix
 }
 
 describe('GuardedFiles', () => {
-  it('starts a helper with the first call, and asks the same one again', async () => {
+  it('the first call starts a helper process, and later calls use the same one', async () => {
     const { clock, files, helpers } = setUp();
     expect(helpers).toHaveLength(0);
     for (const path of ['/a', '/nfs/b']) {
@@ -93,7 +93,7 @@ describe('GuardedFiles', () => {
     await clock.settle();
     await clock.advance(1_000);
     expect(await hanging).toBe('ETIMEDOUT');
-    // The other call that is under way in it has its time.
+    // The helper is not killed yet, because another call in it has not reached its timeout.
     expect(helpers[0]?.killed).toBe(false);
     const next = files.realpath('/other/c');
     await clock.settle();
@@ -110,7 +110,7 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
-  it('drops the state of places without further calls', async () => {
+  it('forgets that a file system hung if it is not used again for a while', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 1000, maxAbandoned: 1000 });
     const hang = async (path: string): Promise<void> => {
       const answer = codeOf(files.stat(path));
@@ -126,7 +126,7 @@ describe('GuardedFiles', () => {
     expect(files.suspected).toBe(1);
   });
 
-  it('W6: a place that did not answer is refused at once, then asked by one, and forgiven when it answers', async () => {
+  it('W6: after a hang, calls to the same file system are refused during the back-off; then one call probes it, and any answer ends the refusal', async () => {
     const { clock, files, helpers } = setUp();
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.settle();
@@ -142,7 +142,7 @@ describe('GuardedFiles', () => {
     await clock.settle();
     expect(await codeOf(files.stat('/nfs/d'))).toBe('ETIMEDOUT');
     expect(helpers[1]?.calls.map(({ path }) => path)).toEqual(['/nfs/c']);
-    // An error is an answer too.
+    // An error is a response, too: the path counts as responsive again.
     helpers[1]?.calls[0]?.reject(systemError('ENOENT', 'stat', '/nfs/c'));
     expect(await probe).toBe('ENOENT');
     const after = files.realpath('/nfs/e');
@@ -151,7 +151,7 @@ describe('GuardedFiles', () => {
     expect(await after).toBe('e');
   });
 
-  it('lets the calls to one place wait for each other, and those to others pass', async () => {
+  it('calls to one file system beyond its limit wait, and calls to other file systems proceed', async () => {
     const { clock, files, helpers } = setUp({ maxCallsPerPlace: 2 });
     const all = ['/nfs/1', '/nfs/2', '/nfs/3', '/other/4'].map((path) => files.realpath(path));
     await clock.settle();
@@ -162,7 +162,7 @@ describe('GuardedFiles', () => {
     expect(await Promise.all(all)).toEqual(['/nfs/1', '/nfs/2', '/nfs/3', '/other/4']);
   });
 
-  it('W6: those that waited behind a call that hangs are refused with it, and hold no thread', async () => {
+  it('W6: calls that wait behind a hanging call fail together with it, and occupy no thread', async () => {
     const { clock, files, helpers } = setUp({ maxCallsPerPlace: 1 });
     const all = Promise.all(['/nfs/1', '/nfs/2', '/nfs/3'].map((path) => codeOf(files.stat(path))));
     await clock.settle();
@@ -171,7 +171,7 @@ describe('GuardedFiles', () => {
     expect(helpers.flatMap(({ calls }) => calls)).toHaveLength(1);
   });
 
-  it('W6: asks nothing any more while too many helpers cannot be killed', async () => {
+  it('W6: all calls are refused while too many helper processes cannot be killed', async () => {
     const { clock, files, helpers } = setUp({ maxAbandoned: 2 });
     for (const path of ['/nfs/a', '/other/b']) {
       const hanging = codeOf(files.stat(path));
@@ -189,7 +189,7 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('/etc');
   });
 
-  it('W6: a place whose call cannot be killed costs one process, however long it lasts', async () => {
+  it('W6: a file system whose helper cannot be killed occupies one process, however long it hangs', async () => {
     const { clock, files, helpers } = setUp({ maxAbandoned: 2 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.advance(10_000);
@@ -209,7 +209,7 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('a');
   });
 
-  it('K4: keeps nothing of places that were refused', async () => {
+  it('K4: keeps no state of file systems whose calls were refused', async () => {
     const { clock, files } = setUp({ maxAbandoned: 1 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.advance(10_000);
@@ -218,7 +218,7 @@ describe('GuardedFiles', () => {
     expect(files.busyPlaces).toBe(0);
   });
 
-  it('asks once more where the helper ended in the same instant', async () => {
+  it('a call is repeated once if its helper process ended at the same time', async () => {
     const { clock, files, helpers } = setUp();
     const answer = files.realpath('/a');
     await clock.settle();
@@ -234,7 +234,7 @@ describe('GuardedFiles', () => {
     expect(await lost).toBe('ESRCH');
   });
 
-  it('asks another helper where one says that it ends, before its end is heard', async () => {
+  it('uses another helper process if the current one has announced its end', async () => {
     const { clock, files, helpers } = setUp();
     const first = files.realpath('/a');
     await clock.settle();
@@ -247,14 +247,14 @@ describe('GuardedFiles', () => {
     expect(helpers).toHaveLength(2);
     for (const { path, resolve } of helpers[1]?.calls ?? []) resolve(path);
     expect(await Promise.all(answers)).toEqual(['/a', '/b']);
-    // One that hangs in its own end is ended.
+    // A helper that hangs while it exits is killed.
     expect([ending?.killed, files.abandoned]).toEqual([true, 1]);
     ending?.end();
     await clock.settle();
     expect(files.abandoned).toBe(0);
   });
 
-  it('stops waiting when it is aborted; the call keeps its place until it ends', async () => {
+  it('an aborted call returns immediately, and counts against the limit of its file system until it ends', async () => {
     const { clock, files, helpers } = setUp({ maxCallsPerPlace: 1 });
     const stop = new AbortController();
     const answer = files.stat('/nfs/a', stop.signal);
@@ -271,7 +271,7 @@ describe('GuardedFiles', () => {
   });
 });
 
-describe('GuardedFiles, of what is held', () => {
+describe('GuardedFiles: directories that a helper process holds open', () => {
   const held = (id: string) => ({ id, handle: `/proc/${id}`, stat: {} });
 
   async function hold({ clock, files, helpers }: Fixture, path: string): Promise<HeldPlace> {
@@ -284,7 +284,7 @@ describe('GuardedFiles, of what is held', () => {
   const released = (helper: FakeHelper | undefined) =>
     helper?.calls.filter(({ name }) => name === 'release').map(({ path }) => path);
 
-  it('W6: a helper that holds a place is not killed for a hanging call until the place is released, and performs the release', async () => {
+  it('W6: a helper that holds a directory open is killed for a hanging call only after the directory was released', async () => {
     const fixture = setUp();
     const { clock, files, helpers } = fixture;
     const place = await hold(fixture, '/other');
@@ -304,12 +304,12 @@ describe('GuardedFiles, of what is held', () => {
     second?.calls.at(-1)?.resolve(null);
     await closedToo;
     expect([released(second), second?.killed]).toEqual([['/other'], false]);
-    // Once is enough.
+    // A second close has no effect.
     await again.close();
     expect(released(second)).toEqual(['/other']);
   });
 
-  it('W6: a helper whose place is never released is killed nevertheless, and a release does not wait for a hanging helper', async () => {
+  it('W6: a helper is killed after a limit even if its held directory is never released, and a release does not wait for a hanging helper', async () => {
     const fixture = setUp();
     const { clock, files, helpers } = fixture;
     await hold(fixture, '/other');
@@ -325,7 +325,7 @@ describe('GuardedFiles, of what is held', () => {
     expect(helpers[0]?.killed).toBe(true);
   });
 
-  it('lets go at once what is held for one that waits no more', async () => {
+  it('a directory that was opened for an aborted call is released immediately', async () => {
     const { clock, files, helpers } = setUp();
     const stop = new AbortController();
     const answer = codeOf(files.holdBeneath('/other', 'x', {}, stop.signal));
@@ -337,7 +337,7 @@ describe('GuardedFiles, of what is held', () => {
     expect(released(helpers[0])).toEqual(['1']);
   });
 
-  it('lets go of what a helper held that has ended', async () => {
+  it('releasing a directory is harmless after its helper process has ended', async () => {
     const fixture = setUp();
     const place = await hold(fixture, '/other');
     const [first] = fixture.helpers;
@@ -350,12 +350,12 @@ describe('GuardedFiles, of what is held', () => {
   });
 });
 
-describe('GuardedFiles, of how full a disk of the machine is', () => {
+describe('GuardedFiles: statfs of local disks', () => {
   const size = (totalBytes: number): FileSystemSize => {
     return { totalBytes, freeBytes: 0, availableBytes: 0, inodes: 0, freeInodes: 0 };
   };
 
-  /** Files of which a test decides when they answer. */
+  /** File calls in this process whose responses the test controls. */
   class FakeKernel implements KernelServedFiles {
     readonly links = new Map<string, string>();
     readonly calls: { readonly path: string; readonly resolve: () => void; readonly reject: (e: Error) => void }[] = [];
@@ -373,7 +373,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     }
   }
 
-  /** What a helper says of it. */
+  /** Returns the result of a statfs call that a helper process answers. */
   async function throughHelper({ clock, helpers, files }: Fixture, path: string): Promise<number> {
     const answer = files.statfs(path);
     await clock.settle();
@@ -382,7 +382,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     return (await answer).totalBytes;
   }
 
-  it('starts no helper, however long it goes on', async () => {
+  it('statfs of a local disk starts no helper process', async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/var/lib/kubelet', '/disk/kubelet');
     const { clock, files, helpers } = setUp({}, kernel);
@@ -394,7 +394,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(helpers).toHaveLength(0);
   });
 
-  it('W6: uses a helper for other file systems, and for symlinks that lead to them', async () => {
+  it('W6: statfs uses a helper process for other file systems and for symbolic links to them', async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/var', '/nfs/var');
     const fixture = setUp({}, kernel);
@@ -402,7 +402,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(fixture.helpers[0]?.calls.map(({ path }) => path)).toEqual(['/nfs/a', '/other', '/var/lib']);
   });
 
-  it('says what the system says, of the path that it was asked for', async () => {
+  it("an error of statfs has the system's code and the path that the caller passed", async () => {
     const kernel = new FakeKernel();
     kernel.links.set('/a', '/disk');
     kernel.answers = false;
@@ -414,23 +414,23 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     await expect(answer).rejects.toThrow("ENOENT: no such file or directory, statfs '/a/none'");
   });
 
-  it('W6: a hanging local call fails at its deadline, occupies one thread, and later calls use a helper', async () => {
+  it('W6: a hanging statfs of a local disk fails at its deadline and occupies one thread; later calls use a helper process', async () => {
     const kernel = new FakeKernel();
     const fixture = setUp({}, kernel);
     const { clock, files, helpers } = fixture;
     kernel.answers = false;
     const hanging = codeOf(files.statfs('/disk/a'));
     await clock.settle();
-    // Nobody waits for it for long.
+    // While a call in this process hangs, other paths are asked through a helper after a short wait.
     expect(await throughHelper(fixture, '/disk/b')).toBe(-1);
     expect(await throughHelper(fixture, '/etc')).toBe(-1);
     await clock.advance(8_000);
     expect(await hanging).toBe('ETIMEDOUT');
-    // As any place that did not answer.
+    // After the timeout, further calls for the path fail immediately, as for every path that has not responded.
     expect(await codeOf(files.stat('/disk/c'))).toBe('ETIMEDOUT');
     expect(await codeOf(files.statfs('/disk/c'))).toBe('ETIMEDOUT');
     kernel.answers = true;
-    // Nobody waits at all where it is known to hang.
+    // Once the call is known to hang, other paths are asked through a helper without any wait.
     const beside = files.statfs('/etc');
     await clock.settle();
     helpers[0]?.calls.at(-1)?.resolve(size(-2));
@@ -438,7 +438,8 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     await clock.advance(10_000);
     expect(await throughHelper(fixture, '/disk/d')).toBe(-1);
     expect(kernel.calls).toHaveLength(1);
-    // It has its thread back: others are asked here again, that place after a while.
+    // The hung call has returned, so its thread is free: other paths are asked in this process again, and the path that
+    // hung only after some time.
     kernel.calls[0]?.resolve();
     await clock.settle();
     expect((await files.statfs('/etc')).totalBytes).toBe('/etc'.length);
@@ -448,7 +449,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(helpers).toHaveLength(1);
   });
 
-  it('W6: of places that hang one after another none takes a thread but the first', async () => {
+  it('W6: if several local disks hang one after another, only the first occupies a thread', async () => {
     const kernel = new FakeKernel();
     kernel.answers = false;
     const { clock, files } = setUp({}, kernel);
@@ -458,7 +459,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
     expect(kernel.calls.map(({ path }) => path)).toEqual(['/a']);
   });
 
-  it('answers while no helper can be had', async () => {
+  it('statfs of a local disk works while no helper process is available', async () => {
     const kernel = new FakeKernel();
     const { clock, files } = setUp({ maxAbandoned: 1 }, kernel);
     const hanging = codeOf(files.stat('/nfs/a'));
@@ -470,7 +471,7 @@ describe('GuardedFiles, of how full a disk of the machine is', () => {
 });
 
 describe('memoryForeignFiles', () => {
-  it('W6: hanging calls fail after the deadline, and other calls are answered', async () => {
+  it('W6: memoryForeignFiles fails a hanging call at its deadline and answers other calls', async () => {
     const clock = new FakeClock();
     const fs = new MemoryFileSystem({ clock });
     await fs.mkdir('/nfs');
@@ -492,7 +493,7 @@ describe('memoryForeignFiles', () => {
 
 describe('nodeForeignFiles', () => {
   async function children(): Promise<readonly string[]> {
-    // The kernel lists them by the thread that began them.
+    // The kernel lists child processes by the thread that started them.
     const threads = await readdir('/proc/self/task');
     const lists = threads.map((thread) => readFile(`/proc/self/task/${thread}/children`, 'utf8').catch(() => ''));
     return (await Promise.all(lists))
@@ -501,7 +502,7 @@ describe('nodeForeignFiles', () => {
       .filter((pid) => pid !== '');
   }
 
-  it('asks a process of its own, and gives its answers and errors as the system does', async () => {
+  it("nodeForeignFiles uses a helper process, and returns the system's results and errors", async () => {
     await using directory = await temporary();
     const files = nodeForeignFiles({ clock: new FakeClock() });
     const at = (path: string): string => join(directory.path, path);
@@ -514,21 +515,21 @@ describe('nodeForeignFiles', () => {
     await expect(files.stat(at('none'))).rejects.toMatchObject({ code: 'ENOENT', path: at('none'), syscall: 'stat' });
   });
 
-  it('asks no process how full a disk of this machine is', async () => {
+  it('nodeForeignFiles uses no helper process for statfs of a local disk', async () => {
     const before = await children();
     const files = nodeForeignFiles({ clock: new FakeClock() });
-    // Mounted everywhere, and nothing but memory.
+    // /dev exists on every machine, and its file system is in memory.
     for (const place of ['/dev', '/dev/../dev/.']) {
       expect(await files.statfs(place)).toEqual(await fileSystemSize('/dev'));
     }
     await expect(files.statfs('/dev/none')).rejects.toMatchObject({ code: 'ENOENT', path: '/dev/none' });
     expect(await children()).toEqual(before);
-    // Known to be none of the machine's disks.
+    // /proc is not on a disk of the machine, so a helper process asks for it.
     await files.statfs('/proc');
     expect((await children()).length).toBe(before.length + 1);
   });
 
-  it('W6: a call that the kernel keeps waiting is killed with its process, and the next has another one', async () => {
+  it('W6: a call that blocks in the kernel is killed with its helper process, and the next call gets a new one', async () => {
     await using directory = await temporary();
     const clock = new FakeClock();
     const before = await children();

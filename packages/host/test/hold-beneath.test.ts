@@ -40,7 +40,7 @@ describe.each<[string, () => FileSystem]>([
     ['link', 'sub'],
     ['own/file', 'sub/file'],
     ['round', 'sub/file'],
-  ])('W3: %j is %j of the volume', async (path, is) => {
+  ])('W3: holdBeneath of %j opens %j in the volume', async (path, is) => {
     const place = await fs.holdBeneath(at('volume'), path);
     expect(place.stat).toEqual(await fs.stat(at(`volume/${is}`)));
     await place.close();
@@ -56,12 +56,12 @@ describe.each<[string, () => FileSystem]>([
     ['none', 'ENOENT'],
     ['dangling', 'ENOENT'],
     ['sub/file/x', 'ENOTDIR'],
-  ])('W3: %j is %s, and nothing is made', async (path, code) => {
+  ])('W3: holdBeneath of %j fails with %s and creates nothing', async (path, code) => {
     expect(await codeOf(fs.holdBeneath(at('volume'), path))).toBe(code);
     expect((await fs.readdir(at('volume'))).map(({ name }) => name)).not.toContain('none');
   });
 
-  it('makes what is missing as the directory is, and nothing through a link that leads nowhere', async () => {
+  it('holdBeneath creates missing directories with the mode of their parent, and none through a dangling link', async () => {
     const place = await fs.holdBeneath(at('volume'), 'sub/a/b', { makeDirectories: true });
     expect(place.stat).toMatchObject({ kind: 'directory', mode: 0o2777 });
     expect((await fs.stat(at('volume/sub/a'))).mode).toBe(0o2777);
@@ -85,7 +85,7 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  it('W3: names that are swapped while it walks and makes lead nowhere else', async () => {
+  it('W3: holdBeneath stays in the volume even if a process swaps path components for links while it walks or creates', async () => {
     await fs.writeFile(at('volume/dir/own'), '');
     await fs.symlink('../outside', at('volume/link'));
     const script =
@@ -110,7 +110,7 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
     expect((await fs.stat(at('outside'))).mode).toBe(0o700);
   });
 
-  it('leads other processes to what it holds, whatever has its name by then', async () => {
+  it('the handle of a held directory works in other processes, whatever directory has its name now', async () => {
     await fs.writeFile(at('volume/dir/f'), 'kept');
     const place = await fs.holdBeneath(at('volume'), 'dir');
     await fs.rename(at('volume/dir'), at('moved'));
@@ -118,7 +118,7 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
     await place.close();
   });
 
-  it('W6: holds through a process of its own what may never answer, until it is let go', async () => {
+  it('W6: a helper process holds a directory of a file system that may hang, until the directory is released', async () => {
     await fs.writeFile(at('volume/dir/f'), 'kept');
     const files = nodeForeignFiles({ clock: new FakeClock() });
     const place = await files.holdBeneath(at('volume'), 'dir/new', { makeDirectories: true });
@@ -128,13 +128,13 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
     await place.close();
     expect(await fs.exists(place.handle)).toBe(false);
     await expect(files.holdBeneath(at('volume'), '../outside')).rejects.toMatchObject({ code: 'EXDEV' });
-    // Another mount is entered there only.
+    // nodeForeignFiles may enter another mount; the file system itself must not.
     await (await files.holdBeneath('/', 'proc/self')).close();
     expect(await codeOf(fs.holdBeneath('/', 'proc/self'))).toBe('EXDEV');
   });
 });
 
-it('W6: holding a place on a hanging file system fails after the deadline', async () => {
+it('W6: holdBeneath on a hanging file system fails at its deadline', async () => {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   await fs.mkdir('/data/nfs/x');
@@ -144,7 +144,7 @@ it('W6: holding a place on a hanging file system fails after the deadline', asyn
   await clock.settle();
   await clock.advance(10_000);
   expect(await hanging).toBe('ETIMEDOUT');
-  // Its neighbours are another place.
+  // Neighbouring paths are not blocked.
   await (await files.holdBeneath('/data', 'other', { makeDirectories: true })).close();
   hang.remove();
   await clock.settle();

@@ -9,9 +9,9 @@ import { mountIdOf } from '../src/mount-id.ts';
 import { nodeFileSystem } from '../src/node-file-system.ts';
 import { codeOf } from './compliance.ts';
 
-// Of Linux.
-describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
-  it('are the same looked at at once and by threads', async () => {
+// These files exist only on Linux.
+describe.skipIf(!existsSync('/proc/self/fd'))('synchronous reads of kernel files', () => {
+  it('synchronous and asynchronous reads of kernel files return the same', async () => {
     const bytes = await nodeFileSystem.readFile('/proc/self/limits');
     expect(nodeKernelFiles.readFile('/proc/self/limits')).toBe(new TextDecoder().decode(bytes));
     const entries = nodeKernelFiles.readdir('/proc/sys/kernel');
@@ -22,7 +22,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
     expect(nodeKernelFiles.stat('/proc/self/limits').kind).toBe('file');
   });
 
-  it('are read whole where they take many reads', async () => {
+  it('reads a kernel file completely if it needs several reads', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kernel-files-'));
     try {
       const text = '0123456789'.repeat(10_000);
@@ -33,7 +33,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
     }
   });
 
-  it('are found whatever bytes their names are made of, as a container may make groups of any name', async () => {
+  it('finds kernel files with any bytes in their names, because a container may create cgroups of any name', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kernel-files-'));
     try {
       const named = Buffer.concat([Buffer.from(`${directory}/`), Buffer.from([0x67, 0xff])]);
@@ -47,13 +47,13 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
     }
   });
 
-  it('are not read without an end', async () => {
+  it('a read of an endless kernel file fails with EFBIG', async () => {
     expect(() => nodeKernelFiles.readFile('/dev/zero')).toThrow(
       expect.objectContaining({ code: 'EFBIG', syscall: 'read', path: '/dev/zero' }),
     );
   });
 
-  it('are closed again, and so is what tells of a mount', () => {
+  it('reading kernel files and mount IDs leaves no file descriptor open', () => {
     const held = () => nodeKernelFiles.readdir('/proc/self/fd').length;
     const before = held();
     for (let n = 0; n < 10; n++) {
@@ -63,7 +63,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
     expect(held()).toBe(before);
   });
 
-  it('tell which mount an open file is of', () => {
+  it('mountIdOf returns the mount ID of an open file', () => {
     const told = ['/proc', '/'].map((path) => {
       const fd = openSync(path, 'r');
       try {
@@ -77,7 +77,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
     expect(told[0]?.[0]).not.toBe(told[1]?.[0]);
   });
 
-  it('name what is wrong', async () => {
+  it("errors of kernel file reads have the system's code", async () => {
     for (const look of ['readFile', 'readdir', 'readlink', 'stat'] as const) {
       await expect(codeOf(Promise.resolve().then(() => nodeKernelFiles[look]('/proc/none')))).resolves.toBe('ENOENT');
     }

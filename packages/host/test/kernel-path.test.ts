@@ -8,7 +8,7 @@ import { sharedMountTable } from '../src/foreign/shared-mount-table.ts';
 import { codeOf } from './compliance.ts';
 
 describe('the mount table', () => {
-  it('reads mount points, those with blanks and those that are no text', () => {
+  it('reads mount points with blanks and with names that are not valid UTF-8', () => {
     const text =
       '36 35 98:0 / /mnt\\040one rw shared:1 - ext4 /dev/sda rw\n37 36 0:5 / /caf\xe9 rw master:1 - fuse.sshfs a:/b rw\n\nodd';
     expect(parseMounts(text)).toEqual([
@@ -17,7 +17,7 @@ describe('the mount table', () => {
     ]);
   });
 
-  it('W3: passes over lines that make no sense', () => {
+  it('W3: ignores malformed lines of the mount table', () => {
     fc.assert(fc.property(fc.string(), (text) => void new MountTable(parseMounts(text)).of('/a')));
     expect(parseMounts('a b c d e f\n- x')).toEqual([]);
   });
@@ -34,7 +34,7 @@ describe('the mount table', () => {
     expect(tables.of(text('fuse.x')).types.get('/v')).toBe('fuse.x');
   });
 
-  it('reads the mount table once for callers at about the same time, and then again', async () => {
+  it('reads the mount table once for concurrent callers, and again for later ones', async () => {
     const clock = new FakeClock();
     let type = 'tmpfs';
     let readings = 0;
@@ -69,12 +69,12 @@ describe('the mount table', () => {
     ['a root that is its own parent', '/etc', mounts([1, 1, '/']), '1'],
     ['a mount', '/data/x', mounts([1, 0, '/'], [2, 1, '/data']), '2'],
     ['a mount itself', '/data', mounts([1, 0, '/'], [2, 1, '/data']), '2'],
-    ['a name that begins so', '/data2', mounts([1, 0, '/'], [2, 1, '/data']), '1'],
-    ['a mount in a mount', '/data/a/b', mounts([1, 0, '/'], [2, 1, '/data'], [3, 2, '/data/a']), '3'],
-    ['the upper one of two', '/data/x', mounts([1, 0, '/'], [3, 2, '/data'], [2, 1, '/data']), '3'],
-    ['what was mounted over the root', '/data', mounts([1, 0, '/'], [2, 1, '/data'], [3, 1, '/']), '3'],
+    ['a name that starts with the name of a mount point', '/data2', mounts([1, 0, '/'], [2, 1, '/data']), '1'],
+    ['a mount inside another mount', '/data/a/b', mounts([1, 0, '/'], [2, 1, '/data'], [3, 2, '/data/a']), '3'],
+    ['the upper of two stacked mounts', '/data/x', mounts([1, 0, '/'], [3, 2, '/data'], [2, 1, '/data']), '3'],
+    ['a mount over the root', '/data', mounts([1, 0, '/'], [2, 1, '/data'], [3, 1, '/']), '3'],
     [
-      'what hides another one below it',
+      'a mount that hides another one below it',
       '/data/nfs/x',
       mounts([1, 0, '/'], [2, 1, '/data/nfs', 'nfs4'], [3, 1, '/data']),
       '3',
@@ -83,7 +83,7 @@ describe('the mount table', () => {
     ['a process whose root is no mount', '/data', mounts([2, 1, '/data']), undefined],
     ['two roots', '/data', mounts([1, 0, '/'], [3, 2, '/']), undefined],
     ['a table that is a circle', '/data', mounts([1, 2, '/'], [2, 1, '/']), undefined],
-  ])('finds the mount: %s', (_name, path, table, id) => {
+  ])('finds the mount of a path: %s', (_name, path, table, id) => {
     expect(new MountTable(table).of(path)?.id).toBe(id);
   });
 
@@ -92,10 +92,13 @@ describe('the mount table', () => {
     ...['nfs', 'nfs4', 'cifs', 'smb3', '9p', 'ceph', 'virtiofs', 'autofs', 'fuse', 'fuseblk', 'fuse.sshfs', 'lustre']
       .concat('gfs2', 'efivarfs', 'ecryptfs', '', 'none')
       .map((type) => [type, false] as const),
-  ])('%s is served by the kernel itself: %s', (type, served) => {
-    expect(isKernelServed(type)).toBe(served);
-    expect(isKernelServed(undefined)).toBe(false);
-  });
+  ])(
+    'whether the file system type %s is served by the kernel without another server or program: %s',
+    (type, served) => {
+      expect(isKernelServed(type)).toBe(served);
+      expect(isKernelServed(undefined)).toBe(false);
+    },
+  );
 });
 
 const MOUNTS = new MountTable([
@@ -132,17 +135,17 @@ describe('kernelPath', () => {
     ['/nfs/../etc', undefined],
     ['etc', undefined],
     ['', undefined],
-  ])('%s leads to %s', async (path, real) => {
+  ])('kernelPath resolves %s to %s', async (path, real) => {
     expect(await walk(path)).toBe(real);
   });
 
-  it('ends where links lead in a circle, and says what the system says', async () => {
+  it("kernelPath fails with the system's error for a loop of links", async () => {
     expect(await codeOf(walk('/me'))).toBe('ELOOP');
     const denied = Object.assign(new Error('denied'), { code: 'EACCES' });
     expect(await codeOf(kernelPath('/a', MOUNTS, () => Promise.reject(denied)))).toBe('EACCES');
   });
 
-  it('W6: asks nothing that a server or a program would have to answer, whatever links there are', async () => {
+  it('W6: kernelPath makes no call that a server or another program would have to answer, whatever links there are', async () => {
     const name = fc.constantFrom('nfs', 'disk', 'fuse', 'var', 'a', '..', '.');
     const target = fc.tuple(fc.boolean(), fc.array(name, { minLength: 1, maxLength: 4 }));
     const text = ([absolute, names]: readonly [boolean, readonly string[]]): string =>
@@ -160,7 +163,7 @@ describe('kernelPath', () => {
         };
         const real = await kernelPath(`/${names.join('/')}`, MOUNTS, readLink).catch(codeOfLoop);
         if (real === undefined || real === 'ELOOP') return;
-        // What it leads to is there: no part of it is a link, or on the way to another mount's.
+        // The result contains no symbolic link and leads into no other mount.
         const parts = real.split('/').slice(1);
         for (let n = 1; n <= parts.length; n++) {
           const place = `/${parts.slice(0, n).join('/')}`;

@@ -26,7 +26,7 @@ const text = async (fs: MemoryFileSystem, path: string): Promise<string> =>
   new TextDecoder().decode(await fs.readFile(path));
 
 describe('MemoryFileSystem', () => {
-  it('stamps changes with the time of its clock', async () => {
+  it('MemoryFileSystem sets modification times from its clock', async () => {
     const { clock, fs } = make();
     await fs.writeFile('/a', 'x');
     await clock.advance(5_000);
@@ -36,7 +36,7 @@ describe('MemoryFileSystem', () => {
     expect((await fs.stat('/')).modifiedAtMs).toBe(6_000);
   });
 
-  it('has an id for each mount, and leads from none into another', async () => {
+  it('MemoryFileSystem has an ID per mount, and openBeneath crosses no mount', async () => {
     const { fs } = make();
     await fs.mkdir('/volume/mounted');
     fs.mount('/volume/mounted');
@@ -46,7 +46,7 @@ describe('MemoryFileSystem', () => {
     expect(await codeOf(fs.openBeneath('/volume/mounted', 'file'))).toBe('none');
   });
 
-  it('W6: an operation that hangs waits until that is over, and the others go on', async () => {
+  it('W6: a MemoryFileSystem operation with an injected hang waits until the fault is removed; others continue', async () => {
     const { clock, fs } = make();
     await fs.mkdir('/nfs');
     const hang = fs.injectFault({ code: 'EIO', path: '/nfs', operation: 'stat', hangs: true });
@@ -62,7 +62,7 @@ describe('MemoryFileSystem', () => {
     expect(answered).toBe(true);
   });
 
-  it('settles within one settle() of the clock', async () => {
+  it('MemoryFileSystem operations settle within one settle() of the clock', async () => {
     const { clock, fs } = make();
     let done = false;
     const work = (async () => {
@@ -74,7 +74,7 @@ describe('MemoryFileSystem', () => {
     await work;
   });
 
-  it('fails the operation that a fault names, as often as it says', async () => {
+  it('an injected fault fails the named operation the given number of times', async () => {
     const { fs } = make();
     await fs.mkdir('/d');
     const fault = fs.injectFault({ operation: 'write', path: '/d', code: 'EIO', skip: 1, times: 2 });
@@ -85,7 +85,7 @@ describe('MemoryFileSystem', () => {
     expect(fault.hits).toBe(2);
   });
 
-  it('ends a fault that is removed', async () => {
+  it('a removed fault no longer affects operations', async () => {
     const { fs } = make();
     const fault = fs.injectFault({ code: 'EIO', times: Number.POSITIVE_INFINITY });
     expect(await codeOf(fs.stat('/'))).toBe('EIO');
@@ -93,7 +93,7 @@ describe('MemoryFileSystem', () => {
     expect(await codeOf(fs.stat('/'))).toBe('none');
   });
 
-  it('writes what fits when it is full, then says ENOSPC', async () => {
+  it('a full MemoryFileSystem writes the bytes that fit and then fails with ENOSPC', async () => {
     const { fs } = make(5);
     expect(await codeOf(fs.writeFile('/a', '123456789'))).toBe('ENOSPC');
     expect(await text(fs, '/a')).toBe('12345');
@@ -105,7 +105,7 @@ describe('MemoryFileSystem', () => {
     expect(await codeOf(fs.writeFile('/b', '123456'))).toBe('none');
   });
 
-  it('keeps the old content when an atomic write finds the disk full', async () => {
+  it('an atomic write that finds the disk full keeps the old content', async () => {
     const { fs } = make(10);
     await fs.writeFile('/a', '12345');
     expect(await codeOf(fs.writeFileAtomic('/a', '1234567'))).toBe('ENOSPC');
@@ -113,7 +113,7 @@ describe('MemoryFileSystem', () => {
     expect(fs.paths()).toEqual(['/a']);
   });
 
-  it('shows the old or the new content, whole, whichever step of an atomic write is the last', async () => {
+  it('a file has its old or new content completely after an atomic write was stopped at any step', async () => {
     for (const operation of ['open', 'write', 'sync', 'rename', 'syncDirectory'] as const) {
       const { fs } = make();
       await fs.writeFileAtomic('/a', 'old');
@@ -136,7 +136,7 @@ describe('MemoryFileSystem', () => {
     }
   });
 
-  it('forgets in a power loss what was not synced', async () => {
+  it('a simulated power loss drops everything that was not synced', async () => {
     const { fs } = make();
     await fs.mkdir('/d');
     await fs.writeFileAtomic('/d/safe', 'x');
@@ -147,7 +147,7 @@ describe('MemoryFileSystem', () => {
     expect(await text(fs, '/d/safe')).toBe('x');
   });
 
-  it('neither enters nor removes a mount, and renames nothing across it', async () => {
+  it('MemoryFileSystem neither enters nor removes a mount, and renames nothing across it', async () => {
     const { fs } = make();
     await fs.mkdir('/tree/mounted/hidden');
     await fs.mkdir('/tree/plain');
@@ -163,7 +163,7 @@ describe('MemoryFileSystem', () => {
     expect(() => fs.unmount('/tree')).toThrow('EINVAL');
   });
 
-  it('holds sockets and devices by kind', async () => {
+  it('MemoryFileSystem stores sockets and devices by kind', async () => {
     const { fs } = make();
     fs.makeSpecial('/socket', 'socket', 0o660);
     expect(await fs.stat('/socket')).toMatchObject({ kind: 'socket', mode: 0o660 });

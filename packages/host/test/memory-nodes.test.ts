@@ -32,8 +32,8 @@ const link = (target: string): MemoryNode => ({ ...attributes, kind: 'symlink', 
 const fifo: MemoryNode = { ...attributes, kind: 'fifo' };
 const textOf = (node: FileNode): string => new TextDecoder().decode(contentOf(node));
 
-describe('a file in memory', () => {
-  test('grows by what is added to it, and not at each time', () => {
+describe('files of the in-memory file system', () => {
+  test('the buffer of an in-memory file grows in large steps as content is appended', () => {
     const node = file('ab');
     const buffers = new Set<Uint8Array>();
     let text = 'ab';
@@ -46,7 +46,7 @@ describe('a file in memory', () => {
     expect(buffers.size).toBeLessThan(12);
   });
 
-  test('takes more than twice its size at once, and what there is room for', () => {
+  test('appending more than the size of an in-memory file reallocates exactly, and small appends use spare room', () => {
     const node = file('ab');
     appendTo(node, bytes('x'.repeat(9)));
     expect([textOf(node), node.buffer.length]).toEqual([`ab${'x'.repeat(9)}`, 11]);
@@ -57,13 +57,13 @@ describe('a file in memory', () => {
     expect([node.buffer === buffer, node.sizeBytes]).toEqual([true, 22]);
   });
 
-  test('is after a power loss what was synced', () => {
+  test('after a power loss an in-memory file has the content that was synced', () => {
     const kept = file('later', 'old');
     const root = directory({ kept, new: file('x') }, { kept, gone: file('', 'gone') });
     forgetUnsynced(root);
     expect([...root.entries.keys()]).toEqual(['kept', 'gone']);
     expect([textOf(kept), kept.sizeBytes]).toEqual(['old', 3]);
-    // What is written then is not what was synced.
+    // Changes after the sync are not part of the synced content.
     contentOf(kept)[0] = 0x78;
     appendTo(kept, bytes('er'));
     forgetUnsynced(kept);
@@ -72,16 +72,16 @@ describe('a file in memory', () => {
   });
 });
 
-describe('what is in memory', () => {
+describe('trees of the in-memory file system', () => {
   const shared = file('12345');
   const root = directory({ b: directory({ f: shared, l: link('to/where'), p: fifo }), a: shared, e: directory() });
 
-  test('counts once each, links by what they say', () => {
+  test('usedBytes counts each in-memory file once, and symbolic links by the length of their target', () => {
     expect(usedBytes(root)).toBe(5 + 8);
     expect([usedBytes(fifo), usedBytes(directory())]).toEqual([0, 0]);
   });
 
-  test('is listed in order', () => {
+  test('in-memory files are listed in order of their paths', () => {
     expect(pathsBelow(root)).toEqual(['/a', '/b', '/b/f', '/b/l', '/b/p', '/e']);
     expect(pathsBelow(root, (parent, name) => parent !== root && name !== 'l')).toEqual(['/b/f', '/b/p']);
     expect(namesAt(root, '/')).toEqual(['a', 'b', 'e']);
@@ -95,16 +95,16 @@ describe('what is in memory', () => {
     ['an empty file', file(), 0, 0],
     ['a file of one byte', file('x'), 1, 4096],
     ['a file of one block', file('x'.repeat(4096)), 4096, 4096],
-    ['a file of more', file('x'.repeat(4097)), 4097, 8192],
+    ['a file of more than one block', file('x'.repeat(4097)), 4097, 8192],
     ['a link', link('abc'), 3, 0],
     ['a directory', root, 0, 0],
     ['a fifo', fifo, 0, 0],
-  ])('is of a size: %s', (_what, node, sizeBytes, allocatedBytes) => {
+  ])('the size and allocated size of %s in memory', (_what, node, sizeBytes, allocatedBytes) => {
     expect(statOfNode(node)).toEqual({ ...attributes, kind: node.kind, sizeBytes, allocatedBytes });
   });
 });
 
-describe('a rename', () => {
+describe('rules for a rename', () => {
   const [full, other] = [directory({ x: file() }), directory({}, {}, 2)];
   const parent = directory();
   const empty = directory();
@@ -117,21 +117,21 @@ describe('a rename', () => {
 
   test.each<[what: string, source: Found, target: Resolved, isMountPoint: boolean, code: string | undefined]>([
     ['of a file to a new name', from(one), to(), false, undefined],
-    ['of a file to another file’s', from(one), to(file()), false, undefined],
+    ['of a file to the name of another file', from(one), to(file()), false, undefined],
     ['of a link to a file’s name', from(link('x')), to(file()), false, undefined],
     ['of a file to its own name', from(one), to(one), false, undefined],
     ['of a directory to its own name', from(full), to(full), false, undefined],
     ['of a file to a directory’s name', from(one), to(empty), false, 'EISDIR'],
     ['of a directory to a new name', from(full), to(), false, undefined],
-    ['of a directory to an empty one’s name', from(full), to(empty), false, undefined],
-    ['of a directory to a full one’s name', from(empty), to(full), false, 'ENOTEMPTY'],
+    ['of a directory to the name of an empty directory', from(full), to(empty), false, undefined],
+    ['of a directory to the name of a directory with entries', from(empty), to(full), false, 'ENOTEMPTY'],
     ['of a directory to a file’s name', from(full), to(one), false, 'ENOTDIR'],
     ['of a directory to a name in it', from(full), to(undefined, 'b', { ancestors: [parent, full] }), false, 'EINVAL'],
     ['of a file to another device', from(one), to(undefined, 'b', { parent: other }), false, 'EXDEV'],
     ['of the root', from(full, ''), to(), false, 'EBUSY'],
     ['to the root', from(full), to(parent, ''), false, 'EBUSY'],
-    ['of what is mounted', from(full), to(), true, 'EBUSY'],
-  ])('%s', (_what, source, target, isMountPoint, code) => {
+    ['of a mount point', from(full), to(), true, 'EBUSY'],
+  ])('decides whether a rename is allowed: %s', (_what, source, target, isMountPoint, code) => {
     expect(whyNotRename(source, target, isMountPoint)).toBe(code);
   });
 });

@@ -33,7 +33,7 @@ describeFileSystem('kernelFileSystem', () => temporary(kernelFileSystem));
 
 const [unshare, ...unshareFlags] = ['unshare', '--mount', '--map-root-user'] as const;
 
-/** Whether this process may mount in a namespace of its own; without that the mount tests have nothing to say. */
+/** Whether this process may mount in its own mount namespace. If not, the mount tests are skipped. */
 function canMount(): boolean {
   try {
     execFileSync(unshare, [...unshareFlags, 'true'], { stdio: 'ignore' });
@@ -43,7 +43,7 @@ function canMount(): boolean {
   }
 }
 
-it.skipIf(!canMount())('says why a directory cannot be made on a file system that is read-only', async () => {
+it.skipIf(!canMount())('reports why a directory cannot be created on a read-only file system', async () => {
   await using fixture = await temporary();
   await fs.mkdir(join(fixture.root, 'mounted'));
   const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
@@ -59,7 +59,7 @@ it.skipIf(!canMount())('says why a directory cannot be made on a file system tha
   expect(output).toBe(`there\n${refused}\n${refused}\n`);
 });
 
-it.skipIf(!canMount())('names the file that cannot be written on a full disk', async () => {
+it.skipIf(!canMount())('reports the file that cannot be written on a full disk', async () => {
   await using fixture = await temporary();
   await fs.mkdir(join(fixture.root, 'mounted'));
   const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
@@ -76,7 +76,7 @@ it.skipIf(!canMount())('names the file that cannot be written on a full disk', a
 });
 
 describe('removeAll of nodeFileSystem', () => {
-  it('goes deeper than a path may be long', async () => {
+  it('removeAll deletes trees that are deeper than the longest path', async () => {
     await using fixture = await temporary();
     const deep = Array.from({ length: 60 }, () => 'd'.repeat(100));
     // Built bottom up in two halves, since no single path may name the whole.
@@ -87,7 +87,7 @@ describe('removeAll of nodeFileSystem', () => {
     expect(await fs.readdir(fixture.root)).toEqual([]);
   });
 
-  it('W5: holds no more directories open than it has to, however deep they lie', async () => {
+  it('W5: removeAll keeps a bounded number of directories open, however deep the tree is', async () => {
     await using fixture = await temporary();
     let path = '.';
     // Each step down is a rename: no path may name the whole.
@@ -116,14 +116,15 @@ describe('removeAll of nodeFileSystem', () => {
     expect(most - before).toBeLessThan(150);
   });
 
-  it('leaves what cannot go, removes all else, and names the first that stayed', async () => {
+  it('removeAll deletes everything that it can, and reports the first entry that remains', async () => {
     await using fixture = await temporary();
     await fs.mkdir(join(fixture.root, 'tree/sub'));
     for (let n = 0; n < 1500; n++) await fs.writeFile(join(fixture.root, `tree/sub/${n}`), '');
     try {
       execFileSync('chattr', ['+i', join(fixture.root, 'tree/sub/700')], { stdio: 'ignore' });
     } catch {
-      // This file system, or this user, has no such flag: then all of it can go.
+      // The file system does not support the immutable flag, or the user may not set it: the tree can be removed
+      // completely.
       expect(await codeOf(fs.removeAll(join(fixture.root, 'tree')))).toBe('none');
       return;
     }
@@ -138,7 +139,7 @@ describe('removeAll of nodeFileSystem', () => {
     }
   });
 
-  it('lets a symlink that takes a directory place lead nowhere', async () => {
+  it('removeAll deletes nothing outside if a symbolic link replaces a directory while it runs', async () => {
     await using fixture = await temporary();
     const at = (path: string): string => join(fixture.root, path);
     await fs.mkdir(at('outside'));
@@ -153,7 +154,7 @@ describe('removeAll of nodeFileSystem', () => {
   });
 
   it.skipIf(!canMount())(
-    'neither enters nor removes a mount, not even a bind mount of the same file system',
+    'removeAll neither enters nor removes a mount, not even a bind mount of the same file system',
     async () => {
       await using fixture = await temporary();
       const at = (path: string): string => join(fixture.root, path);
@@ -181,7 +182,7 @@ describe('removeAll of nodeFileSystem', () => {
 
 describe('openBeneath of nodeFileSystem', () => {
   it.each(['refuse', 'within'] as const)(
-    'W3, W5: names that are swapped while it walks lead nowhere else (%s)',
+    'W3, W5: openBeneath stays in the directory even if a process swaps names while it walks (links: %s)',
     async (links) => {
       await using fixture = await temporary();
       const at = (path: string): string => join(fixture.root, path);
@@ -191,7 +192,7 @@ describe('openBeneath of nodeFileSystem', () => {
       await fs.writeFile(at('volume/dir/env'), 'own');
       await fs.symlink('../outside', at('volume/link'));
       await fixture.makeFifo(at('volume/fifo'));
-      // A shell swaps, as a container would, in a process of its own; it ends when it is told to, with no move under way.
+      // A shell process exchanges files as a container could. It exits on request, between two moves.
       const script =
         'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link && mv fifo dir && mv dir fifo; do mv real dir; done';
       const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
@@ -221,7 +222,7 @@ describe('TreeRemover', () => {
     return join(root, 'tree');
   }
 
-  it('W6: a large removal that stalls is given up, and its process killed', async () => {
+  it('W6: a large removal that makes no progress is aborted and its helper process killed', async () => {
     await using fixture = await temporary();
     const tree = await largeTree(fixture.root);
     const clock = new FakeClock();
@@ -248,7 +249,7 @@ describe('TreeRemover', () => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'W6: what is deep goes on in a process of its own, few as its names are',
+    'W6: a deep tree is removed in a helper process even if it has few names',
     async () => {
       await using fixture = await temporary();
       const asked: unknown[] = [];

@@ -6,6 +6,6 @@ test.each([
   [{ maxAbandoned: -1 }, 'maxAbandoned must be a whole number of at least 0, not -1'],
   [{ maxCalls: 0 }, 'maxCalls must be a whole number of at least 1, not 0'],
   [{ maxCallsPerPlace: 1.5 }, 'maxCallsPerPlace must be a whole number of at least 1, not 1.5'],
-])('files that may not answer are not asked with %j: it says which option makes no sense', (options, message) => {
+])('guarded files refuse the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new GuardedFiles({} as never, options)).toThrow(message);
 });

@@ -10,7 +10,7 @@ const sh = (script: string, more: Partial<ProgramRun> = {}): ProgramRun => ({
   ...more,
 });
 
-test('returns the output and the exit code of a program', async () => {
+test('runProgram returns the output and the exit code of a program', async () => {
   expect(await runProgram(sh('echo out; echo err >&2; exit 3'))).toEqual({
     exitCode: 3,
     stdout: 'out\n',
@@ -20,13 +20,13 @@ test('returns the output and the exit code of a program', async () => {
   expect(await runProgram(sh('head -c 9000 /dev/zero | tr "\\0" y >&2'))).toMatchObject({ stderr: 'y'.repeat(8192) });
 });
 
-test('a program reads what it is given, or nothing, and need not read it', async () => {
+test('runProgram passes the given input to a program, which need not read it', async () => {
   expect(await runProgram(sh('cat', { stdin: 'given' }))).toMatchObject({ stdout: 'given' });
   expect(await runProgram(sh('cat'))).toMatchObject({ exitCode: 0, stdout: '' });
   expect(await runProgram(sh('exec true', { stdin: 'x'.repeat(1 << 20) }))).toMatchObject({ exitCode: 0 });
 });
 
-test('a program that prints too much, or is called off, is killed', async () => {
+test('runProgram kills a program that prints too much or whose signal is aborted', async () => {
   await expect(runProgram(sh('exec yes'))).rejects.toThrow('the program printed more than 1000 characters');
   const abort = new AbortController();
   const running = runProgram(sh('exec sleep 1000'), abort.signal);
@@ -35,9 +35,9 @@ test('a program that prints too much, or is called off, is killed', async () => 
   await expect(runProgram(sh('exit 0'), abort.signal)).rejects.toThrow('enough');
 });
 
-test('what a program has started, and prints on when that is killed or called off, is not read', async () => {
+test('runProgram does not wait for output of processes that a killed program has started', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'run-program-'));
-  // It ends when nobody reads what it prints, which it notes, or after a while.
+  // The program exits when its output has no reader any more, which it records in a file, or on timeout.
   const printer = 'trap "" PIPE; while echo text; do :; done 2>/dev/null; : >"$0"';
   const started = (note: string): string => `timeout 20 sh -c '${printer}' ${note} & exec sleep 1000`;
   try {
@@ -54,11 +54,11 @@ test('what a program has started, and prints on when that is killed or called of
   }
 });
 
-test('a program that is not there is an error', async () => {
+test('runProgram throws an error for a program that does not exist', async () => {
   await expect(runProgram(sh('', { command: '/none' }))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('fails without ending this process if no file descriptor is left for a program', () => {
+test('runProgram throws an error, and the kubelet continues, if no file descriptor is left', () => {
   const source = new URL('../src/run-program.ts', import.meta.url).href;
   const program = `
     const { closeSync, openSync } = await import('node:fs');

@@ -7,7 +7,7 @@ import { fromHelperError, toHelperError } from '../src/helper/protocol.ts';
 import { systemError } from '../src/system-error.ts';
 import { MemoryFileSystem } from '../src/testing.ts';
 
-describe('the rule of places that hang', () => {
+describe('back-off rules for file systems that hang', () => {
   test.each([
     ['/data/x', ['/', '/proc', '/data'], '/data'],
     ['/data', ['/', '/data'], '/data'],
@@ -15,11 +15,11 @@ describe('the rule of places that hang', () => {
     ['/data/nfs/a/b', ['/', '/data', '/data/nfs'], '/data/nfs'],
     ['/etc/hosts', ['/'], '/etc/hosts'],
     ['/etc/hosts', [], '/etc/hosts'],
-  ])('%s with mounts at %j is of %s', (path, points, place) => {
+  ])('a call to %s with mounts at %j is attributed to the file system at %s', (path, points, place) => {
     expect(placeOf(path, points)).toBe(place);
   });
 
-  test('leaves a place alone for longer and longer, up to a bound, and asks it one call at a time', () => {
+  test('the pause after each hang of a file system grows to a bound, and then one call at a time may probe', () => {
     fc.assert(
       fc.property(fc.nat(50), fc.nat(), (times, nowMs) => {
         let suspicion = suspect(undefined, nowMs);
@@ -39,8 +39,8 @@ describe('the rule of places that hang', () => {
   });
 });
 
-describe('a place that did not answer', () => {
-  test('is left alone for 10 s, then twice as long each time, up to 5 min', () => {
+describe('a file system that hung', () => {
+  test('calls to a file system that hung are refused for 10 s, then twice as long each time, up to 5 min', () => {
     const pauses: number[] = [];
     let suspicion: Suspicion | undefined;
     for (let n = 0; n < 7; n++) {
@@ -51,7 +51,7 @@ describe('a place that did not answer', () => {
     expect(pauses).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
   });
 
-  test('is as any other when it might have been asked for as long as it is left alone at most', () => {
+  test('a past hang is forgotten when the longest pause has passed since calls were allowed again', () => {
     const suspicion = { hangs: 1, refusedUntilMs: 50 };
     expect(isOld(suspicion, 50 + LONGEST_BACK_OFF_MS)).toBe(false);
     expect(isOld(suspicion, 51 + LONGEST_BACK_OFF_MS)).toBe(true);
@@ -64,11 +64,11 @@ test.each([
   ['images', ['squashfs', 'erofs', 'cramfs']],
   ['memory', ['tmpfs', 'ramfs', 'rootfs', 'devtmpfs']],
   ['layers', ['overlay']],
-])('the kernel itself says how full %s are', (_what, types) => {
+])('file system types that the kernel serves itself, without another server or program: %s', (_what, types) => {
   expect(types.filter((type) => !isKernelServed(type))).toEqual([]);
 });
 
-test('others, servers and programs are asked how full the rest are', () => {
+test('network and FUSE file system types are not served by the kernel alone', () => {
   const types = [
     'nfs4',
     'cifs',
@@ -86,8 +86,8 @@ test('others, servers and programs are asked how full the rest are', () => {
   expect(types.filter(isKernelServed)).toEqual([]);
 });
 
-describe('an error that a helper met', () => {
-  test('is thrown as if it had been met here', () => {
+describe('errors from helper processes', () => {
+  test('an error in a helper process is thrown in the kubelet with the same code, path and message', () => {
     const met = systemError('ENOENT', 'stat', '/a');
     const told = toHelperError(met, '/b');
     expect(told).toEqual({ code: 'ENOENT', syscall: 'stat', path: '/a', message: met.message });
@@ -98,18 +98,18 @@ describe('an error that a helper met', () => {
     [new Error('odd'), { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
     ['odd', { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
     [undefined, { code: 'EIO', syscall: 'call', path: '/b', message: 'undefined' }],
-  ])('and is none of the system is one of input and output (%#)', (thrown, told) => {
+  ])('a helper process reports an error that is no system error as EIO (%#)', (thrown, told) => {
     expect(toHelperError(thrown, '/b')).toEqual(told);
   });
 });
 
-test('a path is given to the system as text where it is text', () => {
+test('a path is passed to the system as text if it is valid UTF-8, and as bytes otherwise', () => {
   expect(systemPath('/caf\u00e9')).toBe('/caf\u00e9');
   expect(systemPath('/a\udc80')).toEqual(Buffer.from([0x2f, 0x61, 0x80]));
   expect(bytesOfText('\udc80\ud800x')).toEqual(Uint8Array.from([0x80, 0xef, 0xbf, 0xbd, 0x78]));
 });
 
-test('a file system in memory shows all that is in it', async () => {
+test('MemoryFileSystem lists all its paths, mount points and names', async () => {
   const fs = new MemoryFileSystem({ clock: { now: () => 0 } });
   await fs.mkdir('/b/c');
   await fs.writeFile('/b/c/file', 'text');
@@ -121,7 +121,7 @@ test('a file system in memory shows all that is in it', async () => {
   expect([fs.names('/b'), fs.names('/'), fs.names('/b/c/file'), fs.names('/none/x')]).toEqual([
     ...[['c', 'link'], ['a', 'b'], [], []],
   ]);
-  // The text, and what the link says.
+  // 10 bytes: the content of the file plus the target of the link.
   expect(fs.usedBytes).toBe(10);
   const shown = await Promise.all(['/b', '/b/c/file', '/b/link'].map((path) => fs.lstat(path)));
   expect(shown.map(({ kind, sizeBytes, allocatedBytes }) => [kind, sizeBytes, allocatedBytes])).toEqual([

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** As du(1) has it. */
+/** The usage as du(1) reports it. */
 function du(path: string): { bytes: number; inodes: number } {
   const of = (...flags: string[]): number =>
     Number(
@@ -31,7 +31,7 @@ function du(path: string): { bytes: number; inodes: number } {
 }
 
 describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
-  it.each([3, 700])('W5: equals the output of du(1) for %i names of each kind', async (count) => {
+  it.each([3, 700])('W5: usage equals the output of du(1) for %i names of each kind', async (count) => {
     for (let n = 0; n < count; n++) writeFileSync(at(`file-${n}`), 'x'.repeat(n));
     await fs.mkdir(at('d/e/f'));
     await writeFile(at('d/e/f/deep'), 'x'.repeat(100_000));
@@ -50,20 +50,21 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     expect(await codeOf(fs.usage(at('sparse')))).toBe('ENOTDIR');
   });
 
-  it('says that it did not count all: too many names, too little time', async () => {
+  it('usage is marked incomplete if there are too many names or too little time', async () => {
     for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     expect(await fs.usage(root, { maxEntries: 550 })).toMatchObject({ inodes: 551, complete: false });
     expect(await fs.usage(root, { maxEntries: 100 })).toMatchObject({ complete: false });
     expect(await fs.usage(root, { deadlineMs: 0 })).toMatchObject({ complete: false });
   });
 
-  // In this process, in one of its own; one chain, and more deep places at once than are held open.
+  // Measured in this process and in a helper process; as one deep chain, and as more deep directories than are open at
+  // a time.
   it.each([
     [300, 1],
     [70, 100],
     [1500, 1],
     [450, 200],
-  ])('W5: counts what is hidden %i directories deep, in %i places', async (depth, places) => {
+  ])('W5: usage counts files %i directories deep, in %i places', async (depth, places) => {
     await fs.mkdir(at('d/'.repeat(depth)));
     for (let n = 0; n < places; n++) {
       await fs.mkdir(at(`${'d/'.repeat(depth)}${n}/e/f`));
@@ -75,7 +76,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     await fs.removeAll(at('d'));
   });
 
-  it('W5: directories that are swapped for links while it walks lead nowhere else', async () => {
+  it('W5: usage counts nothing outside if directories are swapped for links while it walks', async () => {
     await fs.mkdir(at('volume/dir/a'));
     await fs.mkdir(at('outside'));
     for (let n = 0; n < 40; n++) writeFileSync(at(`outside/${n}`), 'x'.repeat(5_000));
@@ -88,12 +89,12 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     for (let n = 0; n < 300; n++) most = Math.max(most, (await fs.usage(at('volume'))).inodes);
     await writeFile(at('stop'), '');
     await ended;
-    // The volume, its link, its directory and that of it, each of them twice where it was renamed meanwhile.
+    // Open at a time: the volume, its link, its directory and a subdirectory, each twice if it was renamed meanwhile.
     expect(most).toBeLessThan(12);
   });
 
   it.runIf(process.getuid?.() === 0).each([0, 600])(
-    'W6: enters no mount, and counts none, beside %i files',
+    'W6: usage enters no mount and does not count mounted files, beside %i other files',
     async (files) => {
       await fs.mkdir(at('volume/mounted'));
       await writeFile(at('volume/own'), 'x');
@@ -116,7 +117,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     },
   );
 
-  it.runIf(process.getuid?.() === 0)('asks a file system in memory that keeps count, as du(1) would', async () => {
+  it.runIf(process.getuid?.() === 0)('usage of a tmpfs comes from statfs and equals the output of du(1)', async () => {
     await fs.mkdir(at('memory'));
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'none', at('memory')]);
     try {
@@ -125,7 +126,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
       await fs.symlink('d', at('memory/link'));
       const counted = await fs.usage(at('memory'), { keepsCount: true, maxEntries: 1 });
       expect(counted).toMatchObject({ ...du(at('memory')), complete: true, fileSystem: { totalBytes: 16 << 20 } });
-      // One of any size keeps none, and is walked.
+      // A tmpfs without a size limit does not count its usage, so its tree is walked.
       execFileSync('mount', ['-o', 'remount,size=0,nr_inodes=0', at('memory')]);
       expect(await fs.usage(at('memory'), { keepsCount: true })).toMatchObject({ ...du(at('memory')), complete: true });
       expect(await fs.usage(at('memory'), { keepsCount: true, maxEntries: 1 })).toMatchObject({ complete: false });
@@ -145,7 +146,7 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
     ended: new Promise(() => {}),
   });
 
-  it('W6: a walk that hangs is given up after its deadline, its process killed, and the next goes on', async () => {
+  it('W6: a usage walk that hangs is aborted at its deadline and its process killed; the next walk works', async () => {
     for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     const clock = new FakeClock();
     const asked = Promise.withResolvers<void>();
@@ -163,7 +164,7 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
     expect([await outcome, helper.killed]).toEqual(['ETIMEDOUT', true]);
   });
 
-  it('W6: many names of one file are walked elsewhere too, though they are one file', async () => {
+  it('W6: many hard links of one file are walked in a helper process although they are one file', async () => {
     writeFileSync(at('file'), '');
     for (let n = 0; n < 600; n++) await link(at('file'), at(`${n}`));
     const elsewhere = { bytes: 0, inodes: 2, complete: true };
@@ -179,7 +180,7 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
     expect(await fs.usage(root)).toMatchObject({ inodes: 2, complete: true });
   });
 
-  it('says so where its process has ended', async () => {
+  it('a usage walk fails with an error if its helper process has ended', async () => {
     for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');
     const helper = helperOf(() => Promise.reject(systemError('ESRCH', 'call', 'helper')));
     const measurer = new TreeMeasurer({ clock: new FakeClock(), startHelper: () => helper });
@@ -187,7 +188,7 @@ describe.runIf(onLinux)('TreeMeasurer', () => {
   });
 });
 
-it('MemoryFileSystem measures files in blocks, without what is mounted', async () => {
+it('MemoryFileSystem measures usage in blocks, without mounted file systems', async () => {
   const memory = new MemoryFileSystem({}, { limitBytes: 100_000 });
   await memory.mkdir('/v/d/m');
   await memory.writeFile('/v/f', 'x'.repeat(5_000));

@@ -33,7 +33,7 @@ describe('disk usage', () => {
     await world.cri.removeContainer({ containerId: later });
     world.otherBytes = 58 * GiB;
     await gc.garbageCollect(signal);
-    // 88 % were used: 8 GiB must go, and the busybox image has next to nothing.
+    // 88 % are used, so 8 GiB must be freed. The busybox image frees almost nothing.
     expect(await world.present()).toEqual([PAUSE, 'used-later:latest', 'used:latest'].sort());
     expect(world.metrics.text()).toContain('kubelet_image_garbage_collected_total{reason="space"} 2');
     world.otherBytes = 68 * GiB;
@@ -51,7 +51,7 @@ describe('disk usage', () => {
     await gc.deleteUnusedImages(signal, 0);
     await world.clock.advance(HOUR);
     world.truth = 3;
-    // 92 % are used, 12 GiB must go: a and b by their sizes, a alone by the disk.
+    // 92 % are used, so 12 GiB must be freed. By the image sizes that takes a and b; on the disk, a alone frees enough.
     world.otherBytes = 2 * GiB;
     await gc.garbageCollect(signal);
     expect((await world.present()).filter((name) => /^[abc]:/.test(name))).toHaveLength(2);

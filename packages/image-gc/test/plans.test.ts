@@ -209,7 +209,7 @@ describe('diskUsage', () => {
     const sizes = [100, 0, 50].map((availableBytes) => ({ totalBytes: 1000, availableBytes }));
     expect(neediest(sizes.map((size) => diskUsage(size, thresholds)))?.bytesToFree).toBe(200);
     expect(neediest([])).toBeUndefined();
-    // None needs anything: the first is told of.
+    // If no disk needs space, the first one is returned.
     const idle = [900, 800].map((availableBytes) => diskUsage({ totalBytes: 1000, availableBytes }, thresholds));
     expect(neediest(idle)?.usagePercent).toBe(10);
   });
@@ -229,7 +229,7 @@ it.each([
   [1024 ** 2, '1.0 MiB'],
   [1.5 * 1024 ** 2, '1.5 MiB'],
   [20 * 1024 ** 3, '20.0 GiB'],
-  // As Go rounds: a half to the even digit.
+  // Rounded as Go does: a half is rounded to the even digit.
   [10.25 * 1024 ** 3, '10.2 GiB'],
   [10.75 * 1024 ** 3, '10.8 GiB'],
   [1.35 * 1024 ** 3, '1.4 GiB'],

@@ -9,7 +9,7 @@ import { ImageGc, type ImageGcComponents, type ImageGcCri, type ImageGcPolicy } 
 
 export const GiB: number = 1024 ** 3;
 
-/** A runtime with images on a disk of 100 GiB, of which `otherBytes` are taken by something else. */
+/** A runtime with images on a disk of 100 GiB. Other files use `otherBytes` of the disk. */
 export interface World {
   readonly clock: FakeClock;
   readonly fs: MemoryFileSystem;
@@ -18,11 +18,11 @@ export interface World {
   readonly lines: ReturnType<typeof captureLogger>['lines'];
   readonly events: string[];
   otherBytes: number;
-  /** What an image really takes of the disk, as a part of the size that the runtime tells. */
+  /** The disk space that an image really uses, as a multiple of the size that the runtime reports. */
   truth: number;
-  /** Asks for tags of images that are there, in order. */
+  /** Returns the sorted tags of the images that exist. */
   present(): Promise<string[]>;
-  /** A collector, as each process has its own. */
+  /** Creates a collector, as each kubelet process does. */
   gc(policy?: Partial<ImageGcPolicy>, components?: Partial<ImageGcComponents>): ImageGc;
 }
 
@@ -64,7 +64,7 @@ export async function makeWorld(images: readonly FakeImage[] = []): Promise<Worl
   return world;
 }
 
-/** A pod of one container that runs. */
+/** A pod with one running container. */
 export async function runPod({ cri }: World, name: string, image: string, volumeImage?: string): Promise<string> {
   const metadata = { name, namespace: 'default', uid: name, attempt: 0 };
   const sandboxConfig = { metadata, hostname: name, logDirectory: `/logs/${name}` };

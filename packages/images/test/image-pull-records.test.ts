@@ -112,7 +112,7 @@ const tenant = (secretName: string, credentialHash = 'hash'): PullCredential => 
 });
 
 describe('an image pulled with a secret', () => {
-  it('is available only to pods that prove by a pull that they may use it', async () => {
+  it('an image pulled with a secret may be used only by pods that prove by a pull that they have access', async () => {
     const { credentials, pulls, use } = node();
     credentials.set('one', [tenant('a')]);
     credentials.set('two', [tenant('a')]);
@@ -124,7 +124,7 @@ describe('an image pulled with a secret', () => {
     expect(pulls).toEqual(['app:1 tenant', 'app:1']);
   });
 
-  it('K1: is still restricted after a restart of the kubelet', async () => {
+  it('K1: an image pulled with a secret stays restricted after a kubelet restart', async () => {
     const { credentials, pulls, use, restart } = node();
     credentials.set('one', [tenant('a')]);
     await use('one');
@@ -134,7 +134,7 @@ describe('an image pulled with a secret', () => {
     expect(await use('stranger')).toBe('ErrImagePull');
   });
 
-  it('is available to pods with the same credential in another secret, even after the first secret is deleted', async () => {
+  it('an image pulled with a secret may be used by pods with the same credential in another secret, even after the first is deleted', async () => {
     const { credentials, pulls, use } = node();
     credentials.set('one', [tenant('a')]);
     await use('one');
@@ -145,7 +145,7 @@ describe('an image pulled with a secret', () => {
     expect(pulls).toHaveLength(1);
   });
 
-  it('is available to pods of a service account whose token pulled it', async () => {
+  it("an image pulled with a service account's token may be used by pods of that service account", async () => {
     const { credentials, pulls, use } = node();
     const robot = { uid: 'u', namespace: 'shop', name: 'robot' };
     credentials.set('one', [{ username: 'tenant', source: { serviceAccount: robot } }]);
@@ -155,7 +155,7 @@ describe('an image pulled with a secret', () => {
     expect(pulls).toEqual(['app:1 tenant', 'app:1 other']);
   });
 
-  it("is available to all pods if it was pulled with the node's credentials or without any", async () => {
+  it('an image that was pulled with node credentials or anonymously may be used by all pods', async () => {
     const { credentials, pulls, use } = node();
     credentials.set('one', [{ username: 'tenant' }]);
     await use('one');
@@ -164,7 +164,7 @@ describe('an image pulled with a secret', () => {
     expect(pulls).toHaveLength(2);
   });
 
-  it('is recorded with the credential that succeeded, if there are several', async () => {
+  it('the record of a pulled image has the credential that succeeded if there are several', async () => {
     const { credentials, use } = node();
     credentials.set('one', [{ username: 'wrong' }, tenant('a')]);
     expect(await use('one')).toBe('used');
@@ -178,17 +178,20 @@ describe('an image that was on the node before the kubelet', () => {
     ['NeverVerify', 'used'],
     ['AlwaysVerify', 'ErrImagePull'],
     ['NeverVerifyAllowlistedImages', 'ErrImagePull'],
-  ] as const)('%s: %s', async (policy, expected) => {
-    const { images, use, counts } = node({ policy, allowlist: ['public'] });
-    images.set('app:1', 'sha256:app:1');
-    images.set('public:1', 'sha256:public:1');
-    expect(await use('stranger')).toBe(expected);
-    expect(await use('stranger', 'public:1')).toBe('used');
-    const result = expected === 'used' ? 'credentialPolicyAllowed' : 'mustAuthenticate';
-    expect(counts.get(`kubelet_imagemanager_image_mustpull_checks_total ${result}`)).toBeGreaterThan(0);
-  });
+  ] as const)(
+    'with policy %s, a pod without credentials that requests a preloaded image gets: %s',
+    async (policy, expected) => {
+      const { images, use, counts } = node({ policy, allowlist: ['public'] });
+      images.set('app:1', 'sha256:app:1');
+      images.set('public:1', 'sha256:public:1');
+      expect(await use('stranger')).toBe(expected);
+      expect(await use('stranger', 'public:1')).toBe('used');
+      const result = expected === 'used' ? 'credentialPolicyAllowed' : 'mustAuthenticate';
+      expect(counts.get(`kubelet_imagemanager_image_mustpull_checks_total ${result}`)).toBeGreaterThan(0);
+    },
+  );
 
-  it('may be used after the same content was pulled under another name, but not under that other name', async () => {
+  it('a preloaded image may be used after the same content was pulled under another name, but not under that other name', async () => {
     const { images, service, credentials, use, restart } = node();
     credentials.set('one', [tenant('a')]);
     const id = 'sha256:app:1';
@@ -202,7 +205,7 @@ describe('an image that was on the node before the kubelet', () => {
     expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
     expect(await use('one')).toBe('used');
     expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
-    // The runtime knows the private image by each spelling of its name.
+    // The runtime lists the private image under each spelling of its name.
     images.set('docker.io/library/app:1', id);
     expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
     expect(await use('stranger', 'docker.io/library/app:1', 'Never')).toBe('ErrImageNeverPull');
@@ -211,7 +214,7 @@ describe('an image that was on the node before the kubelet', () => {
     expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
   });
 
-  it('K1: does not count as preloaded if a kubelet was killed during its pull', async () => {
+  it('K1: an image does not count as preloaded if a kubelet was killed during its pull', async () => {
     const { clock, fs, images, files, use, restart, state, credentials } = node();
     credentials.set('one', [tenant('a')]);
     state.duringPull = () => new Promise(() => {});
@@ -222,13 +225,13 @@ describe('an image that was on the node before the kubelet', () => {
     restart();
     state.duringPull = async () => {};
     expect(await use('stranger')).toBe('ErrImagePull');
-    // That one failed makes nothing known of it, to the next process either.
+    // A failed pull records nothing, neither for this process nor for the next one.
     const records = restart();
     expect(await use('stranger')).toBe('ErrImagePull');
     const abort = new AbortController();
     const running = records.start(abort.signal);
     await clock.settle();
-    // What is known now is that it was pulled, and not by whom.
+    // The record now says that the image was pulled, but not with which credentials.
     expect([files(PULLING), files(PULLED).length]).toEqual([[], 1]);
     const [record = ''] = files(PULLED);
     expect(JSON.parse(Buffer.from(await fs.readFile(record)).toString()).credentialMapping).toEqual({ app: {} });
@@ -240,7 +243,7 @@ describe('an image that was on the node before the kubelet', () => {
 });
 
 describe('requests for images', () => {
-  it('are counted by pull policy, by presence of the image, and by whether a pull was required', async () => {
+  it('image requests are counted by pull policy, presence of the image, and whether a pull was required', async () => {
     const { credentials, use, counts } = node();
     credentials.set('one', [tenant('a')]);
     await use('one', 'app:1', 'Always');
@@ -261,7 +264,7 @@ describe('requests for images', () => {
 });
 
 describe('pull records', () => {
-  it('removes the intent of a finished pull, whether it succeeded or failed', async () => {
+  it('removes the pull intent after the pull, whether the pull succeeded or failed', async () => {
     const { credentials, files, use, counts, fs } = node();
     credentials.set('one', [tenant('a')]);
     await Promise.all([use('one'), use('stranger')]);
@@ -274,7 +277,7 @@ describe('pull records', () => {
     expect(counts.get('kubelet_imagemanager_ondisk_pulledrecords')).toBe(1);
   });
 
-  it('requires a pull if a record cannot be read, and replaces the record after the pull', async () => {
+  it("requires a pull if the image's record cannot be read, and replaces the record after the pull", async () => {
     const { credentials, fs, files, use, pulls } = node();
     credentials.set('one', [tenant('a')]);
     await use('one');
@@ -287,7 +290,7 @@ describe('pull records', () => {
     expect(pulls).toHaveLength(3);
   });
 
-  it('does not pull an image if the intent cannot be written, because the image would later count as preloaded', async () => {
+  it('does not pull an image if the pull intent cannot be written, because the image would later count as preloaded', async () => {
     const { clock, fs, use, pulls } = node();
     const full = fs.injectFault({ code: 'ENOSPC', path: (path) => path.includes('image_manager'), times: 2 });
     expect(await use('one', 'public:1')).toBe('ErrImagePull');
@@ -297,7 +300,7 @@ describe('pull records', () => {
     expect(await use('one', 'public:1')).toBe('used');
   });
 
-  it('removes records of deleted images, but not of images pulled in the meantime', async () => {
+  it('a prune removes records of deleted images, but not of images pulled during the prune', async () => {
     const { clock, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     images.delete('one:1');
@@ -313,7 +316,7 @@ describe('pull records', () => {
     await running;
   });
 
-  it('keeps the record of an image that is pulled again during a prune', async () => {
+  it('a prune keeps the record of an image that is pulled again during the prune', async () => {
     const { clock, fs, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     await clock.advance(1000);
@@ -322,7 +325,7 @@ describe('pull records', () => {
     const { remove } = fs;
     let removing = 0;
     fs.remove = async (path: string): Promise<void> => {
-      // The first of them is on its way out: the other image comes back.
+      // The other image is used again while the record of the first one is being removed.
       if (++removing === 1) {
         const gone = path;
         for (const name of ['one:1', 'two:1']) if (!gone.endsWith(hashOf(`sha256:${name}`))) await use('p', name);
@@ -334,7 +337,7 @@ describe('pull records', () => {
     expect(files(PULLED)).toHaveLength(1);
   });
 
-  it('removes records of deleted images even if one of them cannot be removed', async () => {
+  it('a prune removes records of deleted images even if one record cannot be removed', async () => {
     const { clock, fs, images, files, use, restart } = node();
     for (const name of ['one:1', 'two:1']) await use('p', name);
     await clock.advance(1000);
@@ -344,7 +347,7 @@ describe('pull records', () => {
     expect(files(PULLED)).toHaveLength(1);
   });
 
-  it('keeps the intent of a pull that starts while the intents of an earlier process are read', async () => {
+  it('keeps the intent of a pull that starts while the intents of an earlier kubelet process are read', async () => {
     const { clock, fs, service, images, files, use, restart, state } = node();
     state.duringPull = () => new Promise(() => {});
     void use('one', 'public:1');
@@ -362,7 +365,7 @@ describe('pull records', () => {
     };
     let writing = 0;
     fs.writeFileAtomic = async (...args: Parameters<typeof writeFileAtomic>): Promise<void> => {
-      // The new intent takes longer to be written than what is taken in.
+      // Writing the new intent takes longer than reading the existing records.
       if (args[0].startsWith(PULLING) && ++writing === 1) await clock.settle();
       await writeFileAtomic.apply(fs, args);
     };
@@ -375,21 +378,24 @@ describe('pull records', () => {
     await running;
   });
 
-  it.runIf(process.platform === 'linux')('W6: does not wait for a FIFO in the place of a record', async () => {
-    const rootDirectory = await mkdtemp(join(tmpdir(), 'pull-records-'));
-    const fifo = join(rootDirectory, 'image_manager', 'pulled', `sha256-${hashOf('sha256:app:1')}`);
-    try {
-      await mkdir(dirname(fifo), { recursive: true });
-      execFileSync('mkfifo', [fifo]);
-      const records = new ImagePullRecords({ fs: nodeFileSystem, images: node().service }, { rootDirectory });
-      const late = new Promise((resolve) => setTimeout(resolve, 3000, 'late'));
-      const outcome = await Promise.race([records.mustPull('app:1', 'sha256:app:1', async () => []), late]);
-      if (outcome === 'late') execFileSync('sh', ['-c', 'echo > "$1"', 'sh', fifo]);
-      expect(outcome).toBe(true);
-    } finally {
-      await rm(rootDirectory, { recursive: true });
-    }
-  });
+  it.runIf(process.platform === 'linux')(
+    'W6: does not block on a FIFO that was put in the place of a pull record',
+    async () => {
+      const rootDirectory = await mkdtemp(join(tmpdir(), 'pull-records-'));
+      const fifo = join(rootDirectory, 'image_manager', 'pulled', `sha256-${hashOf('sha256:app:1')}`);
+      try {
+        await mkdir(dirname(fifo), { recursive: true });
+        execFileSync('mkfifo', [fifo]);
+        const records = new ImagePullRecords({ fs: nodeFileSystem, images: node().service }, { rootDirectory });
+        const late = new Promise((resolve) => setTimeout(resolve, 3000, 'late'));
+        const outcome = await Promise.race([records.mustPull('app:1', 'sha256:app:1', async () => []), late]);
+        if (outcome === 'late') execFileSync('sh', ['-c', 'echo > "$1"', 'sh', fifo]);
+        expect(outcome).toBe(true);
+      } finally {
+        await rm(rootDirectory, { recursive: true });
+      }
+    },
+  );
 
   it('removes the record of a deleted image as soon as the removal is reported, so that a later image with the same ID does not inherit it', async () => {
     const { clock, images, files, use, restart } = node();

@@ -10,7 +10,7 @@ import { decidePull } from '../src/pull-policy.ts';
 
 type PullImage = (image: string, signal: AbortSignal | undefined, auth: string | undefined) => Promise<string>;
 
-/** Lets every pod use what is there. */
+/** Records that let every pod use every image that exists. */
 const noRecords: PullRecords = {
   mustPull: async () => false,
   intent: async () => {},
@@ -73,7 +73,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
     const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
     return manager.ensureImageExists(pod, container, {}, '', signal);
   };
-  /** For a pod, with its sandbox as the runtime is told of it. */
+  /** Ensures the image for a pod with this UID, namespace and annotations, and its sandbox configuration. */
   const ensureFor = (uid: string, namespace: string, annotations: Record<string, string>) => {
     const metadata = { name: uid, namespace, uid, annotations };
     const sandbox: Init<PodSandboxConfig> = { metadata: { name: uid, namespace, uid }, annotations };
@@ -92,7 +92,7 @@ const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefin
   return error instanceof ImageError ? error.code : undefined;
 };
 
-test('N4: an image is in demand while it is looked up or pulled, and for 2 min after it was found', async () => {
+test('N4: an image is in use while it is looked up or pulled, and for 2 min after it was found', async () => {
   const { manager, ensure, clock, state } = setUp();
   const bad = ensure('bad', 'u2', 'Never').catch(() => {});
   expect(manager.demanded()).toEqual(['bad']);
@@ -134,11 +134,14 @@ test.each([
   ['Never', true, false, 'use'],
   ['Never', false, false, 'refuse'],
   ['Never', true, true, 'refuse'],
-] as const)('policy %s, present %s, to be verified %s: %s', (policy, present, mustVerify, expected) => {
-  expect(decidePull(policy, present, mustVerify)).toBe(expected);
-});
+] as const)(
+  'with pull policy %s, image present: %s, verification required: %s, the image manager decides: %s',
+  (policy, present, mustVerify, expected) => {
+    expect(decidePull(policy, present, mustVerify)).toBe(expected);
+  },
+);
 
-test('events about the image of a volume refer to its pod', async () => {
+test('events about the image of an image volume refer to the pod', async () => {
   const { manager, about } = setUp();
   const pod: Pod = { metadata: { name: 'web', namespace: 'default', uid: 'u1' }, spec: { containers: [] } };
   await manager.ensureImageExists(pod, { image: 'data:1' }, {}, '', new AbortController().signal);
@@ -150,9 +153,9 @@ test('events about the image of a volume refer to its pod', async () => {
 
 describe('events and errors for users', () => {
   test.each([
-    ['it is asked who may use it', noRecords, ' and can be accessed by the pod'],
-    ['nobody asks who may use it', undefined, ''],
-  ])('reports that an image on the node is used: %s', async (_name, records, more) => {
+    ['with verification of access', noRecords, ' and can be accessed by the pod'],
+    ['without verification of access', undefined, ''],
+  ])('records a Pulled event for an image that is already on the node: %s', async (_name, records, more) => {
     const { ensure, present, events, pulls } = setUp({}, records);
     present.set('app:1', 1);
     expect(await ensure('app:1')).toEqual({ imageRef: 'id-app:1' });
@@ -164,18 +167,21 @@ describe('events and errors for users', () => {
     [0, '0s'],
     [1_250, '1.25s'],
     [72_500, '1m12.5s'],
-  ])('reports the start, duration and size of a pull: %d ms is shown as %s', async (tookMs, text) => {
-    const { ensure, events, state, clock } = setUp();
-    state.pull = async (image) => {
-      await clock.advance(tookMs);
-      return `ref-${image}`;
-    };
-    expect(await ensure('app')).toEqual({ imageRef: 'ref-app:latest' });
-    expect(events).toEqual([
-      'Normal Pulling Pulling image "app"',
-      `Normal Pulled Successfully pulled image "app" in ${text} (${text} including waiting). Image size: 5000000 bytes.`,
-    ]);
-  });
+  ])(
+    'the Pulled event has the size of the image and the duration of the pull: %d ms is shown as %s',
+    async (tookMs, text) => {
+      const { ensure, events, state, clock } = setUp();
+      state.pull = async (image) => {
+        await clock.advance(tookMs);
+        return `ref-${image}`;
+      };
+      expect(await ensure('app')).toEqual({ imageRef: 'ref-app:latest' });
+      expect(events).toEqual([
+        'Normal Pulling Pulling image "app"',
+        `Normal Pulled Successfully pulled image "app" in ${text} (${text} including waiting). Image size: 5000000 bytes.`,
+      ]);
+    },
+  );
 
   test('rejects an invalid image name without calling the runtime, and quotes the name in the event', async () => {
     const { ensure, pulls, events } = setUp();
@@ -199,11 +205,11 @@ describe('events and errors for users', () => {
     const { ensure, state, events } = setUp();
     state.inspect = () => Promise.reject(new Error('no space left'));
     expect(await code(ensure('app:1'))).toBe('ImageInspectError');
-    // Upstream tells what the image is found by, which is nothing here.
+    // As upstream, the message contains the resolved image reference, which is empty here.
     expect(events).toEqual(['Warning InspectFailed Failed to inspect image "": no space left']);
   });
 
-  test("succeeds if the runtime does not report the image's size after the pull", async () => {
+  test("a pull succeeds if the runtime does not report the image's size afterwards", async () => {
     const { ensure, state, events, pulls } = setUp();
     state.auths = ['one', 'two'];
     state.inspect = () => Promise.reject(new Error('deadline exceeded'));
@@ -227,7 +233,7 @@ describe('events and errors for users', () => {
     }
   });
 
-  test("ignores a reason in the runtime error's message that follows another code", async () => {
+  test('a failed pull gets the generic reason if its message has a known reason behind another gRPC code', async () => {
     const { ensure, state } = setUp();
     const details = 'RegistryUnavailable: connection refused';
     state.pull = () => Promise.reject(new CriError({ rpc: 'PullImage', code: 'UNAVAILABLE', details }));
@@ -241,7 +247,7 @@ describe('events and errors for users', () => {
     ['UNKNOWN', 'no such host'],
     ['NOT_FOUND', 'rpc error: code = NotFound desc = no such host'],
   ] as const)(
-    "omits the runtime error's code %s from the event only if it says nothing",
+    'the event of a failed pull shows the gRPC code %s unless the code is UNKNOWN',
     async (errorCode, message) => {
       const { ensure, state, events } = setUp();
       const details = 'no such host';
@@ -253,10 +259,10 @@ describe('events and errors for users', () => {
 });
 
 describe('back-off after failed pulls', () => {
-  test('doubles from 10 s to 300 s, and repeats the previous error', async () => {
+  test('the back-off after failed pulls doubles from 10 s to 300 s, and meanwhile the previous error is returned', async () => {
     const { ensure, state, clock, pulls } = setUp();
     state.pull = () => Promise.reject(new Error('not found'));
-    // Without a time of its own: the next sync comes before the next pull, and shows the back-off.
+    // Without a retry time: the next sync comes before the next pull, and reports the back-off.
     await expect(ensure('app:1')).rejects.toMatchObject({ code: 'ErrImagePull', retryAtMs: undefined });
     await expect(ensure('app:1')).rejects.toMatchObject({
       code: 'ImagePullBackOff',
@@ -272,7 +278,7 @@ describe('back-off after failed pulls', () => {
     expect(pulls).toHaveLength(8);
   });
 
-  test('grows once per failed pull, however many containers of the pod waited for the pull', async () => {
+  test('the back-off after failed pulls grows once per failed pull, however many containers of the pod waited for the pull', async () => {
     const { ensure, state, clock } = setUp();
     state.pull = async () => {
       await clock.advance(1000);
@@ -288,7 +294,7 @@ describe('back-off after failed pulls', () => {
     expect(await code(ensure('app:1'))).toBe('ErrImagePull');
   });
 
-  test('is not reset by a success between two failures, but by twice the longest back-off without a failure', async () => {
+  test('the back-off after failed pulls is reset by ten minutes without a failure, but not by a successful pull', async () => {
     const { ensure, state, clock } = setUp();
     const fail = async (): Promise<void> => {
       state.pull = () => Promise.reject(new Error('not found'));
@@ -307,7 +313,7 @@ describe('back-off after failed pulls', () => {
     await fail();
   });
 
-  test('applies to one pod and one image, and ends after its time', async () => {
+  test('the back-off after failed pulls applies to one pod and one image, and ends after its time', async () => {
     const { ensure, state, clock } = setUp();
     state.pull = () => Promise.reject(new Error('not found'));
     await code(ensure('app:1'));
@@ -320,7 +326,7 @@ describe('back-off after failed pulls', () => {
     expect(await code(ensure('app:1', 'u1', 'Always'))).toBe('ErrImagePull');
   });
 
-  test('is not started by a pull that was aborted because its pod was deleted', async () => {
+  test('a pull that was aborted because its pod was deleted starts no back-off', async () => {
     const { ensure, state } = setUp();
     const controller = new AbortController();
     state.pull = (_image, signal) =>
@@ -334,7 +340,7 @@ describe('back-off after failed pulls', () => {
 });
 
 describe('concurrent pulls', () => {
-  /** Pulls that end when a test says so. */
+  /** Pulls that end when the test ends them. */
   function gated() {
     const waiting: (() => void)[] = [];
     const pull: PullImage = (image, signal) =>
@@ -345,7 +351,7 @@ describe('concurrent pulls', () => {
     return { waiting, pull };
   }
 
-  test('pulls one image once for all requesters', async () => {
+  test('concurrent requests for one image share one pull', async () => {
     const { ensure, state, pulls, clock } = setUp();
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -356,7 +362,7 @@ describe('concurrent pulls', () => {
     expect(pulls).toEqual(['app:1']);
   });
 
-  test('pulls one image once per namespace, because a runtime may allow it to only one of them', async () => {
+  test('one image is pulled once per namespace, because a runtime may allow it to only one of them', async () => {
     const { ensureFor, state, pulledFor } = setUp();
     state.pull = async (image) => {
       if (pulledFor.at(-1) === 'strict') throw new Error('SignatureValidationFailed: no signature');
@@ -369,18 +375,20 @@ describe('concurrent pulls', () => {
   });
 
   test.each([
-    ['the same ones, in another order', { a: '1', b: '2' }, { b: '2', a: '1' }, 1],
-    ['the same ones, seen at other times', { [CONFIG_SEEN_ANNOTATION]: '1' }, { [CONFIG_SEEN_ANNOTATION]: '2' }, 1],
-    ['other ones', { a: '1' }, { a: '2' }, 2],
-    ['none', { a: '1' }, {}, 2],
-  ])(
-    'shares a pull between pods of a namespace depending on their annotations: %s',
-    async (_what, one, other, expected) => {
-      const { ensureFor, pulls } = setUp();
-      await Promise.all([ensureFor('u1', 'default', { ...one }), ensureFor('u2', 'default', { ...other })]);
-      expect(pulls).toHaveLength(expected);
-    },
-  );
+    ['the same annotations in another order', { a: '1', b: '2' }, { b: '2', a: '1' }, 1],
+    [
+      'the same annotations, but other config.seen times',
+      { [CONFIG_SEEN_ANNOTATION]: '1' },
+      { [CONFIG_SEEN_ANNOTATION]: '2' },
+      1,
+    ],
+    ['other annotations', { a: '1' }, { a: '2' }, 2],
+    ['no annotations', { a: '1' }, {}, 2],
+  ])('pods of a namespace share a pull if their annotations are the same: %s', async (_what, one, other, expected) => {
+    const { ensureFor, pulls } = setUp();
+    await Promise.all([ensureFor('u1', 'default', { ...one }), ensureFor('u2', 'default', { ...other })]);
+    expect(pulls).toHaveLength(expected);
+  });
 
   test('continues a shared pull as long as one requester waits for it', async () => {
     const { ensure, state, clock } = setUp();
@@ -397,10 +405,10 @@ describe('concurrent pulls', () => {
   });
 
   test.each([
-    ['without a limit all run', {}, 3],
-    ['a limit of two', { maxParallel: 2 }, 2],
-    ['serialized', { serialize: true }, 1],
-  ])('C7: %s', async (_name, options, expected) => {
+    ['all without a limit', {}, 3],
+    ['two with maxParallel 2', { maxParallel: 2 }, 2],
+    ['one with serialized pulls', { serialize: true }, 1],
+  ])('C7: how many pulls run in parallel: %s', async (_name, options, expected) => {
     const { ensure, state, pulls, clock } = setUp(options);
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -422,7 +430,7 @@ describe('concurrent pulls', () => {
     const many = ['a:1', 'b:1', 'c:1', 'd:1', 'e:1'].map((image) => ensure(image, 'many'));
     const left = ensure('left:1', 'left', undefined, gone.signal);
     const others = [ensure('x:1', 'one'), ensure('y:1', 'two'), ensure('z:1', 'one')];
-    // What is wanted by another is as urgent as that.
+    // A pull that another container also waits for is as urgent as that container's pull.
     others.push(ensure('e:1', 'three'));
     await clock.settle();
     gone.abort(new Error('gone'));
@@ -435,7 +443,7 @@ describe('concurrent pulls', () => {
     expect(await Promise.all([...many, ...others])).toHaveLength(9);
   });
 
-  test('C7: with serialized pulls, a waiting pod gets its turn however many others arrive', async () => {
+  test('C7: with serialized pulls, a waiting pod gets its turn however many pulls of other pods arrive', async () => {
     const { ensure, state, pulls, clock } = setUp({ serialize: true });
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -486,7 +494,7 @@ describe('concurrent pulls', () => {
     expect(pulls).toEqual(['app:1', 'app:1']);
   });
 
-  test('starts pulls no faster than the rate limit, and lets pulls beyond the burst wait instead of failing', async () => {
+  test('the rate limit delays pulls beyond the burst instead of failing them', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 2 });
     const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((image) => ensure(image));
     await clock.settle();
@@ -498,7 +506,7 @@ describe('concurrent pulls', () => {
     expect(await Promise.all(all)).toHaveLength(4);
   });
 
-  test('does not use a permit of the rate limit for a pull that is aborted while waiting', async () => {
+  test('a pull that is aborted while it waits for the rate limit uses no permit', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
     const first = ensure('a:1');
     const controller = new AbortController();
@@ -512,7 +520,7 @@ describe('concurrent pulls', () => {
     expect(await Promise.all([first, last])).toHaveLength(2);
   });
 
-  test('treats a rate of 0 as no limit', async () => {
+  test('a rate limit of 0 means no limit for pulls', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 0, burst: 1 });
     const all = ['a:1', 'b:1', 'c:1'].map((image) => ensure(image));
     await clock.settle();
@@ -521,7 +529,7 @@ describe('concurrent pulls', () => {
   });
 });
 
-test('tries credentials in turn, and reports all errors if none succeeds', async () => {
+test('a pull tries all matching credentials in turn, and reports all errors if none succeeds', async () => {
   const { ensure, state } = setUp();
   state.auths = ['wrong', 'right'];
   state.pull = async (image, _signal, auth) => {
@@ -543,7 +551,7 @@ test('reports an error that the registry returns for several credentials only on
   });
 });
 
-test('records a pull before and after, and pulls an image on the node if its record requires that', async () => {
+test('writes the pull intent before and the record after a pull, and pulls an image on the node again if its record requires that', async () => {
   const log: string[] = [];
   const { ensure, present } = setUp(
     {},
@@ -565,7 +573,7 @@ test.each([
   [10 * 1024 ** 2, '0-10MB'],
   [10 * 1024 ** 2 + 1, '10MB-100MB'],
   [200 * 1024 ** 3, 'GT100GB'],
-])('counts an image of %d bytes in the bucket %s', (bytes, expected) => {
+])('counts a pulled image of %d bytes in the size bucket %s', (bytes, expected) => {
   expect(sizeBucket(bytes)).toBe(expected);
 });
 

@@ -24,8 +24,8 @@ describe('isPreloadedAs', () => {
   const shared = ['registry.example/app:1', 'mirror.example/app:1'];
   it.each<[string, string, readonly string[], readonly string[], readonly string[], boolean]>([
     ['only another name was pulled', 'registry.example/app:1', shared, ['mirror.example/app'], [], true],
-    ['the runtime has the name by its digest', 'a.io/b:1', [`a.io/b@sha256:${'a'.repeat(64)}`], ['c.io/d'], [], true],
-    ['nothing is known of the pull', 'registry.example/app:1', shared, [], [], false],
+    ['the runtime lists the name with a digest', 'a.io/b:1', [`a.io/b@sha256:${'a'.repeat(64)}`], ['c.io/d'], [], true],
+    ['the record names no pulled image', 'registry.example/app:1', shared, [], [], false],
     ['the name was pulled', 'mirror.example/app:1', shared, ['mirror.example/app'], [], false],
     ['another tag of the repository was pulled', 'mirror.example/app:2', shared, ['mirror.example/app'], [], false],
     [
@@ -46,10 +46,17 @@ describe('isPreloadedAs', () => {
     ],
     ['the name differs in the case of its registry', 'A.io/b:1', ['A.io/b:1', 'a.io/b:1'], ['a.io/b'], [], false],
     ['the runtime resolved the name to another registry', 'app:1', ['quay.io/app:1'], ['quay.io/app'], [], false],
-    ['the runtime gives no names', 'registry.example/app:1', [], ['mirror.example/app'], [], false],
-    ['a pull of the repository has begun', 'team/app:1', ['team/app:1'], ['c.io/d'], ['docker.io/team/app:1'], false],
+    ['the runtime lists no names', 'registry.example/app:1', [], ['mirror.example/app'], [], false],
+    [
+      'a pull of the repository is in progress',
+      'team/app:1',
+      ['team/app:1'],
+      ['c.io/d'],
+      ['docker.io/team/app:1'],
+      false,
+    ],
     ['the image has no valid name', 'NO IMAGE', ['NO IMAGE'], ['c.io/d'], [], false],
-  ])('if %s: the last column', (_what, image, names, pulled, intents, expected) => {
+  ])('whether an image counts as preloaded if %s', (_what, image, names, pulled, intents, expected) => {
     const credentialMapping = Object.fromEntries(pulled.map((name) => [name, { nodePodsAccessible: true }]));
     expect(isPreloadedAs(image, names, { credentialMapping }, intents)).toBe(expected);
   });
@@ -69,9 +76,12 @@ describe('requiresVerification', () => {
     ['NeverVerifyAllowlistedImages', 'registry.example/team', false, true],
     ['NeverVerifyAllowlistedImages', 'app', false, true],
     ['NeverVerifyAllowlistedImages', 'NO IMAGE', false, true],
-  ])('%s: %s, pulled by a kubelet %s: %s', (policy, image, pulledByKubelet, expected) => {
-    expect(requiresVerification(policy, allowlist, image, pulledByKubelet)).toBe(expected);
-  });
+  ])(
+    'with policy %s, image %s that the kubelet pulled (%s) requires verification: %s',
+    (policy, image, pulledByKubelet, expected) => {
+      expect(requiresVerification(policy, allowlist, image, pulledByKubelet)).toBe(expected);
+    },
+  );
 
   const digest = `sha256:${'a'.repeat(64)}`;
   it.each([
@@ -81,7 +91,7 @@ describe('requiresVerification', () => {
     [`host:5000/app:1@${digest}`, 'host:5000/app'],
     ['host:5000/app', 'host:5000/app'],
     ['NO IMAGE', undefined],
-  ])('the name of %s is %s', (image, name) => {
+  ])('the image %s has the name without tag and digest %s', (image, name) => {
     expect(untaggedName(image)).toBe(name);
   });
 });
@@ -104,30 +114,35 @@ describe('mayUse', () => {
       { allowed: true, learn: secret('a', 'h2') },
     ],
     [
-      'a secret of the same name made anew',
+      'a secret of the same name with another UID',
       recorded,
       { ...none, secrets: [secret('a', 'h2', 'x')] },
       { allowed: false },
     ],
     [
-      'neither hash',
+      'a secret without a hash, as in the record',
       { kubernetesSecrets: [secret('a', '')] },
       { ...none, secrets: [secret('b', '')] },
       { allowed: false },
     ],
-    ['the recorded account', recorded, { ...none, serviceAccount: account('robot') }, { allowed: true }],
+    ['the recorded service account', recorded, { ...none, serviceAccount: account('robot') }, { allowed: true }],
     [
-      'one of several recorded accounts',
+      'one of several recorded service accounts',
       { kubernetesServiceAccounts: [account('other'), account('robot')] },
       { ...none, serviceAccount: account('robot') },
       { allowed: true },
     ],
-    ['another account', recorded, { ...none, serviceAccount: account('other') }, { allowed: false }],
-    ['nothing', recorded, none, { allowed: false }],
-    ['nothing where it is for all', { nodePodsAccessible: true }, none, { allowed: true }],
-    ['a credential of a full record', full, { ...none, secrets: [secret('b', 'h7')] }, { allowed: true }],
-    ['a new credential of a full record', full, { ...none, secrets: [secret('s7', 'h')] }, { allowed: false }],
-  ])('with %s', (_what, known, credentials, expected) => {
+    ['another service account', recorded, { ...none, serviceAccount: account('other') }, { allowed: false }],
+    ['no credentials', recorded, none, { allowed: false }],
+    ['no credentials if all pods may use the image', { nodePodsAccessible: true }, none, { allowed: true }],
+    ['a credential from a record that is full', full, { ...none, secrets: [secret('b', 'h7')] }, { allowed: true }],
+    [
+      'a new credential of a recorded secret while the record is full',
+      full,
+      { ...none, secrets: [secret('s7', 'h')] },
+      { allowed: false },
+    ],
+  ])('decides whether a pod may use a recorded image with %s', (_what, known, credentials, expected) => {
     expect(mayUse(known, credentials)).toEqual(expected);
   });
 });
@@ -137,7 +152,7 @@ describe('withCredentials', () => {
   const add = (to: PulledRecord, source: Parameters<typeof recordedCredentials>[0]): PulledRecord | undefined =>
     withCredentials(to, 'app', recordedCredentials(source), 2000);
 
-  it('keeps the newer entry per secret, sorted; access for all pods replaces all other entries', () => {
+  it('a pull record keeps the newer entry per secret, sorted; access for all pods replaces all other entries', () => {
     let now = record;
     for (const one of [secret('b', 'h1'), secret('a', 'h1'), secret('b', 'h2')]) {
       now = add(now, { secret: one }) ?? now;
@@ -160,7 +175,7 @@ describe('withCredentials', () => {
     expect(open && add(open, { secret: secret('c', 'h') })).toBeUndefined();
   });
 
-  it('keeps the recorded credentials when another credential is added', () => {
+  it('a pull record keeps its credentials when another credential is added', () => {
     const one = add(record, { secret: secret('a', 'h') }) ?? record;
     const both = add(one, { serviceAccount: account('robot') }) ?? one;
     const expected = { kubernetesSecrets: [secret('a', 'h')], kubernetesServiceAccounts: [account('robot')] };
@@ -172,7 +187,7 @@ describe('withCredentials', () => {
     );
   });
 
-  it('yields the same record in whatever order secrets are added: sorted by namespace, name and UID', () => {
+  it('a pull record is the same in whatever order secrets are added: sorted by namespace, name and UID', () => {
     const part = fc.constantFrom('a', 'b', 'c');
     const coordinates = fc.record({ uid: part, namespace: part, name: part });
     const text = ({ namespace, name, uid }: { namespace: string; name: string; uid: string }) =>
@@ -194,7 +209,7 @@ describe('withCredentials', () => {
     );
   });
 
-  it('parses a serialized record to the same value', () => {
+  it('parses a serialized pull record to the same value', () => {
     const names = fc.constantFrom('app', 'b/c', '__proto__', 'toString');
     const sources = fc.oneof(
       fc.constant(undefined),
@@ -216,7 +231,7 @@ describe('withCredentials', () => {
 });
 
 describe('pull records on disk', () => {
-  it("have the format of upstream's kubelet", () => {
+  it("pull records on disk have the format of upstream's kubelet", () => {
     const record: PulledRecord = {
       lastUpdatedMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
       imageRef: 'sha256:1',
@@ -237,7 +252,7 @@ describe('pull records on disk', () => {
     JSON.stringify({ kind: 'ImagePulledRecord', apiVersion: 'kubelet.config.k8s.io/v1beta1', ...fields });
   const mappingText = (credentials: unknown): string => recordText({ credentialMapping: { app: credentials } });
 
-  it('may omit optional fields or set them to null', () => {
+  it('a pull record on disk may omit optional fields or set them to null', () => {
     const empty = { lastUpdatedMs: 0, imageRef: '', credentialMapping: {} };
     expect(decodeRecord(recordText({}))).toEqual(empty);
     expect(decodeRecord(recordText({ imageRef: null, lastUpdatedTime: null, credentialMapping: null }))).toEqual(empty);
@@ -264,14 +279,14 @@ describe('pull records on disk', () => {
       mappingText({ kubernetesServiceAccounts: [{}, { credentialHash: 'a' }] }),
       `${at}.kubernetesServiceAccounts[1]: unknown field "credentialHash"`,
     ],
-  ])('W3: a record with %s is rejected', (text, message) => {
+  ])('W3: a pull record with %s is rejected', (text, message) => {
     expect(() => decodeRecord(text)).toThrow(new Error(message));
   });
 
   it.each([
     [{ image: 5 }, 'image: image is not a string'],
     [{ images: 'app' }, 'the document: unknown field "images"'],
-  ])('W3: an intent with %j is rejected', (fields, message) => {
+  ])('W3: a pull intent with %j is rejected', (fields, message) => {
     const text = JSON.stringify({ kind: 'ImagePullIntent', apiVersion: 'kubelet.config.k8s.io/v1beta1', ...fields });
     expect(() => decodeIntent(text)).toThrow(new Error(message));
   });
@@ -289,7 +304,7 @@ describe('pull records on disk', () => {
       '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"r","all":true}',
       /unknown field "all"/,
     ],
-  ])('W3: the text %j is rejected', (text, message) => {
+  ])('W3: the text %j is rejected as a pull record or intent', (text, message) => {
     expect(() => decodeRecord(text)).toThrow(message);
     expect(() => decodeIntent(text.replace('ImagePullIntent', 'X'))).toThrow();
   });

@@ -13,7 +13,7 @@ import { RestClient } from './rest-client.ts';
 
 /** The components of {@link KubeClients}. */
 export interface KubeClientsComponents {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

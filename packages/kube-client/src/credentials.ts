@@ -37,7 +37,7 @@ export interface CredentialSource {
 /** The components of {@link ConfiguredCredentials}. */
 export interface CredentialComponents {
   readonly fs: CredentialFiles;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -18,7 +18,7 @@ import { proxyAuthorization } from './tunnel.ts';
 const CREDENTIAL_PERIOD_MS = 10_000;
 
 export interface NodeTransportComponents {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

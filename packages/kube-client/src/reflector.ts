@@ -26,9 +26,9 @@ import { WatchSession } from './watch-session.ts';
 /** The components of {@link Reflector}. */
 export interface ReflectorComponents {
   readonly client: Pick<RestClient, 'list' | 'watch'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

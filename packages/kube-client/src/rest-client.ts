@@ -22,7 +22,7 @@ import { parseWatchEvent, type WatchEvent } from './watch-events.ts';
 /** The components of {@link RestClient}. All but the transport have a default. */
 export interface RestClientComponents {
   readonly transport: HttpTransport;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

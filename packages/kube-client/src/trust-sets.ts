@@ -34,7 +34,7 @@ export function trustSets(bundle: string): readonly string[] {
   return [bundle, ...sets];
 }
 
-/** The tag of the version field in a certificate. Version 1 leaves the field out. */
+/** The tag of the version field in an X.509 certificate. Version 1 certificates do not have the field. */
 const VERSION = 0xa0;
 
 /**

@@ -6,7 +6,7 @@ import { printable } from './printable.ts';
 import { listRefusal, nodeRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled } from './unscheduled.ts';
 
-/** A pod that is not in its wanted state, and why. */
+/** A pod that is not in the desired state, and why. */
 interface PodLine {
   readonly namespace: string;
   readonly name: string;
@@ -107,7 +107,7 @@ export function manyText(
   );
   const width = (column: number): number => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0));
   const widths = [width(0), width(1)];
-  const count = `${pods} pod${pods === 1 ? '' : 's'}, ${notAsWanted.length} of them not as wanted`;
+  const count = `${pods} pod${pods === 1 ? '' : 's'}, ${notAsWanted.length} of them not in the desired state`;
   return printable(
     [
       ...workload,

@@ -44,11 +44,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const HELP = `Explains why a pod is not in its wanted state, what it waits for, what comes next, and what happened before, from the pod's node.
+export const HELP = `Explains why a pod is not in the desired state, what it waits for, what comes next, and what happened before, from the pod's node.
 
 Usage:
   kubectl why POD [-n NAMESPACE] [flags]
-  kubectl why deploy/NAME [-n NAMESPACE]   one line per pod that is not in its wanted state; also rs, sts, ds and job
+  kubectl why deploy/NAME [-n NAMESPACE]   one line per pod that is not in the desired state; also rs, sts, ds and job
   kubectl why --all [-n NAMESPACE]         the same for a namespace; also ns/NAME, or only -n NAMESPACE
   kubectl why --all-namespaces             the same for the cluster
   kubectl why --node NODE [flags]
@@ -57,7 +57,7 @@ Flags:
   -n, --namespace NAME       the pod's namespace; default: that of the context
       --all                  all pods of the namespace
   -A, --all-namespaces       all pods
-      --node NODE            explain the pods of a node that are not in their wanted state
+      --node NODE            explain the pods of a node that are not in the desired state
   -w, --watch                repeat, and show changes until the pod is gone or you interrupt
       --interval SECONDS     the interval of --watch; default: 2
   -o, --output text|json     default: text

@@ -11,10 +11,10 @@ export interface Said {
   body: string | object;
 }
 
-/** In the place of an answer: none comes. */
+/** Takes the place of a response: the request is never answered. */
 export const NO_ANSWER = 'no answer';
 
-/** An API server that answers by a table of paths, and a kubeconfig that leads to it. */
+/** An API server with scripted responses by path, and a kubeconfig that refers to it. */
 export class ScriptedApi {
   readonly answers: Map<string, Said | (() => Said) | typeof NO_ANSWER> = new Map();
   readonly asked: { path: string; authorization: string | undefined }[] = [];
@@ -82,7 +82,7 @@ export class ScriptedApi {
   ending: AbortController = new AbortController();
 }
 
-/** What is written is kept. */
+/** A stream that keeps everything written to it. */
 export function sink(): { text: string; write(part: string): void } {
   return {
     text: '',

@@ -13,7 +13,7 @@ const config = (name: string, more: object = {}) => ({
 });
 
 describe('several kubeconfigs', () => {
-  it('are merged: for each name, the first file counts', () => {
+  it('several kubeconfigs are merged: for each name, the first file counts', () => {
     const merged = mergedKubeconfig([
       { path: '/a/config', value: { ...config('a'), 'current-context': '' } },
       { path: '/b/config', value: config('b') },
@@ -27,7 +27,7 @@ describe('several kubeconfigs', () => {
     });
   });
 
-  it('have paths relative to their own file, except a command without a slash', () => {
+  it('paths in a kubeconfig are relative to its own file, except a command without a slash', () => {
     const user = { 'client-certificate': 'me.crt', 'client-key': '/keys/me.key', tokenFile: '../token' };
     const exec = (command: string) => ({ exec: { command } });
     const value = config('a', {
@@ -75,7 +75,7 @@ describe('the kubeconfig that is taken', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('is the given file, otherwise the existing files of KUBECONFIG, otherwise the one in the home directory', async () => {
+  it('uses the given kubeconfig, otherwise the existing files of KUBECONFIG, otherwise the one in the home directory', async () => {
     expect(await server({ KUBECONFIG: file('a') }, file('b'))).toBe('https://b.example');
     expect(await server({ KUBECONFIG: `${file('gone')}:${file('a')}:${file('b')}` })).toBe('https://a.example');
     expect(await server({ KUBECONFIG: file('yaml') })).toBe('https://y.example');
@@ -84,12 +84,12 @@ describe('the kubeconfig that is taken', () => {
     );
   });
 
-  it("is a pod's service account if there is no kubeconfig", async () => {
+  it("uses the pod's service account if there is no kubeconfig", async () => {
     const environment = { HOME: directory, KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
     expect(await server(environment)).toBe('https://[fd00::1]:443');
   });
 
-  it('is rejected with the position, without quoting its content, if it is not YAML', async () => {
+  it('rejects a kubeconfig that is not YAML with the position, without quoting its content', async () => {
     await expect(server({}, file('broken'))).rejects.toThrow(/broken cannot be read: line \d+, column \d+: not YAML/);
     await expect(server({}, file('broken'))).rejects.not.toThrow(/secret/);
   });

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 describe('kubectl why deploy/NAME', () => {
-  it('shows a line for each pod that is not in its wanted state, with one request per node', async () => {
+  it('kubectl why deploy/NAME shows a line for each pod that is not in the desired state, with one request per node', async () => {
     api.says(DEPLOYMENT, web);
     const gate = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] };
     api.says(SELECTED, {
@@ -38,7 +38,7 @@ describe('kubectl why deploy/NAME', () => {
       '           also',
       'web-c  n2  volumes: no such \uFFFD[2J',
       'web-d  -   scheduling: Unschedulable',
-      'deployment/web in the namespace default: 4 pods, 3 of them not as wanted',
+      'deployment/web in the namespace default: 4 pods, 3 of them not in the desired state',
       '',
     ]);
     expect(api.asked.map(({ path }) => path).filter((path) => path.includes('/proxy/'))).toHaveLength(2);
@@ -51,22 +51,22 @@ describe('kubectl why deploy/NAME', () => {
     ['sts/web', 'apps', 'statefulsets'],
     ['ds/web', 'apps', 'daemonsets'],
     ['job/web', 'batch', 'jobs'],
-  ])('takes %s', async (subject, group, plural) => {
+  ])('kubectl why accepts the workload %s', async (subject, group, plural) => {
     api.says(`/apis/${group}/v1/namespaces/default/${plural}/web`, web);
     api.says(SELECTED, { items: [] });
     expect((await api.why(subject)).out).toMatch(
-      /^\w+\/web in the namespace default: 0 pods, 0 of them not as wanted\n$/,
+      /^\w+\/web in the namespace default: 0 pods, 0 of them not in the desired state\n$/,
     );
   });
 
-  it('shows first why there are no pods', async () => {
+  it('kubectl why of a workload without pods shows first why there are none', async () => {
     const condition = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota' };
     api.says(DEPLOYMENT, { ...web, status: { conditions: [condition] } });
     api.says(SELECTED, { items: [] });
     expect((await api.why('deploy/web')).out.split('\n')[0]).toBe('ReplicaFailure: FailedCreate: exceeded quota');
   });
 
-  it('explains a missing workload and a missing permission', async () => {
+  it('kubectl why explains a missing workload and a missing permission', async () => {
     expect((await api.why('deploy/web')).err).toBe('error: there is no deployment web in the namespace default\n');
     api.says(DEPLOYMENT, apiStatus(403, 'Forbidden', 'no'), 403);
     expect((await api.why('deploy/web')).err).toMatch(
@@ -85,12 +85,12 @@ describe('kubectl why --all', () => {
     [['-n', 'shop'], '/api/v1/namespaces/shop/pods', 'in the namespace shop'],
     [['ns/shop'], '/api/v1/namespaces/shop/pods', 'in the namespace shop'],
     [['-A'], '/api/v1/pods', 'in all namespaces'],
-  ])('with %j lists %s', async (argv, path, where) => {
+  ])('kubectl why %j lists %s', async (argv, path, where) => {
     api.says(path, { items: [] });
-    expect((await api.why(...argv)).out).toBe(`pods ${where}: 0 pods, 0 of them not as wanted\n`);
+    expect((await api.why(...argv)).out).toBe(`pods ${where}: 0 pods, 0 of them not in the desired state\n`);
   });
 
-  it('shows namespaces if there are several, and JSON on request', async () => {
+  it('kubectl why --all shows namespaces if there are several, and JSON on request', async () => {
     api.says('/api/v1/pods', { items: [pod('a', 'n1', {}, 'x'), pod('a', 'n1', {}, 'y')] });
     api.says(explain('n1'), { waiting: [says('a', ['why'], 'y')] });
     expect((await api.why('-A')).out.split('\n')[0]).toBe('y/a  n1  why');
@@ -101,7 +101,7 @@ describe('kubectl why --all', () => {
     });
   });
 
-  it('shows why a node returned no explanation, unless the pod is ready', async () => {
+  it('kubectl why shows why a node returned no explanation, unless the pod is ready', async () => {
     const isReady = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     api.says('/api/v1/pods', { items: [pod('a', 'n1'), pod('b', 'n1', isReady)] });
     api.says(explain('n1'), apiStatus(503, 'ServiceUnavailable', 'away'), 503);
@@ -125,7 +125,7 @@ it.each([
     },
     'a in (1,2),b notin (3),c,!d',
   ],
-])('the selector %j is %j in a query', (selector, expected) => {
+])('the label selector %j becomes the query %j', (selector, expected) => {
   expect(selectorText(selector)).toBe(expected);
 });
 

@@ -12,9 +12,9 @@ const long = 'x'.repeat(501);
 
 describe('why the API server gives no pod', () => {
   it.each<[string, Answer, string]>([
-    ['it is not there', answer(404, forbidden), 'there is no pod web in the namespace shop'],
+    ['the pod does not exist', answer(404, forbidden), 'there is no pod web in the namespace shop'],
     [
-      'it may not be got',
+      'the user may not get it',
       answer(403, forbidden),
       [
         'User "jane" cannot',
@@ -25,26 +25,26 @@ describe('why the API server gives no pod', () => {
       ].join('\n'),
     ],
     [
-      'it may not be got, says somebody else',
+      'another component denies access',
       answer(403, 'a proxy says no'),
       'forbidden\nIt takes a role, in the namespace shop, with this rule:\n' +
         '  - apiGroups: [""]\n    resources: ["pods"]\n    verbs: ["get"]',
     ],
     [
-      'nobody is known',
+      'the user is not authenticated',
       answer(401, apiStatus(401, 'Unauthorized', 'Unauthorized')),
       'the API server does not accept the credentials of the kubeconfig',
     ],
     [
-      'it is overloaded',
+      'the API server is overloaded',
       answer(429, apiStatus(429, 'TooManyRequests', 'later')),
       'the API server responded with 429: later',
     ],
-    ['it answers text', answer(500, ' no\n'), 'the API server responded with 500: no'],
-    ['it answers much', answer(500, long), `the API server responded with 500: ${long.slice(1)}`],
-    // A `Status` alone speaks for the API server, and only what it says of itself.
-    ['it answers null', answer(500, 'null'), 'the API server responded with 500: null'],
-    ['it answers a number', answer(500, '7'), 'the API server responded with 500: 7'],
+    ['the API server sends text', answer(500, ' no\n'), 'the API server responded with 500: no'],
+    ['the API server sends a long text', answer(500, long), `the API server responded with 500: ${long.slice(1)}`],
+    // Only a `Status` object is shown as the API server's own message; everything else is quoted.
+    ['the API server sends null', answer(500, 'null'), 'the API server responded with 500: null'],
+    ['the API server sends a number', answer(500, '7'), 'the API server responded with 500: 7'],
     [
       'it answers something else',
       answer(500, { kind: 'Pod', message: 'm' }),
@@ -55,7 +55,7 @@ describe('why the API server gives no pod', () => {
       answer(500, { kind: 'Status' }),
       'the API server responded with 500: {"kind":"Status"}',
     ],
-  ])('%s', (_what, told, message) => {
+  ])('explains why the API server returns no pod: %s', (_what, told, message) => {
     const refusal = podRefusal(told, 'shop', 'web');
     expect(refusal).toBeInstanceOf(WhyError);
     expect(refusal.message).toBe(message);
@@ -74,7 +74,7 @@ describe('why a node explains nothing', () => {
 
   it.each<[string, Answer, string, Partial<NodeFacts>?]>([
     [
-      'the API server lets nobody through',
+      'the API server denies access to the node proxy',
       answer(403, forbidden),
       `User "jane" cannot\nIt takes a role, in the whole cluster, with this rule:\n${rule}`,
     ],
@@ -85,17 +85,17 @@ describe('why a node explains nothing', () => {
       "the kubelet of the node n1 does not accept the API server's client certificate: its clientCAFile must contain the authority of that certificate",
     ],
     [
-      'the API server knows nobody',
+      'the user is not authenticated at the API server',
       answer(401, apiStatus(401, 'Unauthorized', 'Unauthorized')),
       'the API server does not accept the credentials of the kubeconfig',
     ],
     [
-      'there is no node',
+      'the node does not exist',
       answer(404, apiStatus(404, 'NotFound', 'nodes "n1" not found')),
       'there is no node n1: nodes "n1" not found',
     ],
     [
-      'the pod is not known there',
+      'the node does not know the pod',
       answer(404, 'pod shop/web is not known here\n'),
       'the node n1 does not know the pod shop/web: it has not received the pod yet, or has already removed it',
     ],
@@ -122,18 +122,18 @@ describe('why a node explains nothing', () => {
       `the API server does not reach the node n1: ${long.slice(1)}`,
     ],
     ['anything else', answer(500, 'internal'), 'the API server responded with 500: internal'],
-  ])('%s', (_what, told, message, facts = {}) => {
+  ])('explains why a node returns no explanation: %s', (_what, told, message, facts = {}) => {
     expect(nodeRefusal(told, { node: 'n1', ...facts }, 'shop/web').message).toBe(message);
   });
 
-  it.each([502, 503, 504])('the node is away: %d', (status) => {
+  it.each([502, 503, 504])('explains that the node is unreachable for the HTTP status %d', (status) => {
     const told = answer(status, apiStatus(status, 'x', 'dial tcp: refused'));
     expect(nodeRefusal(told, { node: 'n1' }).message).toBe(
       'the API server does not reach the node n1: dial tcp: refused',
     );
   });
 
-  it('no pod is unknown where none was asked for', () => {
+  it('does not report an unknown pod if no pod was requested', () => {
     const told = answer(404, 'it is not known here');
     expect(nodeRefusal(told, { node: 'n1' }).message).toContain('it has no /debug/explain');
   });

@@ -25,7 +25,7 @@ describe('a pod without a node', () => {
 
   it.each<[string, ApiPod, readonly { readonly what: string; readonly sinceMs?: number }[]]>([
     [
-      'waits for a scheduler that has not looked at it, since it was made',
+      'waits for the scheduler since its creation if it has no condition',
       podOf(),
       [
         {
@@ -35,12 +35,12 @@ describe('a pod without a node', () => {
       ],
     ],
     [
-      'waits for the scheduler that it names',
+      'waits for the scheduler in its spec',
       podOf({ spec: { schedulerName: 'mine' }, metadata: { creationTimestamp: undefined } }),
       [{ what: 'scheduling: the scheduler mine has not processed it yet' }],
     ],
     [
-      'waits for what the scheduler says, since it says so',
+      "waits for the reason of the scheduler's condition, since that condition was set",
       podOf({ status: unscheduled({ reason: 'Unschedulable', message: 'no room', lastTransitionTime: TURNED }) }),
       [{ what: 'scheduling: Unschedulable: no room', sinceMs }],
     ],
@@ -66,18 +66,18 @@ describe('a pod without a node', () => {
         { what: 'scheduling gate licence: the controller that set it must remove it' },
       ],
     ],
-  ])('%s', (_what, pod, waitingFor) => {
+  ])('a pod without a node %s', (_what, pod, waitingFor) => {
     expect(explainUnscheduled(pod, NOW_MS)).toStrictEqual({
       ...{ pod: { namespace: 'shop', name: 'web', uid: 'u' }, atMs: NOW_MS, phase: pod.status?.phase, node: null },
       waitingFor,
     });
   });
 
-  it('has no UID where the API server tells none', () => {
+  it('the explanation of a pod without a node omits the UID if the API server returns none', () => {
     expect(explainUnscheduled(podOf({ metadata: { uid: undefined } }), NOW_MS).pod.uid).toBe('');
   });
 
-  it('is shown with how long each wait has lasted, a line for each', () => {
+  it('the explanation of a pod without a node shows the duration of each wait, one per line', () => {
     const message = '0/3 nodes are available:\n  3 Insufficient\tcpu.';
     const status = unscheduled({ reason: 'Unschedulable', message, lastTransitionTime: TURNED });
     const pod = podOf({ status, spec: { schedulingGates: [{ name: 'quota' }] } });
@@ -93,7 +93,7 @@ describe('a pod without a node', () => {
     );
   });
 
-  it('is shown as Pending where no phase is told, and as waiting for 0 s where clocks differ', () => {
+  it('a pod without a node and phase is shown as Pending, and as waiting for 0 s if clocks differ', () => {
     const text = unscheduledText(explainUnscheduled(podOf(), Date.parse(CREATED) - 5000));
     expect(text.split('\n')[0]).toBe('Pod shop/web is Pending, and not scheduled to a node yet');
     expect(text).toContain('(for 0 s, since 2026-01-01T00:00:00.000Z)');
@@ -109,10 +109,10 @@ describe('what draws on a terminal', () => {
     ['\x1b[2J', '\uFFFD[2J', '\\u001b[2J'],
     ['\x7f\u009b', '\uFFFD\uFFFD', '\\u007f\\u009b'],
     ['\u202E', '\uFFFD', '\\u202e'],
-    // One that takes two units.
+    // A character of two UTF-16 code units.
     ['\u{E0041}', '\uFFFD', '\\udb40\\udc41'],
     ['é 漢 😀', 'é 漢 😀', 'é 漢 😀'],
-  ])('%j is %j as text, and %j in JSON', (text, shown, inJson) => {
+  ])('the text %j is shown as %j, and in JSON as %j', (text, shown, inJson) => {
     expect(printable(text)).toBe(shown);
     expect(printableJson(text)).toBe(inJson);
   });

@@ -13,25 +13,25 @@ const EXPLAIN = '/api/v1/nodes/n1/proxy/debug/explain';
 const page = (path: string, format: string) => `${EXPLAIN}${path}?format=${format}`;
 
 describe('kubectl why POD', () => {
-  it("shows the explanation of the pod's node, requested through the API server", async () => {
+  it("kubectl why shows the explanation of the pod's node, requested through the API server", async () => {
     api.pod('web', { nodeName: 'n1' });
     api.says(page('/default/web', 'text'), 'c: exit code 7\nPod default/web is Running\nWaits for: nothing\n');
     expect(await api.why('web')).toEqual({
       ...{ code: 0, err: '' },
       out: 'c: exit code 7\nPod default/web is Running, on the node n1\nWaits for: nothing\n',
     });
-    // It is no TLS: the token stays here.
+    // The server does not use TLS, so the token is not sent.
     expect(api.asked.at(-1)?.authorization).toBeUndefined();
     expect((await api.why('pod/web')).code).toBe(0);
   });
 
-  it("shows the node's JSON unchanged", async () => {
+  it("kubectl why shows the node's JSON unchanged", async () => {
     api.pod('web', { nodeName: 'n1' });
     api.says(page('/default/web', 'json'), { pod: { name: 'web' }, waitingFor: [] });
     expect(JSON.parse((await api.why('web', '-o', 'json')).out)).toEqual({ pod: { name: 'web' }, waitingFor: [] });
   });
 
-  it('uses the namespace of the flag, otherwise of the context, otherwise default', async () => {
+  it('kubectl why uses the namespace of the flag, otherwise of the context, otherwise default', async () => {
     for (const namespace of ['team', 'given']) {
       api.pod('web', { nodeName: 'n1' }, {}, namespace);
       api.says(page(`/${namespace}/web`, 'text'), `Pod ${namespace}/web\n`);
@@ -40,7 +40,7 @@ describe('kubectl why POD', () => {
     expect((await api.why('web', '--context', 'other', '-n', 'given')).out).toContain('Pod given/web');
   });
 
-  it('rejects a page of a proxy as an explanation', async () => {
+  it('kubectl why rejects the page of a proxy as an explanation', async () => {
     api.pod('web', { nodeName: 'n1' });
     for (const output of ['text', 'json'] as const) {
       api.says(page('/default/web', output), '<html>the portal of a proxy</html>');
@@ -50,18 +50,18 @@ describe('kubectl why POD', () => {
     }
   });
 
-  it('shows which pods of a node wait', async () => {
-    api.says(page('', 'text'), '2 pods, 1 of them not as wanted\n');
-    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not as wanted\n');
+  it('kubectl why --node shows which pods of a node wait', async () => {
+    api.says(page('', 'text'), '2 pods, 1 of them not in the desired state\n');
+    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not in the desired state\n');
   });
 
-  it("replaces control characters in a node's explanation", async () => {
+  it("kubectl why replaces control characters in a node's explanation", async () => {
     api.pod('evil', { nodeName: 'n1' });
     api.says(page('/default/evil', 'text'), 'Pod\nfine \x1b[2J\r\u202Ehidden\n');
     expect((await api.why('evil')).out).toBe('Pod, on the node n1\nfine \uFFFD[2J\uFFFD\uFFFDhidden\n');
   });
 
-  it("replaces control characters in a node's error", async () => {
+  it("kubectl why replaces control characters in a node's error", async () => {
     api.pod('evil', { nodeName: 'n1' });
     for (const status of [404, 418, 500, 503]) {
       api.says(page('/default/evil', 'text'), 'bad\x1b[2J\u009b31m\u202Ehidden', status);
@@ -72,7 +72,7 @@ describe('kubectl why POD', () => {
     expect((await api.why('evil', '-o', 'json')).err).toMatch(/not JSON: \uFFFD]0;title\uFFFD/);
   });
 
-  it("escapes control characters in a node's JSON without changing its value", async () => {
+  it("kubectl why escapes control characters in a node's JSON without changing its value", async () => {
     api.pod('evil', { nodeName: 'n1' });
     const said = { message: '\u009b2J \x7f \u202E \u{E0041} ok' };
     api.says(page('/default/evil', 'json'), `{\r\n\t"message": ${JSON.stringify(said.message)}\n}\n`);
@@ -81,7 +81,7 @@ describe('kubectl why POD', () => {
     expect(out).not.toMatch(/[^\P{Cc}\n\r\t]|\p{Cf}/u);
   });
 
-  it('explains an unscheduled pod from its conditions and gates', async () => {
+  it('kubectl why explains an unscheduled pod from its conditions and scheduling gates', async () => {
     const scheduled = { type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const condition = {
       ...scheduled,
@@ -106,7 +106,7 @@ describe('kubectl why POD', () => {
 });
 
 describe('error messages say what is wrong and what to do', () => {
-  it('a kubeconfig whose current context does not exist', async () => {
+  it('the error for a kubeconfig without its current context names the context and what to do', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
     const kubeconfig = join(directory, 'config');
     const contexts = [{ name: 'main', context: { cluster: 'c', user: 'u' } }];
@@ -116,26 +116,32 @@ describe('error messages say what is wrong and what to do', () => {
     expect([code, err]).toEqual([1, 'error: the kubeconfig has no context "gone"; it has main\n']);
   });
 
-  it.each(['not a url', '', 'ftp://example.com', 7])('a kubeconfig whose server is %j', async (server) => {
-    const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
-    const kubeconfig = join(directory, 'config');
-    const config = {
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'main' },
-      clusters: [{ name: 'c', cluster: { server } }],
-      contexts: [{ name: 'main', context: { cluster: 'c', user: 'u' } }],
-    };
-    await writeFile(kubeconfig, JSON.stringify(config));
-    const { code, err } = await api.why('x', '--kubeconfig', kubeconfig);
-    await rm(directory, { recursive: true });
-    expect([code, err]).toEqual([1, expect.stringMatching(/^error: the kubeconfig.* server|^error: .*kubeconfig/)]);
-  });
+  it.each(['not a url', '', 'ftp://example.com', 7])(
+    'the error for a kubeconfig with the server %j says what is wrong',
+    async (server) => {
+      const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
+      const kubeconfig = join(directory, 'config');
+      const config = {
+        ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'main' },
+        clusters: [{ name: 'c', cluster: { server } }],
+        contexts: [{ name: 'main', context: { cluster: 'c', user: 'u' } }],
+      };
+      await writeFile(kubeconfig, JSON.stringify(config));
+      const { code, err } = await api.why('x', '--kubeconfig', kubeconfig);
+      await rm(directory, { recursive: true });
+      expect([code, err]).toEqual([1, expect.stringMatching(/^error: the kubeconfig.* server|^error: .*kubeconfig/)]);
+    },
+  );
 
-  it.each(['..', '.', 'a/b', ''])('a namespace %j, which would ask for another path', async (namespace) => {
-    const asked = api.asked.length;
-    const { code, err } = await api.why('x', '-n', namespace);
-    expect([code, err]).toEqual([1, expect.stringContaining('--namespace: ')]);
-    expect(api.asked.length).toBe(asked);
-  });
+  it.each(['..', '.', 'a/b', ''])(
+    'refuses the namespace %j, which would change the path of the request',
+    async (namespace) => {
+      const asked = api.asked.length;
+      const { code, err } = await api.why('x', '-n', namespace);
+      expect([code, err]).toEqual([1, expect.stringContaining('--namespace: ')]);
+      expect(api.asked.length).toBe(asked);
+    },
+  );
 
   const forbidden = (what: string) => apiStatus(403, 'Forbidden', `${what} is forbidden: User "jane" cannot get it`);
 
@@ -220,7 +226,7 @@ describe('error messages say what is wrong and what to do', () => {
       ['x', '--kubeconfig', '/nonexistent/config'],
       /^the kubeconfig \/nonexistent\/config cannot be read: ENOENT/,
     ],
-  ])('%s', async (_title, arrange, argv, expected) => {
+  ])('the error message says what to do: %s', async (_title, arrange, argv, expected) => {
     api.answers.clear();
     api.pod('x', { nodeName: 'n1' });
     arrange();
@@ -244,14 +250,14 @@ describe('error messages say what is wrong and what to do', () => {
     [['web', '-o', 'yaml'], '--output: must be text or json, got "yaml"'],
     [['web', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600, got "0"'],
     [['web', '--nope'], "Unknown option '--nope'"],
-  ])('a command line: %j', async (argv, expected) => {
+  ])('refuses the command line %j', async (argv, expected) => {
     const { code, err } = await api.why(...argv);
     expect(code).toBe(1);
     expect(err).toContain(`error: ${expected}`);
     expect(err).toContain("See 'kubectl why --help' for usage.");
   });
 
-  it('a server that is unreachable', async () => {
+  it('the error for an unreachable API server names the server', async () => {
     const { runWhy } = await import('../src/command.ts');
     const { writeFile } = await import('node:fs/promises');
     const file = `${api.kubeconfig}-away`;
@@ -274,7 +280,7 @@ describe('error messages say what is wrong and what to do', () => {
 });
 
 describe('--watch', () => {
-  it('shows only changes, survives a node outage, and ends with the pod', async () => {
+  it('kubectl why --watch shows only changes, survives a node outage, and ends with the pod', async () => {
     api.answers.clear();
     api.pod('web', { nodeName: 'n1' });
     let round = 0;
@@ -299,7 +305,7 @@ describe('--watch', () => {
   });
 });
 
-describe('interrupted', () => {
+describe('kubectl why that is interrupted', () => {
   const pod = (name: string) => `/prefix/api/v1/namespaces/default/pods/${name}`;
   const isAsked = async (path: string): Promise<void> =>
     await vi.waitFor(() => expect(api.asked.map((asked) => asked.path)).toContain(path), { timeout: 10_000 });
@@ -312,7 +318,7 @@ describe('interrupted', () => {
   });
 
   it.each([[[]], [['--watch']]])(
-    'before anything was shown, it waits for no answer, and says so to its shell: %j',
+    'an interrupt before any output stops kubectl why %j without waiting for a response, with exit code 130',
     async (flags) => {
       api.answers.set(pod('slow'), NO_ANSWER);
       const why = api.why('slow', ...flags);
@@ -322,7 +328,7 @@ describe('interrupted', () => {
     },
   );
 
-  it('after something was shown, it has done what it was asked for', async () => {
+  it('an interrupt of kubectl why --watch after output ends it with exit code 0', async () => {
     api.pod('web', { nodeName: 'n1' });
     let round = 0;
     api.answers.set(`/prefix${page('/default/web', 'json')}`, () => {
@@ -337,7 +343,7 @@ describe('interrupted', () => {
     expect(await why).toEqual({ code: 0, out: 'Pod, on the node n1\n', err: '' });
   }, 20_000);
 
-  it('waits for no plugin for credentials', async () => {
+  it('an interrupt stops kubectl why while a credential plugin runs', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
     const kubeconfig = join(directory, 'config');
     const begun = join(directory, 'begun');
@@ -359,7 +365,7 @@ describe('interrupted', () => {
     await rm(directory, { recursive: true });
   }, 20_000);
 
-  it('by a signal, the program ends', async () => {
+  it('a signal ends kubectl why', async () => {
     api.answers.set(pod('slow'), NO_ANSWER);
     const program = fileURLToPath(new URL('../src/bin.ts', import.meta.url));
     const child = spawn(process.execPath, [program, 'slow', '--kubeconfig', api.kubeconfig], { stdio: 'pipe' });
@@ -370,7 +376,7 @@ describe('interrupted', () => {
   }, 20_000);
 });
 
-it('shows its help and its version without a cluster', async () => {
+it('kubectl why shows its help and its version without a cluster', async () => {
   expect((await api.why('--help')).out).toContain('kubectl why POD [-n NAMESPACE]');
   expect((await api.why('--version')).out).toBe('1.2.3\n');
 });

@@ -37,24 +37,24 @@ describe('admission of a pod', () => {
     ['with a probe', makePod('web', { containers: [{ ...main, livenessProbe: probe }] }), {}, 'admitted'],
     ['with a hook', makePod('web', { containers: [{ ...main, lifecycle: { preStop: probe } }] }), {}, 'admitted'],
     [
-      'with a claim of a device',
+      'with a resource claim',
       makePod('web', { resourceClaims: claims, containers: [{ ...main, resources: { claims } }] }),
       {},
       'UnsupportedFeature: this kubelet does not support spec.containers[0].resources.claims, spec.resourceClaims',
     ],
     [
-      'with a user namespace, where nobody gives IDs',
+      'with a user namespace, if the program provides no ID mappings',
       makePod('web', { hostUsers: false }),
       {},
       'UnsupportedFeature: this kubelet does not support spec.hostUsers=false',
     ],
     [
-      'with a user namespace, where somebody says why there are no IDs',
+      'with a user namespace, if ID mappings are unavailable for a reason',
       makePod('web', { hostUsers: false }),
       { userNamespaces: { unavailable: 'for a reason' } },
       'admitted',
     ],
-    ['with a sysctl that all kernels have', withSysctl('net.ipv4.tcp_syncookies'), {}, 'admitted'],
+    ['with a sysctl of all kernels', withSysctl('net.ipv4.tcp_syncookies'), {}, 'admitted'],
     [
       'with a sysctl of newer kernels, where the kernel is not known',
       withSysctl('net.ipv4.tcp_rmem'),
@@ -82,11 +82,11 @@ describe('admission of a pod', () => {
       'PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled',
     ],
     ['that an own handler refuses', makePod('web'), { admitHandlers: [{ admit: () => refusal('Own') }] }, 'Own: '],
-  ])('%s', async (_name, pod, settings, expected) => {
+  ])('admission of a pod %s', async (_name, pod, settings, expected) => {
     expect(await verdictOf(pod, settings)).toBe(expected);
   });
 
-  test('rejects a pod and names each unsupported volume', async () => {
+  test('the rejection of a pod names each unsupported volume', async () => {
     const volumes = { unsupported: () => ['volume a: no', 'volume b: no'] };
     expect(await verdictOf(makePod('web'), {}, { volumes })).toBe('UnsupportedFeature: volume a: no; volume b: no');
   });
@@ -99,7 +99,7 @@ describe('admission of a pod', () => {
     expect(warnings(makePod('web'))).toEqual([]);
   });
 
-  test('calls the handlers in the order that avoids unnecessary work', async () => {
+  test('admit handlers are called in the order that avoids unnecessary work', async () => {
     const settings: Settings = {
       admission: { features: { podLevelResources: false }, appArmor: false },
       admitHandlers: [{ admit: () => refusal('Own') }],
@@ -137,7 +137,7 @@ describe('admission of a pod', () => {
     ]);
   });
 
-  test('calls only the handlers with a resize method for a resize', () => {
+  test('a resize calls only the admit handlers with a resize method', () => {
     const refusing: Partial<Parts> = {
       shutdown: { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) },
       eviction: { admit: () => ({ admit: false, reason: 'Evicted', message: '' }) },

@@ -6,7 +6,7 @@ import { ids, makePod, makeWorld, nodeSettings, startKubelet } from './node.ts';
 const family = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
 
 describe('kubelet with all real managers', () => {
-  test('runs a pod, shows its status, and cleans up everything after its removal', async () => {
+  test('the assembled kubelet runs a pod, shows its status, and cleans up everything after its removal', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     setPods([makePod('web')]);
@@ -43,7 +43,7 @@ describe('kubelet with all real managers', () => {
   test.each([
     ['IPv4 first, whatever the node’s own are', undefined, ['IPv4', 'IPv6']],
     ['IPv6 first where that is wished for', 6, ['IPv6', 'IPv4']],
-  ] as const)('shows a pod with two addresses %s', async (_name, podIpFamily, families) => {
+  ] as const)('shows a pod with two IPs %s', async (_name, podIpFamily, families) => {
     const world = await makeWorld({ podCidrs: ['fd01::/64', '10.1.0.0/16'] });
     const node = { ...nodeSettings, ...(podIpFamily && { podIpFamily }) };
     const changes = { nodeIps: ['2001:db8::1', '192.0.2.1'], node };
@@ -58,7 +58,7 @@ describe('kubelet with all real managers', () => {
     await stop();
   });
 
-  test('F4, P4: replaces a static pod whose manifest changed between two runs while the API server is unavailable', async () => {
+  test('F4, P4: replaces a static pod whose manifest changed while the kubelet was stopped, although the API server is unavailable', async () => {
     const world = await makeWorld();
     const edited = (uid: string): Pod => ({ ...makePod('etcd'), metadata: { ...makePod('etcd').metadata, uid } });
     const running = async (): Promise<string[]> => {
@@ -102,9 +102,9 @@ describe('kubelet with all real managers', () => {
   });
 
   test.each([
-    ['what pods may use of the node', { pods: '110', memory: '900Mi' }, 900 * 2 ** 20],
-    ['the machine’s memory, where nobody has said that', { pods: '110' }, 2 ** 30],
-  ])('limits a memory-backed volume to %s', async (_name, nodeAllocatable, bytes) => {
+    ['the memory that pods may use on the node', { pods: '110', memory: '900Mi' }, 900 * 2 ** 20],
+    ["the machine's memory if that amount is unknown", { pods: '110' }, 2 ** 30],
+  ])('limits an emptyDir of medium Memory to %s', async (_name, nodeAllocatable, bytes) => {
     const world = await makeWorld();
     const { setPods, stop } = startKubelet(world, [], undefined, [], {}, { nodeAllocatable });
     const volumeMounts = [{ name: 'm', mountPath: '/m' }];
@@ -119,7 +119,7 @@ describe('kubelet with all real managers', () => {
     await stop();
   });
 
-  test('rejects unsupported features with the name of the field', async () => {
+  test('rejects a pod with an unsupported feature with the name of the field', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     const csi = { name: 'data', csi: { driver: 'example.com' } };
@@ -199,7 +199,7 @@ describe('kubelet with all real managers', () => {
     await stop();
   });
 
-  test('K1: the next kubelet adopts the running containers', async () => {
+  test('K1: a restarted kubelet adopts the running containers', async () => {
     const world = await makeWorld();
     const first = startKubelet(world);
     first.setPods([makePod('a'), makePod('b')]);
@@ -216,7 +216,7 @@ describe('kubelet with all real managers', () => {
     await second.stop();
   });
 
-  test('N1: keeps pods from before a restart, although a new pod would take their place', async () => {
+  test('N1: pods from before a kubelet restart stay admitted, although a new pod would take their place', async () => {
     const oneOnly: AdmitHandler = {
       admit: (_pod, others) => (others.length === 0 ? { admit: true } : { admit: false, reason: 'Full', message: '' }),
     };
@@ -236,7 +236,7 @@ describe('kubelet with all real managers', () => {
     await second.stop();
   });
 
-  test('K4: leaves no timer after it has stopped', async () => {
+  test('K4: the assembled kubelet leaves no timer after it has stopped', async () => {
     const world = await makeWorld();
     const { setPods, stop } = startKubelet(world);
     setPods([makePod('web')]);

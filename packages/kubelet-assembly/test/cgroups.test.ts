@@ -50,26 +50,29 @@ describe('cgroups of a node', () => {
     await node.stop();
   });
 
-  test.each(['systemd', 'cgroupfs'] as const)('the driver %s of the runtime takes precedence', async (told) => {
-    const world = await makeWorld({ cgroupDriver: told });
-    const asked: string[] = [];
-    const openCgroups = async (driver: string) => {
-      asked.push(driver);
-      return new MemoryCgroups();
-    };
-    const node = startKubelet(world, [], undefined, [], { openCgroups });
-    await world.clock.advance(5000);
-    expect(asked).toEqual([told]);
-    await node.stop();
-  });
+  test.each(['systemd', 'cgroupfs'] as const)(
+    'the cgroup driver %s of the runtime takes precedence over the configuration',
+    async (told) => {
+      const world = await makeWorld({ cgroupDriver: told });
+      const asked: string[] = [];
+      const openCgroups = async (driver: string) => {
+        asked.push(driver);
+        return new MemoryCgroups();
+      };
+      const node = startKubelet(world, [], undefined, [], { openCgroups });
+      await world.clock.advance(5000);
+      expect(asked).toEqual([told]);
+      await node.stop();
+    },
+  );
 
   test.each([
-    ['nothing of Linux', async () => ({ linux: null })],
+    ['no Linux information', async () => ({ linux: null })],
     [
-      'nothing at all',
+      'no configuration',
       () => Promise.reject(new CriError({ code: 'UNIMPLEMENTED', rpc: 'RuntimeConfig', details: '' })),
     ],
-  ])('a runtime that reports %s leaves the driver to the configuration', async (_what, runtimeConfig) => {
+  ])('the cgroup driver of the configuration is used if the runtime reports %s', async (_what, runtimeConfig) => {
     const asked: string[] = [];
     const openCgroups = async (driver: string) => {
       asked.push(driver);
@@ -84,7 +87,7 @@ describe('cgroups of a node', () => {
     ['UNIMPLEMENTED', 'kubelet_cri_losing_support{version="1.37.0"} 1\n'],
     ['UNAVAILABLE', ''],
   ] as const)(
-    'a runtime that answers %s when it is asked for its driver: its support ends, if it has no such call',
+    'a runtime that answers %s to the request for its cgroup driver loses support only if it has no such call',
     async (code, line) => {
       const metrics = new MetricsRegistry();
       const cri = { runtimeConfig: () => Promise.reject(new CriError({ code, rpc: 'RuntimeConfig', details: '' })) };
@@ -96,7 +99,7 @@ describe('cgroups of a node', () => {
     },
   );
 
-  test('an unknown driver stops the kubelet with its name', async () => {
+  test('an unknown cgroup driver of the runtime stops the kubelet with an error that names the driver', async () => {
     const cri = { runtimeConfig: async () => ({ linux: { cgroupDriver: 7 } }) };
     const openCgroups = () => Promise.reject(new Error('not to be opened'));
     const cgroups = nodeCgroups(components, { cri, openCgroups }, settings);

@@ -5,7 +5,7 @@ import { boundPod, makeCluster, seconds } from './cluster-world.ts';
 import { ids, makePod } from './node.ts';
 
 describe('node of a cluster', () => {
-  it('registers its Node object, becomes ready, and renews its lease', async () => {
+  it('the kubelet registers its Node object, becomes ready, and renews its lease', async () => {
     const { clock, client, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 15);
@@ -18,7 +18,7 @@ describe('node of a cluster', () => {
     await stop();
   });
 
-  it('S5: runs a pod bound to it, reports its status, and deletes its object after it terminated', async () => {
+  it('S5: runs a pod that is bound to the node, reports its status, and deletes its object after the pod terminated', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -35,7 +35,7 @@ describe('node of a cluster', () => {
     await stop();
   });
 
-  it('W3: rejects objects that are not pods with an event, and runs the others', async () => {
+  it('W3: rejects API objects that are not valid pods with an event, and runs the other pods', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { kubelet, stop } = start();
     await seconds(clock, 2);
@@ -54,7 +54,7 @@ describe('node of a cluster', () => {
     await stop();
   });
 
-  it('N1: rejects pods that do not fit or do not match its labels, with the reason', async () => {
+  it('N1: rejects pods that do not fit or whose node selector does not match, with the reason', async () => {
     const { clock, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -190,7 +190,7 @@ describe('node of a cluster', () => {
     }
   });
 
-  it('F4, K3: restarts a run-once static pod when its manifest is back, while the API server is unavailable and shows the first instance', async () => {
+  it('F4, K3: restarts a run-once static pod when its manifest returns, while the API server is unavailable and shows the first instance', async () => {
     const { clock, api, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
     const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
@@ -210,7 +210,7 @@ describe('node of a cluster', () => {
   });
 
   it.each([5, 120])(
-    'P3: resets the active deadline of a static pod whose manifest is back after %i s',
+    'P3: the active deadline of a static pod restarts when its manifest returns after %i s',
     async (goneFor) => {
       const { clock, client, cri, start } = await makeCluster();
       const pod = makePod('short', { nodeName: 'n1', activeDeadlineSeconds: 60 });
@@ -286,7 +286,7 @@ describe('node of a cluster', () => {
     await stop();
   });
 
-  it('K3: recovers within seconds after an hour without the API server', async () => {
+  it('K3: the node recovers within seconds after an hour without the API server', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -315,7 +315,7 @@ describe('node of a cluster', () => {
     await stop();
   });
 
-  it('registers its Node object again after a deletion, while its pods keep running', async () => {
+  it('the kubelet registers its Node object again after a deletion, while its pods keep running', async () => {
     const { clock, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -393,7 +393,7 @@ describe('node of a cluster', () => {
     await stop();
   });
 
-  it("K3: replaces a pod's token before it expires, also if the API server is unavailable for a while", async () => {
+  it("K3: a pod's token is replaced before it expires, also if the API server is unavailable for a while", async () => {
     const { clock, fs, api, client, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);

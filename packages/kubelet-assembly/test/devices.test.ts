@@ -50,7 +50,7 @@ const running = async ({ cri }: World): Promise<readonly (string | undefined)[]>
     .sort();
 
 describe('devices of a node', () => {
-  test('change their health in pod statuses immediately, unless that is disabled', async () => {
+  test('a changed device health is shown in pod statuses immediately, unless the feature is disabled', async () => {
     const healthOf = async (changes: { healthStatus?: boolean }): Promise<unknown[]> => {
       const { world, node, plug } = await start(changes);
       const plugin = await plug(['a']);
@@ -69,7 +69,7 @@ describe('devices of a node', () => {
     expect(await healthOf({ healthStatus: false })).toEqual([undefined, undefined]);
   });
 
-  test('can have plugins in containers that use the plugin directory', async () => {
+  test('device plugins may run in containers that mount the plugin directory', async () => {
     const { node, labelled } = await start();
     expect(labelled).toEqual([directory]);
     await node.stop();

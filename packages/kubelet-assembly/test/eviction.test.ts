@@ -80,7 +80,7 @@ const failed = (kubelet: StartedKubelet, name: string) => {
 };
 
 describe('assembled kubelet with eviction', () => {
-  test('notices a disk that fills up between two measurements', async () => {
+  test('eviction detects a disk that fills up between two measurements', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };
     const thresholds = parseThresholds({ evictionHard: { 'nodefs.available': '100Mi' } });
@@ -93,7 +93,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N4: on a full disk keeps images for five minutes that a source may need that has not reported', async () => {
+  test('N4: images that a pod source may need which has not reported are kept for five minutes on a full disk', async () => {
     const world = await measuredWorld();
     world.cri.addImage(busyboxImage('needed'));
     world.cri.addImage(busyboxImage('unused'));
@@ -137,7 +137,7 @@ describe('assembled kubelet with eviction', () => {
     await alone.stop();
   });
 
-  test('delays a resize while the node is short of disk space', async () => {
+  test('a resize is delayed while the node has disk pressure', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };
     const thresholds = parseThresholds({
@@ -210,7 +210,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N2: decides with fresh stats after a kill -9 between the choice of a pod and its eviction', async () => {
+  test('N2: after a kill of the kubelet between the choice of a victim and its eviction, eviction uses fresh stats', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const first = evicting(world, measured);
@@ -230,7 +230,7 @@ describe('assembled kubelet with eviction', () => {
     await second.stop();
   });
 
-  test('N2: gives a pod with a long soft eviction a second when a hard threshold is met', async () => {
+  test('N2: a pod with a long soft eviction gets one second when a hard threshold is met', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const thresholds = parseThresholds({
@@ -256,7 +256,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('evicts no pods without statistics, and admits all', async () => {
+  test('without stats, no pod is evicted and all are admitted', async () => {
     const world = await measuredWorld();
     const kubelet = startKubelet(world);
     kubelet.setPods([apiPod('a')]);

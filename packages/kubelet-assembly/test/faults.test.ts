@@ -15,20 +15,23 @@ describe('full disk', () => {
   test.each([
     ['root', '/root/pods'],
     ['log', '/logs/pods'],
-  ])('in the %s directory causes an event for each pod that it blocks, until it is over', async (_name, under) => {
-    const world = await makeWorld();
-    const node = startKubelet(world);
-    const full = world.fs.injectFault({ operation: 'mkdir', path: under, code: 'ENOSPC', times: Infinity });
-    node.setPods([makePod('web')]);
-    await world.clock.advance(60_000);
-    expect(phases(node)).toEqual(['web Pending']);
-    expect(warnings(world, 'web').join('\n')).toContain('ENOSPC');
+  ])(
+    'a full disk in the %s directory causes an event for each pod that it blocks, until there is space',
+    async (_name, under) => {
+      const world = await makeWorld();
+      const node = startKubelet(world);
+      const full = world.fs.injectFault({ operation: 'mkdir', path: under, code: 'ENOSPC', times: Infinity });
+      node.setPods([makePod('web')]);
+      await world.clock.advance(60_000);
+      expect(phases(node)).toEqual(['web Pending']);
+      expect(warnings(world, 'web').join('\n')).toContain('ENOSPC');
 
-    full.remove();
-    await world.clock.advance(60_000);
-    expect(phases(node)).toEqual(['web Running']);
-    await node.stop();
-  });
+      full.remove();
+      await world.clock.advance(60_000);
+      expect(phases(node)).toEqual(['web Running']);
+      await node.stop();
+    },
+  );
 });
 
 describe('K2: container runtime', () => {
@@ -42,29 +45,32 @@ describe('K2: container runtime', () => {
     ['answers without labels', { kind: 'nonsense', nonsense: 'noLabels' }],
   ];
 
-  test.each(away)('that %s for a minute keeps its pods, and new pods start afterwards', async (_name, fault) => {
-    const world = await makeWorld();
-    const node = startKubelet(world);
-    node.setPods([makePod('old')]);
-    await world.clock.advance(10_000);
-    const [before] = await ids(world.cri);
-    expect(phases(node)).toEqual(['old Running']);
+  test.each(away)(
+    'K2: a runtime that %s for a minute keeps its pods, and new pods start afterwards',
+    async (_name, fault) => {
+      const world = await makeWorld();
+      const node = startKubelet(world);
+      node.setPods([makePod('old')]);
+      await world.clock.advance(10_000);
+      const [before] = await ids(world.cri);
+      expect(phases(node)).toEqual(['old Running']);
 
-    world.cri.faults.add({ rpc: '*', fault });
-    node.setPods([makePod('old'), makePod('new')]);
-    await world.clock.advance(60_000);
-    world.cri.faults.clear();
-    await world.clock.advance(180_000);
+      world.cri.faults.add({ rpc: '*', fault });
+      node.setPods([makePod('old'), makePod('new')]);
+      await world.clock.advance(60_000);
+      world.cri.faults.clear();
+      await world.clock.advance(180_000);
 
-    expect(phases(node)).toEqual(['old Running', 'new Running']);
-    expect(world.cri.liveContainers().map(({ id }) => id)).toContain(before);
-    expect(world.cri.liveContainers()).toHaveLength(2);
-    expect(node.kubelet.health()).toEqual({ syncloop: undefined, pleg: undefined, runtime: undefined });
-    await node.stop();
-    expect(world.clock.pendingTimers).toBe(0);
-  });
+      expect(phases(node)).toEqual(['old Running', 'new Running']);
+      expect(world.cri.liveContainers().map(({ id }) => id)).toContain(before);
+      expect(world.cri.liveContainers()).toHaveLength(2);
+      expect(node.kubelet.health()).toEqual({ syncloop: undefined, pleg: undefined, runtime: undefined });
+      await node.stop();
+      expect(world.clock.pendingTimers).toBe(0);
+    },
+  );
 
-  test('that is unavailable at the start is waited for, and health reports why', async () => {
+  test('K2: the kubelet waits for a runtime that is unavailable at the start, and health reports the reason', async () => {
     const world = await makeWorld();
     world.cri.crash();
     const node = startKubelet(world);
@@ -77,7 +83,7 @@ describe('K2: container runtime', () => {
     await node.stop();
   });
 
-  test('that hangs is reported as down within a minute', async () => {
+  test('K2: a runtime that hangs is reported as down within a minute', async () => {
     const world = await makeWorld();
     const node = startKubelet(world);
     await world.clock.advance(10_000);

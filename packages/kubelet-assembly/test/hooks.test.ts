@@ -32,7 +32,7 @@ async function msUntilGone({ clock, cri }: World): Promise<number> {
 }
 
 describe('hooks of a node', () => {
-  test('postStart: a pod is not ready before its hook has completed, and a failed hook kills the container', async () => {
+  test('a pod is not ready before its postStart hook has completed, and a failed hook kills the container', async () => {
     const world = await makeWorld();
     const { node } = start(world);
     const command = ['sh', '-c', 'echo no; exit 3'];
@@ -53,7 +53,7 @@ describe('hooks of a node', () => {
     await node.stop();
   });
 
-  test('preStop: any response counts, and the pod’s address comes from the runtime', async () => {
+  test('a preStop hook accepts any response, and the pod’s IP comes from the runtime', async () => {
     const world = await makeWorld();
     const { node, requests } = start(world);
     node.setPods([hooked({ preStop: { httpGet: { port: 80, path: '/bye', scheme: 'HTTP' } } })]);
@@ -66,7 +66,7 @@ describe('hooks of a node', () => {
     await node.stop();
   });
 
-  test('C5: a preStop sleep counts towards the grace period, and an endless one gets all of it and 2 s', async () => {
+  test('C5: a preStop sleep counts towards the grace period; a hook that never ends delays the stop by the whole grace period plus 2 s', async () => {
     const world = await makeWorld();
     const { node } = start(world);
     node.setPods([hooked({ preStop: { sleep: { seconds: 5 } } }, { terminationGracePeriodSeconds: 20 })]);

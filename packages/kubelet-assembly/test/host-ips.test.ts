@@ -20,7 +20,7 @@ test.each([
     ['192.0.2.1', '2001:db8::1'],
   ],
   [['ExternalIP=198.51.100.1'], ['198.51.100.1']],
-])('a node with %j: %j', (given, wanted) => {
+])('the host IPs of a node with the addresses %j are %j', (given, wanted) => {
   const addresses = given.map((text) => {
     const [type = '', address = ''] = text.split('=');
     return { type, address };
@@ -28,4 +28,4 @@ test.each([
   expect(hostIpsOf({ status: { addresses } })).toEqual(wanted);
 });
 
-test('a node without a status has no addresses', () => expect(hostIpsOf({})).toEqual([]));
+test('a node without a status has no host IPs', () => expect(hostIpsOf({})).toEqual([]));

@@ -46,7 +46,7 @@ function started(
 }
 
 describe('volume usage', () => {
-  it('of a PersistentVolumeClaim names the claim and does not count as ephemeral storage', async () => {
+  it('volume usage of a PersistentVolumeClaim names the claim and does not count as ephemeral storage', async () => {
     const claim = { namespace: 'default', name: 'c' };
     const { clock, measured, end } = started(async () => [{ ...usageOf(1, 5), medium: 'persistent', claim }]);
     await clock.advance(0);
@@ -54,7 +54,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('is measured again on request, by measurements that start after the request', async () => {
+  it('volume usage is measured again on request, by measurements that start after the request', async () => {
     const going = Promise.withResolvers<void>();
     let used = 1;
     const { clock, asked, measured, end } = started(async () => {
@@ -74,7 +74,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('is not measured without pods, and is retried after an error', async () => {
+  it('volume usage is not measured without pods, and is retried after an error', async () => {
     const off = started(async () => [usageOf(1, 5)], 0);
     await off.measured.measure(signal);
     expect(off.asked).toEqual([]);
@@ -90,7 +90,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('is measured every period, and the last result is returned', async () => {
+  it('volume usage is measured every period, and the last result is returned', async () => {
     let used = 1;
     const { clock, asked, measured, end } = started(async () => [usageOf(used, 5)]);
     expect(measured.of({ uid: 'a' })).toEqual([]);
@@ -108,7 +108,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('W6: of a slow pod delays no other, is not measured twice at once, and keeps its last result', async () => {
+  it('W6: volume usage of a slow pod delays no other, is not measured twice at once, and keeps its last result', async () => {
     let hangs = false;
     const { clock, pods, asked, measured, end } = started((uid) =>
       hangs && uid === 'a' ? new Promise(() => {}) : Promise.resolve([usageOf(1, 5)]),
@@ -124,7 +124,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('is forgotten with its pod, and kept after a single failure', async () => {
+  it('volume usage is forgotten with its pod, and kept after a single failure', async () => {
     let fails = false;
     const { clock, pods, measured, end } = started(async () => {
       if (fails) throw new Error('no');
@@ -140,7 +140,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('W5: does not decrease if not everything could be counted, which is logged once', async () => {
+  it('W5: volume usage does not decrease if not everything could be counted, which is logged once', async () => {
     let usage = { ...usageOf(70, 5), inodesUsed: 7 };
     const { logger, lines } = captureLogger();
     const { clock, measured, end } = started(async () => [usage], 60_000, logger);
@@ -157,7 +157,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('W5: is a lower bound if the count was interrupted, until everything is counted', async () => {
+  it('W5: volume usage is a lower bound if the count was interrupted, until everything is counted', async () => {
     let usage = { ...usageOf(20, 5), complete: false };
     const { clock, measured, end } = started(async () => [usage]);
     const next = async (usedBytes: number, complete: boolean) => {
@@ -175,7 +175,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('is not measured if disabled', async () => {
+  it('volume usage is not measured if disabled', async () => {
     const { clock, asked, end } = started(async () => [], -1);
     await clock.advance(600_000);
     expect(asked).toEqual([]);

@@ -7,16 +7,16 @@ const node = (uid: string, resourceVersion?: string): Node => ({
 });
 
 test.each([
-  ['the one with the greater version is newer', node('u', '9'), node('u', '10'), 'fresh'],
-  ['a watch that has come further is', node('u', '11'), node('u', '10'), 'watched'],
-  ['of one version it is the same', node('u', '10'), node('u', '10'), 'watched'],
-  ['another object of the name is none', node('v', '9'), node('u', '10'), 'watched'],
-  ['versions that are no numbers cannot be compared', node('u', 'a9'), node('u', 'b1'), 'watched'],
-  ['nor can a version that is missing', node('u'), node('u', '10'), 'watched'],
-])('newerNode of watched and read: %s', (_, watched, fresh, which) => {
+  ['the read one if its version is greater', node('u', '9'), node('u', '10'), 'fresh'],
+  ['the watched one if its version is greater', node('u', '11'), node('u', '10'), 'watched'],
+  ['either one if the versions are equal', node('u', '10'), node('u', '10'), 'watched'],
+  ['the watched one if the UIDs differ', node('v', '9'), node('u', '10'), 'watched'],
+  ['the watched one if versions are no numbers', node('u', 'a9'), node('u', 'b1'), 'watched'],
+  ['the watched one if a version is missing', node('u'), node('u', '10'), 'watched'],
+])('which of the watched and the read Node object is newer: %s', (_, watched, fresh, which) => {
   expect(newerNode(watched, fresh)).toBe(which === 'fresh' ? fresh : watched);
 });
 
-test('returns undefined until the watch has delivered the Node', () => {
+test('newerNode returns no Node until the watch has delivered one', () => {
   expect(newerNode(undefined, node('u', '1'))).toBeUndefined();
 });

@@ -72,7 +72,7 @@ async function plug(version: string, kind: { readonly type: string; readonly nam
 }
 
 describe('plugin found by its socket', () => {
-  test('is registered with the device manager while its socket exists', async () => {
+  test('a plugin is registered with the device manager while its socket exists', async () => {
     start(devices);
     const { told, remove } = await plug('v1beta1');
     await vi.waitFor(() => expect(told).toEqual([undefined]));
@@ -81,14 +81,14 @@ describe('plugin found by its socket', () => {
     await vi.waitFor(() => expect(calls.at(-1)).toBe(`deregister ${GPU}`));
   });
 
-  test('receives the reason if it is rejected', async () => {
+  test('a rejected plugin receives the reason', async () => {
     start(devices);
     const { told } = await plug('v1alpha');
     await vi.waitFor(() => expect(told[0]).toContain(`${GPU} is too old`));
     expect(calls).toEqual([`label ${directory}`]);
   });
 
-  test('of a DRA driver is registered with the manager of ResourceClaims, with its endpoint', async () => {
+  test('a DRA driver plugin is registered with the DRA manager by its endpoint, and deregistered when its socket is removed', async () => {
     start(devices);
     const driver = { type: 'DRAPlugin', name: 'gpu.example.com' };
     const { told, remove } = await plug('v1.DRAPlugin', driver);
@@ -99,7 +99,7 @@ describe('plugin found by its socket', () => {
     await vi.waitFor(() => expect(calls.at(-1)).toBe(`deregister gpu.example.com ${endpoint}`));
   });
 
-  test('receives an error if the node has no devices', async () => {
+  test('a plugin receives an error if the node has no device manager', async () => {
     const { logger, lines } = captureLogger();
     start(undefined, logger);
     const { told } = await plug('v1beta1');

@@ -6,7 +6,7 @@ import { makeWorld } from './node.ts';
 
 type Settings = Parameters<typeof nodeStats>[2];
 
-/** Memory usage of cgroups; that of each is the length of its path. */
+/** Returns the memory usage of cgroups. The fake usage of each cgroup is the length of its path. */
 async function memoryOf(
   changes: Partial<Settings>,
   groups: readonly string[],
@@ -43,30 +43,34 @@ async function memoryOf(
 
 describe('stats of a node', () => {
   test.each<[string, Partial<Settings>, string]>([
-    ['at the top, where nothing is said', {}, '/kubepods'],
+    ['at the top by default', {}, '/kubepods'],
     ['at the top', { cgroups: { cgroupRoot: '/' } as NonNullable<Settings['cgroups']> }, '/kubepods'],
-    ['in a group', { cgroups: { cgroupRoot: '/own/node' } as NonNullable<Settings['cgroups']> }, '/own/node/kubepods'],
-  ])('include the cgroup of all pods: %s', async (_name, settings, group) => {
+    [
+      'below a cgroup root',
+      { cgroups: { cgroupRoot: '/own/node' } as NonNullable<Settings['cgroups']> },
+      '/own/node/kubepods',
+    ],
+  ])('the stats of a node include the cgroup of all pods: %s', async (_name, settings, group) => {
     const groups = ['/kubepods', '/own/node/kubepods'];
     expect(await memoryOf(settings, groups)).toMatchObject({ pods: group.length });
     // The driver is not known yet.
     expect(await memoryOf(settings, groups, { kubepodsPath: () => undefined })).toMatchObject({ pods: group.length });
   });
 
-  test('use the driver’s name of the cgroup of all pods', async () => {
+  test('the stats of a node use the driver’s name of the cgroup of all pods', async () => {
     const group = '/kubepods.slice/of-a-driver';
     expect(await memoryOf({}, [group, '/kubepods'], { kubepodsPath: () => group })).toMatchObject({
       pods: group.length,
     });
   });
 
-  test('include the configured cgroups', async () => {
+  test('the stats of a node include the configured system cgroups', async () => {
     const settings = { stats: { kubeletCgroups: '/agent.service', runtimeCgroups: '/cri' } };
     expect(await memoryOf(settings, ['/agent.service', '/cri'])).toMatchObject({ kubelet: 14, runtime: 4 });
   });
 });
 
-test('are absent without their ports', () => {
+test('the stats of a node are absent without their ports', () => {
   const child = () => ({}) as never;
   expect(nodeStats(child, {} as never, {} as never, () => [], undefined)).toBeUndefined();
 });

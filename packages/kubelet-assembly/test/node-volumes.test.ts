@@ -62,7 +62,7 @@ async function setUp(mountsDisks: boolean) {
 
 const { signal } = new AbortController();
 
-it('mounts local disks if the port exists, and logs under the component volumes', async () => {
+it('local disks are mounted if the port exists, and log under the component volumes', async () => {
   const { volumes, mounted, names } = await setUp(true);
   await volumes.waitForAttachAndMount(POD, signal);
   expect([...mounted]).toEqual([
@@ -72,7 +72,7 @@ it('mounts local disks if the port exists, and logs under the component volumes'
   expect(names).toEqual(['volumes', 'volumes']);
 });
 
-it('rejects local volumes without the port', async () => {
+it('local PersistentVolumes are rejected without the port', async () => {
   const { volumes, mounted, names } = await setUp(false);
   const why = 'type local is not supported by this kubelet';
   await expect(volumes.waitForAttachAndMount(POD, signal)).rejects.toThrow(why);

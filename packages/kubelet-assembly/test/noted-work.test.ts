@@ -9,7 +9,7 @@ const main = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command
 const exec = { exec: { command: ['true'] } };
 
 describe('journal steps of a pod', () => {
-  test('are recorded by all components in order with their times, until the pod is forgotten (K4)', async () => {
+  test('the steps of a pod are recorded by all components in order with their times, until the pod is forgotten (K4)', async () => {
     const world = await makeWorld();
     const node = startKubelet(world);
     const steps = () =>
@@ -53,7 +53,7 @@ describe('journal steps of a pod', () => {
     await node.stop();
   });
 
-  test('show failures and retries', async () => {
+  test('recorded steps of a pod show failures and retries', async () => {
     const world = await makeWorld();
     world.cri.faults.add({
       rpc: 'runPodSandbox',
@@ -77,7 +77,7 @@ describe('journal steps of a pod', () => {
     await node.stop();
   });
 
-  test('record a status update for the static pod although the mirror pod receives it', async () => {
+  test('a status update is recorded for the static pod although the mirror pod receives it', async () => {
     const journal = new PodJournal({ clock: { now: () => 7 } });
     journal.known('static');
     const api: StatusApi = {

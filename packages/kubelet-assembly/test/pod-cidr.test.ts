@@ -36,7 +36,7 @@ test('passes the configured pod CIDR to the runtime until the runtime accepts it
   expect(told).toEqual(['10.1.0.0/24', '10.1.0.0/24']);
 });
 
-test('does not retry if the runtime does not support it, and passes no empty range', async () => {
+test('the pod CIDR is not retried if the runtime does not support it, and an empty one is not passed', async () => {
   const { podCidr, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNIMPLEMENTED';
   await podCidr.start(signal);
@@ -46,7 +46,7 @@ test('does not retry if the runtime does not support it, and passes no empty ran
   expect(none.told).toEqual([]);
 });
 
-test('replaces the configured range by the one from the API server', async () => {
+test('the pod CIDR of the API server replaces the configured one', async () => {
   const { podCidr, clock, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNAVAILABLE';
   const started = podCidr.start(signal);
@@ -59,7 +59,7 @@ test('replaces the configured range by the one from the API server', async () =>
   expect(told).toEqual(['10.1.0.0/24', '10.2.0.0/24,fd00::/64']);
 });
 
-test('passes the range when the runtime has started', async () => {
+test('the pod CIDR is passed when the runtime has started', async () => {
   const world = await makeWorld();
   const told: unknown[] = [];
   const update = world.cri.updateRuntimeConfig;

@@ -24,7 +24,7 @@ const CRITICAL = 2_000_000_000;
 const deaf = { terminationGracePeriodSeconds: 5 };
 
 describe('critical pod that does not fit', () => {
-  test('N1: starts after the preempted pod has terminated with its reason, while others continue', async () => {
+  test('N1: a critical pod starts after the preempted pod has terminated with its reason, while other pods continue', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, status, stop } = startKubelet(world);
     const [small, large, other] = [
@@ -81,7 +81,7 @@ describe('critical pod that does not fit', () => {
     await second.stop();
   });
 
-  test('N1: is resized after the preempted pod has terminated', async () => {
+  test('N1: a critical pod is resized after the preempted pod has terminated', async () => {
     const world = await makeWorld();
     const { setPods, kubelet, status, stop } = startKubelet(world);
     const [plain, critical] = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
@@ -98,7 +98,7 @@ describe('critical pod that does not fit', () => {
     await stop();
   });
 
-  test('is rejected if only critical pods could make room', async () => {
+  test('a critical pod is rejected if only critical pods could be preempted for it', async () => {
     const world = await makeWorld();
     const { setPods, status, stop } = startKubelet(world);
     setPods([withCpu('first', '1500m', CRITICAL)]);

@@ -32,7 +32,7 @@ const condition = ({ kubelet }: StartedKubelet, wanted: string): string | undefi
   kubelet.getPods()[0]?.status?.conditions?.find(({ type }) => type === wanted)?.status;
 
 describe('probes of a node', () => {
-  test('S7: a pod becomes ready in the same turn in which its probe succeeds, and not ready when it fails', async () => {
+  test('S7: a pod becomes ready in the turn of the event loop in which its probe succeeds, and not ready when it fails', async () => {
     const { clock, target, registry, start } = await setUp();
     const node = start();
     target.answer = BAD;
@@ -50,7 +50,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('a container that restarts with its own policy disabled is probed again', async () => {
+  test('a container whose own restartPolicy the feature gate disables restarts and is probed again', async () => {
     const world = await makeWorld();
     const { clock } = world;
     const restartFeatures = { containerRestartRules: false, restartAllContainers: false };

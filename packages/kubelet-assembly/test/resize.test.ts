@@ -56,7 +56,7 @@ const eventsOf = ({ events }: World): string[] =>
   events.eventsOf(podReference(makePod('web'))).flatMap(({ reason }) => (reason.startsWith('Resize') ? [reason] : []));
 
 describe('resize of a running pod', () => {
-  test('increase: changes the cgroup first, then the container and the status, without a restart', async () => {
+  test('an increase of resources changes the cgroup first, then the container and the status, without a restart', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);
@@ -90,7 +90,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('notifies the sandbox of the cgroup values, with separate overhead and only complete limits', async () => {
+  test('a resize passes the cgroup values to the sandbox, with separate overhead and only complete limits', async () => {
     const { world, node } = await makeNode();
     const told: unknown[] = [];
     const update = world.cri.updatePodSandboxResources.bind(world.cri);
@@ -129,7 +129,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('decrease: changes the container first, then its cgroup', async () => {
+  test('a decrease of resources changes the container first, then its cgroup', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('1', '200Mi'));
     node.setPods([pod]);
@@ -155,7 +155,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('resizePolicy RestartContainer: restarts the container with its allocation', async () => {
+  test('a resize with resizePolicy RestartContainer restarts the container with its allocation', async () => {
     const { world, machine, node } = await makeNode();
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     const pod = sized('web', exactly('500m', '100Mi'), { resizePolicy });
@@ -173,7 +173,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('N1: waits with the reason if it does not fit, and is performed when another pod is gone', async () => {
+  test('N1: a resize that does not fit waits with the reason, and is performed when another pod is gone', async () => {
     const { world, node } = await makeNode();
     const web = sized('web', exactly('500m', '100Mi'));
     const other = sized('other', exactly('1', '100Mi'));
@@ -209,7 +209,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('is performed in the turn in which another pod shrinks; a reverted resize waits no more', async () => {
+  test('a resize is performed in the same turn in which another pod shrinks; a reverted resize waits no more', async () => {
     const { world, node } = await makeNode();
     const web = sized('web', exactly('1', '100Mi'));
     const other = sized('other', exactly('1', '100Mi'));
@@ -232,7 +232,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('rejects a memory limit below the usage with both values, and continues when less is used', async () => {
+  test('a memory limit below the usage is rejected with both values, and the resize continues when the usage has fallen', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);
@@ -265,7 +265,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('restarts a stopped container with its allocation', async () => {
+  test('a stopped container restarts with its allocation', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);
@@ -281,7 +281,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('resizes containers without cgroups if the runtime chooses the cgroups', async () => {
+  test('containers without cgroups are resized if the runtime chooses the cgroups', async () => {
     const world = await makeWorld();
     const node = startKubelet(world);
     const pod = sized('web', exactly('500m', '100Mi'));
@@ -294,7 +294,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('resizes pod-level resources', async () => {
+  test('resizes pod-level resources of a running pod', async () => {
     const { world, machine, node } = await makeNode();
     const pod = makePod('web', { resources: exactly('500m', '100Mi') });
     node.setPods([pod]);
@@ -310,7 +310,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('K1: is completed by the next kubelet with the earlier allocation after a kill', async () => {
+  test('K1: after a kill, a resize is completed by the next kubelet with the earlier allocation', async () => {
     const world = await makeWorld();
     const first = await makeNode(world);
     const pod = sized('web', exactly('500m', '100Mi'));
@@ -339,7 +339,7 @@ describe('resize of a running pod', () => {
     await second.node.stop();
   });
 
-  test("an unreadable state keeps the kubelet from starting, with the file's name", async () => {
+  test("an unreadable allocation state keeps the kubelet from starting, with the file's name in the error", async () => {
     const world = await makeWorld();
     await world.fs.mkdir('/root');
     await world.fs.writeFile('/root/allocated_pods_state', '{"data":"{}","checksum":1}');
@@ -350,7 +350,7 @@ describe('resize of a running pod', () => {
     );
   });
 
-  test('a thousand resizes in a row end with the last one and leave nothing behind', async () => {
+  test('a thousand resizes in a row end with the last one and leave no state behind', async () => {
     const { world, machine, node } = await makeNode();
     let pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);

@@ -30,14 +30,14 @@ function setUp() {
   return { classes: new RuntimeClasses(client), put, goAway };
 }
 
-test('returns the default handler for a pod without a RuntimeClass, without a request', async () => {
+test('a pod without a RuntimeClass gets the default handler without a request', async () => {
   const { classes, goAway } = setUp();
   goAway();
   expect(await classes.handlerOf(podOf(), signal)).toBe('');
   expect(classes.knownHandlerOf(podOf())).toBe('');
 });
 
-test('reads the handler of a class each time, because the class may have been recreated', async () => {
+test('reads a RuntimeClass each time, because the class may have been recreated', async () => {
   const { classes, put } = setUp();
   expect(classes.knownHandlerOf(podOf('sandboxed'))).toBeUndefined();
   await expect(classes.handlerOf(podOf('sandboxed'), signal)).rejects.toThrow(
@@ -48,7 +48,7 @@ test('reads the handler of a class each time, because the class may have been re
   expect(classes.knownHandlerOf(podOf('sandboxed'))).toBe('runsc');
 });
 
-test('K3: returns the last known handler while the API server is unavailable', async () => {
+test('K3: returns the last known handler of a RuntimeClass while the API server is unavailable', async () => {
   const { classes, put, goAway } = setUp();
   put('sandboxed', 'runsc');
   await classes.handlerOf(podOf('sandboxed'), signal);

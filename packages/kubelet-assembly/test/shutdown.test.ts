@@ -44,7 +44,7 @@ async function phaseOf({ client }: ClusterWorld, name: string): Promise<string |
 }
 
 describe('node shutdown', () => {
-  it('stops pods by priority, rejects new ones, and reports not ready until the shutdown is cancelled', async () => {
+  it('a node shutdown stops pods by priority, rejects new ones, and reports not ready until the shutdown is cancelled', async () => {
     const world = await makeCluster();
     const { clock, client } = world;
     const logind = makeLogind();
@@ -102,7 +102,7 @@ describe('node shutdown', () => {
     expect(logind.state.locks).toBe(0);
   });
 
-  it('is not delayed if not configured', async () => {
+  it('a node shutdown is not delayed if graceful shutdown is not configured', async () => {
     const world = await makeWorld();
     const logind = makeLogind();
     const node = startKubelet(world, [], undefined, [], { shutdown: logind.ports });
@@ -113,7 +113,7 @@ describe('node shutdown', () => {
     await node.stop();
   });
 
-  it('N9: rejects a pod that was in admission when the shutdown began', async () => {
+  it('N9: a pod that was in admission when a node shutdown began is rejected', async () => {
     const world = await makeWorld();
     const { clock } = world;
     const logind = makeLogind();

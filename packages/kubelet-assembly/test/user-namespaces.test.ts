@@ -32,7 +32,7 @@ function watching(world: World) {
 }
 
 describe('pod with a user namespace', () => {
-  test('has the same IDs in its sandbox, containers and mounts; other pods have the node’s', async () => {
+  test('a pod with a user namespace has the same IDs in sandbox, containers and mounts; other pods have the node’s', async () => {
     const { told, world } = watching(await makeWorld());
     const { setPods, stop } = start(world);
     const volumeMounts = [{ name: 'data', mountPath: '/data' }];
@@ -63,7 +63,7 @@ describe('pod with a user namespace', () => {
     await stop();
   });
 
-  test('K1: keeps its IDs over a restart, and releases them when it is gone', async () => {
+  test('K1: a pod with a user namespace keeps its IDs over a kubelet restart, and releases them when it is gone', async () => {
     const { told, world } = watching(await makeWorld());
     const pods = ['one', 'two'].map((name) => makePod(name, { hostUsers: false }));
     const first = start(world);
@@ -89,7 +89,7 @@ describe('pod with a user namespace', () => {
     await second.stop();
   });
 
-  test('waits with the reason if the runtime or the kernel does not support it', async () => {
+  test('a pod with a user namespace waits with the reason if the runtime or the kernel does not support it', async () => {
     const world = await makeWorld();
     const pod = { kind: 'Pod', namespace: 'default', name: 'own', uid: 'uid-own' };
     const messages = () => world.events.eventsOf(pod).map(({ message }) => message);

@@ -8,29 +8,29 @@ const failedInApi = makePod('a', { status: { phase: 'Failed' } });
 
 test.each([
   ['runs', makePod('a'), {}, true],
-  ['is of no status yet', makePod('a'), { phase: undefined }, true],
+  ['has no status yet', makePod('a'), { phase: undefined }, true],
   ['has finished', makePod('a'), { isFinished: true }, false],
   ['waits for its admission', makePod('a'), { isUndecided: true }, false],
-  ['is deleted, and ends', deleted, { isEnding: true }, true],
-  ['was deleted before it was let in', deleted, { hasGrant: false, isEnding: true }, false],
+  ['is deleted and terminating', deleted, { isEnding: true }, true],
+  ['was deleted before it was admitted', deleted, { hasGrant: false, isEnding: true }, false],
   ['has failed', makePod('a'), { phase: 'Failed' }, false],
   ['has succeeded', makePod('a'), { phase: 'Succeeded' }, false],
-  ['has failed, as the API says', failedInApi, {}, false],
-  ['has failed, and its containers are being stopped', makePod('a'), { phase: 'Failed', isEnding: true }, true],
-  ['has failed, as the API says, and is being stopped', failedInApi, { isEnding: true }, true],
-  ['was refused, and is ended', makePod('a'), { phase: 'Failed', isEnding: true, hasGrant: false }, false],
-] as const)('N1: what a pod holds that %s', (_what, pod, facts, holds) => {
+  ['has failed according to the API', failedInApi, {}, false],
+  ['has failed and is terminating', makePod('a'), { phase: 'Failed', isEnding: true }, true],
+  ['has failed according to the API and is terminating', failedInApi, { isEnding: true }, true],
+  ['was rejected and is terminating', makePod('a'), { phase: 'Failed', isEnding: true, hasGrant: false }, false],
+] as const)('N1: decides whether admission counts a pod as active that %s', (_what, pod, facts, holds) => {
   expect(isActive(pod, { ...RUNS, ...facts })).toBe(holds);
 });
 
 test.each([
   ['runs', makePod('a'), {}, false],
-  ['was refused', makePod('a'), { phase: 'Failed', hasGrant: false }, true],
-  ['has failed, as the API says, and was given nothing', failedInApi, { phase: undefined, hasGrant: false }, true],
-  ['has failed, and may still be stopped', makePod('a'), { phase: 'Failed' }, false],
-  ['has failed, and is gone', makePod('a'), { phase: 'Failed', isFinished: true }, true],
-  ['is gone without a phase', makePod('a'), { isFinished: true }, false],
+  ['was rejected', makePod('a'), { phase: 'Failed', hasGrant: false }, true],
+  ['has failed according to the API and was never admitted', failedInApi, { phase: undefined, hasGrant: false }, true],
+  ['has failed and may still be terminating', makePod('a'), { phase: 'Failed' }, false],
+  ['has failed and has finished', makePod('a'), { phase: 'Failed', isFinished: true }, true],
+  ['has finished without a phase', makePod('a'), { isFinished: true }, false],
   ['waits for its admission', makePod('a'), { phase: undefined, isUndecided: true, hasGrant: false }, false],
-] as const)('N1: whether a pod need not be looked at again that %s', (_what, pod, facts, stays) => {
+] as const)('N1: decides whether later admissions may skip a pod that %s', (_what, pod, facts, stays) => {
   expect(staysInactive(pod, { ...RUNS, ...facts })).toBe(stays);
 });

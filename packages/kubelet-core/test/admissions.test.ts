@@ -51,14 +51,14 @@ function setUp(handlers: readonly AdmitHandler[]) {
 }
 
 describe('pods in admission', () => {
-  test('are decided synchronously if no handler waits', () => {
+  test('decides the admission of a pod synchronously if no handler waits', () => {
     const { admissions, told } = setUp([roomFor(1)]);
     for (const name of ['a', 'b']) admissions.admit([makePod(name)], signal);
     expect(told).toEqual(['a admitted', 'b OutOfpods']);
     expect(admissions.isUndecided('uid-b')).toBe(false);
   });
 
-  test('are confirmed to all handlers before another pod is evaluated', async () => {
+  test('confirms an admission to all handlers before the next pod is evaluated', async () => {
     const calls: string[] = [];
     const { handler, answer } = slowHandler();
     const first: AdmitHandler = {
@@ -77,7 +77,7 @@ describe('pods in admission', () => {
     expect(calls).toContain('b released');
   });
 
-  test('C7: are not delayed by an older slow one if they fit beside it', async () => {
+  test('C7: a slow admission of an older pod does not delay a younger pod that fits beside the older one', async () => {
     const onlySlow: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
     };
@@ -90,7 +90,7 @@ describe('pods in admission', () => {
     expect(told).toEqual(['b admitted', 'slow admitted']);
   });
 
-  test('N1: wait for an older one if they fit only without it', async () => {
+  test("N1: a pod that fits only without an older pod waits until the older pod's admission is decided", async () => {
     for (const [result, expected] of [
       [{ admit: true }, ['slow admitted', 'b OutOfpods']],
       [{ admit: false, reason: 'NoDevice', message: '' }, ['slow NoDevice', 'b admitted']],
@@ -108,7 +108,7 @@ describe('pods in admission', () => {
     }
   });
 
-  test('are rejected without waiting for older ones if they would not fit alone', () => {
+  test('rejects a pod that would not fit even alone, without waiting for older pods', () => {
     const { handler } = slowHandler();
     const refuses: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'bad' ? full : handler.admit(pod, others, stop)),
@@ -118,7 +118,7 @@ describe('pods in admission', () => {
     expect(told).toEqual(['bad OutOfpods']);
   });
 
-  test('release the reservations of earlier handlers if a later one rejects', async () => {
+  test('a rejected pod releases the reservations of the handlers that accepted it', async () => {
     const { handler, answer, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(0)]);
     admissions.admit([makePod('a')], signal);
@@ -127,7 +127,7 @@ describe('pods in admission', () => {
     expect(released).toEqual(['a']);
   });
 
-  test('are rejected by a handler that throws or rejects', async () => {
+  test('a pod is rejected if a handler throws or its promise rejects', async () => {
     const throws: AdmitHandler = {
       admit: ({ metadata: { name } }) => {
         if (name === 'a') throw new Error('broken');
@@ -162,7 +162,7 @@ function withRecovery() {
 }
 
 describe('pod with preemption', () => {
-  test('N1: is admitted when the preempted pods are gone; pods that do not fit wait, others continue', async () => {
+  test('N1: a pod is admitted when the pods that it preempted are gone; meanwhile only pods that do not fit beside it wait', async () => {
     const { room, begun, ended } = withRecovery();
     const free: AdmitHandler = {
       admit: (pod, others) => (pod.metadata.name === 'fits' ? { admit: true } : room.admit(pod, others, signal)),
@@ -178,7 +178,7 @@ describe('pod with preemption', () => {
     expect(told).toEqual(['fits admitted', 'critical admitted', 'plain OutOfpods']);
   });
 
-  test('preempts nothing before all older ones are decided, and only once', async () => {
+  test('a pod preempts others only once, after the admission of all older pods is decided', async () => {
     const { room, begun, ended } = withRecovery();
     const { handler, answer } = slowHandler();
     const slow: AdmitHandler = {
@@ -198,7 +198,7 @@ describe('pod with preemption', () => {
     expect(begun).toEqual(['critical-b']);
   });
 
-  test('is not rejected while an older one is slow, although it would not fit alone', async () => {
+  test('a pod that may preempt others is not rejected while the admission of an older pod is slow', async () => {
     const { room, begun, ended } = withRecovery();
     const { handler, answer } = slowHandler();
     const either: AdmitHandler = {
@@ -215,7 +215,7 @@ describe('pod with preemption', () => {
     expect(told).toEqual(['slow NoDevice', 'critical admitted']);
   });
 
-  test('is not admitted if it is removed meanwhile, and the next pod gets its turn', async () => {
+  test('a pod that is removed while its preemption is in progress is not admitted, and the next pod gets its turn', async () => {
     const { room, ended } = withRecovery();
     const { admissions, active, told } = setUp([room]);
     active.push(makePod('x'), makePod('y'));
@@ -226,7 +226,7 @@ describe('pod with preemption', () => {
     expect(told).toEqual(['plain OutOfpods']);
   });
 
-  test('is rejected if the preemption fails, and reservations are released', async () => {
+  test('a pod is rejected and its reservations are released if the preemption of other pods fails', async () => {
     const broken: AdmitHandler = {
       admit: () => ({ ...full, recover: () => Promise.reject(new Error('nobody ends')) }),
     };
@@ -244,7 +244,7 @@ describe('pod with preemption', () => {
 });
 
 describe('withdrawn pod', () => {
-  test('aborts its admit handler and releases an admission that arrives later', async () => {
+  test('withdrawing a pod from admission aborts its admit handler and releases an admission that arrives later', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);
     admissions.admit([makePod('a')], signal);
@@ -256,7 +256,7 @@ describe('withdrawn pod', () => {
     expect(admissions.withdraw('uid-a')).toBe(false);
   });
 
-  test('lets the pods that waited for it continue', () => {
+  test('withdrawing a pod from admission lets the pods that waited for it continue', () => {
     const { handler } = slowHandler();
     const onlySlow: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
@@ -267,7 +267,7 @@ describe('withdrawn pod', () => {
     expect(told).toEqual(['b admitted', 'c OutOfpods']);
   });
 
-  test('K4: admissions end with the kubelet and keep no reservations', async () => {
+  test('K4: when the kubelet stops, admissions in progress end and keep no reservations', async () => {
     const end = new AbortController();
     const { handler, answer, asked } = slowHandler();
     const { admissions, told } = setUp([handler]);
@@ -280,7 +280,7 @@ describe('withdrawn pod', () => {
   });
 });
 
-test('N1: the same pods are admitted as one after another, however long each takes', async () => {
+test('N1: concurrent admissions accept the same pods as admissions one after another, however long each takes', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), fate: fc.constantFrom('now', 'yes', 'no') }), {

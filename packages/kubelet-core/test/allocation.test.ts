@@ -13,15 +13,15 @@ describe('explain', () => {
   test.each([
     ['PodResizePending', 'Deferred', 'no room', 'resize: Deferred: no room'],
     ['PodResizeInProgress', 'Error', 'too much', 'resize: Error: too much'],
-    ['PodResizeInProgress', undefined, undefined, 'resize: it is being carried out'],
-  ])('shows what a resize waits for: %s %s', (type, reason, message, expected) => {
+    ['PodResizeInProgress', undefined, undefined, 'resize: in progress'],
+  ])('explains what a resize waits for from the condition %s %s', (type, reason, message, expected) => {
     const condition = { type, status: 'True', ...(reason && { reason }), ...(message && { message }) };
     const pod = makePod('a', { status: { phase: 'Running', conditions: [condition] } });
     expect(explainPod(pod, context).waitingFor).toEqual([{ what: expected }]);
   });
 });
 
-test('gives pods their requested resources without an allocation manager', async () => {
+test('without an allocation manager, pods get the resources that their specs request', async () => {
   const none: AllocationPort = noAllocation;
   const pod: Pod = makePod('a');
   none.grant(pod);

@@ -17,20 +17,16 @@ describe('F4: termination before all sources have reported', () => {
   const wanted = [staticPod('etcd', 'new'), staticPod('web', 'of-url', 'http'), makePod('app', { uid: 'of-api' })];
   const ready = new Set<PodSource>(['file', 'api']);
   const rows: [string, RuntimePod, boolean][] = [
-    ['where a static pod of its name and its source is wanted', runningPod('etcd', 'old', 'file'), true],
-    ['but not where it is wanted itself', runningPod('etcd', 'new', 'file'), false],
-    ['but not where its source has not spoken', runningPod('web', 'old', 'http'), false],
-    ['but not where it is of another source', runningPod('etcd', 'old', 'http'), false],
-    ['but not where nobody knows its source', runningPod('etcd', 'old'), false],
-    ['but not where its name is wanted by nobody', runningPod('kube-proxy', 'old', 'file'), false],
-    [
-      'but not where its namespace is another',
-      { ...runningPod('etcd', 'old', 'file'), namespace: 'kube-system' },
-      false,
-    ],
-    ['but not where it is of the API server', runningPod('app', 'old', 'api'), false],
+    ['if a static pod of the same name and source is desired', runningPod('etcd', 'old', 'file'), true],
+    ['unless the pod itself is desired', runningPod('etcd', 'new', 'file'), false],
+    ['unless its source has not reported yet', runningPod('web', 'old', 'http'), false],
+    ['unless it has another source', runningPod('etcd', 'old', 'http'), false],
+    ['unless its source is unknown', runningPod('etcd', 'old'), false],
+    ['unless no desired pod has its name', runningPod('kube-proxy', 'old', 'file'), false],
+    ['unless it has another namespace', { ...runningPod('etcd', 'old', 'file'), namespace: 'kube-system' }, false],
+    ['unless it comes from the API server', runningPod('app', 'old', 'api'), false],
   ];
-  test.each(rows)('%s', (_name, unwanted, expected) => {
+  test.each(rows)('replacedPods selects a running pod %s', (_name, unwanted, expected) => {
     const stale = replacedPods(wanted, [unwanted], (source) => ready.has(source));
     expect(stale).toEqual(expected ? [unwanted] : []);
   });
@@ -57,7 +53,7 @@ function setUp(options: { readonly running?: readonly string[] } = {}) {
 }
 
 describe('early terminations', () => {
-  test('F4: kill the runtime’s pods without a worker that a static pod replaces', () => {
+  test('F4: before all sources are ready, kills a running pod without a worker that a static pod of its name replaces', () => {
     const { podManager, early, killed, workers } = setUp();
     podManager.addPod(staticPod('etcd', 'new'));
     workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
@@ -73,22 +69,25 @@ describe('early terminations', () => {
   });
 
   test.each([
-    ['its own pod alone', ['new'], false],
-    ['nobody knows yet', undefined, false],
-    ['one that is being ended', ['new', 'ending'], false],
-    ['one that nobody knows', ['old'], true],
-  ])('F4: list the runtime’s pods only if there may be a namesake; running: %s', (_name, running, expected) => {
-    const { podManager, early, workers } = setUp({ ...(running && { running }) });
-    expect(early.mayHaveReplacedOrphans()).toBe(false);
-    workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
-    podManager.addPod(makePod('etcd', { uid: 'of-api' }));
-    podManager.addPod(staticPod('etcd', 'of-url', 'http'));
-    expect(early.mayHaveReplacedOrphans()).toBe(false);
-    podManager.addPod(staticPod('etcd', 'new'));
-    expect(early.mayHaveReplacedOrphans()).toBe(expected);
-  });
+    ['only the static pod itself', ['new'], false],
+    ['pods that are not known yet', undefined, false],
+    ['another pod, which is terminating', ['new', 'ending'], false],
+    ['another pod without a worker', ['old'], true],
+  ])(
+    "F4: lists the runtime's pods only if a desired static pod may have a running namesake; the runtime has %s",
+    (_name, running, expected) => {
+      const { podManager, early, workers } = setUp({ ...(running && { running }) });
+      expect(early.mayHaveReplacedOrphans()).toBe(false);
+      workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
+      podManager.addPod(makePod('etcd', { uid: 'of-api' }));
+      podManager.addPod(staticPod('etcd', 'of-url', 'http'));
+      expect(early.mayHaveReplacedOrphans()).toBe(false);
+      podManager.addPod(staticPod('etcd', 'new'));
+      expect(early.mayHaveReplacedOrphans()).toBe(expected);
+    },
+  );
 
-  test('F1, F4: delay removed pods until all sources are ready, unless a pod of their source replaces them', () => {
+  test('F1, F4: a removed pod is terminated when all sources are ready, or earlier if a pod of its source replaces it', () => {
     const { podManager, early, told } = setUp();
     for (const name of ['etcd', 'web']) early.podRemoved(staticPod(name, `old-${name}`));
     early.podRemoved(makePod('etcd', { uid: 'of-api' }));
@@ -104,17 +103,20 @@ describe('early terminations', () => {
   });
 
   test.each([
-    ['that waits for another of its name', 'waitingForFullName', ['other'], true],
-    ['that an earlier process has begun', 'waitingForFullName', ['other', 'removed'], false],
-    ['of which nobody knows whether one has', 'waitingForFullName', undefined, false],
-    ['that has begun', 'idle', ['removed'], false],
-  ])('F1, N9: terminate a removed pod %s immediately, without starting it: %s', (_name, kind, running, expected) => {
-    const { early, told, workers } = setUp({ ...(running && { running }) });
-    workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
-    workers.view = { activity: { kind } };
-    expect(early.podRemoved(staticPod('etcd', 'removed'))).toBe(expected);
-    expect(told()).toEqual(expected ? ['kill removed'] : []);
-    early.terminateAll();
-    expect(told()).toEqual(['kill removed']);
-  });
+    ['and that waits for a running pod of its name', 'waitingForFullName', ['other'], true],
+    ['and whose sandbox an earlier kubelet process created', 'waitingForFullName', ['other', 'removed'], false],
+    ['while the running pods are unknown', 'waitingForFullName', undefined, false],
+    ['after its worker started it', 'idle', ['removed'], false],
+  ])(
+    'F1, N9: a pod that its source removes before all sources are ready %s: terminated immediately without a start: %s',
+    (_name, kind, running, expected) => {
+      const { early, told, workers } = setUp({ ...(running && { running }) });
+      workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
+      workers.view = { activity: { kind } };
+      expect(early.podRemoved(staticPod('etcd', 'removed'))).toBe(expected);
+      expect(told()).toEqual(expected ? ['kill removed'] : []);
+      early.terminateAll();
+      expect(told()).toEqual(['kill removed']);
+    },
+  );
 });

@@ -64,14 +64,14 @@ const running = {
 const isReady = { type: 'Ready', status: 'True', lastTransitionTime: at(5) };
 
 describe('podSteps', () => {
-  it('starts with steps from the API server, followed by recorded steps', () => {
+  it('explain lists the steps that the API server recorded before those of the kubelet', () => {
     const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at(1) };
     const pod = makePod('a', { metadata: { creationTimestamp: at(0) }, status: { conditions: [scheduled] } });
     const { steps } = explained(pod, { noted: [done('Seen', 1.2), done('Admission', 1.3)] });
     expect(steps.map(({ step }) => step)).toEqual(['Created', 'Scheduled', 'Seen', 'Admission']);
   });
 
-  it('derives steps from before a kubelet restart from the runtime and the status', () => {
+  it('explain derives the steps from before a kubelet restart from the runtime and the pod status', () => {
     const pod = makePod('a', { status: { phase: 'Running', conditions: [isReady], containerStatuses: [running] } });
     const earlier = container({ id: 'c0', state: 'exited', createdAtMs: T, finishedAtMs: T + 1_000, exitCode: 3 });
     const runtimeStatus = emptyStatus(pod, { sandboxes: [ready], containers: [container({}), earlier] });
@@ -82,7 +82,7 @@ describe('podSteps', () => {
     expect({ next, waitingFor }).toEqual({ next: [], waitingFor: [] });
   });
 
-  it('shows how a container terminated', () => {
+  it('explain shows how a container terminated', () => {
     const pod = makePod('a', { status: { phase: 'Running' } });
     const ended = container({ state: 'exited', finishedAtMs: T + 9_000, exitCode: 137, reason: 'OOMKilled' });
     const { steps } = explained(pod, { runtimeStatus: emptyStatus(pod, { sandboxes: [ready], containers: [ended] }) });
@@ -100,7 +100,7 @@ describe('nextSteps', () => {
 
   it.each<[string, Partial<Pod['spec']>, PodStep[], string[]]>([
     [
-      'all of it for a pod that was just seen',
+      'all start steps if the pod was just seen',
       inits,
       [done('Seen', 0)],
       [
@@ -110,22 +110,22 @@ describe('nextSteps', () => {
       ],
     ],
     [
-      'what is left once its volumes are there, without what goes on',
+      'the steps after the one in progress if volumes are mounted',
       {},
       [done('Admission', 0), done('Cgroup', 0), done('Volumes', 1), open('Sandbox', 2)],
       ['Image main', 'CreateContainer main', 'StartContainer main', 'Condition Ready'],
     ],
     [
-      'what failed, again',
+      'the failed step and all after it',
       {},
       [done('Admission', 0), done('Cgroup', 0), done('Volumes', 1, { outcome: 'failed' })],
       ['Volumes', 'Sandbox', 'Image main', 'CreateContainer main', 'StartContainer main', 'Condition Ready'],
     ],
-  ])('is %s', (_title, spec, noted, expected) => {
+  ])('the next steps of a pod are %s', (_title, spec, noted, expected) => {
     expect(names(makePod('a', { spec: spec as Partial<Pod['spec']> }), { noted })).toEqual(expected);
   });
 
-  it('returns all start steps of a container that terminated and will restart', () => {
+  it('the next steps of a container that terminated and will restart are all its start steps', () => {
     const status = { phase: 'Running', containerStatuses: [waiting('CrashLoopBackOff')] };
     const pod = makePod('a', { status });
     const ended = container({ state: 'exited', finishedAtMs: T + 9_000, exitCode: 1 });
@@ -138,7 +138,7 @@ describe('nextSteps', () => {
     ]);
   });
 
-  it('returns the stop steps for a terminating pod, and nothing for a terminated one', () => {
+  it('the next steps of a terminating pod are its stop steps; a terminated pod has none', () => {
     const pod = makePod('a', { status: { phase: 'Running', containerStatuses: [running] } });
     expect(names(pod, { isEnding: true })).toEqual(['Stop', 'CleanUp']);
     expect(names(pod, { isEnding: true, noted: [done('Stop', 1), open('CleanUp', 2)] })).toEqual([]);
@@ -150,19 +150,19 @@ describe('nextSteps', () => {
 describe('podWaits', () => {
   it.each<[string, Partial<ExplainContext>, Pod['status'], object[]]>([
     [
-      'its admission, since it was seen',
+      'its admission, since the kubelet saw the pod',
       { undecided: true, noted: [done('Seen', 3), open('Admission', 3)] },
       undefined,
       [{ what: 'admission: the kubelet has not decided yet whether the pod may run here', sinceMs: T + 3_000 }],
     ],
     [
-      'what goes on, since it began',
+      'a step in progress, since the step started',
       { noted: [open('Image', 7, 'main')] },
       { phase: 'Pending' },
       [{ what: 'image of main: being checked or pulled', sinceMs: T + 7_000 }],
     ],
     [
-      'a container in back-off: since it ended, until it is tried again',
+      'a container in back-off, from its exit until the next attempt',
       { worker: { activity: { kind: 'backingOff', sinceMs: T + 9_000, untilMs: T + 70_000, error: 'back-off' } } },
       {
         containerStatuses: [
@@ -172,38 +172,43 @@ describe('podWaits', () => {
       [{ what: 'container main: CrashLoopBackOff', sinceMs: T + 8_000, untilMs: T + 70_000 }],
     ],
     [
-      'a container that runs and is not ready: since its probe failed',
+      'a running container that is not ready, since its probe failed',
       { noted: [done('Probe', 20, { target: 'readiness of main', outcome: 'failed' })] },
       { containerStatuses: [{ ...running, ready: false }] },
-      [{ what: 'container main: it is not ready', sinceMs: T + 20_000 }],
+      [{ what: 'container main: not ready', sinceMs: T + 20_000 }],
     ],
     [
-      'its startup probe, since it runs',
+      'a startup probe, since the container runs',
       {},
       { containerStatuses: [{ ...running, ready: false, started: false }] },
-      [{ what: 'container main: its startup probe has not succeeded yet', sinceMs: T + 4_000 }],
+      [{ what: 'container main: startup probe has not succeeded yet', sinceMs: T + 4_000 }],
     ],
     [
-      'its status, where the API server did not take it',
+      'a status update that the API server refused',
       { noted: [done('StatusSent', 4, { outcome: 'failed', message: 'refused' })] },
       { phase: 'Running' },
       [{ what: 'status: the API server did not receive the status: refused', sinceMs: T + 4_000 }],
     ],
-    ['no status that is on its way for a moment', { noted: [open('StatusSent', 59.5)] }, { phase: 'Running' }, []],
     [
-      'a status that is late',
+      'nothing if a status update started less than a second ago',
+      { noted: [open('StatusSent', 59.5)] },
+      { phase: 'Running' },
+      [],
+    ],
+    [
+      'a status update that started more than a second ago',
       { noted: [open('StatusSent', 50)] },
       { phase: 'Running' },
       [{ what: 'status: the API server has not confirmed the status yet', sinceMs: T + 50_000 }],
     ],
     [
-      'a retry of what has no other words',
+      'a retry with the error of the last sync if no step explains it',
       { worker: { activity: { kind: 'backingOff', sinceMs: T, untilMs: T + 1, error: 'no such volume' } } },
       { phase: 'Pending' },
       [{ what: 'retry: no such volume', sinceMs: T, untilMs: T + 1 }],
     ],
     [
-      'volumes that could not be mounted, since they were tried first, and not only its container',
+      'volumes that could not be mounted, since the first attempt',
       {
         worker: {
           activity: { kind: 'backingOff', sinceMs: T + 9_000, untilMs: T + 70_000, error: 'unmounted volumes=[s]' },
@@ -217,16 +222,16 @@ describe('podWaits', () => {
       ],
     ],
     [
-      "the network, unless it has the host's",
+      'the network, unless the pod uses the host network',
       { networkError: 'no CNI' },
       { phase: 'Pending' },
       [{ what: 'network: no CNI' }],
     ],
-  ])('is %s', (_title, context, status, expected) => {
+  ])('a pod waits for %s', (_title, context, status, expected) => {
     expect(explained(makePod('a', status ? { status } : {}), context).waitingFor).toEqual(expected);
   });
 
-  it('does not wait for readiness of a terminating pod', () => {
+  it('a terminating pod does not wait for the readiness of its containers', () => {
     const status = { containerStatuses: [{ ...running, ready: false }] };
     const pod = makePod('a', { status, metadata: { deletionTimestamp: at(9) } });
     expect(explained(pod).waitingFor).toEqual([]);
@@ -234,7 +239,7 @@ describe('podWaits', () => {
 });
 
 describe('explainPod', () => {
-  it('includes probes and evictions if there are any', () => {
+  it('explainPod includes probes and evictions only if there are any', () => {
     expect(explained(makePod('a'), { evictions: [] })).toMatchObject({ probes: [] });
     expect(explained(makePod('a'), { evictions: [] })).not.toHaveProperty('evictions');
     expect(explained(makePod('a'), { evictions: ['e'], probes: ['p'] })).toMatchObject({
@@ -244,7 +249,7 @@ describe('explainPod', () => {
 });
 
 describe('noteConditions', () => {
-  it('records a condition once each time it becomes true', () => {
+  it('noteConditions records a condition each time it becomes true', () => {
     const noted: PodStep[] = [];
     const journal = {
       steps: () => noted,
@@ -263,7 +268,7 @@ describe('noteConditions', () => {
 });
 
 describe('explanation text', () => {
-  it('shows causes first, then waits, next steps and past steps', () => {
+  it('the explanation text shows causes first, then waits, next steps and past steps', () => {
     const status = { phase: 'Pending', containerStatuses: [waiting('ImagePullBackOff')] };
     const worker = { activity: { kind: 'backingOff', sinceMs: T + 50_000, untilMs: T + 65_000 } };
     const failed = {
@@ -295,14 +300,14 @@ Next:
   - CreateContainer main
   - StartContainer main
   - Condition Ready
-  the next try is due at 2026-01-01T00:01:05.000Z
+  next attempt at 2026-01-01T00:01:05.000Z
 
 Steps:
   2026-01-01T00:00:00.000Z           Seen
   2026-01-01T00:00:01.000Z  5ms      Admission
   2026-01-01T00:00:02.000Z  5ms      Sandbox
-  2026-01-01T00:00:40.000Z  5ms      Image      main  failed; no such \uFFFD[2Jimage; begun 3 times
-  2026-01-01T00:00:59.000Z  1.0s...  PostStart  x     goes on
+  2026-01-01T00:00:40.000Z  5ms      Image      main  failed; no such \uFFFD[2Jimage; started 3 times
+  2026-01-01T00:00:59.000Z  1.0s...  PostStart  x     in progress
 
 Probes:
   liveness of main: no result yet; waits for the container to run
@@ -312,18 +317,18 @@ Events:
 `);
   });
 
-  it('shows the explanation of a node', () => {
+  it('nodeExplanationText shows the problems of the node and the pods that wait', () => {
     const { pod, phase } = explained(makePod('a', { status: { phase: 'Pending' } }));
     const waitingFor = [{ what: 'volumes: being mounted', sinceMs: T }];
     expect(
       nodeExplanationText({ problems: ['pleg: late'], pods: 3, waiting: [{ pod, phase, waitingFor }] }, T + 90_000),
     ).toBe(
-      `3 pods, 1 of them not as wanted; at 2026-01-01T00:01:30.000Z
+      `3 pods, 1 of them not in the desired state; at 2026-01-01T00:01:30.000Z
 
 Problems:
   pleg: late
 
-Not as wanted:
+Not in the desired state:
   default/a (Pending)
     - volumes: being mounted (for 1m30s, since 2026-01-01T00:00:00.000Z)
 `,
@@ -331,20 +336,20 @@ Not as wanted:
     const thresholds = [{ threshold: 'memory.available<100Mi', available: '90Mi', capacity: '4Gi', met: true }];
     const eviction = { conditions: ['MemoryPressure'], thresholds, decisions: [] };
     expect(nodeExplanationText({ problems: [], pods: 0, waiting: [], eviction }, T)).toContain(`Eviction:
-  memory.available<100Mi: 90Mi of 4Gi available, which is too little
+  memory.available<100Mi: 90Mi of 4Gi available, threshold met
   conditions: ["MemoryPressure"]
 `);
     expect(nodeExplanationText({ problems: [], pods: 1, waiting: [] }, T)).toBe(
-      '1 pod, 0 of them not as wanted; at 2026-01-01T00:00:00.000Z\n\nProblems: none\n\nNot as wanted: none\n',
+      '1 pod, 0 of them not in the desired state; at 2026-01-01T00:00:00.000Z\n\nProblems: none\n\nNot in the desired state: none\n',
     );
   });
 });
 
-describe('pod that is not in the desired state', () => {
+describe('explanation of a pod that is not in the desired state', () => {
   const error =
     'failed to pull and unpack image "registry.example/shop/web:2": failed to resolve reference: dial tcp 192.0.2.1:443: connect: connection refused';
 
-  it('prints a long image error once, in the first line', () => {
+  it('the explanation prints a long image error once, in its first line', () => {
     const status = {
       phase: 'Pending',
       containerStatuses: [waiting('ErrImagePull', { state: { waiting: { reason: 'ErrImagePull', message: error } } })],
@@ -361,18 +366,18 @@ describe('pod that is not in the desired state', () => {
     expect(text).toContain('Failed to pull image: (as above)');
   });
 
-  it('includes a failed pod, although nothing is left to do', () => {
+  it('the explanation of a node includes a failed pod although the pod has no next step', () => {
     const pod = makePod('a', {
       status: { phase: 'Failed', reason: 'Evicted', message: 'The node was low on memory.' },
     });
     const value = explained(pod, { worker: { activity: { kind: 'finished' } } });
     const text = podExplanationText(value);
     expect(text.split('\n').slice(0, 2)).toEqual(['Evicted: The node was low on memory.', 'Pod default/a is Failed']);
-    expect(text).toContain('Next: nothing: it has failed, and is not started again');
-    expect(text).not.toContain('as wanted');
+    expect(text).toContain('Next: nothing: the pod has failed and is not restarted');
+    expect(text).not.toContain('the pod is in the desired state');
   });
 
-  it('marks steps from before a kubelet restart', () => {
+  it('the explanation marks steps from before a kubelet restart', () => {
     const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at(1) };
     const pod = makePod('a', {
       metadata: { creationTimestamp: at(0) },

@@ -24,8 +24,8 @@ function section(text: string, title: string): readonly string[] {
   return rest.slice(0, end).map((line) => line.slice(2));
 }
 
-describe('pod without further facts', () => {
-  it('omits unknown values', () => {
+describe('explanation text of a pod without further facts', () => {
+  it('the explanation text omits unknown values', () => {
     expect(textOf()).toBe(
       [
         'Pod shop/web is Running',
@@ -33,9 +33,9 @@ describe('pod without further facts', () => {
         '',
         'Waits for: nothing',
         '',
-        'Next: nothing: it is as wanted',
+        'Next: nothing: the pod is in the desired state',
         '',
-        'Steps: none is known',
+        'Steps: none known',
         '',
       ].join('\n'),
     );
@@ -51,7 +51,7 @@ describe('pod without further facts', () => {
       'Failed (Evicted: low on memory\uFFFD)',
     ],
     [{ phase: 'Failed', reason: '', message: '' }, 'Failed'],
-  ])('%j is %s', (more, expected) => {
+  ])('the first line of the explanation text for the pod status %j ends with: %s', (more, expected) => {
     expect(textOf(more).split('\n')[0]).toBe(`Pod shop/web is ${expected}`);
   });
 });
@@ -82,33 +82,37 @@ describe('duration', () => {
     [86_400_000, '1d0h'],
     [169_200_000, '1d23h'],
     [86_400_000 * 5 + 3_600_000 * 2 + 3_599_999, '5d2h'],
-  ])('shows %d ms as %s', (ms, expected) => {
+  ])('the explanation text shows a duration of %d ms as %s', (ms, expected) => {
     expect(shown(ms)).toBe(expected);
   });
 
-  it('shows whole milliseconds below one second', () => {
+  it('the explanation text shows whole milliseconds below one second', () => {
     expect(shown(0.6)).toBe('1ms');
   });
 });
 
 describe('waits', () => {
   it.each<[string, Told['waitingFor'][number], string]>([
-    ['nobody knows since when', { what: 'volumes' }, '- volumes'],
-    ['since a time', { what: 'volumes', sinceMs: T - 1000 }, '- volumes (for 1.0s, since 2025-12-31T23:59:59.000Z)'],
-    ['until a time', { what: 'retry', untilMs: T + 1 }, '- retry (tried again in 1ms)'],
-    ['until now', { what: 'retry', untilMs: T }, '- retry (tried again now)'],
-    ['until a time that has passed', { what: 'retry', untilMs: T - 5 }, '- retry (tried again now)'],
+    ['without a start time', { what: 'volumes' }, '- volumes'],
     [
-      'from one time to another',
+      'with a start time',
+      { what: 'volumes', sinceMs: T - 1000 },
+      '- volumes (for 1.0s, since 2025-12-31T23:59:59.000Z)',
+    ],
+    ['with a retry time', { what: 'retry', untilMs: T + 1 }, '- retry (tried again in 1ms)'],
+    ['with a retry time of now', { what: 'retry', untilMs: T }, '- retry (tried again now)'],
+    ['with a retry time that has passed', { what: 'retry', untilMs: T - 5 }, '- retry (tried again now)'],
+    [
+      'with a start time and a retry time',
       { what: 'retry', sinceMs: T, untilMs: T + 2000 },
       `- retry (for 0ms, since ${NOW}; tried again in 2.0s)`,
     ],
     [
-      'in words that would draw on the terminal',
+      'with terminal control characters replaced',
       { what: 'no \n\n such\x1b[2J\timage' },
       '- no such\uFFFD[2J\uFFFDimage',
     ],
-  ])('%s', (_what, wait, expected) => {
+  ])('the explanation text shows a wait %s', (_what, wait, expected) => {
     expect(section(textOf({ waitingFor: [wait] }), 'Waits for')).toEqual([expected]);
   });
 });
@@ -117,7 +121,7 @@ describe('next steps', () => {
   const steps = (count: number): PodExplanation['next'] =>
     Array.from({ length: count }, (_one, index) => ({ step: 'Image', target: `c${index}` }) as const);
 
-  it('include their target', () => {
+  it('the explanation text shows next steps with their container', () => {
     const next = [{ step: 'Volumes' }, { step: 'Image', target: 'main' }] as const;
     expect(section(textOf({ next }), 'Next')).toEqual(['- Volumes', '- Image main']);
   });
@@ -126,17 +130,25 @@ describe('next steps', () => {
     [6, 6, undefined],
     [7, 6, '- and 1 more'],
     [9, 6, '- and 3 more'],
-  ])('%d steps are shown up to %d', (count, told, last) => {
+  ])('of %d next steps, the explanation text shows %d and the number of the rest', (count, told, last) => {
     const lines = section(textOf({ next: steps(count) }), 'Next');
     expect(lines.slice(0, told)).toEqual(steps(told).map(({ target }) => `- Image ${target}`));
     expect(lines[told]).toBe(last);
   });
 
   it.each<[string, unknown, readonly string[]]>([
-    ['backs off', { activity: { kind: 'backingOff', untilMs: T } }, [`the next try is due at ${NOW}`]],
-    ['backs off for nobody knows how long', { activity: { kind: 'backingOff' } }, ['Next: nothing: it is as wanted']],
-    ['does something else', { activity: { kind: 'syncing', untilMs: T } }, ['Next: nothing: it is as wanted']],
-  ])('show the next attempt of a worker that %s', (_what, worker, expected) => {
+    ['backs off', { activity: { kind: 'backingOff', untilMs: T } }, [`next attempt at ${NOW}`]],
+    [
+      'backs off for an unknown time',
+      { activity: { kind: 'backingOff' } },
+      ['Next: nothing: the pod is in the desired state'],
+    ],
+    [
+      'does not back off',
+      { activity: { kind: 'syncing', untilMs: T } },
+      ['Next: nothing: the pod is in the desired state'],
+    ],
+  ])('the explanation text shows the next attempt of a pod worker that %s', (_what, worker, expected) => {
     expect(section(textOf({ worker }), 'Next')).toEqual(expected);
   });
 });
@@ -147,28 +159,28 @@ describe('past steps', () => {
   });
 
   it.each<[string, Partial<PodStep>, string]>([
-    ['was done', { outcome: 'done' }, '2025-12-31T23:59:55.000Z  2.0s  Image'],
-    ['ended, nobody knows how', {}, '2025-12-31T23:59:55.000Z  2.0s  Image'],
+    ['succeeded', { outcome: 'done' }, '2025-12-31T23:59:55.000Z  2.0s  Image'],
+    ['ended with an unknown outcome', {}, '2025-12-31T23:59:55.000Z  2.0s  Image'],
     ['failed', { outcome: 'failed', message: 'no\nroom' }, '2025-12-31T23:59:55.000Z  2.0s  Image    failed; no room'],
     ['was cancelled', { outcome: 'cancelled' }, '2025-12-31T23:59:55.000Z  2.0s  Image    cancelled'],
     [
-      'was done at the third try',
+      'succeeded at the third attempt',
       { outcome: 'done', times: 3, target: 'main' },
-      '2025-12-31T23:59:55.000Z  2.0s  Image  main  begun 3 times',
+      '2025-12-31T23:59:55.000Z  2.0s  Image  main  started 3 times',
     ],
     ['took no time', { endedAtMs: T - 5000, outcome: 'done' }, '2025-12-31T23:59:55.000Z    Image'],
-  ])('%s', (_what, more, expected) => {
+  ])('the explanation text shows a past step that %s', (_what, more, expected) => {
     expect(section(textOf({ steps: [step(more)] }), 'Steps')).toEqual([expected]);
   });
 
-  it('include steps in progress', () => {
+  it('the explanation text shows steps in progress with their duration so far', () => {
     const { endedAtMs: _never, ...open } = step({ message: 'layer 2' });
     expect(section(textOf({ steps: [open] }), 'Steps')).toEqual([
-      '2025-12-31T23:59:55.000Z  5.0s...  Image    goes on; layer 2',
+      '2025-12-31T23:59:55.000Z  5.0s...  Image    in progress; layer 2',
     ]);
   });
 
-  it('are aligned in columns', () => {
+  it('the explanation text aligns past steps in columns', () => {
     const steps = [
       step({ step: 'Seen', endedAtMs: T - 5000, outcome: 'done' }),
       step({ step: 'StartContainer', target: 'c', outcome: 'failed' }),
@@ -183,7 +195,7 @@ describe('past steps', () => {
 });
 
 describe('further sections', () => {
-  it('show probes with current result, last attempt and wait', () => {
+  it('the explanation text shows probes with current result, last attempt and wait', () => {
     const last = [
       { atMs: T - 9, result: 'success', output: 'old' },
       { atMs: T, result: 'failure', output: 'HTTP 500\nbody' },
@@ -200,12 +212,12 @@ describe('further sections', () => {
     ]);
   });
 
-  it('show events, including those without a time', () => {
+  it('the explanation text shows events, including those without a time', () => {
     const event = { type: 'Normal', reason: 'Pulled', message: 'yes', count: 1, lastAtMs: Number.NaN };
     expect(section(textOf({ events: [event] }), 'Events')).toEqual(['an unknown time  Normal  Pulled: yes']);
   });
 
-  it('show eviction decisions and events', () => {
+  it('the explanation text shows eviction decisions and events of a pod', () => {
     const event = { type: 'Warning', reason: 'Failed', message: 'no\nroom', count: 1, lastAtMs: T };
     const text = textOf({ evictions: [{ evicted: 'u1' }], events: [event, { ...event, count: 2 }] });
     expect(section(text, 'Evictions')).toEqual(['{"evicted":"u1"}']);
@@ -216,7 +228,7 @@ describe('further sections', () => {
   });
 });
 
-describe('node', () => {
+describe('explanation text of a node', () => {
   const nodeText = (more: Partial<NodeExplanation>): string =>
     nodeExplanationText({ problems: [], pods: 0, waiting: [], ...more }, T);
   const waiting = (phase: string | undefined): NodeExplanation['waiting'][number] => ({
@@ -225,23 +237,26 @@ describe('node', () => {
   });
 
   it.each([
-    [0, 0, '0 pods, 0 of them not as wanted'],
-    [1, 1, '1 pod, 1 of them not as wanted'],
-    [2, 1, '2 pods, 1 of them not as wanted'],
-    [3, 2, '3 pods, 2 of them not as wanted'],
-  ])('with %d pods, of which %d are not in the desired state', (pods, waits, expected) => {
-    const text = nodeText({ pods, waiting: Array.from({ length: waits }, () => waiting('Pending')) });
-    expect(text.split('\n')[0]).toBe(`${expected}; at ${NOW}`);
-  });
+    [0, 0, '0 pods, 0 of them not in the desired state'],
+    [1, 1, '1 pod, 1 of them not in the desired state'],
+    [2, 1, '2 pods, 1 of them not in the desired state'],
+    [3, 2, '3 pods, 2 of them not in the desired state'],
+  ])(
+    'the explanation text of a node counts its %d pods and the %d that are not in the desired state',
+    (pods, waits, expected) => {
+      const text = nodeText({ pods, waiting: Array.from({ length: waits }, () => waiting('Pending')) });
+      expect(text.split('\n')[0]).toBe(`${expected}; at ${NOW}`);
+    },
+  );
 
-  it('shows its problems, and what each pod waits for', () => {
+  it('the explanation text of a node shows its problems and what each pod waits for', () => {
     const text = nodeText({
       problems: ['pleg: late\nvery'],
       pods: 2,
       waiting: [waiting('Pending'), waiting(undefined)],
     });
     expect(section(text, 'Problems')).toEqual(['pleg: late very']);
-    expect(section(text, 'Not as wanted')).toEqual([
+    expect(section(text, 'Not in the desired state')).toEqual([
       'shop/web (Pending)',
       ...['  - volumes', '  - the network'],
       'shop/web (no status)',
@@ -249,7 +264,7 @@ describe('node', () => {
     ]);
   });
 
-  it('shows eviction thresholds, and further fields of eviction', () => {
+  it('the explanation text of a node shows eviction thresholds and decisions', () => {
     const thresholds = [
       { threshold: 'memory.available<100Mi', available: '90Mi', capacity: '4Gi', met: true },
       { threshold: 'nodefs.available<10%', met: false },
@@ -257,8 +272,8 @@ describe('node', () => {
     const decisions = [{ evicted: 'u1\u202E' }];
     const eviction = { thresholds, conditions: [], decisions, problem: undefined, synced: true };
     expect(section(nodeText({ eviction }), 'Eviction')).toEqual([
-      'memory.available<100Mi: 90Mi of 4Gi available, which is too little',
-      'nodefs.available<10%: not known available',
+      'memory.available<100Mi: 90Mi of 4Gi available, threshold met',
+      'nodefs.available<10%: unknown amount available',
       'decisions: [{"evicted":"u1\uFFFD"}]',
       'synced: true',
     ]);

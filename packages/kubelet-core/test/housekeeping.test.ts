@@ -11,13 +11,13 @@ function view(overrides: Partial<HousekeepingView>): HousekeepingView {
 }
 
 describe('planHousekeeping', () => {
-  test('P6: kills a pod that only the runtime knows', () => {
+  test('P6: housekeeping kills a pod that only the runtime knows', () => {
     const orphan = makeRuntimePod('orphan');
     const plan = planHousekeeping(view({ runningPods: [orphan] }));
     expect(plan).toEqual({ restart: [], finish: [], killOrphans: [orphan] });
   });
 
-  test('leaves a pod with a worker to its worker', () => {
+  test('housekeeping leaves a running pod that has a worker to the worker', () => {
     const pod = makePod('a');
     const plan = planHousekeeping(
       view({ pods: [pod], workers: new Map([['uid-a', working]]), runningPods: [makeRuntimePod('uid-a')] }),
@@ -25,17 +25,17 @@ describe('planHousekeeping', () => {
     expect(plan).toEqual({ restart: [], finish: [], killOrphans: [] });
   });
 
-  test('P3: restarts a desired pod without a worker, and does not treat its containers as orphaned', () => {
+  test('P3: housekeeping restarts a desired pod without a worker, and does not treat its containers as orphaned', () => {
     const pod = makePod('a');
     const plan = planHousekeeping(view({ pods: [pod], runningPods: [makeRuntimePod('uid-a')] }));
     expect(plan).toEqual({ restart: [pod], finish: [], killOrphans: [] });
   });
 
-  test('does not start a desired pod that was rejected', () => {
+  test('housekeeping does not start a desired pod that was rejected', () => {
     expect(planHousekeeping(view({ pods: [makePod('a')], isActive: () => false })).restart).toEqual([]);
   });
 
-  test('finishes a deleted, terminal pod with nothing running, and kills one that runs as an orphan first', () => {
+  test('housekeeping finishes a deleted, terminal pod only after its running containers were killed', () => {
     const gone = makePod('gone', {
       metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
       status: { phase: 'Failed' },
@@ -48,9 +48,12 @@ describe('planHousekeeping', () => {
   });
 
   test.each([
-    ['deleted alone', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: { phase: 'Running' } }],
-    ['terminal alone', { status: { phase: 'Failed' } }],
-  ])('does not finish a pod that is %s', (_what, overrides) => {
+    [
+      'deleted but not terminal',
+      { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: { phase: 'Running' } },
+    ],
+    ['terminal but not deleted', { status: { phase: 'Failed' } }],
+  ])('housekeeping does not finish a pod that is %s', (_what, overrides) => {
     expect(planHousekeeping(view({ pods: [makePod('a', overrides)], isActive: () => false })).finish).toEqual([]);
   });
 });

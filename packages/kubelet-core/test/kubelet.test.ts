@@ -134,7 +134,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
 const add = (name: string): PodUpdate => ({ op: 'ADD', source: 'file', pods: [makePod(name)] });
 
 describe('the sync loop', () => {
-  test('gives an added pod a worker, and kills a removed pod', async () => {
+  test('gives an added pod a worker, and kills the pod after its source removed it', async () => {
     const { kubelet, clock, updates, workers, controller } = setUp();
     const run = kubelet.run(controller.signal);
     updates.push(add('a'));
@@ -150,7 +150,7 @@ describe('the sync loop', () => {
     await run;
   });
 
-  test('K2: accepts pods while the runtime is down, but starts their steps only when it is back', async () => {
+  test('K2: accepts pods while the runtime is down, but starts their containers only when the runtime is back', async () => {
     const errors: string[] = [];
     const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
     const { kubelet, clock, updates, workers, state, controller } = setUp({ logger });
@@ -175,7 +175,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('reports a silent runtime as a node problem immediately, while the node stays Ready for 30 s', async () => {
+  test('reports a runtime that does not respond as a node problem immediately, while the node stays Ready for 30 s', async () => {
     const { kubelet, clock, state, controller } = setUp();
     void kubelet.run(controller.signal);
     await clock.advance(1000);
@@ -276,7 +276,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F1: runs housekeeping once every source is ready, and then only if something happened', async () => {
+  test('F1: housekeeping first runs when every source is ready, and later only after pod changes', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;
     void kubelet.run(controller.signal);
@@ -295,7 +295,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('runs housekeeping after a sync that did something or failed, not after an idle one', async () => {
+  test('housekeeping runs after a pod sync that changed something or failed, not after an idle one', async () => {
     let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
     const { kubelet, clock, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, syncPod: () => sync() },
@@ -317,7 +317,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P6, F1: terminates a pod that was removed early once every source is ready, unless it was added again', async () => {
+  test('P6, F1: a pod that was removed before every source was ready is terminated then, unless it was added again', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, getPods: () => new Promise(() => {}) },
     });
@@ -337,7 +337,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F4: terminates a running namesake that only the runtime knows for a static pod before all sources are ready', async () => {
+  test('F4: before all sources are ready, terminates a pod without a worker if a desired static pod has its name', async () => {
     const old = { ...makeRuntimePod('old'), name: 'a' };
     const { kubelet, clock, updates, workers, state, controller } = setUp({
       podCache: { ...unreadCache, runningPods: () => ['old'] },
@@ -363,7 +363,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F4: terminates a pod that was removed early as soon as a static pod replaces it', async () => {
+  test('F4: terminates a pod that was removed before all sources were ready as soon as a static pod replaces it', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;
     void kubelet.run(controller.signal);
@@ -381,7 +381,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P6: is not blocked by a slow list of the runtime’s pods, and requests one list at a time', async () => {
+  test("P6: a slow list of the runtime's pods does not block the sync loop, and only one list is requested at a time", async () => {
     const answers: (() => void)[] = [];
     const { kubelet, clock, updates, plegEvents, workers, controller } = setUp({
       runtime: {
@@ -411,7 +411,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P7: retries housekeeping after a failed list, and forgets no worker before', async () => {
+  test('P7: retries housekeeping after listing pods failed, and forgets no pod worker before', async () => {
     let asked = 0;
     const { kubelet, clock, workers, controller } = setUp({
       runtime: {
@@ -430,7 +430,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('K5: is unhealthy if not entered for five minutes', async () => {
+  test('K5: the sync loop is unhealthy if it was not entered for five minutes', async () => {
     const { kubelet, clock, state, controller } = setUp();
     void kubelet.run(controller.signal);
     await clock.advance(5000);
@@ -442,7 +442,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('K5: is unhealthy while a handler has failed for a minute, until it succeeds', async () => {
+  test('K5: the sync loop is unhealthy from a minute of failures of one handler until that handler succeeds', async () => {
     const podManager = new PlainPodManager();
     const { kubelet, clock, controller } = setUp({ podManager });
     const { getPods } = podManager;
@@ -464,8 +464,8 @@ describe('the sync loop', () => {
 
   test.each([
     ['a service', 'services'],
-    ['what depends on the runtime', 'runtimeDependentServices'],
-  ] as const)('stops the kubelet, naming %s, if it fails', async (_name, place) => {
+    ['a service that depends on the runtime', 'runtimeDependentServices'],
+  ] as const)('the kubelet stops with an error that names %s if it fails', async (_name, place) => {
     let others = 0;
     const other = {
       name: 'other',
@@ -531,7 +531,7 @@ describe('operations for the program', () => {
     controller.abort();
   });
 
-  test('creates a server with the kubelet’s view, and rejects a server that was not provided', async () => {
+  test("start creates the requested server with the kubelet's view of pods, and rejects a server that the program does not provide", async () => {
     const served: string[] = [];
     const { kubelet, controller } = setUp({
       servers: {
@@ -551,7 +551,7 @@ describe('operations for the program', () => {
     });
   });
 
-  test('records an event that the kubelet starts', () => {
+  test('records the event that the kubelet starts', () => {
     const { kubelet, events } = setUp();
     expect(kubelet.getConfiguration()).toEqual({ maxPods: 7 });
     kubelet.birthCry();
@@ -600,7 +600,7 @@ describe('operations for the program', () => {
     await Promise.all([collecting, next]);
   });
 
-  test('collects unused images every 5 minutes, logs one failure, and records an event for the second', async () => {
+  test('collects unused images every 5 minutes, logs the first failure, and records an event for the second', async () => {
     const outcomes = [true, false, true, false, false];
     let collected = 0;
     const { kubelet, clock, events, controller } = setUp({

@@ -9,6 +9,6 @@ test.each([
   [{ containerGcPeriodMs: 0 }, 'containerGcPeriodMs must be above 0, not 0'],
   [{ imageGcPeriodMs: 0 }, 'imageGcPeriodMs must be above 0, not 0'],
   [{ syncFrequencyMs: 0 }, 'syncFrequencyMs must be above 0, not 0'],
-])('Kubelet rejects %j and names the invalid option', (options, message) => {
+])('Kubelet rejects the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new Kubelet({} as never, { configuration: {}, nodeRef: {}, ...options } as never)).toThrow(message);
 });

@@ -19,7 +19,7 @@ function parts(work: () => Promise<void>, withUserNamespaces = true) {
   return { components, asked, logged };
 }
 
-test('all components clean up after unknown pods', async () => {
+test('all components clean up after pods that the kubelet does not know', async () => {
   const { components, asked, logged } = parts(async () => {});
   cleanUpOrphans(components, (uid) => uid === 'known', new AbortController().signal);
   await tick();
@@ -27,7 +27,7 @@ test('all components clean up after unknown pods', async () => {
   expect(logged).toEqual([]);
 });
 
-test('a failed clean-up is logged and does not stop the others; nothing is logged after the abort', async () => {
+test('a failed clean-up of orphaned pods is logged and does not stop the other clean-ups; nothing is logged after the abort', async () => {
   const ending = new AbortController();
   for (const expected of [
     [
@@ -50,7 +50,7 @@ test('a failed clean-up is logged and does not stop the others; nothing is logge
   }
 });
 
-test('works without user namespaces', async () => {
+test('cleans up orphaned pods without a user namespace manager', async () => {
   const { components, asked } = parts(async () => {}, false);
   cleanUpOrphans(components, () => false, new AbortController().signal);
   expect(asked).toEqual(['volumes false false', 'groups false false']);

@@ -42,7 +42,7 @@ const noted: PodStep = {
 const image =
   'failed to pull and unpack image "registry.example/shop/web:2": failed to resolve reference: dial tcp 192.0.2.1:443: connect: connection refused';
 
-describe('the first line names the cause', () => {
+describe('the cause in the first line of an explanation', () => {
   it.each<[string, Pod, Partial<CauseContext>, readonly string[]]>([
     [
       'a container above its memory limit',
@@ -57,31 +57,31 @@ describe('the first line names the cause', () => {
       ['c: OOMKilled (exit 137), no memory limit of its own, 1 restart'],
     ],
     [
-      'a container that its liveness probe killed, by the results of the probe',
+      'a container that its liveness probe killed, from the probe results',
       podOf(crashing(ended(137), 1), liveness),
       { probes: probes('liveness', record(25, 'success'), record(30, 'failure'), record(35, 'failure')) },
       ['c: killed by liveness probe (HTTP 500, 2 of 2 failures), 1 restart'],
     ],
     [
-      'a container that its liveness probe killed, by the journal',
+      'a container that its liveness probe killed, from the recorded steps',
       podOf(crashing(ended(137), 1), liveness),
       { steps: [noted], worker: retry(0) },
       ['c: killed by liveness probe (2 of 2 failures), 1 restart; next restart now'],
     ],
     [
-      'a container that its startup probe killed before it ran well',
+      'a container that its startup probe killed',
       podOf(crashing(ended(143), 1), { startupProbe: { exec: { command: ['x'] }, failureThreshold: 1 } }),
       { probes: probes('startup', record(30, 'failure', 'not\nyet')) },
       ['c: killed by startup probe (not yet, 1 of 1 failures), 1 restart'],
     ],
     [
-      'a container that ended by itself after its probe had succeeded again',
+      'a container that exited after its probe had succeeded again',
       podOf(crashing(ended(1), 1), liveness),
       { probes: probes('liveness', record(25, 'failure'), record(30, 'failure'), record(35, 'success')) },
       ['c: exit code 1, 1 restart'],
     ],
     [
-      'a container whose probe failed in an earlier run of it',
+      'a container whose probe failed before its last restart',
       podOf(crashing(ended(137), 1), liveness),
       {
         probes: probes('liveness', record(10, 'failure'), record(15, 'failure')),
@@ -90,13 +90,13 @@ describe('the first line names the cause', () => {
       ['c: exit code 137 (SIGKILL), 1 restart'],
     ],
     [
-      'a container that exits by itself, with its last words',
+      'a container that exits, with its termination message',
       podOf(crashing(ended(7, { message: 'no such database\n' }))),
       { worker: retry(140) },
       ['c: exit code 7: no such database, 2 restarts; next restart in 2 min'],
     ],
     [
-      'a container whose command is not there',
+      'a container whose command does not exist',
       podOf(crashing(ended(128, { reason: 'StartError', message: 'exec: "nosuch": not found' }), 1)),
       {},
       ['c: StartError (exit 128): exec: "nosuch": not found, 1 restart'],
@@ -108,7 +108,7 @@ describe('the first line names the cause', () => {
       [`c: ImagePullBackOff: ${image}; next try in 6 s`],
     ],
     [
-      'an image that cannot be pulled, without what the back-off says beside the error',
+      "an image in pull back-off, without the back-off's own text",
       podOf({
         state: {
           waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "x:2": ErrImagePull: ${image}` },
@@ -118,43 +118,43 @@ describe('the first line names the cause', () => {
       [`c: ImagePullBackOff: ${image}`],
     ],
     [
-      'an image of which no error is known',
+      'an image pull without a known error',
       podOf({ state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x:2"' } } }),
       {},
       ['c: ImagePullBackOff: Back-off pulling image "x:2"'],
     ],
     [
-      'a container that cannot be made',
+      'a container that cannot be created',
       podOf({ state: { waiting: { reason: 'CreateContainerConfigError', message: 'secret "x" not found' } } }),
       {},
       ['c: CreateContainerConfigError: secret "x" not found'],
     ],
     [
-      'a container that ended and is about to be restarted',
+      'a container that exited and will be restarted',
       podOf({ state: ended(1) }),
       { worker: retry(10) },
       ['c: exit code 1; next restart in 10 s'],
     ],
     [
-      'a container that runs, but not for long since its restart',
+      'a container that restarted a short time ago',
       podOf({ ready: true, restartCount: 1, lastState: ended(1), state: { running: { startedAt: at(57) } } }),
       {},
       ['c: running again for 3 s after exit code 1, 1 restart'],
     ],
     [
-      'a container that is not ready, with what its probe said last',
+      'a container that is not ready, with the last probe output',
       podOf({ state: { running: { startedAt: at(4) } } }, { readinessProbe: { httpGet: { port: 80 } } }),
       { probes: probes('readiness', record(50, 'failure', 'HTTP probe failed with statuscode: 503')) },
       ['c: not ready: readiness probe failed (HTTP 503)'],
     ],
     [
-      'a container that has not started',
+      'a container whose startup probe has not succeeded',
       podOf({ started: false, state: { running: { startedAt: at(4) } } }, { startupProbe: { httpGet: { port: 80 } } }),
       {},
       ['c: startup probe has not succeeded'],
     ],
     [
-      'a volume before the containers that wait for it',
+      'a failed volume, listed before the containers that wait for it',
       podOf({ state: { waiting: { reason: 'ContainerCreating' } } }),
       {
         waits: [
@@ -165,7 +165,7 @@ describe('the first line names the cause', () => {
       ['volumes: secret "x" not found; next try in 4 s'],
     ],
     [
-      'a container before a status that is on its way',
+      'a failed container, listed before a pending status update',
       podOf(crashing(ended(1), 1)),
       { waits: [{ what: 'status: the API server has not confirmed the status yet' }] },
       ['c: exit code 1, 1 restart', 'status: the API server has not confirmed the status yet'],
@@ -177,7 +177,7 @@ describe('the first line names the cause', () => {
       ['Evicted: The node was low on memory.'],
     ],
     [
-      'a pod whose container failed for good',
+      'a failed pod with a failed container',
       makePod('a', {
         spec: { restartPolicy: 'Never', containers: [{ name: 'c' }] },
         status: { phase: 'Failed', containerStatuses: [status({ state: ended(7) })] },
@@ -186,35 +186,35 @@ describe('the first line names the cause', () => {
       ['c: exit code 7; not restarted (restartPolicy Never)'],
     ],
     [
-      'a failed pod of which nothing is left',
+      'a failed pod without container statuses',
       podOf({}, {}, { phase: 'Failed', containerStatuses: [] }),
       {},
       ['Failed, and no container reports why'],
     ],
-  ])('%s', (_what, pod, context, expected) => {
+  ])('explains the cause for %s', (_what, pod, context, expected) => {
     expect(causes(pod, context)).toEqual(expected);
   });
 
   it.each<[string, Pod]>([
     ['a pod that runs', podOf({ ready: true, state: { running: { startedAt: at(4) } } })],
-    ['a pod that has done its work', podOf({ state: ended(0) }, {}, { phase: 'Succeeded' })],
-    ['a pod whose containers are made', podOf({ state: { waiting: { reason: 'ContainerCreating' } } })],
+    ['a succeeded pod', podOf({ state: ended(0) }, {}, { phase: 'Succeeded' })],
+    ['a pod whose containers are being created', podOf({ state: { waiting: { reason: 'ContainerCreating' } } })],
     ['a pod without a status', makePod('a')],
     [
       'a pod that was restarted long ago',
       podOf({ ready: true, restartCount: 1, lastState: ended(1), state: { running: { startedAt: at(-600) } } }),
     ],
-  ])('there is none for %s', (_what, pod) => {
+  ])('explains no cause for %s', (_what, pod) => {
     expect(causes(pod)).toEqual([]);
   });
 });
 
 it.each([
-  ['Failed', true, 'nothing: it has failed, and is not started again'],
-  ['Succeeded', false, 'nothing: it has done its work'],
-  ['Running', false, 'nothing: it is as wanted'],
-  ['Running', true, 'nothing is left to start'],
-])('a pod that is %s, with a cause: %s, has next to it: %s', (phase, hasCauses, expected) => {
+  ['Failed', true, 'nothing: the pod has failed and is not restarted'],
+  ['Succeeded', false, 'nothing: the pod has succeeded'],
+  ['Running', false, 'nothing: the pod is in the desired state'],
+  ['Running', true, 'nothing: all start steps are done'],
+])('a pod in phase %s that has a cause of failure (%s) gets the next step: %s', (phase, hasCauses, expected) => {
   expect(nothingNext(phase, hasCauses)).toBe(expected);
 });
 
@@ -223,11 +223,11 @@ it.each([
   ['', ''],
   ['dial tcp 10.0.0.1:80: connect: connection refused', 'dial tcp 10.0.0.1:80: connect: connection refused'],
   ['x'.repeat(121), `${'x'.repeat(119)}…`],
-])('a probe that says %j is shown as %j', (output, expected) => {
+])('shortens the probe output %j to %j', (output, expected) => {
   expect(probeOutput(output)).toBe(expected);
 });
 
-describe('a long text is printed once', () => {
+describe('repeated texts in an explanation', () => {
   const said = `c: ErrImagePull: ${image}`;
 
   it.each([
@@ -236,11 +236,11 @@ describe('a long text is printed once', () => {
     ['Back-off pulling image "registry.example/shop/web:2"', 'Back-off pulling image "registry.example/shop/web:2"'],
     [`${image}; ${image}`, '(as above); (as above)'],
     ['', ''],
-  ])('%j becomes %j', (text, expected) => {
+  ])('a later line %j that repeats a long error becomes %j', (text, expected) => {
     expect(withoutRepeats(text, said)).toBe(expected);
   });
 
-  it('on one line, whatever is in it', () => {
+  it('oneLine replaces line breaks and terminal control characters', () => {
     expect(oneLine('a \n\t b\x1b[2J')).toBe('a b\uFFFD[2J');
   });
 });

@@ -39,7 +39,7 @@ function setUp(volumesOf: readonly string[] = []) {
 }
 
 describe('cgroup of a pod', () => {
-  test('is not created again if it exists as it was left; otherwise it is checked and ensured', async () => {
+  test("a pod's cgroup that is unchanged since the last sync is not ensured again; otherwise it is checked and ensured", async () => {
     const { groups, cgroups } = setUp();
     const pod = makePod('a');
     let isEnsured = true;
@@ -54,7 +54,7 @@ describe('cgroup of a pod', () => {
 });
 
 describe('cgroups of orphaned pods', () => {
-  test('K1: are removed if a killed kubelet left them, and kept for known pods', async () => {
+  test('K1: cgroups of unknown pods that a killed kubelet left are removed, and cgroups of known pods are kept', async () => {
     const { groups, cgroups, ends } = setUp();
     for (const uid of ['left', 'known']) cgroups.groups.add(uid);
     await groups.refresh(signal);
@@ -64,7 +64,7 @@ describe('cgroups of orphaned pods', () => {
     expect([...cgroups.groups]).toEqual(['known']);
   });
 
-  test('N5: are kept with minimal CPU while the pod has volumes', async () => {
+  test('N5: the cgroup of an orphaned pod is kept with minimal CPU while the pod has volumes', async () => {
     const { groups, cgroups, ends } = setUp(['left']);
     cgroups.groups.add('left');
     await groups.refresh(signal);
@@ -73,7 +73,7 @@ describe('cgroups of orphaned pods', () => {
     expect(ends()).toEqual(['reduce left']);
   });
 
-  test('P3: are kept for a pod that is added in the meantime', async () => {
+  test('P3: the cgroup of an orphaned pod is kept if the pod is added while the removal waits', async () => {
     const { groups, cgroups, behaviour, ends } = setUp();
     cgroups.groups.add('again');
     const known = new Set<string>();
@@ -87,7 +87,7 @@ describe('cgroups of orphaned pods', () => {
     expect(ends()).toEqual([]);
   });
 
-  test('W6: are not removed again while a removal hangs, which delays no other', async () => {
+  test("W6: a hanging removal of an orphaned pod's cgroup is not started twice and delays no other removal", async () => {
     const { groups, cgroups, behaviour, ends } = setUp();
     for (const uid of ['hangs', 'other']) cgroups.groups.add(uid);
     behaviour.volumes = (uid) => (uid === 'hangs' ? new Promise<never>(() => {}) : Promise.resolve(false));
@@ -99,7 +99,7 @@ describe('cgroups of orphaned pods', () => {
     expect(ends()).toEqual(['destroy other']);
   });
 
-  test('are retried after a failed removal, and listed again after a failed list', async () => {
+  test("removal of an orphaned pod's cgroup is retried after it failed, and cgroups are listed again after the list failed", async () => {
     const { groups, cgroups, ends } = setUp();
     cgroups.groups.add('left');
     await groups.refresh(signal);
@@ -127,13 +127,13 @@ describe('runsOnce', () => {
     ['Always', spec('Always'), false],
     ['OnFailure', spec('OnFailure'), false],
     ['Never', spec('Never'), true],
-    ['Never, but for a container of its own policy', spec('Never', { restartPolicy: 'OnFailure' }), false],
+    ['Never and a container with its own restartPolicy', spec('Never', { restartPolicy: 'OnFailure' }), false],
     [
-      'Never, but for a container with rules',
+      'Never and a container with restartPolicyRules',
       spec('Never', { restartPolicy: 'Never', restartPolicyRules: rules }),
       false,
     ],
-  ])('%s', (_name, overrides, expected) => {
+  ])('decides whether a pod runs only once with restartPolicy %s', (_name, overrides, expected) => {
     expect(runsOnce(makePod('a', overrides))).toBe(expected);
   });
 });

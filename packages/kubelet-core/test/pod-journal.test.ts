@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 
 describe('PodJournal', () => {
-  it('returns the steps of a pod in order, including those in progress', async () => {
+  it('the journal returns the steps of a pod in order, including those in progress', async () => {
     journal.known('u');
     const startedAtMs = clock.now();
     await clock.advance(5);
@@ -33,7 +33,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u')[1]).toMatchObject({ step: 'Sandbox', endedAtMs: startedAtMs + 15, outcome: 'done' });
   });
 
-  it('counts how often a step was started, with its last outcome', async () => {
+  it('the journal counts how often a step was started, with its last outcome', async () => {
     journal.known('u');
     const stopped = new AbortController();
     const fails = (text: string, signal?: AbortSignal) =>
@@ -47,7 +47,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'done', times: 3 });
   });
 
-  it('returns since when a step has failed continuously', async () => {
+  it('the journal returns since when a step has failed continuously', async () => {
     journal.known('u');
     const fails = () =>
       journal.during('u', 'Volumes', {}, () => Promise.reject(new Error('no'))).catch(() => undefined);
@@ -64,7 +64,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)?.failingSinceMs).toBeUndefined();
   });
 
-  it('keeps the record of a completed step that is only repeated, and records a later failure', async () => {
+  it('the journal keeps the record of a completed step that is repeated successfully, and records a later failure', async () => {
     journal.known('u');
     await journal.during('u', 'Volumes', {}, () => clock.advance(7));
     const done = journal.steps('u').at(-1);
@@ -79,7 +79,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'failed', message: 'gone' });
   });
 
-  it('ignores the end of a step that was started again', () => {
+  it('the journal ignores the end of a step that was started again', () => {
     journal.known('u');
     const first = journal.begin('u', 'StatusSent');
     journal.begin('u', 'StatusSent');
@@ -87,7 +87,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)?.endedAtMs).toBeUndefined();
   });
 
-  it('K4: keeps nothing of pods that are not known or were forgotten', () => {
+  it('K4: the journal keeps no step of a pod that is unknown or was forgotten', () => {
     journal.mark('u', 'Stop');
     journal.known('u');
     const end = journal.begin('u', 'Stop');
@@ -97,7 +97,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u')).toEqual([]);
   });
 
-  it('K4: keeps no more of a long message than it returns', () => {
+  it('K4: the journal shortens a long message when it stores it', () => {
     journal.known('u');
     const collect = collector();
     const before = collect();
@@ -111,7 +111,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').every(({ message = '' }) => message.length <= 500)).toBe(true);
   });
 
-  it('K4: keeps a bounded number of steps per pod', () => {
+  it('K4: the journal keeps a bounded number of steps per pod', () => {
     const names: PodStepName[] = ['Image', 'CreateContainer', 'StartContainer', 'PostStart', 'Stop'];
     const step = fc.record({ name: fc.constantFrom(...names), target: fc.nat(400), ends: fc.boolean() });
     fc.assert(

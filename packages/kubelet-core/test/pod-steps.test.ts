@@ -30,7 +30,7 @@ const container = (
 const named = ({ step: name, target }: Pick<PodStep, 'step' | 'target'>): string =>
   target === undefined ? name : `${name} ${target}`;
 
-describe('steps from before this kubelet started', () => {
+describe('steps of a pod from before this kubelet started', () => {
   const stepsOf = (
     status: Status,
     more: {
@@ -44,12 +44,17 @@ describe('steps from before this kubelet started', () => {
   };
 
   it.each<[string, Status, Parameters<typeof stepsOf>[1], readonly PodStep[]]>([
-    ['nothing', {}, {}, []],
-    ['when it was made', {}, { created: at(1) }, [step('Created', 1)]],
-    ['no time that is none', { conditions: [{ type: 'PodScheduled', status: 'True' }] }, { created: 'long ago' }, []],
-    ['no time that is 0', {}, { created: '1970-01-01T00:00:00Z' }, []],
+    ['nothing without a status', {}, {}, []],
+    ['the creation of the pod', {}, { created: at(1) }, [step('Created', 1)]],
     [
-      'the conditions that came true',
+      'no step with an invalid time',
+      { conditions: [{ type: 'PodScheduled', status: 'True' }] },
+      { created: 'long ago' },
+      [],
+    ],
+    ['no step with the time 0', {}, { created: '1970-01-01T00:00:00Z' }, []],
+    [
+      'the conditions that became true',
       {
         conditions: [
           ...[condition('Ready', 5), condition('ContainersReady', 4), condition('Initialized', 3)],
@@ -63,13 +68,13 @@ describe('steps from before this kubelet started', () => {
       ],
     ],
     [
-      'no condition that is not true, and none of others',
+      'no condition that is false or not a standard one',
       { conditions: [condition('PodScheduled', 2, 'False'), condition('Ready', 3, 'False'), condition('Own', 4)] },
       {},
       [],
     ],
     [
-      'no condition that was noted: another that was does not keep it away',
+      'no condition that the journal recorded, but all others',
       { conditions: [condition('Ready', 5), condition('Initialized', 3)] },
       { noted: [step('Condition', 6, { target: 'Ready' }), step('Probe', 4, { target: 'Initialized' })] },
       [
@@ -79,7 +84,7 @@ describe('steps from before this kubelet started', () => {
       ],
     ],
     [
-      'its newest sandbox and what ran in it',
+      'the newest sandbox and its containers',
       {},
       { runtime: { sandboxes: [sandbox(2), sandbox(1, 'notReady')], containers: [container()] } },
       [
@@ -89,7 +94,7 @@ describe('steps from before this kubelet started', () => {
       ],
     ],
     [
-      'nothing of these that was noted',
+      'no sandbox and container steps that the journal recorded',
       {},
       {
         noted: [
@@ -106,7 +111,7 @@ describe('steps from before this kubelet started', () => {
       ],
     ],
     [
-      'of each container the last attempt, and how it ended, also where the others were noted',
+      'the last attempt of each container with its exit code',
       {},
       {
         noted: [step('CreateContainer', 3, { target: 'main' }), step('StartContainer', 4, { target: 'main' })],
@@ -133,17 +138,17 @@ describe('steps from before this kubelet started', () => {
       ],
     ],
     [
-      'no end of a container of which the runtime does not know how it is',
+      'no exit of a container in unknown state',
       {},
       { runtime: { containers: [container({ state: 'unknown', createdAtMs: 0, startedAtMs: 0, finishedAtMs: T })] } },
       [],
     ],
-  ])('is %s', (_what, status, more, expected) => {
+  ])('the steps derived from status and runtime contain %s', (_what, status, more, expected) => {
     expect(stepsOf(status, more)).toEqual(expected);
   });
 });
 
-describe('next steps', () => {
+describe('next steps of a pod', () => {
   const START = ['Image main', 'CreateContainer main', 'StartContainer main'];
   const nextOf = (
     pod: Pod,
@@ -162,21 +167,29 @@ describe('next steps', () => {
   const isReady = condition('Ready', 5);
 
   it.each<[string, Status, readonly string[]]>([
-    ['everything of the container', {}, [...START, 'Condition Ready']],
-    ['its becoming ready, where it runs', main({ state: { running: {} } }), ['Condition Ready']],
-    ['nothing, where it runs and is ready', { ...main({ state: { running: {} } }), conditions: [isReady] }, []],
+    ['all steps of the container', {}, [...START, 'Condition Ready']],
+    ['readiness if the container runs', main({ state: { running: {} } }), ['Condition Ready']],
     [
-      'its becoming ready, where it was',
+      'none if the container runs and the pod is ready',
+      { ...main({ state: { running: {} } }), conditions: [isReady] },
+      [],
+    ],
+    [
+      'all steps of the container if the pod is no longer ready',
       { conditions: [condition('Ready', 5, 'False'), condition('Initialized', 1)] },
       [...START, 'Condition Ready'],
     ],
-    ['nothing of a container that has ended', main({ state: { terminated: { exitCode: 0 } } }), ['Condition Ready']],
-    ['nothing for a pod that has ended', { phase: 'Failed' }, []],
-  ])('are %s if the sandbox is ready', (_what, ofPod, expected) => {
+    [
+      'only readiness if the container has terminated',
+      main({ state: { terminated: { exitCode: 0 } } }),
+      ['Condition Ready'],
+    ],
+    ['none if the pod is terminal', { phase: 'Failed' }, []],
+  ])('the next steps of a pod with a ready sandbox are %s', (_what, ofPod, expected) => {
     expect(nextOf(makePod('a', { status: ofPod }), { sandboxes: [sandbox(2)] })).toEqual(expected);
   });
 
-  it('include the sandbox if it is not ready or unknown', () => {
+  it('the next steps of a pod include the sandbox if the sandbox is not ready or unknown', () => {
     const all = ['Admission', 'Cgroup', 'Volumes', 'Sandbox', ...START, 'Condition Ready'];
     expect(nextOf(makePod('a'))).toEqual(all);
     expect(nextOf(makePod('a'), { sandboxes: [sandbox(2, 'notReady')] })).toEqual(all);
@@ -184,13 +197,13 @@ describe('next steps', () => {
 
   it.each<[string, object | undefined, string | undefined, readonly string[]]>([
     [
-      'has not begun',
+      'has not started',
       undefined,
       undefined,
       ['Image init', 'CreateContainer init', 'StartContainer init', 'ContainerEnded init'],
     ],
     ['runs', { running: {} }, undefined, ['ContainerEnded init']],
-    ['has done its work', { terminated: { exitCode: 0 } }, undefined, []],
+    ['has succeeded', { terminated: { exitCode: 0 } }, undefined, []],
     [
       'has failed',
       { terminated: { exitCode: 1 } },
@@ -199,12 +212,12 @@ describe('next steps', () => {
     ],
     ['is a sidecar that runs', { running: {} }, 'Always', []],
     [
-      'is a sidecar that has not begun',
+      'is a sidecar that has not started',
       undefined,
       'Always',
       ['Image init', 'CreateContainer init', 'StartContainer init'],
     ],
-  ])('of an init container that %s', (_what, state, restartPolicy, expected) => {
+  ])('the next steps of a pod with an init container that %s', (_what, state, restartPolicy, expected) => {
     const initContainers = [{ name: 'init', image: 'x', ...(restartPolicy && { restartPolicy }) }];
     const spec = { initContainers } as Partial<Pod['spec']>;
     const initContainerStatuses = [
@@ -216,36 +229,36 @@ describe('next steps', () => {
   });
 
   it.each<[string, readonly PodStep[], readonly string[]]>([
-    ['what is done', [step('Image', 3, { target: 'main' })], START.slice(1)],
-    ['what goes on', [{ step: 'Image', target: 'main', startedAtMs: T }], START.slice(1)],
-    ['neither what failed', [step('Image', 3, { target: 'main', outcome: 'failed' })], START],
-    ['nor what was done for another', [step('Image', 3, { target: 'side' })], START],
+    ['omit a completed step', [step('Image', 3, { target: 'main' })], START.slice(1)],
+    ['omit a step in progress', [{ step: 'Image', target: 'main', startedAtMs: T }], START.slice(1)],
+    ['include a failed step', [step('Image', 3, { target: 'main', outcome: 'failed' })], START],
+    ['include a step that another container has completed', [step('Image', 3, { target: 'side' })], START],
     [
-      'nor what was done for the container before it ended',
+      'include a step that was completed before the container exited',
       [step('Image', 3, { target: 'main' }), step('ContainerEnded', 4, { target: 'main' })],
       START,
     ],
     [
-      'nor what was done for one that ended at once',
+      'include a step that was completed at the time of the exit',
       [step('Image', 3, { target: 'main' }), step('ContainerEnded', 3, { target: 'main' })],
       START,
     ],
     [
-      'but what was done since',
+      'omit a step that was completed after the exit',
       [step('ContainerEnded', 2, { target: 'main' }), step('Image', 3, { target: 'main' })],
       START.slice(1),
     ],
-  ])('omit %s', (_what, steps, expected) => {
+  ])('the next steps of a container %s', (_what, steps, expected) => {
     expect(nextOf(makePod('a'), { steps, sandboxes: [sandbox(2)] })).toEqual([...expected, 'Condition Ready']);
   });
 
-  it('include becoming ready again', () => {
+  it('the next steps of a pod include Ready if the pod was ready and is not any more', () => {
     const steps = [step('Condition', 5, { target: 'Ready' })];
     const pod = makePod('a', { status: main({ state: { running: {} } }) });
     expect(nextOf(pod, { steps, sandboxes: [sandbox(2)] })).toEqual(['Condition Ready']);
   });
 
-  it('include only the stop steps for a terminating pod in any phase', () => {
+  it('the next steps of a terminating pod are only its stop steps, in any phase', () => {
     const pod = makePod('a', { status: { phase: 'Succeeded' } });
     expect(nextOf(pod, { ending: true })).toEqual(['Stop', 'CleanUp']);
     expect(nextOf(pod, { ending: true, steps: [step('Stop', 1)] })).toEqual(['CleanUp']);
@@ -262,33 +275,33 @@ describe('noteConditions', () => {
   const noted = (target: string) => ['uid-a', 'Condition', { target }];
 
   it.each<[string, readonly Condition[] | undefined, readonly PodStep[], readonly unknown[]]>([
-    ['nothing of a status without conditions', undefined, [], []],
+    ['nothing for a status without conditions', undefined, [], []],
     [
-      'each of three that came true',
+      'each of the three conditions that are true',
       ['Initialized', 'ContainersReady', 'Ready', 'PodScheduled', 'Own'].map((type) => condition(type, 1)),
       [],
       ['Initialized', 'ContainersReady', 'Ready'].map(noted),
     ],
-    ['none that is not true', [condition('Ready', 1, 'False')], [], []],
+    ['no condition that is false', [condition('Ready', 1, 'False')], [], []],
     [
-      'none that was noted at or after its time',
+      'no condition that was recorded at or after its transition',
       [condition('Ready', 1)],
       [step('Condition', 1, { target: 'Ready' })],
       [],
     ],
     [
-      'one that was noted, and has come true again',
+      'a recorded condition that became true again',
       [condition('Ready', 2)],
       [step('Condition', 1, { target: 'Ready' })],
       [noted('Ready')],
     ],
     [
-      'one of which only others were noted',
+      'a condition if only other conditions or steps were recorded',
       [condition('Ready', 1)],
       [step('Condition', 2, { target: 'Initialized' }), step('Probe', 2, { target: 'Ready' })],
       [noted('Ready')],
     ],
-  ])('records %s', (_what, conditions, known, expected) => {
+  ])('noteConditions records %s', (_what, conditions, known, expected) => {
     expect(marks(conditions, known)).toEqual(expected);
   });
 });

@@ -137,7 +137,7 @@ function setUp({ withCgroups = false } = {}) {
 const signal = new AbortController().signal;
 
 describe('syncPod', () => {
-  test("uses the API's current status with the spec that the pod worker passed", async () => {
+  test("a pod sync uses the API's current status with the spec that the pod worker passed", async () => {
     const { parts, podCgroups, pod, behaviour } = setUp();
     const given: Pod[] = [];
     const generatePodStatus: GeneratePodStatus = (of) => {
@@ -152,7 +152,7 @@ describe('syncPod', () => {
     expect(given.map(({ spec }) => spec)).toEqual([pod.spec, pod.spec]);
   });
 
-  test("prepares directories, then volumes, then syncs the runtime, and refreshes the pod's runtime status", async () => {
+  test("a pod sync prepares directories, then volumes, then syncs the runtime, and refreshes the pod's runtime status", async () => {
     const { syncer, pod, calls, behaviour } = setUp();
     behaviour.sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });
     expect(await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).toEqual({
@@ -162,20 +162,20 @@ describe('syncPod', () => {
     expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
   });
 
-  test('returns idle after a sync that did nothing, and requests no refresh', async () => {
+  test('a pod sync that did nothing returns idle and requests no refresh of the runtime status', async () => {
     const { syncer, pod, calls } = setUp();
     expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: true });
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
   });
 
-  test('P7: requests a refresh if the given status was too old', async () => {
+  test('P7: a pod sync requests a refresh if the runtime status was too old', async () => {
     const { syncer, pod, calls, behaviour } = setUp();
     behaviour.sync = async () => ({ results: [], isOutdated: true });
     expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: false });
     expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
   });
 
-  test('C7: prepares a few pods at once, running ones first, and is not blocked by a volume that hangs', async () => {
+  test('C7: only a few pods are prepared at once, running ones first; a volume that hangs delays no other pod', async () => {
     const { syncer, behaviour, clock } = setUp();
     behaviour.mount = async (of) => {
       const hangs = of.metadata.name.startsWith('hung');
@@ -210,7 +210,7 @@ describe('syncPod', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('fails a pod past its active deadline once, and does not sync it any more', async () => {
+  test('fails a pod past its activeDeadlineSeconds once, and does not sync it any more', async () => {
     const { syncer, status, events, calls, clock } = setUp();
     const pod = makePod('a', { spec: { activeDeadlineSeconds: 1 } });
     status.statuses.set('uid-a', { phase: 'Running', startTime: '2026-01-01T00:00:00Z' });
@@ -226,7 +226,7 @@ describe('syncPod', () => {
     expect(calls).toEqual([]);
   });
 
-  test('terminates a pod whose deadline passes during a failing sync instead of backing off', async () => {
+  test('terminates a pod whose activeDeadlineSeconds pass during a failing sync instead of backing off', async () => {
     const { syncer, status, events, behaviour } = setUp();
     const pod = makePod('a', { spec: { activeDeadlineSeconds: 1 } });
     const error = new Error('back-off 10s restarting failed container=main');
@@ -253,7 +253,7 @@ describe('syncPod', () => {
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
   });
 
-  test('records an event and fails for volumes that cannot be mounted, without starting containers', async () => {
+  test('a sync fails with an event if volumes cannot be mounted, and starts no container', async () => {
     const { syncer, pod, events, behaviour, calls } = setUp();
     behaviour.mount = () => Promise.reject(new Error('unmounted volumes=[data]'));
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
@@ -266,7 +266,7 @@ describe('syncPod', () => {
     expect(events.lines).toEqual([]);
   });
 
-  test('S7: probes running containers although volumes or network are missing, but not others', async () => {
+  test('S7: while volumes or the network are missing, only probes of running containers are started', async () => {
     const { syncer, pod, probes, behaviour, runtimeState, ok } = setUp();
     behaviour.mount = () => Promise.reject(new Error('unmounted volumes=[data]'));
     const sync = (state: 'running' | 'exited'): Promise<unknown> =>
@@ -290,7 +290,7 @@ describe('syncPod', () => {
     };
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-    test('is saved in parallel with the cgroup and volumes, before the sandbox is created', async () => {
+    test("a pod's allocation is saved in parallel with its cgroup and volumes, before its sandbox is created", async () => {
       const { syncer, pod, calls, resolve } = setUpGrant();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
       await turn();
@@ -300,7 +300,7 @@ describe('syncPod', () => {
       expect(calls.at(-1)).toBe('sync');
     });
 
-    test('is saved before anything changes of a pod that exists in the runtime', async () => {
+    test('the allocation of a running pod is saved before its containers are changed', async () => {
       const sandbox = { id: 's1', state: 'notReady', attempt: 0, createdAtMs: 1, ips: [] } as const;
       const sandboxes = [{ ...sandbox, hostNetwork: false, runtimeHandler: '' }];
       for (const there of [{ containers: [container('exited')] }, { sandboxes }]) {
@@ -314,7 +314,7 @@ describe('syncPod', () => {
       }
     });
 
-    test('causes an event if it cannot be saved, and nothing is started', async () => {
+    test('a pod whose allocation cannot be saved gets an event and is not started', async () => {
       const { syncer, pod, events, calls, behaviour, reject } = setUpGrant();
       behaviour.mount = (_of, making) =>
         new Promise((_, end) => making.addEventListener('abort', () => end(making.reason)));
@@ -328,7 +328,7 @@ describe('syncPod', () => {
       expect(calls).not.toContain('sync');
     });
 
-    test('is abandoned if the sync is aborted', async () => {
+    test("saving a pod's allocation is abandoned if the sync is aborted", async () => {
       const { syncer, pod, calls, resolve } = setUpGrant();
       const stop = new AbortController();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), stop.signal);
@@ -340,7 +340,7 @@ describe('syncPod', () => {
     });
   });
 
-  test('fails the sync after a runtime failure, once the status shows it', async () => {
+  test('a sync with a runtime failure writes the failure to the pod status and then fails', async () => {
     const { syncer, pod, behaviour, status } = setUp();
     const error = new Error('back-off 10s');
     behaviour.sync = async () => ({ results: [], error });
@@ -348,7 +348,7 @@ describe('syncPod', () => {
     expect(status.history).toHaveLength(2);
   });
 
-  test('shows a ready sandbox in the status during a long sync, also if an image cannot be pulled', async () => {
+  test('during a long sync, the pod status shows that the sandbox is ready, even if an image cannot be pulled', async () => {
     const { syncer, pod, behaviour, status, clock } = setUp();
     const ready = { type: 'PodReadyToStartContainers', status: 'True' };
     behaviour.sync = async () => {
@@ -368,7 +368,7 @@ describe('syncPod', () => {
     expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
   });
 
-  test('does not show a sandbox separately if its containers start soon', async () => {
+  test('the pod status is not updated for a ready sandbox if the containers start soon after', async () => {
     const { syncer, pod, behaviour, status, clock } = setUp();
     behaviour.sync = async () => {
       syncer.sandboxReady(pod);
@@ -380,7 +380,7 @@ describe('syncPod', () => {
     expect(status.history).toEqual([{ phase: 'Pending' }]);
   });
 
-  test('changes one condition in place for a ready sandbox', () => {
+  test('a ready sandbox changes only the condition PodReadyToStartContainers, in its place', () => {
     const pod = makePod('a', { metadata: { generation: 3 } });
     const others = [{ type: 'PodScheduled', status: 'True' }];
     const before = {
@@ -394,8 +394,8 @@ describe('syncPod', () => {
   });
 });
 
-describe('container whose start is not complete', () => {
-  test('C5: runs its hook before the pod waits for volumes, and then shows the container', async () => {
+describe('container whose postStart hook has not completed', () => {
+  test('C5: a postStart hook runs before the pod waits for volumes, and afterwards the status shows the container as running', async () => {
     const { parts, podCgroups, pod, behaviour, calls, status } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     behaviour.after = () => emptyStatus(pod, { containers: [container('running')] });
@@ -409,7 +409,7 @@ describe('container whose start is not complete', () => {
     expect(status.history.map(({ phase }) => phase)).toEqual(['Pending', 'Running']);
   });
 
-  test('is probed, with all others of its pod, while its hook runs', async () => {
+  test('all running containers of a pod are probed while a postStart hook runs', async () => {
     const { parts, podCgroups, pod, behaviour, probes, clock } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     const { promise: hook, resolve: endHook } = Promise.withResolvers<void>();
@@ -426,7 +426,7 @@ describe('container whose start is not complete', () => {
     await sync;
   });
 
-  test('S2: starts nothing more of its pod if the pod has ended when the hook has', async () => {
+  test('S2: if a pod was terminated while a postStart hook ran, no further container is started', async () => {
     const { parts, podCgroups, pod, behaviour, calls } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
@@ -442,7 +442,7 @@ describe('container whose start is not complete', () => {
 });
 
 describe('syncTerminatingPod', () => {
-  test('S2: sets the terminal status only after a new read shows that nothing runs', async () => {
+  test('S2: the pod status becomes terminal only after a new read of the runtime shows that no container runs', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     const before = emptyStatus(pod, { containers: [container('running')], ips: ['10.0.0.1'] });
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
@@ -452,7 +452,7 @@ describe('syncTerminatingPod', () => {
     expect(behaviour.kills[0]).toMatchObject({ pod, grace: 7, running: { containers: [{ id: 'c1' }] } });
   });
 
-  test('lets the next step use any status read since nothing runs any more', async () => {
+  test('the clean-up step may use any runtime status that was read after all containers had stopped', async () => {
     const { syncer, pod, behaviour, clock } = setUp();
     behaviour.kill = () => clock.advance(250);
     behaviour.read = () => clock.advance(40);
@@ -462,7 +462,7 @@ describe('syncTerminatingPod', () => {
     expect(behaviour.askedAfterMs).toEqual([stoppedAtMs]);
   });
 
-  test('S2: gives ResourceClaims back after the containers have stopped and before the terminal status is set', async () => {
+  test('S2: ResourceClaims are unprepared after the containers have stopped and before the terminal status is set', async () => {
     const { parts, podCgroups, pod, status, behaviour, calls } = setUp();
     const outcomes = [new Error('busy'), undefined];
     const claims = {
@@ -488,7 +488,7 @@ describe('syncTerminatingPod', () => {
     expect(status.history.at(-1)?.phase).toBe('Succeeded');
   });
 
-  test('S2: fails if a container still runs after the kill, and keeps the status', async () => {
+  test('S2: a kill fails and the pod status stays unchanged if a container still runs after the kill', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     const running = emptyStatus(pod, { containers: [container('running')] });
     behaviour.after = () => running;
@@ -498,7 +498,7 @@ describe('syncTerminatingPod', () => {
     expect(status.history.map(({ phase }) => phase)).toEqual(['Running']);
   });
 
-  test('S7: shows a terminated container while another container of the pod still stops', async () => {
+  test('S7: the pod status shows a terminated container while another container still stops', async () => {
     const { parts, podCgroups, pod, status, behaviour } = setUp();
     const generatePodStatus: GeneratePodStatus = (_pod, { containers }, { podIsTerminal }) => ({
       phase: podIsTerminal ? 'Succeeded' : 'Running',
@@ -526,14 +526,14 @@ describe('syncTerminatingPod', () => {
     ]);
   });
 
-  test('shows the reason of an eviction in the status before the pod is killed', async () => {
+  test('the pod status shows the reason of an eviction before the pod is killed', async () => {
     const { syncer, pod, status } = setUp();
     const evicted = (given: PodStatus): PodStatus => ({ ...given, phase: 'Failed', reason: 'Evicted' });
     await syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, evicted, signal);
     expect(status.history[0]).toEqual({ phase: 'Failed', reason: 'Evicted' });
   });
 
-  test('P2: shows the reason of a kill after it too, if the status before was not accepted', async () => {
+  test('P2: the pod status shows the reason of an eviction after the kill if the update before was not accepted', async () => {
     const { syncer, pod, status } = setUp();
     const ended = (given: PodStatus): PodStatus => ({ ...given, phase: 'Failed', reason: 'Terminated' });
     const taken = status.setPodStatus.bind(status);
@@ -547,7 +547,7 @@ describe('syncTerminatingPod', () => {
     expect(status.history).toEqual([{ phase: 'Failed', reason: 'Terminated' }]);
   });
 
-  test('records an event for a failed kill, but not for one replaced by a faster kill', async () => {
+  test('a failed kill records an event, but a kill that a faster kill replaced does not', async () => {
     const { syncer, pod, behaviour, events } = setUp();
     behaviour.kill = () => Promise.reject(new Error('shim is gone'));
     await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, undefined, signal)).rejects.toThrow(
@@ -560,14 +560,14 @@ describe('syncTerminatingPod', () => {
   });
 });
 
-test('P6: kills a pod that only the runtime knows within a second, without a spec', async () => {
+test('P6: a pod that only the runtime knows is killed with a grace period of one second, without a spec', async () => {
   const { syncer, behaviour } = setUp();
   await syncer.syncTerminatingRuntimePod(makeRuntimePod('orphan'), signal);
   expect(behaviour.kills).toMatchObject([{ pod: undefined, grace: 1, running: { uid: 'orphan' } }]);
 });
 
 describe('syncTerminatedPod', () => {
-  test('S5: finishes a pod only when its volumes are gone', async () => {
+  test('S5: a pod counts as finished only when its volumes are gone', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     behaviour.volumesLeft = true;
     await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toThrow('not been cleaned up');
@@ -579,7 +579,7 @@ describe('syncTerminatedPod', () => {
 });
 
 describe('probes', () => {
-  test('start with a sync, and are not added to a terminated pod', async () => {
+  test("probes start with a pod's first sync, and are not added to a terminated pod", async () => {
     const { syncer, pod, probes } = setUp();
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
     expect(probes.calls).toEqual(['add uid-a']);
@@ -588,7 +588,7 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['add uid-a']);
   });
 
-  test('stop liveness checks while a pod terminates, and all checks afterwards', async () => {
+  test('liveness probes stop when a pod starts to terminate, and all probes stop when it has terminated', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     let during: string[] = [];
     behaviour.kill = async () => {
@@ -599,7 +599,7 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['stop uid-a', 'remove uid-a']);
   });
 
-  test('K1: check readiness while a pod terminates after a kubelet restart', async () => {
+  test('K1: after a kubelet restart, readiness probes run while a pod terminates', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     const before = emptyStatus(pod, { containers: [container('running')] });
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
@@ -607,7 +607,7 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['add uid-a', 'stop uid-a', 'remove uid-a']);
   });
 
-  test('continue for readiness after a failed kill', async () => {
+  test('readiness probes continue after a failed kill', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     behaviour.kill = () => Promise.reject(new Error('the runtime is away'));
     await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal)).rejects.toThrow();
@@ -618,7 +618,7 @@ describe('probes', () => {
 describe('cgroup of a pod', () => {
   const running = (pod: Pod): RuntimePodStatus => ({ ...emptyStatus(pod), containers: [container('running')] });
 
-  test('is created before anything is prepared or started, with one update of the QoS cgroups', async () => {
+  test("a pod's cgroup is created before its volumes and containers, with one update of the QoS cgroups", async () => {
     const { syncer, pod, calls } = setUp({ withCgroups: true });
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
     expect(calls).toEqual(['ensure uid-a', 'qos uid-a', 'dirs', 'mount', 'sync']);
@@ -626,7 +626,7 @@ describe('cgroup of a pod', () => {
     expect(calls.slice(5)).toEqual(['ensure uid-a', 'dirs', 'mount', 'sync']);
   });
 
-  test('keeps the pod from starting if it cannot be created, with the reason', async () => {
+  test('a pod whose cgroup cannot be created does not start, and its status has the reason', async () => {
     const { syncer, pod, cgroups, calls, events } = setUp({ withCgroups: true });
     cgroups.failure = new Error('no pids controller');
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toMatchObject({
@@ -639,7 +639,7 @@ describe('cgroup of a pod', () => {
     ]);
   });
 
-  test('is created after containers that run outside it were stopped, which then restart in it', async () => {
+  test("containers that run outside their pod's cgroup are stopped before the cgroup is created, and restart in it", async () => {
     const { syncer, pod, calls, behaviour } = setUp({ withCgroups: true });
     const seen: RuntimePodStatus[] = [];
     behaviour.onSync = (status) => void seen.push(status);
@@ -649,14 +649,14 @@ describe('cgroup of a pod', () => {
     expect(seen).toEqual([emptyStatus(pod)]);
   });
 
-  test('is not created for a pod that runs only once and was stopped for it', async () => {
+  test('a pod that runs only once gets no cgroup after its containers outside the cgroup were stopped', async () => {
     const { syncer, pod, calls } = setUp({ withCgroups: true });
     const once = { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' as const } };
     await syncer.syncPod('sync', once, undefined, running(pod), signal);
     expect(calls).toEqual(['kill', 'dirs', 'mount', 'sync']);
   });
 
-  test('N5, S5: is removed after the volumes, before the pod counts as gone', async () => {
+  test("N5, S5: a pod's cgroup is removed after its volumes and before the pod counts as finished", async () => {
     const { syncer, pod, cgroups, calls, status } = setUp({ withCgroups: true });
     cgroups.groups.add('uid-a');
     cgroups.failure = new Error('a process is left');
@@ -668,7 +668,7 @@ describe('cgroup of a pod', () => {
     expect(status.terminated).toEqual(['uid-a']);
   });
 
-  test('is read for its limits before the last status, without delaying the kill', async () => {
+  test("the limits of a pod's cgroup are read for the last status without delaying the kill", async () => {
     const { syncer, pod, cgroups, status, behaviour, calls } = setUp({ withCgroups: true });
     const read = Promise.withResolvers<void>();
     Object.assign(cgroups, {
@@ -693,7 +693,7 @@ describe('cgroup of a pod', () => {
     expect(calls).not.toContain('limits uid-a');
   });
 
-  test('N5: is kept while the pod has volumes', async () => {
+  test("N5: a pod's cgroup is kept while the pod has volumes", async () => {
     const { syncer, pod, behaviour, calls } = setUp({ withCgroups: true });
     behaviour.volumesLeft = true;
     await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toMatchObject({
@@ -704,7 +704,7 @@ describe('cgroup of a pod', () => {
 });
 
 describe('user namespace of a pod', () => {
-  test('N5: is released after the pod’s volumes, containers and cgroup, before the pod counts as gone', async () => {
+  test("N5: a pod's user namespace is released after its volumes, containers and cgroup, before the pod counts as finished", async () => {
     const { parts, podCgroups, pod, calls, status } = setUp({ withCgroups: true });
     const userNamespaces = {
       release: async (uid: string) => void calls.push(`release ${uid} ${status.terminated.length}`),

@@ -34,7 +34,7 @@ const running = (more: object = {}): Status => ({
 });
 const backingOff = (more: object = {}) => ({ activity: { kind: 'backingOff', sinceMs: T + 9000, ...more } });
 
-describe('waits for steps in progress', () => {
+describe('the wait text of a pod for each step in progress', () => {
   it.each<[PodStepName, string | undefined, string]>([
     ['Devices', 'main', 'devices of main: being allocated'],
     ['Devices', undefined, 'devices: being allocated'],
@@ -51,12 +51,12 @@ describe('waits for steps in progress', () => {
     ['Stop', undefined, 'stop: containers are being stopped'],
     ['CleanUp', undefined, 'clean-up: volumes and cgroup are being removed'],
     ['Probe', undefined, 'Probe'],
-  ])('%s of %s', (step, target, what) => {
+  ])('shows a %s step of %s in progress as wait', (step, target, what) => {
     const steps = [open(step, target === undefined ? {} : { target })];
     expect(waitsOf(makePod('a'), { steps })).toEqual([{ what, sinceMs: T + 7000 }]);
   });
 
-  it('include the message of the step, but not completed steps or the separate admission', () => {
+  it('the waits of a pod include the message of a step in progress, but no completed step and not the admission twice', () => {
     const steps = [
       open('Volumes', { message: 'secret x' }),
       open('Admission'),
@@ -67,7 +67,7 @@ describe('waits for steps in progress', () => {
 });
 
 describe('waits for the node', () => {
-  it('include the runtime, the network and the admission', () => {
+  it('the waits of a pod include problems of the runtime and the network, and an admission that is not decided', () => {
     const context = { runtimeErrors: ['down', 'late'], networkError: 'no CNI', undecided: true };
     const steps = [open('Created', { startedAtMs: T, endedAtMs: T }), open('Seen', { endedAtMs: T + 7000 })];
     expect(waitsOf(makePod('a'), { ...context, steps })).toEqual([
@@ -85,14 +85,14 @@ describe('waits for the node', () => {
   it.each([
     ['u9', 'pod u9 holds the name, or still runs'],
     [undefined, 'the running pods are not known yet'],
-  ])('include a full name that another pod holds: %s', (holderUid, holder) => {
+  ])('a pod waits for its full name while another pod holds it: %s', (holderUid, holder) => {
     const worker = { activity: { kind: 'waitingForFullName', sinceMs: T + 1, holderUid } };
     expect(waitsOf(makePod('a'), { worker })).toEqual([{ what: `name a_default: ${holder}`, sinceMs: T + 1 }]);
   });
 });
 
 describe('waits for volumes', () => {
-  it('a call that a driver does not answer is named before the step that waits for it', () => {
+  it('a CSI call without an answer is listed before the step that waits for it', () => {
     const what = 'NodeStageVolume of driver x has not answered for 42 s';
     const volumeWaits = [
       { volume: 'data', what, sinceMs: T },
@@ -106,18 +106,22 @@ describe('waits for volumes', () => {
   });
 });
 
-describe('waits for the status update', () => {
+describe('waits for a status update', () => {
   it.each<[string, PodStep, readonly string[]]>([
-    ['is on its way for a moment', open('StatusSent', { startedAtMs: T + 59_001 }), []],
+    ['started less than a second ago: none', open('StatusSent', { startedAtMs: T + 59_001 }), []],
     [
-      'is on its way for a second',
+      'started a second ago',
       open('StatusSent', { startedAtMs: T + 59_000 }),
       ['status: the API server has not confirmed the status yet'],
     ],
-    ['was refused', failed('StatusSent', { message: 'no' }), ['status: the API server did not receive the status: no']],
-    ['was not taken', failed('StatusSent'), ['status: the API server did not receive the status']],
-    ['was taken', failed('StatusSent', { outcome: 'done' }), []],
-  ])('%s', (_what, step, expected) => {
+    [
+      'failed with a message',
+      failed('StatusSent', { message: 'no' }),
+      ['status: the API server did not receive the status: no'],
+    ],
+    ['failed without a message', failed('StatusSent'), ['status: the API server did not receive the status']],
+    ['succeeded: none', failed('StatusSent', { outcome: 'done' }), []],
+  ])('shows a wait for a status update that %s', (_what, step, expected) => {
     const waits = waitsOf(makePod('a'), { steps: [step] });
     expect(waits).toEqual(expected.map((what) => ({ what, sinceMs: step.startedAtMs })));
   });
@@ -130,7 +134,7 @@ describe('waits for failed steps of the whole pod', () => {
     ['Sandbox', 'sandbox'],
     ['Stop', 'stop'],
     ['CleanUp', 'clean-up'],
-  ] as const)('is %s', (step, name) => {
+  ] as const)('shows a failed %s step of a pod as a wait with start and retry time', (step, name) => {
     const steps = [failed(step, { message: 'no', failingSinceMs: T + 2000 })];
     const worker = backingOff({ untilMs: T + 70_000 });
     expect(waitsOf(makePod('a'), { steps, worker })).toEqual([
@@ -138,11 +142,11 @@ describe('waits for failed steps of the whole pod', () => {
     ]);
   });
 
-  it('omit unknown times', () => {
-    expect(waitsOf(makePod('a'), { steps: [failed('Volumes')] })).toStrictEqual([{ what: 'volumes: it failed' }]);
+  it('a wait for a failed step omits unknown times', () => {
+    expect(waitsOf(makePod('a'), { steps: [failed('Volumes')] })).toStrictEqual([{ what: 'volumes: failed' }]);
   });
 
-  it('omit successful and cancelled steps, and steps of containers', () => {
+  it('the waits of a pod omit successful and cancelled steps, and failed steps of single containers', () => {
     const steps = [
       failed('Volumes', { outcome: 'done' }),
       failed('Sandbox', { outcome: 'cancelled' }),
@@ -155,16 +159,16 @@ describe('waits for failed steps of the whole pod', () => {
 describe('waits for a retry', () => {
   it.each<[string, object, object]>([
     [
-      'that failed with',
+      'with the last error',
       { error: 'no such volume', untilMs: T + 1 },
       { what: 'retry: no such volume', untilMs: T + 1 },
     ],
-    ['of which nobody knows more', {}, { what: 'retry: the last try failed' }],
-  ])('include %s if no other wait has a retry time', (_what, activity, expected) => {
+    ['without a known error', {}, { what: 'retry: the last try failed' }],
+  ])('a pod in back-off waits for a retry %s if no other wait has a retry time', (_what, activity, expected) => {
     expect(waitsOf(makePod('a'), { worker: backingOff(activity) })).toStrictEqual([{ sinceMs: T + 9000, ...expected }]);
   });
 
-  it('are absent if the worker is not backing off', () => {
+  it('a pod whose worker is not backing off has no wait for a retry', () => {
     expect(waitsOf(makePod('a'), { worker: { activity: { kind: 'syncing', untilMs: T, error: 'x' } } })).toEqual([]);
     const waits = waitsOf(makePod('a', { status: pending({ reason: 'CrashLoopBackOff' }) }), {
       worker: { activity: { kind: 'syncing', untilMs: T } },
@@ -175,15 +179,15 @@ describe('waits for a retry', () => {
 
 describe('waits for a resize', () => {
   it.each<[Partial<Condition> & { readonly type: string }, readonly object[]]>([
-    [{ type: 'PodResizePending' }, [{ what: 'resize: it waits' }]],
-    [{ type: 'PodResizeInProgress', message: '' }, [{ what: 'resize: it is being carried out' }]],
+    [{ type: 'PodResizePending' }, [{ what: 'resize: pending' }]],
+    [{ type: 'PodResizeInProgress', message: '' }, [{ what: 'resize: in progress' }]],
     [
       { type: 'PodResizePending', reason: 'Deferred', message: 'no CPU', lastTransitionTime: at(3) },
       [{ what: 'resize: Deferred: no CPU', sinceMs: T + 3000 }],
     ],
     [{ type: 'PodResizePending', status: 'False' }, []],
     [{ type: 'Ready' }, []],
-  ])('of %j is %j', (condition, expected) => {
+  ])('a pod with the condition %j has the waits %j', (condition, expected) => {
     const conditions = [{ status: 'True', ...condition }];
     expect(waitsOf(makePod('a', { status: { conditions } }))).toStrictEqual(expected);
   });
@@ -199,48 +203,48 @@ describe('waits for a container to start', () => {
   const ended = { terminated: { exitCode: 1, finishedAt: at(8) } };
 
   it.each<[string, Status, Partial<WaitContext>, object]>([
-    ['is told as waiting, where it has no reason', pending({}), {}, { what: 'container main: waiting' }],
+    ['is shown as waiting if its status has no reason', pending({}), {}, { what: 'container main: waiting' }],
     [
-      'is told with its reason and message',
+      'is shown with reason and message',
       pending({ reason: 'ErrImagePull', message: 'no such image' }),
       {},
       { what: 'container main: ErrImagePull: no such image' },
     ],
     [
-      'waits since it ended',
+      'waits since its last exit',
       pending({ reason: 'x' }, { lastState: ended }),
       { steps },
       { what: 'container main: x', sinceMs: T + 8000 },
     ],
     [
-      'waits since the last that was tried for it ended, where it has not run',
+      'waits since its last failed step if it has not run',
       pending({ reason: 'x' }, { lastState: { terminated: { exitCode: 1 } } }),
       { steps },
       { what: 'container main: x', sinceMs: T + 6000 },
     ],
     [
-      'waits since its pod was seen, where nothing was tried',
+      'waits since the kubelet saw the pod if no step was tried',
       pending({ reason: 'x' }),
       { steps: steps.slice(0, 1) },
       { what: 'container main: x', sinceMs: T + 1000 },
     ],
     [
-      'is tried again only where it is in back-off',
+      'has no retry time if it is not in back-off',
       pending({ reason: 'x' }),
       { worker: backingOff({ untilMs: T + 70_000 }), steps: [failed('Volumes')] },
       { what: 'container main: x' },
     ],
     [
-      'is tried again when its pod is',
+      "has its pod's retry time if it is in back-off",
       pending({ reason: 'ImagePullBackOff' }),
       { worker: backingOff({ untilMs: T + 70_000 }) },
       { what: 'container main: ImagePullBackOff', untilMs: T + 70_000 },
     ],
-  ])('%s', (_what, status, context, expected) => {
+  ])('a container that waits to start %s', (_what, status, context, expected) => {
     expect(waitsOf(makePod('a', { status }), context).at(-1)).toStrictEqual(expected);
   });
 
-  it('include init containers first', () => {
+  it('waits for init containers come before waits for main containers', () => {
     const initContainerStatuses = [{ ...container, name: 'init', state: { waiting: { reason: 'x' } } }];
     const pod = makePod('a', { status: { ...pending({ reason: 'PodInitializing' }), initContainerStatuses } });
     expect(waitsOf(pod).map(({ what }) => what)).toEqual(['container init: x', 'container main: PodInitializing']);
@@ -252,31 +256,36 @@ describe('waits for a running container', () => {
     failed('Probe', { target, startedAtMs: T + seconds * 1000 });
 
   it.each<[string, Status, readonly PodStep[], readonly object[]]>([
-    ['is ready', running({ ready: true }), [], []],
-    ['is not ready, since it runs', running(), [], [{ what: 'container main: it is not ready', sinceMs: T + 4000 }]],
+    ['is ready: none', running({ ready: true }), [], []],
     [
-      'is not ready, nobody knows since when',
+      'is not ready, since the container runs',
+      running(),
+      [],
+      [{ what: 'container main: not ready', sinceMs: T + 4000 }],
+    ],
+    [
+      'is not ready, without a start time',
       running({ state: { running: {} } }),
       [],
-      [{ what: 'container main: it is not ready' }],
+      [{ what: 'container main: not ready' }],
     ],
     [
       'has not started',
       running({ started: false }),
       [],
-      [{ what: 'container main: its startup probe has not succeeded yet', sinceMs: T + 4000 }],
+      [{ what: 'container main: startup probe has not succeeded yet', sinceMs: T + 4000 }],
     ],
     [
-      'is not ready, since the last of its probes failed',
+      'is not ready, since its last failed readiness probe',
       running({ started: true }),
       [
         ...[probe('readiness of main', 10), probe('readiness of main', 20), probe('readiness of side', 30)],
         open('PostStart', { target: 'hook of main', startedAtMs: T + 40_000, endedAtMs: T + 40_000 }),
       ],
-      [{ what: 'container main: it is not ready', sinceMs: T + 20_000 }],
+      [{ what: 'container main: not ready', sinceMs: T + 20_000 }],
     ],
-    ['has ended', running({ state: { terminated: { exitCode: 0 } } }), [], []],
-  ])('and %s', (_what, status, steps, expected) => {
+    ['has terminated: none', running({ state: { terminated: { exitCode: 0 } } }), [], []],
+  ])('shows a wait for a container that %s', (_what, status, steps, expected) => {
     expect(waitsOf(makePod('a', { status }), { steps })).toStrictEqual(expected);
   });
 });

@@ -14,12 +14,12 @@ describe('pastActiveDeadline', () => {
   const pod = makePod('a', { spec: { activeDeadlineSeconds: 10 } });
 
   test.each([
-    ['before it', pod, status, start + 9_999, false],
-    ['at it', pod, status, start + 10_000, true],
-    ['without one', makePod('a'), status, start + 1e9, false],
+    ['before the deadline', pod, status, start + 9_999, false],
+    ['at the deadline', pod, status, start + 10_000, true],
+    ['without a deadline', makePod('a'), status, start + 1e9, false],
     ['before the pod has started', pod, {}, start + 1e9, false],
-    ['with a start time that is no time', pod, { startTime: 'soon' }, start + 1e9, false],
-  ])('%s', (_name, tested, withStatus, nowMs, expected) => {
+    ['with an invalid start time', pod, { startTime: 'soon' }, start + 1e9, false],
+  ])('decides whether a pod is past its activeDeadlineSeconds: %s', (_name, tested, withStatus, nowMs, expected) => {
     expect(pastActiveDeadline(tested, withStatus, nowMs)).toBe(expected);
   });
 });
@@ -27,7 +27,7 @@ describe('pastActiveDeadline', () => {
 describe('admission', () => {
   const features = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
-  test('rejects with the first handler that rejects, without calling the others', () => {
+  test('a pod is rejected by the first admit handler that rejects it, and later handlers are not called', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'First', message: 'no' }) as const };
     const never = {
       admit: () => {
@@ -43,7 +43,7 @@ describe('admission', () => {
     });
   });
 
-  test('names each unsupported field of a pod', () => {
+  test('the rejection of a pod names each unsupported field', () => {
     const pod = makePod('a', {
       spec: {
         hostUsers: false,
@@ -77,7 +77,7 @@ describe('admission', () => {
     expect(refused({ initContainers: [{ name: 'i', ...more }] })).toMatchObject(message('initContainers'));
   });
 
-  test('rejects pods with resource claims for devices', () => {
+  test('rejects pods with resource claims if the program does not support devices', () => {
     const claims = [{ name: 'gpu', request: 'one' }];
     const pod = makePod('a', {
       spec: {
@@ -105,7 +105,7 @@ describe('RuntimeState', () => {
   const ok = { ok: true, reason: '', message: '' };
   const ready: RuntimeReadiness = { runtimeReady: ok, networkReady: ok };
 
-  test('reports errors before the first status response, and none afterwards', () => {
+  test('reports errors of the runtime before its first status response, and none afterwards', () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     expect(state.errors()).toEqual(['container runtime status check may not have completed yet']);
     expect(state.networkError()).toBe('network state unknown');
@@ -114,7 +114,7 @@ describe('RuntimeState', () => {
     expect(state.networkError()).toBeUndefined();
   });
 
-  test('K2: counts a silent runtime as down after the threshold, and as up with its next response', async () => {
+  test('K2: a runtime that does not respond counts as down after the threshold, and as up with its next response', async () => {
     const clock = new FakeClock();
     const state = new RuntimeState(clock, 30_000);
     state.update(ready);
@@ -126,7 +126,7 @@ describe('RuntimeState', () => {
     expect(state.errors()).toEqual([]);
   });
 
-  test("K2: reports the runtime's own problems", () => {
+  test("K2: reports the problems in the runtime's own status", () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     state.update({ ...ready, networkReady: { ok: false, reason: 'NoCni', message: 'cni plugin not initialized' } });
     expect(state.errors()).toEqual([]);
@@ -137,7 +137,7 @@ describe('RuntimeState', () => {
     expect(state.errors()).toEqual(['container runtime not ready: RuntimeReady=false reason:Broken message:no shim']);
   });
 
-  test('reports a health check as long as it fails', () => {
+  test('a failing health check is reported until it succeeds', () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     state.update(ready);
     let fault: string | undefined = 'asleep';
@@ -153,19 +153,25 @@ test.each([
   [60_000, 300_000],
   [150_000, 300_000],
   [240_000, 480_000],
-])('K5: with a sync frequency of %d ms the loop may be idle for %d ms', (syncFrequencyMs, thresholdMs) => {
-  expect(syncLoopFault(thresholdMs, syncFrequencyMs)).toBeUndefined();
-  expect(syncLoopFault(thresholdMs + 1, syncFrequencyMs)).toBe(
-    `sync Loop took longer than expected: last entered ${thresholdMs / 1000} s ago`,
-  );
-  expect(syncLoopFault(1_000_400, syncFrequencyMs)).toContain('last entered 1000 s ago');
-});
+])(
+  'K5: with a sync frequency of %d ms the sync loop is unhealthy if it was idle for more than %d ms',
+  (syncFrequencyMs, thresholdMs) => {
+    expect(syncLoopFault(thresholdMs, syncFrequencyMs)).toBeUndefined();
+    expect(syncLoopFault(thresholdMs + 1, syncFrequencyMs)).toBe(
+      `sync Loop took longer than expected: last entered ${thresholdMs / 1000} s ago`,
+    );
+    expect(syncLoopFault(1_000_400, syncFrequencyMs)).toContain('last entered 1000 s ago');
+  },
+);
 
 test.each([
   [2, 600_000, undefined],
   [3, 59_999, undefined],
   [3, 60_000, 'sync loop handler housekeeping has failed 3 times in a row for 60 s: no spec'],
-])('K5: a handler that failed %d times in a row within %d ms: %s', (count, forMs, fault) => {
-  const failures = new Map([['housekeeping', { count, sinceMs: 1000, error: 'no spec' }]]);
-  expect(failingHandler(failures, 1000 + forMs)).toBe(fault);
-});
+])(
+  'K5: a handler that failed %d times in a row within %d ms makes the sync loop unhealthy: %s',
+  (count, forMs, fault) => {
+    const failures = new Map([['housekeeping', { count, sinceMs: 1000, error: 'no spec' }]]);
+    expect(failingHandler(failures, 1000 + forMs)).toBe(fault);
+  },
+);

@@ -17,7 +17,7 @@ const sandbox = (createdAtMs: number): RuntimePodStatus['sandboxes'][number] => 
 describe('running parts of a pod', () => {
   const all = (['created', 'running', 'exited', 'unknown'] as const).map((state) => container(state, state));
 
-  it('includes created, running and unknown containers (C5), and has the creation time of its oldest part', () => {
+  it('a running pod includes created, running and unknown containers (C5), and has the creation time of its oldest sandbox or container', () => {
     const status = emptyStatus(makePod('a'), { sandboxes: [sandbox(3)], containers: all });
     expect(toRunningPod(makePod('a'), status)).toEqual({
       ...{ uid: 'uid-a', name: 'a', namespace: 'default', createdAtMs: 3 },
@@ -28,7 +28,7 @@ describe('running parts of a pod', () => {
     expect(toRunningPod(makePod('a'), emptyStatus(makePod('a'))).createdAtMs).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('are converted to a pod that events can refer to', () => {
+  it('a running pod is converted to a pod object that events can refer to', () => {
     const status = emptyStatus(makePod('a'), { containers: all });
     expect(toApiPod(toRunningPod(makePod('a'), status))).toEqual({
       metadata: { uid: 'uid-a', name: 'a', namespace: 'default' },
@@ -42,7 +42,7 @@ describe('running parts of a pod', () => {
     });
   });
 
-  it('after a kill include only containers that certainly run', () => {
+  it('after a kill, only containers in state running count as still running', () => {
     expect(stillRunning(emptyStatus(makePod('a'), { containers: all }))).toEqual([all[1]]);
   });
 
@@ -50,7 +50,7 @@ describe('running parts of a pod', () => {
     [[], ['10.0.0.1'], ['10.0.0.1']],
     [['10.0.0.2'], ['10.0.0.1'], ['10.0.0.2']],
     [[], [], []],
-  ])('has the addresses %j, of before it was stopped %j: %j', (ips, before, expected) => {
+  ])('a stopped pod with the IPs %j keeps the IPs %j from before the stop: %j', (ips, before, expected) => {
     const stopped = emptyStatus(makePod('a'), { ips, containers: all });
     const told = withDataFromBeforeStopping(stopped, emptyStatus(makePod('a'), { ips: before }));
     expect(told).toEqual({ ...stopped, ips: expected });
@@ -63,15 +63,15 @@ describe('withSandboxReady', () => {
   const ready: PodCondition = { type: 'PodReadyToStartContainers', status: 'True' };
 
   it.each<[string, readonly PodCondition[] | undefined, readonly PodCondition[]]>([
-    ['where it had no condition', undefined, [ready]],
-    ['where it had others, which come behind it', [other], [ready, other]],
-    ['where it said otherwise, at the same place', [other, old], [other, ready]],
-  ])('says it %s', (_what, before, conditions) => {
+    ['in a status without conditions', undefined, [ready]],
+    ['before other conditions', [other], [ready, other]],
+    ['in place of an old value', [other, old], [other, ready]],
+  ])('withSandboxReady sets the condition PodReadyToStartContainers %s', (_what, before, conditions) => {
     const status = { phase: 'Pending', ...(before && { conditions: [...before] }) };
     expect(withSandboxReady(makePod('a'), status)).toEqual({ phase: 'Pending', conditions });
   });
 
-  it('sets the observed generation', () => {
+  it('withSandboxReady sets the observed generation of the condition', () => {
     const pod = makePod('a', { metadata: { generation: 3 } });
     expect(withSandboxReady(pod, {}).conditions).toEqual([{ ...ready, observedGeneration: 3 }]);
   });

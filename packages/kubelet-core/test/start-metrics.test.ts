@@ -16,18 +16,21 @@ const seen: Pod = {
 const unseen: Pod = { ...seen, metadata: { ...seen.metadata, annotations: {} } };
 
 test.each<[string, Pod, PodStatus | undefined, PodStatus, number]>([
-  ['begins to run', seen, { phase: 'Pending' }, { phase: 'Running' }, 1],
-  ['still waits', seen, { phase: 'Pending' }, { phase: 'Pending' }, 0],
-  ['ran before', seen, { phase: 'Running' }, { phase: 'Running' }, 0],
-  ['is found running after a restart of the kubelet', seen, undefined, { phase: 'Running' }, 0],
-  ['has ended at once', seen, { phase: 'Pending' }, { phase: 'Succeeded' }, 0],
-  ['was never said to be seen', unseen, { phase: 'Pending' }, { phase: 'Running' }, 0],
-])('of a pod that %s', (_, pod, before, after, count) => {
-  const metrics = new MetricsRegistry();
-  new StartMetrics(metrics).observe(pod, before, after, SEEN_MS + 2500);
-  const text = metrics.text();
-  expect(text).toContain(`\nkubelet_pod_start_duration_seconds_count ${count}\n`);
-  expect(text).toContain('kubelet_pod_start_duration_seconds_bucket{le="2"} 0\n');
-  expect(text).toContain(`kubelet_pod_start_duration_seconds_bucket{le="3"} ${count}\n`);
-  expect(text).toContain(`kubelet_pod_start_duration_seconds_sum ${count * 2.5}\n`);
-});
+  ['changes from Pending to Running', seen, { phase: 'Pending' }, { phase: 'Running' }, 1],
+  ['stays Pending', seen, { phase: 'Pending' }, { phase: 'Pending' }, 0],
+  ['stays Running', seen, { phase: 'Running' }, { phase: 'Running' }, 0],
+  ['already runs when the kubelet starts', seen, undefined, { phase: 'Running' }, 0],
+  ['changes from Pending to Succeeded', seen, { phase: 'Pending' }, { phase: 'Succeeded' }, 0],
+  ['has no config.seen annotation', unseen, { phase: 'Pending' }, { phase: 'Running' }, 0],
+])(
+  'observes the start duration of a pod only if the pod starts to run: a pod that %s',
+  (_, pod, before, after, count) => {
+    const metrics = new MetricsRegistry();
+    new StartMetrics(metrics).observe(pod, before, after, SEEN_MS + 2500);
+    const text = metrics.text();
+    expect(text).toContain(`\nkubelet_pod_start_duration_seconds_count ${count}\n`);
+    expect(text).toContain('kubelet_pod_start_duration_seconds_bucket{le="2"} 0\n');
+    expect(text).toContain(`kubelet_pod_start_duration_seconds_bucket{le="3"} ${count}\n`);
+    expect(text).toContain(`kubelet_pod_start_duration_seconds_sum ${count * 2.5}\n`);
+  },
+);

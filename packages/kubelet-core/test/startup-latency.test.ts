@@ -33,7 +33,7 @@ describe('StartupLatency', () => {
     latency = new StartupLatency({ clock: { now: () => nowMs }, metrics });
   });
 
-  test('is measured once, from creation until the API server shows that the pod runs', () => {
+  test('startup latency is measured once, from pod creation until the API server shows that the pod runs', () => {
     latency.observed(podOf(pending));
     latency.observed(podOf({ ...pending, startTime: CREATED }));
     expect(seen).toEqual([]);
@@ -43,7 +43,7 @@ describe('StartupLatency', () => {
     expect(seen).toEqual([`${TOTAL} 10`, `${INDICATOR} 10`, `${FIRST} 10`]);
   });
 
-  test('excludes image pulls, however they overlap, and init containers', () => {
+  test('startup latency excludes image pulls, however they overlap, and init containers', () => {
     latency.observed(podOf(pending));
     latency.pulled('a', 3000, 4000);
     latency.pulled('a', 1000, 2000);
@@ -59,10 +59,10 @@ describe('StartupLatency', () => {
   const hostPath: Volume = { name: 'v', hostPath: { path: '/x' } };
   const emptyDir: Volume = { name: 'v', emptyDir: {} };
   test.each<[string, Partial<Pod['spec']>, readonly string[]]>([
-    ['a volume that keeps things', { volumes: [hostPath] }, [`${TOTAL} 10`]],
-    ['volumes that keep nothing', { volumes: [emptyDir] }, [`${TOTAL} 10`, `${INDICATOR} 10`, `${FIRST} 10`]],
-    ["the host's network", { hostNetwork: true }, [`${TOTAL} 10`, `${INDICATOR} 10`]],
-  ])('with %s', (_, spec, expected) => {
+    ['a hostPath volume', { volumes: [hostPath] }, [`${TOTAL} 10`]],
+    ['an emptyDir volume', { volumes: [emptyDir] }, [`${TOTAL} 10`, `${INDICATOR} 10`, `${FIRST} 10`]],
+    ['the host network', { hostNetwork: true }, [`${TOTAL} 10`, `${INDICATOR} 10`]],
+  ])('the startup latency metrics that count a pod with %s', (_, spec, expected) => {
     latency.observed(podOf(pending, spec));
     latency.observed(podOf(started, spec));
     expect(seen).toEqual(expected);
@@ -74,7 +74,7 @@ describe('StartupLatency', () => {
   } as unknown as PodStatus;
   const partly = { ...started, containerStatuses: [running(), { name: 'd', state: { waiting: {} } }] };
   test.each<[string, readonly Pod[]]>([
-    ['had started before it was seen', [podOf(started), podOf(started)]],
+    ['had started before the kubelet saw it', [podOf(started), podOf(started)]],
     [
       'is static',
       [
@@ -83,7 +83,7 @@ describe('StartupLatency', () => {
       ],
     ],
     [
-      'is the mirror of a static one',
+      'is a mirror pod',
       [
         podOf(pending, {}, { 'kubernetes.io/config.mirror': 'x' }),
         podOf(started, {}, { 'kubernetes.io/config.mirror': 'x' }),
@@ -91,18 +91,18 @@ describe('StartupLatency', () => {
     ],
     ['was unschedulable at first', [podOf(unschedulable), podOf(pending), podOf(started)]],
     ['was unschedulable later', [podOf(pending), podOf(unschedulable), podOf(started)]],
-    ['has ended at once', [podOf(pending), podOf({ ...started, phase: 'Succeeded' })]],
-    ['has a container that does not run', [podOf(pending), podOf(partly as unknown as PodStatus)]],
+    ['went from Pending to Succeeded', [podOf(pending), podOf({ ...started, phase: 'Succeeded' })]],
+    ['has a container that is not running', [podOf(pending), podOf(partly as unknown as PodStatus)]],
     [
       'has no container statuses yet',
       [podOf(pending), podOf({ phase: 'Pending', startTime: CREATED, containerStatuses: [] })],
     ],
-  ])('is not measured for a pod that %s', (_, pods) => {
+  ])('startup latency is not measured for a pod that %s', (_, pods) => {
     for (const pod of pods) latency.observed(pod);
     expect(seen).toEqual([]);
   });
 
-  test('K4: keeps nothing of a pod that is gone', () => {
+  test('K4: the startup latency tracker forgets a removed pod', () => {
     latency.observed(podOf(pending));
     latency.pulled('a', 0, 9000);
     latency.forget('a');

@@ -165,7 +165,7 @@ test('the startup latency tracker receives each pod as its source shows it, and 
   expect(startup.slice(3)).toEqual(['forget uid-a']);
 });
 
-test('R1: keeps the status of a pod that left the configuration until its containers have stopped', async () => {
+test('R1: a pod that left the configuration keeps its status until its containers have stopped', async () => {
   const { handler, status, workers, setSourcesReady } = setUp();
   setSourcesReady(true);
   status.setPodStatus(makePod('a'), { phase: 'Running' });
@@ -180,7 +180,7 @@ test('R1: keeps the status of a pod that left the configuration until its contai
   }
 });
 
-test('R1: a pod that left the configuration keeps its status while another pod begins again', async () => {
+test('R1: a pod that left the configuration keeps its status although housekeeping starts another pod', async () => {
   const { handler, podManager, status, workers, setSourcesReady } = setUp();
   setSourcesReady(true);
   podManager.addPod(makePod('b'));
@@ -219,7 +219,7 @@ describe('additions', () => {
     expect(seen).toEqual([[], ['a'], []]);
   });
 
-  test('does not admit a pod that must terminate: its worker stops it, and it blocks no other pod (N1)', async () => {
+  test('N1: a pod that must terminate is not admitted: its worker stops it, and it blocks no other pod', async () => {
     const asked: string[] = [];
     const hangs: AdmitHandler = {
       admit(pod, others) {
@@ -238,7 +238,7 @@ describe('additions', () => {
     expect(asked).toEqual(['new beside granted']);
   });
 
-  test('N1: counts a failed pod as active until its containers have stopped', () => {
+  test('N1: admission counts a failed pod as active until its containers have stopped', () => {
     const { handler, status, workers } = setUp();
     const active = (): string[] => handler.activePods().map(({ metadata }) => metadata.name);
     handler.handlePodUpdates([makePod('evicted'), makePod('refused', { status: { phase: 'Failed' } })]);
@@ -249,7 +249,7 @@ describe('additions', () => {
     expect(active()).toEqual([]);
   });
 
-  test('N1: does not count a rejected pod as active while its worker stops its containers', () => {
+  test('N1: admission does not count a rejected pod as active while its worker stops its containers', () => {
     const { handler, status, workers, ungranted } = setUp();
     handler.handlePodUpdates([makePod('refused')]);
     ungranted.add('uid-refused');
@@ -258,7 +258,7 @@ describe('additions', () => {
     expect(handler.activePods()).toEqual([]);
   });
 
-  test('checks terminated or rejected pods once, and not in later admissions', () => {
+  test('later admissions skip pods that were found terminated or rejected', () => {
     const { handler, status, ungranted } = setUp();
     const refused = Array.from({ length: 1000 }, (_, index) => makePod(`r${index}`));
     for (const { metadata } of refused) {
@@ -282,7 +282,7 @@ describe('additions', () => {
     expect([active(), looks]).toEqual([['runs'], 2]);
   });
 
-  test('N1: keeps a pod that ran before a kubelet restart admitted, whatever was added meanwhile', () => {
+  test('N1: a pod that ran before a kubelet restart stays admitted, whatever pods were added since', () => {
     const room = {
       admit: (_pod: Pod, others: readonly Pod[]): AdmitResult =>
         others.length === 0 ? { admit: true } : { admit: false, reason: 'OutOfpods', message: 'full' },
@@ -299,7 +299,7 @@ describe('additions', () => {
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
-  test('N9: admits a static pod that ran before a restart but is added after the first list of its source', () => {
+  test('N9: a static pod that ran before a kubelet restart is admitted even if it is added after the first list of its source', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) as const };
     const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
     const annotations = { 'kubernetes.io/config.source': 'file' };
@@ -329,9 +329,9 @@ describe('additions', () => {
 
   test.each([
     ['', false],
-    [', and has not read it yet', true],
+    [' and was not read since', true],
   ])(
-    'N9: admits a pod again that this kubelet has terminated although the cache still shows it running%s',
+    'N9: a pod that this kubelet terminated is admitted again although the cache still shows it running%s',
     async (_how, isUnread) => {
       const asked: string[] = [];
       const noting: AdmitHandler = {
@@ -359,11 +359,11 @@ describe('additions', () => {
     },
   );
 
-  test('fails a rejected pod with the reason, without a worker', () => {
+  test('a rejected pod gets phase Failed with the reason and no worker', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
     const pod = makePod('a');
-    // As the API shows a pod that ran before a reboot of the machine.
+    // The API shows a pod that ran before a reboot of the machine.
     const running = { name: 'main', state: { running: {} }, ready: true, restartCount: 0, image: '', imageID: '' };
     const before: PodStatus = { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [running] };
     const metadata = { ...pod.metadata, generation: 2 };
@@ -379,7 +379,7 @@ describe('additions', () => {
     expect(events.lines).toEqual(['NoRoom: full']);
   });
 
-  test('N1: reserves the resources of a pod in admission, and retries resizes when it is rejected', async () => {
+  test('N1: admission reserves the resources of a pod, and resizes are retried when the pod is rejected', async () => {
     const { promise, resolve } = Promise.withResolvers<AdmitResult>();
     const { handler, retries } = setUp({ admitHandlers: [{ admit: () => promise }] });
     handler.handlePodAdditions([makePod('a')], signal);
@@ -389,7 +389,7 @@ describe('additions', () => {
     expect(handler.applicants()).toEqual([]);
   });
 
-  test('F4: restarts a terminated static pod that is desired again before all sources are ready, but no other pods', () => {
+  test('F4: a terminated static pod that is desired again is restarted before all sources are ready; other pods wait', () => {
     const asked: string[] = [];
     const admit = (pod: Pod) => {
       asked.push(pod.metadata.uid);
@@ -419,7 +419,7 @@ describe('additions', () => {
     expect(asked).toEqual(['uid-a']);
   });
 
-  test('F4: restarts a static pod that was added again while it terminated as a runtime-only pod, unless it was rejected', () => {
+  test('F4: a static pod that was added again while its old containers were stopped is started afterwards, unless it was rejected', () => {
     const admit = (pod: Pod): AdmitResult =>
       pod.metadata.name === 'a' ? { admit: true } : { admit: false, reason: 'NoRoom', message: 'full' };
     const parts = setUp({ admitHandlers: [{ admit }] });
@@ -443,7 +443,7 @@ describe('additions', () => {
     expect(told(workers)).toEqual(['create a', 'create a']);
   });
 
-  test('does not admit a pod again whose termination was requested', () => {
+  test('a pod whose termination was requested is not admitted again', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers } = setUp({ admitHandlers: [refuse] });
     workers.terminationRequested.add('uid-a');
@@ -471,7 +471,7 @@ describe('pod in admission', () => {
     return { ...parts, released, isStopped: () => stop?.aborted, answer: (result: AdmitResult) => answer(result) };
   }
 
-  test('P1: has no worker until it is admitted, and then starts in its current version', async () => {
+  test('P1: a pod has no worker until it is admitted, and then starts with its newest version', async () => {
     const { handler, workers, answer } = asked();
     const changed = makePod('a', { metadata: { labels: { changed: 'yes' } } });
     handler.handlePodUpdates([changed]);
@@ -485,7 +485,7 @@ describe('pod in admission', () => {
     expect(handler.activePods()).toEqual([changed]);
   });
 
-  test('N1: is not started by container events or changes after it was rejected or forgotten', async () => {
+  test('N1: container events and changes do not start a pod after it was rejected or forgotten', async () => {
     const { handler, workers, answer, status } = asked();
     answer({ admit: false, reason: 'NodeShutdown', message: 'no' });
     await expect.poll(() => status.statuses.size).toBe(1);
@@ -496,7 +496,7 @@ describe('pod in admission', () => {
     expect(told(workers)).toEqual(['update a']);
   });
 
-  test('is withdrawn from admission when it is deleted, and its worker stops what runs of it', async () => {
+  test('a pod that is deleted during its admission is withdrawn, and its worker stops its running containers', async () => {
     const { handler, workers, answer, released, isStopped, status } = asked();
     handler.handlePodUpdates([makePod('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]);
     expect(isStopped()).toBe(true);
@@ -507,7 +507,7 @@ describe('pod in admission', () => {
     expect(status.statuses.size).toBe(0);
   });
 
-  test('is withdrawn from admission when its source removes it', () => {
+  test('a pod that its source removes during its admission is withdrawn', () => {
     const { handler, isStopped } = asked();
     handler.handlePodRemoves([makePod('a')]);
     expect(isStopped()).toBe(true);
@@ -523,7 +523,7 @@ describe('updates', () => {
       before === pod ? undefined : { reason: 'Change', message: `${before === one} ${pod === other}` },
   };
 
-  test('records one warning for a change that is not supported, and still updates the worker', () => {
+  test('records one warning for an unsupported change of a pod, and still passes the update to the pod worker', () => {
     const { handler, workers, events } = setUp({ admitHandlers: [warn] });
     handler.handlePodAdditions([one], signal);
     handler.handlePodUpdates([other]);
@@ -532,7 +532,7 @@ describe('updates', () => {
     expect(told(workers)).toEqual(['create a', 'update a', 'update a']);
   });
 
-  test('records no warning for an unknown pod, or by handlers that check no updates', () => {
+  test('records no warning for a change of an unknown pod, or if no handler checks updates', () => {
     const { handler, events } = setUp({ admitHandlers: [warn, { admit: () => ({ admit: true }) }] });
     handler.handlePodUpdates([one]);
     expect(events.lines).toEqual([]);
@@ -540,7 +540,7 @@ describe('updates', () => {
 });
 
 describe('removals', () => {
-  test('kills a pod that its source removed', () => {
+  test('kills a pod after its source removed it', () => {
     const { handler, workers, podManager } = setUp();
     const pod = makePod('a');
     podManager.addPod(pod);
@@ -549,14 +549,14 @@ describe('removals', () => {
     expect(podManager.getPods()).toEqual([]);
   });
 
-  test('F1: kills nothing before every source has reported', () => {
+  test('F1: kills no pod before every source has reported', () => {
     const { handler, workers, setSourcesReady } = setUp();
     setSourcesReady(false);
     handler.handlePodRemoves([makePod('a')]);
     expect(workers.updates).toEqual([]);
   });
 
-  test('P1: does not terminate an early removed pod again after housekeeping has done so', async () => {
+  test('P1: a pod that was removed before all sources were ready is not terminated again after housekeeping terminated it', async () => {
     const { handler, workers, setSourcesReady } = setUp();
     setSourcesReady(false);
     handler.handlePodRemoves([makePod('a')]);
@@ -572,7 +572,7 @@ function cleanUp({ handlePodCleanups }: Parts['handler'], listed: readonly Runti
 }
 
 describe('cleanups', () => {
-  test('N5: keeps the cgroups of desired, terminating, running and later pods, and removes the others', async () => {
+  test('N5: housekeeping keeps the cgroups of desired, terminating, running and newly added pods, and removes all others', async () => {
     const { handler, podManager, groupsOf } = setUp();
     podManager.addPod(makePod('a'));
     expect(groupsOf()).toBeUndefined();
@@ -587,7 +587,7 @@ describe('cleanups', () => {
     ]);
   });
 
-  test('W6: does not wait for the disk, and keeps directories of pods added meanwhile', async () => {
+  test('W6: housekeeping does not wait for the disk, and keeps directories of pods that were added in between', async () => {
     const { handler, workers, keptDirs, podManager, setDisk } = setUp();
     const disk = Promise.withResolvers<void>();
     setDisk(disk.promise);
@@ -602,7 +602,7 @@ describe('cleanups', () => {
     expect(keptDirs).toEqual(['uid-a', 'uid-b', 'orphan']);
   });
 
-  test('P6: kills a pod that only the runtime knows within a second, and keeps its directory until then', async () => {
+  test('P6: kills a pod that only the runtime knows with a grace period of one second, and keeps its directory until then', async () => {
     const { handler, workers, keptDirs, podManager } = setUp();
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
@@ -612,7 +612,7 @@ describe('cleanups', () => {
     expect(keptDirs).toEqual(['uid-a', 'orphan']);
   });
 
-  test('K4: forgets the runtime state of a pod when nothing of the pod is left', async () => {
+  test('K4: forgets the runtime state of a pod when its containers and sandbox are gone', async () => {
     const { handler, podManager, workers, forgotten } = setUp();
     const pod = makePod('a');
     podManager.addPod(pod);
@@ -626,7 +626,7 @@ describe('cleanups', () => {
     expect(forgotten).toEqual(['uid-a']);
   });
 
-  test('P3: treats a reused UID as a new pod without the state of the first', async () => {
+  test('P3: treats a reused UID as a new pod without the state of the first pod', async () => {
     const { handler, podManager, workers, status, forgotten } = setUp();
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'terminated', orphan: false, hasConfig: true, static: true });
@@ -642,7 +642,7 @@ describe('cleanups', () => {
     expect(status.begunAnew).toEqual(['uid-a']);
   });
 
-  test('P3: treats a pod that was forgotten and added again as new while the runtime still has the first', async () => {
+  test('P3: a pod that was forgotten and added again starts as a new pod while the runtime still has the first one', async () => {
     const { handler, podManager, workers, status } = setUp({ running: [makeRuntimePod('uid-a')] });
     handler.handlePodAdditions([makePod('a'), makePod('b')], signal);
     for (const name of ['a', 'b']) podManager.removePod(makePod(name));
@@ -672,7 +672,7 @@ describe('cleanups', () => {
     expect(status.statuses.get('uid-b')).toMatchObject({ phase: 'Failed', reason: 'Full' });
   });
 
-  test('P3, K4: forgets pods that came and went, or were added again, since the last pass', async () => {
+  test('P3, K4: housekeeping forgets pods that were removed, or removed and added again, since its last run', async () => {
     const { handler, podManager, workers, forgotten } = setUp();
     const [gone, again] = [makePod('gone'), makePod('again')];
     handler.handlePodAdditions([gone, again], signal);
@@ -684,7 +684,7 @@ describe('cleanups', () => {
     expect(forgotten).toEqual(['uid-gone', 'uid-again']);
   });
 
-  test("P6: does not treat a pod as orphaned that was added or stopped since the runtime's list", async () => {
+  test('P6: a pod that was added or stopped after the runtime was listed does not count as orphaned', async () => {
     const { handler, workers } = setUp();
     workers.known.set('came', { state: 'sync', orphan: false, hasConfig: true, static: true });
     workers.terminated.add('stopped');
@@ -695,7 +695,7 @@ describe('cleanups', () => {
     expect(told(workers)).toEqual(['kill orphan']);
   });
 
-  test('forgets the statuses of pods that no source has', async () => {
+  test('forgets the statuses of pods that no source has any more', async () => {
     const { handler, status } = setUp();
     status.statuses.set('uid-gone', { phase: 'Running' });
     await cleanUp(handler);
@@ -703,7 +703,7 @@ describe('cleanups', () => {
   });
 });
 
-test('the tick syncs only pods past their deadline, until they terminate', async () => {
+test('the periodic tick syncs only pods past their activeDeadlineSeconds, until they terminate', async () => {
   const { handler, podManager, status, clock, workers } = setUp();
   podManager.addPod(makePod('free'));
   podManager.addPod(makePod('bound', { spec: { activeDeadlineSeconds: 5 } }));
@@ -718,21 +718,21 @@ test('the tick syncs only pods past their deadline, until they terminate', async
 describe('status in the API', () => {
   const annotations = { 'kubernetes.io/config.source': 'file' };
 
-  test('F3: checks the mirror pod of an added static pod, but not of other pods', () => {
+  test('F3: adding a static pod checks its mirror pod; adding another pod does not', () => {
     const { handler, mirrorsSeen, statusesSeen } = setUp();
     handler.handlePodAdditions([makePod('etcd', { metadata: { annotations } }), makePod('web')], signal);
     expect(mirrorsSeen).toEqual(['etcd_default']);
     expect(statusesSeen).toEqual(['uid-etcd', 'uid-web']);
   });
 
-  test('F3: checks mirror pods without a static pod in housekeeping', async () => {
+  test('F3: housekeeping checks mirror pods whose static pod is gone', async () => {
     const { handler, podManager, mirrorsSeen } = setUp();
     podManager.orphanedMirrors = ['gone_default'];
     await cleanUp(handler);
     expect(mirrorsSeen).toEqual(['gone_default']);
   });
 
-  test('compares a changed status without syncing a pod that has no readiness gates', () => {
+  test("a status change in the API is compared with the kubelet's status, and syncs the pod only if it has readiness gates", () => {
     const { handler, workers, statusesSeen } = setUp();
     handler.handlePodReconcile([makePod('web')]);
     expect(told(workers)).toEqual([]);
@@ -742,7 +742,7 @@ describe('status in the API', () => {
     expect(told(workers)).toEqual(['sync gated']);
   });
 
-  test('S1: terminates a pod that the API shows as terminated, unless its worker already does', () => {
+  test('S1: terminates a pod that the API shows as terminal, unless its worker already does', () => {
     const { handler, workers } = setUp();
     const ended = makePod('ended', { status: { phase: 'Failed' } });
     handler.handlePodReconcile([ended]);
@@ -758,7 +758,7 @@ describe('status in the API', () => {
   });
 });
 
-test('K4: housekeeping stops the probes of pods of which nothing can run', async () => {
+test('K4: housekeeping stops the probes of pods that can have no running container', async () => {
   const { handler, workers, probes } = setUp();
   const worker = { orphan: false, hasConfig: true, static: false };
   workers.known.set('uid-a', { ...worker, state: 'sync' });

@@ -48,19 +48,19 @@ function setUp(components: Partial<LifecycleHooksComponents> = {}) {
 describe('exec hook', () => {
   const handler = { exec: { command: ['sh', '-c', 'x'] } };
 
-  test('runs the command in the container without a timeout', async () => {
+  test('an exec hook runs the command in the container without a timeout', async () => {
     const { run, commands } = setUp();
     await run(handler);
     expect(commands).toEqual([['c1', ['sh', '-c', 'x'], 0]]);
   });
 
-  test('fails with upstream’s message', async () => {
+  test('an exec hook fails with upstream’s message', async () => {
     const { run } = setUp({ exec: async () => ({ exitCode: 3, stdout: bytes('out'), stderr: bytes('err') }) });
     const message = `Exec lifecycle hook ([sh -c x]) for Container "web" in Pod "p_default(1)" failed - error: command 'sh -c x' exited with 3: err, message: "outerr"`;
     await expect(run(handler)).rejects.toMatchObject({ code: 'Failed', message });
   });
 
-  test('shows up to 10 KiB of the output of a failed command, quoted as in Go', async () => {
+  test("the error of an exec hook shows up to 10 KiB of the command's output, quoted as in Go", async () => {
     const output = (...parts: (string | number[])[]): Uint8Array =>
       Buffer.concat(parts.map((part) => Buffer.from(part)));
     const { run } = setUp({
@@ -73,12 +73,12 @@ describe('exec hook', () => {
     await expect(long.run(handler)).rejects.toThrow(/, message: "a{10240}"$/);
   });
 
-  test('fails if the runtime cannot run the command', async () => {
+  test('an exec hook fails if the runtime cannot run the command', async () => {
     const { run } = setUp({ exec: () => Promise.reject(new Error('the runtime is away')) });
     await expect(run(handler)).rejects.toThrow('failed - error: the runtime is away, message: ""');
   });
 
-  test('rejects with the reason of its signal', async () => {
+  test('an aborted exec hook rejects with the reason of its signal', async () => {
     const { run, controller } = setUp({
       exec: (_id, _command, _timeoutMs, signal) =>
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('canceled')))),
@@ -90,7 +90,7 @@ describe('exec hook', () => {
 });
 
 describe('httpGet hook', () => {
-  test('sends the request to the pod’s first address and the named port, and accepts any response', async () => {
+  test('an httpGet hook sends the request to the pod’s first IP and the named port, and accepts any response', async () => {
     const { run, requests, answers } = setUp();
     answers.push({ kind: 'answer', status: 500, body: '' });
     await run({ httpGet: { path: '/stop', port: 'admin', httpHeaders: [{ name: 'x-a', value: 'b' }] } });
@@ -102,14 +102,14 @@ describe('httpGet hook', () => {
     expect(requests).toEqual([{ scheme: 'http', host: '10.0.0.5', port: 9000, target: '/stop', headers }]);
   });
 
-  test('sends the request to a named host without reading the pod’s address', async () => {
+  test('an httpGet hook sends the request to a named host without reading the pod’s IP', async () => {
     const podIps = () => Promise.reject(new Error('not to be asked'));
     const { run, requests } = setUp({ podIps });
     await run({ httpGet: { host: 'a.example', port: 80 } });
     expect(requests[0]).toMatchObject({ host: 'a.example' });
   });
 
-  test('fails with upstream’s message if there is no response', async () => {
+  test('an httpGet hook fails with upstream’s message if there is no response', async () => {
     const { run, answers } = setUp();
     answers.push({ kind: 'fault', message: 'Get "http://10.0.0.5:80/x": EOF' });
     const message =
@@ -120,16 +120,16 @@ describe('httpGet hook', () => {
   test.each([
     [{ port: 'nope' }, 'strconv.Atoi: parsing "nope": invalid syntax'],
     [{ port: 0 }, 'invalid port number: 0'],
-  ])('fails for %j', async (httpGet, words) => {
+  ])('an httpGet hook with %j fails', async (httpGet, words) => {
     await expect(setUp().run({ httpGet })).rejects.toThrow(words);
   });
 
-  test('fails for a pod without an address', async () => {
+  test('an httpGet hook of a pod without an IP fails', async () => {
     const { run } = setUp({ podIps: async () => [] });
     await expect(run({ httpGet: { port: 80 } })).rejects.toThrow('failed to find networking container of pod p');
   });
 
-  test('repeats an HTTPS request in plain HTTP without authorization if the server responds in HTTP, with an event', async () => {
+  test('an HTTPS hook is repeated over plain HTTP without authorization if the server responds in HTTP, with an event', async () => {
     const { run, requests, answers, recorder, registry } = setUp();
     answers.push(PLAIN, OK);
     const httpHeaders = [{ name: 'Authorization', value: 'Bearer x' }];
@@ -146,7 +146,7 @@ describe('httpGet hook', () => {
     expect(registry.text()).toContain('kubelet_lifecycle_handler_http_fallbacks_total 1\n');
   });
 
-  test('fails with the first error if the request in plain HTTP fails too', async () => {
+  test('an HTTPS hook fails with the first error if the request over plain HTTP fails, too', async () => {
     const { run, answers, recorder } = setUp();
     answers.push(PLAIN, { kind: 'fault', message: 'EOF' });
     await expect(run({ httpGet: { scheme: 'HTTPS', port: 443 } })).rejects.toThrow(
@@ -155,7 +155,7 @@ describe('httpGet hook', () => {
     expect(recorder.eventsOf({ kind: 'Pod', namespace: 'default', name: 'p', uid: '1' })).toEqual([]);
   });
 
-  test('uses the network by default', async () => {
+  test('hooks use the real network by default', async () => {
     const paths: (string | undefined)[] = [];
     const server = createServer((request, response) => {
       paths.push(request.url);
@@ -177,7 +177,7 @@ describe('httpGet hook', () => {
 });
 
 describe('sleep hook', () => {
-  test('waits for its seconds', async () => {
+  test('a sleep hook waits for its seconds', async () => {
     const { run, clock } = setUp();
     let done = false;
     const hook = run({ sleep: { seconds: 5 } }).then(() => {
@@ -190,13 +190,13 @@ describe('sleep hook', () => {
     expect(done).toBe(true);
   });
 
-  test('ends immediately for 0 seconds', async () => {
+  test('a sleep hook of 0 seconds ends immediately', async () => {
     const { run, clock } = setUp();
     await run({ sleep: { seconds: 0 } });
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('fails and is counted if aborted', async () => {
+  test('an aborted sleep hook fails and is counted', async () => {
     const { run, controller, registry, clock } = setUp();
     const hook = run({ sleep: { seconds: 5 } });
     controller.abort(new Error('over'));
@@ -214,7 +214,7 @@ test.each([
   [{ tcpSocket: { port: 80 } }, '&TCPSocketAction{Port:{0 80 },Host:,}'],
   [{ tcpSocket: { port: 'http', host: 'db' } }, '&TCPSocketAction{Port:{1 0 http},Host:db,}'],
   [{}, 'nil'],
-])('%j cannot be run, as in upstream', async (handler, tcpSocket) => {
+])('the hook %j cannot be run, as in upstream', async (handler, tcpSocket) => {
   await expect(setUp().run(handler)).rejects.toMatchObject({
     code: 'Invalid',
     message: `Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:${tcpSocket},Sleep:nil,}`,

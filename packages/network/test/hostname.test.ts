@@ -10,9 +10,14 @@ describe('podHostname', () => {
     ["the pod's name", {}, 'web', ''],
     ['hostname', { hostname: 'h' }, 'h', ''],
     ['subdomain', { subdomain: 'sub' }, 'web', 'sub.shop.svc.cluster.local'],
-    ['both', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
-    ['an override beats both', { hostname: 'h', subdomain: 'sub', hostnameOverride: 'a.b' }, 'a.b', ''],
-  ])('%s', (_, spec, hostname, domain) => {
+    ['its hostname and subdomain', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
+    [
+      'hostnameOverride, before hostname and subdomain',
+      { hostname: 'h', subdomain: 'sub', hostnameOverride: 'a.b' },
+      'a.b',
+      '',
+    ],
+  ])('the hostname of a pod comes from %s', (_, spec, hostname, domain) => {
     expect(podHostname(makePod(spec), { clusterDomain: 'cluster.local' })).toEqual({
       hostname,
       domain,
@@ -20,7 +25,7 @@ describe('podHostname', () => {
     });
   });
 
-  it('ignores hostnameOverride if the gate is disabled', () => {
+  it('hostnameOverride is ignored if the feature gate is disabled', () => {
     const pod = makePod({ hostname: 'h', hostnameOverride: 'a.b' });
     expect(podHostname(pod, { clusterDomain: '', hostnameOverride: false }).hostname).toBe('h');
   });
@@ -30,7 +35,7 @@ describe('podHostname', () => {
     [`${long}-c`, long],
     [`${long}.c`, long],
     [`${'a'.repeat(60)}-.-.c`, 'a'.repeat(60)],
-  ])('cuts %s to %s', (name, hostname) => {
+  ])('the hostname %s is truncated to %s', (name, hostname) => {
     expect(podHostname(makePod({}, name), { clusterDomain: '' })).toEqual({ hostname, domain: '', truncated: true });
     expect(podHostname(makePod({ hostnameOverride: `${long}.bc` }), { clusterDomain: '' }).hostname).toBe(long);
   });
@@ -41,15 +46,15 @@ describe('podHostname', () => {
     [{ subdomain: 'a.b' }, 'pod Subdomain "a.b" is not a valid DNS label'],
     [{ hostnameOverride: '' }, 'pod HostnameOverride "" is not a valid DNS subdomain'],
     [{ hostnameOverride: 'a..b' }, 'pod HostnameOverride "a..b" is not a valid DNS subdomain'],
-  ])('refuses %j', (spec, message) => {
+  ])('refuses a pod with the hostname fields %j', (spec, message) => {
     expect(() => podHostname(makePod(spec), { clusterDomain: '' })).toThrow(message);
   });
 
-  it('rejects a name that is empty after truncation', () => {
+  it('rejects a pod whose hostname is empty after truncation', () => {
     expect(() => podHostname(makePod({}, '-'.repeat(70)), { clusterDomain: '' })).toThrow('hostname for pod "---');
   });
 
-  it('returns a host name that the kernel accepts for every pod name', () => {
+  it('every pod name gives a hostname that the kernel accepts', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9][-.a-z0-9]{0,250}[a-z0-9]$/), (name) => {
         expect(podHostname(makePod({}, name), { clusterDomain: '' }).hostname).toMatch(

@@ -26,11 +26,11 @@ describe('podDns', () => {
     ['ClusterFirstWithHostNet', { dnsPolicy: 'ClusterFirstWithHostNet', hostNetwork: true }, clusterConfig],
     ['Default', { dnsPolicy: 'Default' }, host],
     ['None', { dnsPolicy: 'None' }, { servers: [], searches: [], options: [] }],
-  ])('%s', (_, spec, config) => {
+  ])('the resolver settings of a pod with dnsPolicy: %s', (_, spec, config) => {
     expect(podDns(makePod(spec), cluster)).toEqual({ config, warnings: [] });
   });
 
-  it("falls back to the node's resolver, with a warning, if the cluster has no name server", () => {
+  it("podDns falls back to the node's resolver, with a warning, if the cluster has no name server", () => {
     const onNode =
       'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.';
     expect(podDns(makePod({ dnsPolicy: 'ClusterFirst' }), { ...cluster, clusterDns: [] })).toEqual({
@@ -39,12 +39,12 @@ describe('podDns', () => {
     });
   });
 
-  it('adds no cluster search domains if there is no cluster domain', () => {
+  it('podDns adds no cluster search domains if there is no cluster domain', () => {
     const { config } = podDns(makePod(), { ...cluster, clusterDomain: '' });
     expect(config.searches).toEqual(['corp.example']);
   });
 
-  it("keeps the node's search domains unchanged if none is added", () => {
+  it("podDns keeps the node's search domains unchanged if none is added", () => {
     const twice = { ...host, searches: ['corp.example', 'corp.example'] };
     const { config } = podDns(makePod(), { ...cluster, host: twice, clusterDomain: '' });
     expect(config.searches).toEqual(twice.searches);
@@ -57,12 +57,15 @@ describe('podDns', () => {
       ['fd00::7', '192.168.0.7'],
       ['::1', '127.0.0.1'],
     ],
-  ])('points at the node itself where it has no resolver file: addresses %j', (nodeIps, servers) => {
-    const node = { ...cluster, host: undefined, nodeIps };
-    expect(podDns(makePod({ dnsPolicy: 'Default' }), node).config).toEqual({ servers, searches: ['.'], options: [] });
-  });
+  ])(
+    'podDns uses the node itself as name server if the node has no resolver file: addresses %j',
+    (nodeIps, servers) => {
+      const node = { ...cluster, host: undefined, nodeIps };
+      expect(podDns(makePod({ dnsPolicy: 'Default' }), node).config).toEqual({ servers, searches: ['.'], options: [] });
+    },
+  );
 
-  it("adds the pod's own settings without duplicates, options by name", () => {
+  it("podDns adds the pod's own settings without duplicates, options by name", () => {
     const dnsConfig = {
       nameservers: ['10.0.0.10', '1.1.1.1'],
       searches: ['cluster.local', 'extra.example'],
@@ -83,7 +86,7 @@ describe('fitDnsLimits', () => {
     options: [],
   });
 
-  it('keeps three name servers and names them in the warning', () => {
+  it('fitDnsLimits keeps three name servers and names them in the warning', () => {
     expect(fitDnsLimits(config(['1', '2', '3', '4'], []))).toEqual({
       config: config(['1', '2', '3'], []),
       warnings: [
@@ -94,15 +97,15 @@ describe('fitDnsLimits', () => {
 
   it.each([
     ['32 domains', Array.from({ length: 33 }, (_, i) => `d${i}`), 32],
-    ['253 characters a domain', ['a', 'x'.repeat(254), 'b'], 2],
-    ['2048 characters in all', Array.from({ length: 10 }, () => 'y'.repeat(250)), 8],
-  ])('keeps at most %s', (_, searches, kept) => {
+    ['253 characters per domain', ['a', 'x'.repeat(254), 'b'], 2],
+    ['2048 characters in total', Array.from({ length: 10 }, () => 'y'.repeat(250)), 8],
+  ])('fitDnsLimits keeps at most %s', (_, searches, kept) => {
     const { config: fitted, warnings } = fitDnsLimits(config([], searches));
     expect(fitted.searches).toHaveLength(kept);
     expect(warnings).toEqual([expect.stringMatching(/^Search Line limits were exceeded, .* search line is: /)]);
   });
 
-  it('never exceeds the limits of resolvers, and warns exactly if something was removed', () => {
+  it('fitDnsLimits never exceeds the limits of resolvers, and warns exactly if something was removed', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ maxLength: 300 }), { maxLength: 50 }),
@@ -139,7 +142,7 @@ describe('resolvConfProblem', () => {
       '',
       "Resolv.conf file '/r' contains search line which length is more than allowed 2048 chars!",
     ],
-  ])('%#', (searches, clusterDomain, problem) => {
+  ])('resolvConfProblem: case %#', (searches, clusterDomain, problem) => {
     expect(resolvConfProblem('/r', searches, clusterDomain)).toBe(problem);
   });
 });

@@ -32,7 +32,7 @@ async function read(path: string): Promise<string> {
 }
 
 describe('W5: a hosts file that its containers write to', () => {
-  /** How many bytes are read of files while something is done, and held at once. */
+  /** Returns how many bytes are read from files during an operation, and how many are held at once. */
   async function bytesRead(network: (fs: MemoryFileSystem) => Promise<unknown>): Promise<number> {
     let bytes = 0;
     const counted = new Proxy(fs, {
@@ -66,7 +66,7 @@ describe('W5: a hosts file that its containers write to', () => {
       { rootDirectory: '/root', nodeName: 'node-1' },
     ).hostsMount(makePod(), { name: 'app' }, ['10.0.0.1']);
 
-  it('reads no more of a large hosts file than its expected size, and rewrites it in place', async () => {
+  it('W5: no more of a large hosts file is read than its expected size, and it is rewritten in place', async () => {
     await mount(fs);
     const right = await read(path);
     const { inode } = await fs.stat(path);
@@ -78,7 +78,7 @@ describe('W5: a hosts file that its containers write to', () => {
     expect(await read(path)).toBe(right);
   });
 
-  it("limits the size of the node's hosts file for a pod on the host network", async () => {
+  it("W5: the size of the node's hosts file is limited for a pod on the host network", async () => {
     await fs.writeFile('/etc/hosts', 'x'.repeat(16 * 2 ** 20 + 1));
     const pod = makePod({ hostNetwork: true });
     await expect(makeNetwork().hostsMount(pod, { name: 'app' }, [])).rejects.toThrow(
@@ -224,7 +224,7 @@ describe('hostsMount', () => {
 });
 
 describe('hostname', () => {
-  it('returns only the short host name and the domain', () => {
+  it('hostname returns only the short hostname and the domain', () => {
     expect(makeNetwork({ clusterDomain: 'c.l' }).hostname(makePod({ subdomain: 's' }))).toEqual({
       hostname: 'web',
       domain: 's.shop.svc.c.l',

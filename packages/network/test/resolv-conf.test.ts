@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseResolvConf } from '../src/resolv-conf.ts';
 
 describe('parseResolvConf', () => {
-  it('combines name servers, uses the last search line and the last value of each option', () => {
+  it('parseResolvConf combines name servers, and uses the last search line and the last value of each option', () => {
     const text = `# nameserver 9.9.9.9
 nameserver 10.0.0.1 ignored
 \tnameserver fd00::1
@@ -22,11 +22,11 @@ domain x
     expect(parseResolvConf('search a\nsearch').searches).toEqual([]);
   });
 
-  it('rejects a nameserver line without an address, with its line number', () => {
+  it('parseResolvConf rejects a nameserver line without an address, with its line number', () => {
     expect(() => parseResolvConf('search a\nnameserver  \n')).toThrow('line 2: nameserver list is empty');
   });
 
-  it('parses any text or rejects it with a NetworkError', () => {
+  it('parseResolvConf parses any text or rejects it with a NetworkError', () => {
     const lines = fc.array(
       fc
         .tuple(fc.constantFrom('nameserver', 'search', 'options', '#', ''), fc.string())

@@ -484,7 +484,7 @@ describe('loss of the D-Bus connection', () => {
     await world.stop();
   });
 
-  test('takes a lost lock again', async () => {
+  test('the kubelet takes the inhibitor lock again after it was lost', async () => {
     await world.start(PERIODS);
     for (const end of world.locks) end();
     await world.clock.advance(0);

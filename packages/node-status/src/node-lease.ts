@@ -18,9 +18,9 @@ import type { LeaseClient, NodeClient } from './ports.ts';
 export interface NodeLeaseComponents {
   readonly leases: LeaseClient;
   readonly nodes: Pick<NodeClient, 'getNode'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

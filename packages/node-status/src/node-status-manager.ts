@@ -31,9 +31,9 @@ import { StartupMetrics } from './startup-metrics.ts';
 export interface NodeStatusComponents {
   readonly nodes: NodeClient;
   readonly sources: NodeFactSources;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -9,7 +9,7 @@ export interface ReadinessFacts {
   /** `container runtime network not ready: NetworkReady=false reason:... message:...`. */
   readonly networkErrors: readonly string[];
   readonly storageErrors?: readonly string[];
-  /** `node is shutting down`. */
+  /** For example `node is shutting down`. */
   readonly shutdownErrors?: readonly string[];
   /** A shortcoming of a ready node (`CPU hardcapping unsupported`), which is added to the message. */
   readonly warning?: string | undefined;

@@ -61,7 +61,7 @@ describe('addresses of a node', () => {
       { namedAddresses: ['10.0.0.2'] },
       ['InternalIP 10.0.0.2'],
     ],
-  ] as const)('%s', (_name, nodeIp, settings, network, internal) => {
+  ] as const)('reports as node addresses %s', (_name, nodeIp, settings, network, internal) => {
     const hostname = (settings as Partial<AddressSettings>).hostname ?? 'host-1';
     expect(addresses(nodeIp, settings, network).shown).toEqual([...internal, `Hostname ${hostname}`]);
   });
@@ -146,7 +146,7 @@ describe('the default address', () => {
     ['none without a route', [], 4, undefined],
     ['of the other family where IPv6 is preferred', [route('eth0', 4)], 6, '10.0.0.1'],
     ['of any interface where there is no table of routes', undefined, 4, '10.0.0.1'],
-  ] as const)('%s', (_name, routes, preferred, expected) => {
+  ] as const)('the default address of the host is %s', (_name, routes, preferred, expected) => {
     expect(defaultIp(interfaces, routes, preferred)?.text).toBe(expected);
   });
 

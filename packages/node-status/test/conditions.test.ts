@@ -61,7 +61,7 @@ describe('pressure', () => {
       'kubelet has insufficient PID available',
       'NodeHasInsufficientPID',
     ],
-  ])('of %s', (kind, type, reason, message, event) => {
+  ])('the condition for pressure of %s', (kind, type, reason, message, event) => {
     const calm = setPressure(NODE, CALM, T0);
     const short = setPressure(calm, { ...CALM, [kind]: true }, T1);
     expect(conditionOf(short, type)).toMatchObject({ status: 'True', reason, message });
@@ -115,12 +115,18 @@ describe('readiness', () => {
     'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized';
 
   test.each<[string, Partial<ReadinessFacts>, string, string, string]>([
-    ['nothing is wrong', {}, 'True', 'KubeletReady', 'kubelet is posting ready status'],
+    ['there is no problem', {}, 'True', 'KubeletReady', 'kubelet is posting ready status'],
     ['the runtime is down', { runtimeErrors: [down] }, 'False', 'KubeletNotReady', down],
-    ['the runtime and PLEG', { runtimeErrors: [down, pleg] }, 'False', 'KubeletNotReady', `[${down}, ${pleg}]`],
-    ['the network', { networkErrors: [network] }, 'False', 'KubeletNotReady', network],
     [
-      'all at once',
+      'the runtime and PLEG are down',
+      { runtimeErrors: [down, pleg] },
+      'False',
+      'KubeletNotReady',
+      `[${down}, ${pleg}]`,
+    ],
+    ['the network is not ready', { networkErrors: [network] }, 'False', 'KubeletNotReady', network],
+    [
+      'everything is down',
       {
         runtimeErrors: [down],
         networkErrors: [network],
@@ -131,15 +137,15 @@ describe('readiness', () => {
       'KubeletNotReady',
       `[${down}, ${network}, CSI, node is shutting down]`,
     ],
-    ['one thing twice', { runtimeErrors: [down, down] }, 'False', 'KubeletNotReady', down],
+    ['the same problem is reported twice', { runtimeErrors: [down, down] }, 'False', 'KubeletNotReady', down],
     [
-      'a warning',
+      'there is only a warning',
       { warning: 'CPU hardcapping unsupported' },
       'True',
       'KubeletReady',
       'kubelet is posting ready status. WARNING: CPU hardcapping unsupported',
     ],
-  ])('where %s', (_name, facts, status, reason, message) => {
+  ])('the Ready condition if %s', (_name, facts, status, reason, message) => {
     const after = setReady(NODE, { ...WELL, ...facts }, ISOLATED, T0);
     expect(conditionOf(after, 'Ready')).toMatchObject({ status, reason, message });
   });

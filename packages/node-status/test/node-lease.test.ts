@@ -259,7 +259,7 @@ describe('the lease of a node', () => {
     expect(api.leases.size).toBe(1);
   });
 
-  test('abandons a request after 10 s and sends it again', async () => {
+  test('abandons a lease request after 10 s and sends it again', async () => {
     const { api, start, clock, failures } = setUp();
     await start();
     let hung = 0;
@@ -269,7 +269,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.spec?.renewTime).not.toBe('2026-01-01T00:00:00.000000Z');
   });
 
-  test("keeps its renewal interval when the wall clock jumps, and writes the wall clock's time", async () => {
+  test("the lease renewal keeps its interval when the wall clock jumps, and writes the wall clock's time", async () => {
     const { api, start, clock } = setUp();
     await start();
     clock.jumpWallClock(-3_600_000);
@@ -290,7 +290,7 @@ describe('the lease of a node', () => {
   });
 });
 
-test('N6: renews the lease every 10 s while status updates, facts and image listing hang', async () => {
+test('N6: renews the lease every 10 s while status updates, machine info and image listing hang', async () => {
   const { api, start, clock, lines } = setUp();
   const hung = new Set(['getNode', 'getCachedNode', 'createNode', 'patchNodeStatus']);
   const random = seededRandom(2);

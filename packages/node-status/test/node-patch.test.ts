@@ -135,13 +135,13 @@ test('a patch sends a text that became empty, because some fields may not be omi
 
 describe('detection of node changes', () => {
   test.each([
-    ['not by a heartbeat', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],
-    ['not by another way to write an amount', { conditions: [READY], capacity: { memory: '1024Mi' } }, false],
-    ['by a transition', { conditions: [{ ...READY, lastTransitionTime: '2' }] }, true],
-    ['by a message', { conditions: [{ ...READY, message: 'x' }] }, true],
-    ['by a condition that is new', { conditions: [READY, DISK] }, true],
-    ['by an amount', { conditions: [READY], capacity: { memory: '2Gi' } }, true],
-  ])('%s', (_name, status, changed) => {
+    ['not for a heartbeat', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],
+    ['not for another notation of a quantity', { conditions: [READY], capacity: { memory: '1024Mi' } }, false],
+    ['for a condition transition', { conditions: [{ ...READY, lastTransitionTime: '2' }] }, true],
+    ['for another message', { conditions: [{ ...READY, message: 'x' }] }, true],
+    ['for a new condition', { conditions: [READY, DISK] }, true],
+    ['for another quantity', { conditions: [READY], capacity: { memory: '2Gi' } }, true],
+  ])('whether the node status counts as changed: %s', (_name, status, changed) => {
     const before = node({ conditions: [READY], capacity: { memory: '1Gi' } });
     const after = node({ capacity: { memory: '1Gi' }, ...status });
     expect(hasNodeChanged(before, after)).toBe(changed);

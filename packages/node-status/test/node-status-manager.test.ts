@@ -141,7 +141,7 @@ describe('registration', () => {
     expect(total).toBeCloseTo(60 + after, 6);
   });
 
-  test('retries after 100 ms, doubling up to 7 s, while the API server is down or reports a conflict', async () => {
+  test('registration retries after 100 ms, doubling up to 7 s, while the API server is down or reports a conflict', async () => {
     const { start, api, clock } = setUp();
     const times: number[] = [];
     api.fault = (method) => {
@@ -158,7 +158,7 @@ describe('registration', () => {
     expect(api.nodes.has('n1')).toBe(true);
   });
 
-  test('calls onCreated if the node did not exist', async () => {
+  test('onCreated is called if the node did not exist', async () => {
     let made = 0;
     const onCreated = (): void => void made++;
     const { start, api } = setUp({}, { onCreated });
@@ -168,7 +168,7 @@ describe('registration', () => {
     expect(made).toBe(1);
   });
 
-  test('waits until it is known whether the machine is new, and then drops devices of the previous machine', async () => {
+  test('registration waits until it is known whether the machine is new, and then drops devices of the previous machine', async () => {
     const GPU = 'example.com/gpu';
     const isNew = Promise.withResolvers<boolean>();
     const { start, api, node, clock } = setUp({ resetExtendedResources: () => isNew.promise });
@@ -180,7 +180,7 @@ describe('registration', () => {
     expect([node().status?.capacity?.[GPU], node().status?.allocatable?.[GPU]]).toEqual(['0', '0']);
   });
 
-  test('takes over an existing node and keeps other labels, taints and conditions', async () => {
+  test('registration of an existing node keeps other labels, taints and conditions', async () => {
     const { start, api, node, events } = setUp();
     const foreign = { type: 'GpuHealthy', status: 'True' };
     api.putNode({
@@ -210,7 +210,7 @@ describe('registration', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('reads the node that another client created if creating is forbidden', async () => {
+  test('uses the node that another client created if creating is forbidden', async () => {
     const { start, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
     api.fault = (method) => (method === 'createNode' ? Promise.reject(new ApiError('Forbidden')) : undefined);
@@ -218,7 +218,7 @@ describe('registration', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('does not register with --register-node=false', async () => {
+  test('does not register the node with --register-node=false', async () => {
     const { start, api, clock, node } = setUp({ registerNode: false });
     await start();
     await clock.advance(ROUND_MS);
@@ -274,7 +274,7 @@ describe('registration', () => {
 });
 
 describe('two machines with the same node name', () => {
-  test('reports two machines with different provider IDs once', async () => {
+  test('two machines with different provider IDs and one node name are reported once', async () => {
     const { start, api, clock, manager, recorder, lines } = setUp({ providerId: 'cloud://mine' });
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, spec: { providerID: 'cloud://theirs' } });
     await start();
@@ -285,7 +285,7 @@ describe('two machines with the same node name', () => {
     expect(lines.filter(({ message }) => message === 'Another machine uses the name of this node')).toHaveLength(1);
   });
 
-  test("reports two machines that both write the node's status", async () => {
+  test('two machines that both write the status of one node are reported', async () => {
     const first = setUp();
     await first.start();
     const second = setUp({}, {}, { clock: first.clock, api: first.api });
@@ -296,7 +296,7 @@ describe('two machines with the same node name', () => {
     expect(second.manager.conflict).toContain('machineID m1 instead of m2');
   });
 
-  test('does not report a machine that replaces a removed one', async () => {
+  test('a machine that replaces a removed one is not reported as a second one', async () => {
     const { start, api, clock, manager } = setUp();
     const gone = setUp({}, {}, { clock, api });
     gone.host.machine = { ...MACHINE, machineId: 'old', bootId: 'old' };
@@ -368,7 +368,7 @@ describe('node status updates', () => {
     expect(writes).toBeLessThanOrEqual(7);
   });
 
-  test('sends the status immediately when woken, but at most ten times a second', async () => {
+  test('a wake-up sends the node status immediately, but at most ten times a second', async () => {
     const { start, api, clock, host, manager, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -397,7 +397,7 @@ describe('node status updates', () => {
     expect(events().filter((reason) => reason === 'NodeNotReady')).toHaveLength(1);
   });
 
-  test('tries five times without delay, and reports bad connections from the second failure on', async () => {
+  test('a status update is tried five times without delay, and bad connections are reported from the second failure on', async () => {
     let bad = 0;
     const { start, api, clock, lines, host } = setUp({}, { onRepeatedHeartbeatFailure: () => void bad++ });
     await start();
@@ -412,7 +412,7 @@ describe('node status updates', () => {
     expect(lines.at(-1)).toMatchObject({ fields: { err: { code: 'UpdateFailed' } } });
   });
 
-  test('sends the status after the API server was down for an hour', async () => {
+  test('sends the node status after the API server was down for an hour', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     api.fault = () => Promise.reject(new Error('connection refused'));
@@ -423,7 +423,7 @@ describe('node status updates', () => {
     expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
   });
 
-  test('N6: sends the known status while facts hang, the API server is slow, and images are never listed', async () => {
+  test('N6: sends the known status while reading machine info hangs, the API server is slow, and images cannot be listed', async () => {
     const { start, api, clock, host, node } = setUp({}, { onPodCidr: () => HANG });
     await start();
     await clock.advance(5_000);
@@ -441,7 +441,7 @@ describe('node status updates', () => {
     expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('False');
   });
 
-  test('keeps its schedule if the wall clock jumps', async () => {
+  test('the node status manager keeps its schedule if the wall clock jumps', async () => {
     const { start, api, clock, node } = setUp();
     await start();
     await clock.advance(1_000);
@@ -479,7 +479,7 @@ describe('node status updates', () => {
     expect(node().metadata.annotations?.theirs).toBe('x');
   });
 
-  test('does not write the same status twice because of an outdated cache', async () => {
+  test('an outdated cache does not cause the same node status to be written twice', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -490,7 +490,7 @@ describe('node status updates', () => {
     expect(api.patches).toHaveLength(1);
   });
 
-  test('writes a value that has changed back, even if a cache that lags several writes never had the other value', async () => {
+  test('a value that has changed back is written, even if a cache that lags several writes never had the other value', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -509,7 +509,7 @@ describe('node status updates', () => {
 
   test.each<[string, (parts: ReturnType<typeof setUp>) => Promise<void>]>([
     [
-      'a write has failed, and the server itself was asked before the next one',
+      'a write has failed, and the node was read from the API server before the next write',
       async ({ api, host, clock }) => {
         host.pressure = { memory: true, disk: false, pid: false };
         await clock.advance(2_000);
@@ -524,7 +524,7 @@ describe('node status updates', () => {
       },
     ],
     [
-      'the cache has only what somebody else wrote before the last write',
+      'the cache has only a write of another client before the last write',
       async ({ api, host, clock }) => {
         api.fault = (method) => {
           if (method !== 'patchNodeStatus') return undefined;
@@ -548,7 +548,7 @@ describe('node status updates', () => {
         api.cached = old;
       },
     ],
-  ])('writes a value that has changed back if %s', async (_how, happens) => {
+  ])('a value that has changed back is written if %s', async (_how, happens) => {
     const parts = setUp();
     const { start, api, clock, host, node } = parts;
     await start();
@@ -563,7 +563,7 @@ describe('node status updates', () => {
 });
 
 describe('the first status', () => {
-  test('checks the runtime first, so that a restart does not report NotReady', async () => {
+  test('the first status is sent after the runtime was checked, so that a restart does not report NotReady', async () => {
     const { start, host, api } = setUp();
     host.readiness = {
       runtimeErrors: ['container runtime status check may not have completed yet'],
@@ -592,7 +592,7 @@ describe('the first status', () => {
     expect(JSON.stringify(api.patches)).not.toContain('NotReady');
   });
 
-  test('reports why a node is not ready after 10 s', async () => {
+  test('the reason why a node is not ready is reported after 10 s', async () => {
     const { start, host, clock, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
@@ -621,7 +621,7 @@ describe('the first status', () => {
     expect(events()).toContain('NodeReady');
   });
 
-  test('sends the first status although a source throws at first', async () => {
+  test('the first status is sent although one of its sources throws at first', async () => {
     const { start, host, clock, node, lines } = setUp();
     const { readiness } = host;
     Object.defineProperty(host, 'readiness', {
@@ -650,7 +650,7 @@ describe('the first status', () => {
 });
 
 describe('notifications to other components', () => {
-  test('passes each pod CIDR to the runtime once', async () => {
+  test('passes each pod CIDR of the node to the runtime once', async () => {
     const cidrs: string[] = [];
     let failing = true;
     const onPodCidr = async (cidr: string): Promise<void> => {
@@ -666,7 +666,7 @@ describe('notifications to other components', () => {
     expect(cidrs).toEqual(['10.1.0.0/24,fd00::/64', '10.1.0.0/24,fd00::/64']);
   });
 
-  test('reports the volumes in use that the API server knows, even if no write was needed', async () => {
+  test('reports volumesInUse that the API server knows, even if no write was needed', async () => {
     const reported: (readonly string[])[] = [];
     const { start, clock, host } = setUp({}, { onVolumesReported: (names) => void reported.push(names) });
     host.volumes = ['a'];
@@ -712,7 +712,7 @@ describe('notifications to other components', () => {
     expect(events().slice(-2)).toEqual(['NodeNotSchedulable', 'NodeSchedulable']);
   });
 
-  test('computes the node without an API server', async () => {
+  test('computes the node status without an API server', async () => {
     const { manager, api } = setUp({ nodeLabels: { rack: 'r1' } });
     const node = await manager.localNode(new AbortController().signal);
     expect(node.metadata.labels?.rack).toBe('r1');

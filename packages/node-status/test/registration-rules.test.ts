@@ -221,7 +221,7 @@ describe('two machines with one node name', () => {
       'another kubelet writes the status of this node: it shows bootID b2 instead of b1',
     ],
     [provided('a'), provided('b'), 'the node has the provider ID "b", this machine has "a"'],
-  ])('case %#', (written, seen, conflict) => {
+  ])('the kubelet recognises another machine with its node name: case %#', (written, seen, conflict) => {
     expect(foreignWriter(written, seen)).toBe(conflict);
   });
 });

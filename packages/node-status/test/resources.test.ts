@@ -76,7 +76,11 @@ describe('allocatable', () => {
   const capacity = list({ cpu: '4', memory: '16282072Ki', pods: '110', 'ephemeral-storage': '52326384Ki' });
 
   test.each([
-    ['nothing is kept back', NONE, { cpu: '4', memory: '16282072Ki', 'ephemeral-storage': '52326384Ki' }],
+    [
+      'without reservations they equal the capacity',
+      NONE,
+      { cpu: '4', memory: '16282072Ki', 'ephemeral-storage': '52326384Ki' },
+    ],
     [
       'upstream defaults of hard eviction, a percentage with its 32 bits',
       { ...NONE, evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%', 'pid.available': '5%' } },
@@ -91,7 +95,7 @@ describe('allocatable', () => {
       },
       { cpu: '3750m', memory: '15233496Ki', 'ephemeral-storage': '51277808Ki' },
     ],
-    ['what is kept back beyond the capacity leaves nothing', { ...NONE, kubeReserved: { cpu: '5' } }, { cpu: '0' }],
+    ['reservations above the capacity leave 0', { ...NONE, kubeReserved: { cpu: '5' } }, { cpu: '0' }],
     [
       'eviction can be left out',
       { ...NONE, evictionHard: { 'memory.available': '50%' }, ignoreEviction: true },
@@ -102,7 +106,7 @@ describe('allocatable', () => {
       { ...NONE, evictionHard: { 'memory.available': '100%', 'nodefs.available': '0%' } },
       { memory: '16282072Ki' },
     ],
-  ])('%s', (_name, settings, expected) => {
+  ])('allocatable resources: %s', (_name, settings, expected) => {
     const allocatable = nodeAllocatable(new Map(), capacity, parseReservations(settings));
     expect(formatResourceList(allocatable)).toMatchObject({ pods: '110', ...expected });
   });
@@ -228,18 +232,21 @@ describe('an eviction threshold', () => {
     ['100%', undefined],
     ['0.0%', { fraction: 0 }],
     ['100.0%', { fraction: 1 }],
-  ])('%s', (text, expected) => {
+  ])('the eviction threshold %s reserves the expected quantity', (text, expected) => {
     expect(parseThreshold('memory.available', text)).toEqual(expected);
   });
 
-  test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])('refuses threshold %j, naming its signal', (text) => {
-    expect(() => parseThreshold('memory.available', text)).toThrow(
-      expect.objectContaining({
-        code: 'InvalidOptions',
-        message: expect.stringContaining('evictionHard["memory.available"]'),
-      }),
-    );
-  });
+  test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])(
+    'refuses the eviction threshold %j, naming its signal',
+    (text) => {
+      expect(() => parseThreshold('memory.available', text)).toThrow(
+        expect.objectContaining({
+          code: 'InvalidOptions',
+          message: expect.stringContaining('evictionHard["memory.available"]'),
+        }),
+      );
+    },
+  );
 });
 
 test.each([

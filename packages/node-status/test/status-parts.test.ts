@@ -114,12 +114,12 @@ describe('features', () => {
 
 describe('the schedule of status reports', () => {
   test.each([
-    ['none yet', undefined, true],
-    ['before its time', { atMs: 1000, delayMs: 0 }, false],
-    ['in time', { atMs: 0, delayMs: 0 }, true],
-    ['put off', { atMs: 0, delayMs: 1 }, false],
-    ['put forward', { atMs: 1000, delayMs: -1000 }, true],
-  ])('%s', (_name, last, due) => {
+    ['no report was sent yet', undefined, true],
+    ['the interval has not passed', { atMs: 1000, delayMs: 0 }, false],
+    ['the interval has passed', { atMs: 0, delayMs: 0 }, true],
+    ['a delay postpones the report', { atMs: 0, delayMs: 1 }, false],
+    ['a negative delay advances the report', { atMs: 1000, delayMs: -1000 }, true],
+  ])('whether a status report is due: %s', (_name, last, due) => {
     expect(isReportDue(last, 300_000, 300_000)).toBe(due);
   });
 

@@ -8,9 +8,9 @@ import { normalizeTrustAnchors } from './trust-anchors.ts';
 /** The components of {@link ClusterTrustBundles}. */
 export interface ClusterTrustBundlesComponents {
   readonly client: Pick<RestClient, 'list' | 'watch' | 'getPath'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -10,7 +10,7 @@ import type { CredentialProvidersConfig } from './read-credential-providers.ts';
 
 /** The components of {@link CredentialProviders}. */
 export interface CredentialProvidersComponents extends Omit<PluginComponents, 'clock' | 'metrics'> {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no metrics. */
   readonly metrics?: Metrics;

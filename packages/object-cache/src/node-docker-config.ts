@@ -11,7 +11,7 @@ import type { NodeCredentials } from './pull-secrets.ts';
 /** The components of {@link NodeDockerConfig}. */
 export interface NodeDockerConfigComponents {
   readonly fs: Pick<FileSystem, 'readFile'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'monotonic'>;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -20,9 +20,9 @@ import { WatchStore } from './watch-store.ts';
 /** The components of {@link ObjectCache}. */
 export interface ObjectCacheComponents {
   readonly client: ObjectClient;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

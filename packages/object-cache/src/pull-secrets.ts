@@ -25,7 +25,7 @@ export interface NodeCredentials {
 export interface PullSecretsComponents {
   /** Absent if there is no API server. Pods then get an event that their secrets are unavailable. */
   readonly secrets?: Pick<ObjectCache, 'getSecret'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: events are not recorded. */
   readonly recorder?: EventRecorder;

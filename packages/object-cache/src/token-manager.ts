@@ -15,9 +15,9 @@ import {
 /** The components of {@link TokenManager}. */
 export interface TokenManagerComponents {
   readonly client: Pick<RestClient, 'createSubresource'>;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the machine's own. */
+  /** Default: the system's random source. */
   readonly random?: Random;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -29,7 +29,7 @@ export interface WatchStoreOptions<T> {
 interface Item<T extends ConfigObject> {
   readonly references: References;
   watch: Watch<T> | undefined;
-  /** By the monotonic clock. */
+  /** Time of the last read, by the monotonic clock. */
   lastAccessMs: number;
   /** The last known state when the watch was closed. */
   last: T | undefined;

@@ -12,7 +12,7 @@ function make() {
 }
 
 describe('onChange', () => {
-  it('is called for created, changed and deleted objects, but not for the first state', async () => {
+  it('onChange is called for created, changed and deleted objects, but not for the first state', async () => {
     const { api, client, clock, cache, told, signal } = make();
     api.put(secret('a', 'one'));
     cache.registerPod(podWithSecret('one', 'a'));
@@ -34,7 +34,7 @@ describe('onChange', () => {
     expect(told.slice(2)).toEqual([['two-uid']]);
   });
 
-  it('is called for the first state if a read returned without it', async () => {
+  it('onChange is called for the first state if a read returned without it', async () => {
     const { api, clock, cache, told, signal } = make();
     api.put(secret('a', 'one'));
     api.refuseConnections();

@@ -27,7 +27,7 @@ function setUp() {
 }
 
 describe('trust anchors', () => {
-  test('of a bundle are found by its name and follow its changes', async () => {
+  test('trust anchors of a ClusterTrustBundle are found by its name and follow its changes', async () => {
     const { api, byName, clock } = setUp();
     api.put(bundle('roots', '', {}, anchor('one')));
     expect(await byName('roots')).toEqual({ value: anchor('one') });
@@ -36,7 +36,7 @@ describe('trust anchors', () => {
     expect(await byName('roots')).toEqual({ value: anchor('two') });
   });
 
-  test('of a signer are those of its bundles with matching labels', async () => {
+  test('trust anchors of a signer are those of its ClusterTrustBundles with matching labels', async () => {
     const { api, bySigner } = setUp();
     api.put(bundle('a.b:c:live', 'a.b/c', { live: 'yes' }, anchor('one')));
     api.put(bundle('a.b:c:canary', 'a.b/c', { live: 'no' }, anchor('two')));
@@ -49,13 +49,13 @@ describe('trust anchors', () => {
     expect(await bySigner({ matchLabels: { live: 'x' } }, true)).toEqual({ value: '' });
   });
 
-  test('of a missing bundle are an error, or empty if it may be missing', async () => {
+  test('a missing ClusterTrustBundle is an error, or empty if it is optional', async () => {
     const { byName } = setUp();
     expect(await byName('roots')).toMatchObject({ error: { code: 'TrustBundleMissing' } });
     expect(await byName('roots', true)).toEqual({ value: '' });
   });
 
-  test('K3: stay unchanged while the API server is down', async () => {
+  test('K3: trust anchors stay unchanged while the API server is down', async () => {
     const { api, byName, clock } = setUp();
     api.put(bundle('roots', '', {}, anchor('one')));
     await byName('roots');
@@ -64,7 +64,7 @@ describe('trust anchors', () => {
     expect(await byName('roots')).toEqual({ value: anchor('one') });
   });
 
-  test('are unavailable while the server does not respond, and available afterwards', async () => {
+  test('trust anchors are unavailable while the API server does not respond, and available afterwards', async () => {
     const { api, bundles, clock, signal } = setUp();
     api.put(bundle('roots', '', {}, anchor('one')));
     api.refuseConnections();
@@ -75,7 +75,7 @@ describe('trust anchors', () => {
     expect(await within(clock, 0, bundles.byName('roots', true, signal))).toEqual({ value: anchor('one') });
   });
 
-  test('are not requested from a server that does not serve them', async () => {
+  test('trust anchors are not requested from an API server without ClusterTrustBundles', async () => {
     const { components, clock, signal } = world();
     const client = { ...components.client, getPath: async () => ({ resources: [] }) };
     const bundles = new ClusterTrustBundles({ ...components, client: Object.assign(components.client, client) });
@@ -86,7 +86,7 @@ describe('trust anchors', () => {
   });
 });
 
-test('anchors are deduplicated, ordered only by the salt, and stripped of surrounding text', () => {
+test('trust anchors are deduplicated, ordered only by the salt, and stripped of surrounding text', () => {
   const [one, two, three] = [anchor('one'), anchor('two'), anchor('three')];
   const text = normalizeTrustAnchors([`# ours\n${one}${two}`, `${two.replaceAll('\n', '\r\n')}${three}`], 'salt');
   expect(text.length).toBe((one + two + three).length);
@@ -114,7 +114,7 @@ describe('a label selector', () => {
     ['DoesNotExist', expression('DoesNotExist'), ['x'], false],
     ['DoesNotExist without the label', expression('DoesNotExist'), [], true],
     ['two requirements', { ...expression('Exists'), matchLabels: { tier: 'y' } }, ['x'], false],
-  ])('%s', (_what, selector, [tier], expected) => {
+  ])('matches labels against a label selector: %s', (_what, selector, [tier], expected) => {
     expect(labelRule(selector)(tier === undefined ? {} : { tier })).toBe(expected);
   });
 
@@ -122,7 +122,7 @@ describe('a label selector', () => {
     ['In without values', expression('In'), "values set can't be empty"],
     ['Exists with values', expression('Exists', 'a'), 'values set must be empty'],
     ['an unknown operator', expression('Near'), '"Near" is not a valid label selector operator'],
-  ])('%s is an error', (_what, selector, message) => {
+  ])('a label selector with %s is an error', (_what, selector, message) => {
     expect(() => labelRule(selector)).toThrow(message);
   });
 });

@@ -31,15 +31,11 @@ const tokens = (more: object) =>
 
 describe('a configuration of credential providers', () => {
   test.each([
-    [
-      'a line that is indented wrongly',
-      'env:\n- {name: TOKEN, value: hunter2}\n   - hunter2: [',
-      /^line 3, column \d+: /,
-    ],
-    ['a list without its end', 'env: [{name: TOKEN, value: hunter2', /^line 1, column \d+: /],
-    ['a token that is none', 'env: "a"\n@hunter2', /^line 2, column \d+: /],
-    ['a key that is there twice', 'hunter2: 1\nhunter2: 2', /^line 2, column 1: Map keys must be unique$/],
-    ['an escape that is none', 'env: "hunter2\\q"', /^line 1, column \d+: not YAML \(BAD_DQ_ESCAPE\)$/],
+    ['a wrongly indented line', 'env:\n- {name: TOKEN, value: hunter2}\n   - hunter2: [', /^line 3, column \d+: /],
+    ['an unclosed list', 'env: [{name: TOKEN, value: hunter2', /^line 1, column \d+: /],
+    ['an invalid token', 'env: "a"\n@hunter2', /^line 2, column \d+: /],
+    ['a duplicate key', 'hunter2: 1\nhunter2: 2', /^line 2, column 1: Map keys must be unique$/],
+    ['an invalid escape', 'env: "hunter2\\q"', /^line 1, column \d+: not YAML \(BAD_DQ_ESCAPE\)$/],
     ['a directive that is none', '%YAML hunter2\n---\n', /^line 1, column \d+: not YAML \(BAD_DIRECTIVE\)$/],
     ['a tag of nobody', 'a: !e!hunter2 y', /^line 1, column \d+: not YAML \(TAG_RESOLVE_FAILED\)$/],
     ['a block with more in its head', 'a: |hunter2\n x', /^line 1, column \d+: not YAML \(UNEXPECTED_TOKEN\)$/],
@@ -47,19 +43,22 @@ describe('a configuration of credential providers', () => {
     ['an alias that leads nowhere', 'env: *hunter2', /alias/],
     ['a value in the place of the document', 'hunter2', /must be an object/],
     ['JSON that is cut off', '{"env": [{"name": "TOKEN", "value": "hunter2"', /^line 1, column \d+: /],
-  ])('W4: %s is told by its place, and nothing of the text with it', async (_name, text, message) => {
-    const fs = new MemoryFileSystem({ clock: new FakeClock() });
-    await fs.mkdir('/bin');
-    await fs.writeFile('/config.yaml', new TextEncoder().encode(text));
-    const error = await readCredentialProviders({ fs }, { configPath: '/config.yaml', binDir: '/bin' }).catch(
-      (cause: unknown) => cause,
-    );
-    expect(error).toMatchObject({ code: 'InvalidProviderConfig' });
-    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
-    expect(error instanceof Error && error.cause instanceof Error && error.cause.message).toMatch(message);
-  });
+  ])(
+    'W4: the error for a credential provider configuration with %s has the position and does not quote the text',
+    async (_name, text, message) => {
+      const fs = new MemoryFileSystem({ clock: new FakeClock() });
+      await fs.mkdir('/bin');
+      await fs.writeFile('/config.yaml', new TextEncoder().encode(text));
+      const error = await readCredentialProviders({ fs }, { configPath: '/config.yaml', binDir: '/bin' }).catch(
+        (cause: unknown) => cause,
+      );
+      expect(error).toMatchObject({ code: 'InvalidProviderConfig' });
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
+      expect(error instanceof Error && error.cause instanceof Error && error.cause.message).toMatch(message);
+    },
+  );
 
-  test('is parsed from YAML', () => {
+  test('parses a credential provider configuration from YAML', () => {
     const text = `
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: CredentialProviderConfig
@@ -88,14 +87,14 @@ providers:
     ['a list', '[]', 'the document: must be an object'],
     ['another kind', '{apiVersion: kubelet.config.k8s.io/v1, kind: Pod}', 'kind: must be CredentialProviderConfig'],
     ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is unknown'],
-    ['a version that is no text', '{apiVersion: 1}', 'the document.apiVersion: must be a string'],
+    ['a version that is no string', '{apiVersion: 1}', 'the document.apiVersion: must be a string'],
     [
-      'a kind that is no text',
+      'a kind that is no string',
       '{apiVersion: kubelet.config.k8s.io/v1, kind: 1}',
       'the document.kind: must be a string',
     ],
     [
-      'providers that are no list',
+      'providers that are no array',
       '{apiVersion: kubelet.config.k8s.io/v1, kind: CredentialProviderConfig, providers: x}',
       'the document.providers: must be a list',
     ],
@@ -159,40 +158,46 @@ providers:
       config(provider({ apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1', tokenAttributes: {} })),
       'tokenAttributes is only supported for',
     ],
-  ])('with %s is refused', (_what, text, message) => {
+  ])('refuses a credential provider configuration with %s', (_what, text, message) => {
     expect(() => parseCredentialProviderConfig(text)).toThrow(message);
   });
 
-  test.each(['v1', 'v1beta1', 'v1alpha1'])('is read in the version %s, of plugins that speak it', (version) => {
-    const apiVersion = `credentialprovider.kubelet.k8s.io/${version}`;
-    const text = config(provider({ apiVersion, defaultCacheDuration: '0s' }));
-    const [read] = parseCredentialProviderConfig(
-      text.replace('kubelet.config.k8s.io/v1', `kubelet.config.k8s.io/${version}`),
-    );
-    expect(read).toMatchObject({ apiVersion, defaultCacheDurationMs: 0 });
-    expect(read).not.toHaveProperty('tokenAttributes');
-  });
+  test.each(['v1', 'v1beta1', 'v1alpha1'])(
+    'reads a credential provider configuration of version %s, for plugins of that version',
+    (version) => {
+      const apiVersion = `credentialprovider.kubelet.k8s.io/${version}`;
+      const text = config(provider({ apiVersion, defaultCacheDuration: '0s' }));
+      const [read] = parseCredentialProviderConfig(
+        text.replace('kubelet.config.k8s.io/v1', `kubelet.config.k8s.io/${version}`),
+      );
+      expect(read).toMatchObject({ apiVersion, defaultCacheDurationMs: 0 });
+      expect(read).not.toHaveProperty('tokenAttributes');
+    },
+  );
 
-  test.each(['Token', 'ServiceAccount'])('has what plugins are given of accounts, cached by %s', (cacheType) => {
-    const audience = { serviceAccountTokenAudience: 'registry', cacheType };
-    const needed = { ...audience, requireServiceAccount: true };
-    const [read] = parseCredentialProviderConfig(
-      tokens({ cacheType, ...keys('a'), optionalServiceAccountAnnotationKeys: ['b'] }),
-    );
-    expect(read).toEqual({
-      ...{ name: 'ecr', apiVersion: 'credentialprovider.kubelet.k8s.io/v1', args: [], env: [] },
-      ...{ matchImages: ['*.dkr.ecr.*.amazonaws.com'], defaultCacheDurationMs: 43_200_000 },
-      tokenAttributes: {
-        ...needed,
-        requiredServiceAccountAnnotationKeys: ['a'],
-        optionalServiceAccountAnnotationKeys: ['b'],
-      },
-    });
-    const [optional] = parseCredentialProviderConfig(tokens({ cacheType, requireServiceAccount: false }));
-    expect(optional?.tokenAttributes).toMatchObject({ ...audience, requireServiceAccount: false });
-  });
+  test.each(['Token', 'ServiceAccount'])(
+    'reads which service account data credential providers get, cached by %s',
+    (cacheType) => {
+      const audience = { serviceAccountTokenAudience: 'registry', cacheType };
+      const needed = { ...audience, requireServiceAccount: true };
+      const [read] = parseCredentialProviderConfig(
+        tokens({ cacheType, ...keys('a'), optionalServiceAccountAnnotationKeys: ['b'] }),
+      );
+      expect(read).toEqual({
+        ...{ name: 'ecr', apiVersion: 'credentialprovider.kubelet.k8s.io/v1', args: [], env: [] },
+        ...{ matchImages: ['*.dkr.ecr.*.amazonaws.com'], defaultCacheDurationMs: 43_200_000 },
+        tokenAttributes: {
+          ...needed,
+          requiredServiceAccountAnnotationKeys: ['a'],
+          optionalServiceAccountAnnotationKeys: ['b'],
+        },
+      });
+      const [optional] = parseCredentialProviderConfig(tokens({ cacheType, requireServiceAccount: false }));
+      expect(optional?.tokenAttributes).toMatchObject({ ...audience, requireServiceAccount: false });
+    },
+  );
 
-  test('W3: any text is parsed or rejected', () => {
+  test('W3: any credential provider configuration is parsed or rejected', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(() => parseCredentialProviderConfig(config(JSON.parse(text)))).toThrow(/providers/);
@@ -212,7 +217,7 @@ describe('the files of a configuration', () => {
       await readCredentialProviders({ fs }, { configPath, binDir });
   }
 
-  test('in a directory are combined in the order of their names', async () => {
+  test('credential provider configurations of a directory are combined in the order of their names', async () => {
     const files = { 'b.json': config(provider()), 'a.yaml': config(provider({ name: 'gcr' })), 'c.txt': 'no' };
     const read = await setUp(files);
     const { providers, hash } = await read();
@@ -221,7 +226,7 @@ describe('the files of a configuration', () => {
     expect((await read('/etc/providers/b.json')).hash).not.toBe(hash);
   });
 
-  test('may lack providers if another file has one', async () => {
+  test('a credential provider configuration may lack providers if another file has one', async () => {
     const read = await setUp({ 'a.yaml': config(), 'b.json': config(provider()), 'c.yml': config() });
     expect((await read()).providers.map(({ name }) => name)).toEqual(['ecr']);
   });
@@ -240,7 +245,7 @@ describe('the files of a configuration', () => {
       undefined,
       'failed to validate credential provider config "/etc/providers": providers: Required value: at least 1 item in plugins is required',
     ],
-    ['one that makes no sense', { 'a.yaml': 'kind: [' }, undefined, 'error decoding config "/etc/providers/a.yaml"'],
+    ['an invalid one', { 'a.yaml': 'kind: [' }, undefined, 'error decoding config "/etc/providers/a.yaml"'],
     [
       'two with the same provider',
       { 'a.yaml': config(provider()), 'b.yaml': config(provider()) },
@@ -254,7 +259,7 @@ describe('the files of a configuration', () => {
       'plugin binary executable /bin/providers/acr did not exist',
     ],
     ['no such file', {}, '/etc/none', 'unable to access path "/etc/none"'],
-  ])('%s: refused', async (_what, files, path, message) => {
+  ])('refuses these credential provider configuration files: %s', async (_what, files, path, message) => {
     const read = await setUp(files);
     await expect(read(path)).rejects.toMatchObject({
       code: 'InvalidProviderConfig',
@@ -262,7 +267,7 @@ describe('the files of a configuration', () => {
     });
   });
 
-  test('rejects a program that is not executable, and a missing directory', async () => {
+  test('rejects a credential provider that is not executable, and a missing directory', async () => {
     const read = await setUp({ 'a.yaml': config(provider()) }, []);
     await expect(read(undefined, '/none')).rejects.toThrow('plugin binary directory /none did not exist');
     const fs = new MemoryFileSystem({ clock: new FakeClock() });

@@ -4,30 +4,30 @@ import { parseProviderResponse, providerRequest } from '../src/credential-provid
 const V1 = 'credentialprovider.kubelet.k8s.io/v1';
 
 test.each<[string, Parameters<typeof providerRequest>[2], object]>([
-  ['no account', undefined, {}],
-  ['an account without annotations', { token: 't', annotations: {} }, { serviceAccountToken: 't' }],
+  ['no service account', undefined, {}],
+  ['a service account without annotations', { token: 't', annotations: {} }, { serviceAccountToken: 't' }],
   [
-    'an account',
+    'a service account with annotations',
     { token: 't', annotations: { a: 'b' } },
     { serviceAccountToken: 't', serviceAccountAnnotations: { a: 'b' } },
   ],
-])('a plugin is asked with %s', (_name, account, more) => {
+])('the request to a credential provider for %s', (_name, account, more) => {
   const text = providerRequest(V1, 'example.com/app', account);
   expect(text.endsWith('\n')).toBe(true);
   const request = { kind: 'CredentialProviderRequest', apiVersion: V1, image: 'example.com/app' };
   expect(JSON.parse(text)).toEqual({ ...request, ...more });
 });
 
-describe('an answer of a plugin', () => {
+describe('the response of a credential provider', () => {
   const answer = { kind: 'CredentialProviderResponse', apiVersion: V1, cacheKeyType: 'Image' };
   const parse = (value: unknown) => parseProviderResponse(JSON.stringify(value), V1);
 
   test.each<[string, unknown, number | undefined]>([
-    ['as long as it says', '5m', 300_000],
+    ['for the duration in the response', '5m', 300_000],
     ['not at all', '0s', 0],
-    ['as long as the configuration says', null, undefined],
-    ['as long as the configuration says, where nothing is said', undefined, undefined],
-  ])('is kept %s', (_name, cacheDuration, cacheDurationMs) => {
+    ['for the default duration of the configuration', null, undefined],
+    ['for the default duration if the response has none', undefined, undefined],
+  ])('the response of a credential provider is cached %s', (_name, cacheDuration, cacheDurationMs) => {
     const auth = { 'example.com': { username: 'u', password: 'p' } };
     expect(parse({ ...answer, auth, cacheDuration })).toEqual({
       logins: new Map([['example.com', auth['example.com']]]),
@@ -37,28 +37,31 @@ describe('an answer of a plugin', () => {
   });
 
   test.each<[string, unknown, string]>([
-    ['no object', [], 'response: must be an object'],
-    ['a version that is no text', { ...answer, apiVersion: 1 }, 'response.apiVersion: must be a string'],
+    ['no JSON object', [], 'response: must be an object'],
+    ['a version that is no string', { ...answer, apiVersion: 1 }, 'response.apiVersion: must be a string'],
     ['another version', { ...answer, apiVersion: 'v2' }, `apiVersion:${V1}, actual apiVersion:v2`],
-    ['a kind that is no text', { ...answer, kind: 1 }, 'response.kind: must be a string'],
+    ['a kind that is no string', { ...answer, kind: 1 }, 'response.kind: must be a string'],
     ['another kind', { ...answer, kind: 'Pod' }, 'unexpected Kind: "Pod"'],
-    ['logins that are none', { ...answer, auth: [] }, 'response.auth: must be an object'],
-    ['a login that is none', { ...answer, auth: { r: 5 } }, 'response.auth["r"]: must be an object'],
-    ['a duration that is none', { ...answer, cacheDuration: 5 }, 'response.cacheDuration: must be a duration'],
+    ['invalid logins', { ...answer, auth: [] }, 'response.auth: must be an object'],
+    ['an invalid login', { ...answer, auth: { r: 5 } }, 'response.auth["r"]: must be an object'],
+    ['an invalid duration', { ...answer, cacheDuration: 5 }, 'response.cacheDuration: must be a duration'],
     ['no key of its cache', { ...answer, cacheKeyType: '' }, 'did not return a valid cacheKeyType'],
-  ])('with %s is refused', (_name, value, message) => {
+  ])('refuses a credential provider response with %s', (_name, value, message) => {
     expect(() => parse(value)).toThrow(message);
   });
 
   const login = { username: 'u', password: 'p' };
   test.each<[string, object]>([
-    ['of its own', { ...answer, hunter2: true }],
+    ['at the top level', { ...answer, hunter2: true }],
     ['of a login', { ...answer, auth: { r: { ...login, hunter2: true } } }],
-  ])('with a field that upstream does not know, %s, is refused, and not shown', (_name, value) => {
-    expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
-  });
+  ])(
+    'refuses a credential provider response with a field that upstream does not know, %s, without quoting it',
+    (_name, value) => {
+      expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
+    },
+  );
 
-  test('in YAML is parsed like JSON', () => {
+  test('parses a credential provider response in YAML like JSON', () => {
     const yaml = `# from a script
 kind: CredentialProviderResponse
 apiVersion: ${V1}
@@ -86,7 +89,7 @@ auth:
       `kind: CredentialProviderResponse\napiVersion: ${V1}\ncacheKeyType: Image\n#${' '.repeat(65_536)}`,
     ],
     ['in YAML with an unknown field', `kind: CredentialProviderResponse\napiVersion: ${V1}\nhunter2: 1`],
-  ])('%s is refused, and not shown', (_name, text) => {
+  ])('refuses a credential provider response %s, without quoting it', (_name, text) => {
     expect(() => parseProviderResponse(text, V1)).toThrow(
       /^error decoding credential provider plugin response from stdout$/,
     );

@@ -55,7 +55,7 @@ function setUp(providers: readonly Partial<CredentialProvider>[] = [{}]) {
 }
 
 describe('a plugin', () => {
-  test('gets the request on its stdin, with its arguments and environment', async () => {
+  test('a credential provider plugin gets the request on its stdin, with its arguments and environment', async () => {
     const { lookup, runs } = setUp([{ name: 'ecr', args: ['get'], env: [{ name: 'A', value: 'new' }] }]);
     expect(await lookup('example.com/team/app')).toEqual({ value: [login('u')] });
     expect(runs).toEqual([
@@ -68,13 +68,13 @@ describe('a plugin', () => {
     ]);
   });
 
-  test('is not run for an image of another registry', async () => {
+  test('a credential provider plugin is not run for an image of another registry', async () => {
     const { lookup, runs } = setUp();
     expect(await lookup('other.org/app')).toEqual({ value: [] });
     expect(runs).toEqual([]);
   });
 
-  test('W6, K4: runs for at most four images of a pod at a time, and not for an image whose login was cached meanwhile', async () => {
+  test('W6, K4: a plugin runs for at most four images of a pod at a time, and not for an image whose login was cached in the meantime', async () => {
     const { credentials, clock, runs, plugin } = setUp();
     const waiting: (() => void)[] = [];
     const stdout = JSON.stringify(answer({ cacheKeyType: 'Registry', cacheDuration: '1m' }));
@@ -84,7 +84,7 @@ describe('a plugin', () => {
     const looked = images.map((image) => credentials.lookup(pod('web'), image, signal));
     await clock.settle();
     expect(runs).toHaveLength(4);
-    // Another pod does not wait for them.
+    // The lookups of another pod do not wait for them.
     const gone = new AbortController();
     const other = credentials.lookup(pod('other'), 'example.com/other', gone.signal);
     await clock.settle();
@@ -96,7 +96,7 @@ describe('a plugin', () => {
     expect(runs).toHaveLength(5);
   });
 
-  test('K4: limits the cached responses for thousands of images', async () => {
+  test('K4: the number of cached plugin responses is limited, even for thousands of images', async () => {
     const { credentials, runs, reply } = setUp();
     reply({ cacheKeyType: 'Image', cacheDuration: '12h' });
     const { signal } = new AbortController();
@@ -110,7 +110,7 @@ describe('a plugin', () => {
     expect(runs).toHaveLength(4098);
   });
 
-  test('runs once for concurrent requests of the same image', async () => {
+  test('a plugin runs once for concurrent requests of the same image', async () => {
     const { lookup, runs } = setUp();
     const both = [lookup('example.com/app'), lookup('example.com/app')];
     for (const one of both) expect(await one).toEqual({ value: [login('u')] });
@@ -123,7 +123,7 @@ describe('a plugin', () => {
     ['Image', ['example.com/app'], ['example.com/other', 'b.example.com/app']],
     ['Registry', ['example.com/app', 'example.com/other'], ['b.example.com/app']],
     ['Global', ['example.com/app', 'example.com/other', 'b.example.com/app'], []],
-  ])('gives what is kept by %s for as long as it says', async (cacheKeyType, kept, others) => {
+  ])('a plugin response cached by %s is used until it expires', async (cacheKeyType, kept, others) => {
     const { clock, lookup, reply, runs } = setUp([{ matchImages: ['example.com', '*.example.com'] }]);
     reply({ cacheKeyType, cacheDuration: '10m', auth: { 'example.com': login('u'), '*.example.com': login('u') } });
     await lookup('example.com/app');
@@ -137,9 +137,9 @@ describe('a plugin', () => {
   });
 
   test.each([
-    ['the configured time where it says none', {}, 2],
-    ['not at all where it says 0', { cacheDuration: '0s' }, 3],
-  ])('gives what is kept for %s', async (_what, more, count) => {
+    ['the configured time if the response has none', {}, 2],
+    ['no time if the response says 0', { cacheDuration: '0s' }, 3],
+  ])('a plugin response is cached for %s', async (_what, more, count) => {
     const { clock, lookup, reply, runs } = setUp([{ defaultCacheDurationMs: 5000 }]);
     reply(more);
     await lookup('example.com/app');
@@ -149,7 +149,7 @@ describe('a plugin', () => {
     expect(runs.length).toBe(count);
   });
 
-  test('is logged and counted if it fails, and other plugins still run', async () => {
+  test('a plugin that fails is logged and counted, and other plugins still run', async () => {
     const { lookup, lines, metrics, plugin } = setUp([{ name: 'bad' }, { name: 'good' }]);
     const { reply: good } = plugin;
     plugin.reply = async (run, signal) =>
@@ -162,7 +162,7 @@ describe('a plugin', () => {
     expect(text).toContain('kubelet_credential_provider_config_info{hash="sha256:00"} 1');
   });
 
-  test('is killed after a minute if it hangs', async () => {
+  test('a plugin that hangs is killed after a minute', async () => {
     const { lookup, lines, plugin } = setUp();
     const aborted: unknown[] = [];
     plugin.reply = (_run, signal) =>
@@ -181,18 +181,18 @@ describe('a plugin', () => {
   test.each([
     ['another version', { apiVersion: 'v1' }, /did not match expected/],
     ['another kind', { kind: 'Pod' }, /unexpected Kind/],
-    ['no type of cache key', { cacheKeyType: 'hunter2' }, /valid cacheKeyType/],
-    ['a duration that is none', { cacheDuration: 7 }, /must be a duration/],
-    ['logins that are none', { auth: { a: 'hunter2' } }, /must be an object/],
-    ['a password that is none', { auth: { a: { password: 7 } } }, /must be a string/],
-  ])('W4: that answers with %s is refused, and not quoted', (_what, more, message) => {
+    ['no cache key type', { cacheKeyType: 'hunter2' }, /valid cacheKeyType/],
+    ['an invalid duration', { cacheDuration: 7 }, /must be a duration/],
+    ['invalid logins', { auth: { a: 'hunter2' } }, /must be an object/],
+    ['an invalid password', { auth: { a: { password: 7 } } }, /must be a string/],
+  ])('W4: a plugin response with %s is refused and not quoted', (_what, more, message) => {
     const text = JSON.stringify(answer(more));
     expect(() => parseProviderResponse(text, apiVersion)).toThrow(message);
     expect(() => parseProviderResponse(text, apiVersion)).not.toThrow(/hunter2/);
     expect(() => parseProviderResponse(`${text} hunter2`, apiVersion)).not.toThrow(/hunter2/);
   });
 
-  test('may return no credentials', () => {
+  test('a plugin may return no credentials', () => {
     expect(parseProviderResponse(JSON.stringify(answer({ auth: null })), apiVersion).logins.size).toBe(0);
   });
 });
@@ -202,7 +202,7 @@ describe('a program', () => {
   const sh = (script: string, signal: AbortSignal = new AbortController().signal) =>
     nodePluginRunner({ command: 'sh', args: ['-c', script], environment, stdin: 'asked' }, signal);
 
-  test('gets its stdin and environment', async () => {
+  test('a plugin program gets its stdin and environment', async () => {
     expect(await sh('cat; printf " $WHO"; echo bad >&2; exit 3')).toEqual({
       exitCode: 3,
       stdout: 'asked me',
@@ -210,22 +210,22 @@ describe('a program', () => {
     });
   });
 
-  test('may ignore its stdin', async () => {
+  test('a plugin program may ignore its stdin', async () => {
     expect(await sh('exec <&-; echo done')).toMatchObject({ exitCode: 0, stdout: 'done\n' });
   });
 
-  test('is killed when the signal is aborted', async () => {
+  test('a plugin program is killed when the signal is aborted', async () => {
     const abort = new AbortController();
     const running = sh('exec sleep 600', abort.signal);
     setImmediate(() => abort.abort(new Error('enough')));
     await expect(running).rejects.toThrow('enough');
   });
 
-  test('is killed if it prints without end', async () => {
+  test('a plugin program that prints endless output is killed', async () => {
     await expect(sh('exec yes')).rejects.toThrow('the program printed more than');
   });
 
-  test('causes an error if it does not exist', async () => {
+  test('a plugin program that does not exist causes an error', async () => {
     const run = { command: '/none', args: [], environment, stdin: '' };
     await expect(nodePluginRunner(run, new AbortController().signal)).rejects.toMatchObject({ code: 'ENOENT' });
   });

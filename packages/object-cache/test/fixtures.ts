@@ -21,12 +21,12 @@ export interface World {
     readonly random: Random;
     readonly logger: Logger;
   };
-  /** As `get secrets a`, in the order in which they were answered. */
+  /** The requests in the order of their responses, for example `get secrets a`. */
   readonly requests: string[];
   readonly signal: AbortSignal;
 }
 
-/** A clock, an API server under it, a client of it, and what a test needs to count. */
+/** A fake clock, a fake API server, a client of it, and counters. */
 export function world(): World {
   const clock = new FakeClock();
   const api = new FakeApiServer({ clock, random: seededRandom(1) });
@@ -38,7 +38,7 @@ export function world(): World {
   return { clock, api, client, components, requests, signal };
 }
 
-/** Runs something to the end of the test. @returns how to end it sooner */
+/** Runs a task until the test ends. @returns a function that stops the task earlier */
 export function runToTheEnd(start: (signal: AbortSignal) => Promise<void>): () => Promise<void> {
   const abort = new AbortController();
   const ended = start(abort.signal);
@@ -50,7 +50,7 @@ export function runToTheEnd(start: (signal: AbortSignal) => Promise<void>): () =
   return stop;
 }
 
-/** What a promise comes to while `ms` milliseconds pass: `undefined` where it has not settled. */
+/** Advances the clock by `ms` and returns the outcome of the promise, or `undefined` if it is still pending. */
 export async function within<T>(
   clock: FakeClock,
   ms: number,

@@ -9,7 +9,7 @@ function setUp() {
   const given = world();
   let hangs = false;
   const events: string[][] = [];
-  /** As the API server's client; a watch that hangs stays open, and says nothing more. */
+  /** The client of the API server; while watches hang, they stay open and send no events. */
   const client = {
     get: given.client.get.bind(given.client),
     list: given.client.list.bind(given.client),
@@ -48,19 +48,22 @@ describe('a pod that is the first reader of a Secret that another pod uses alrea
   it.each([
     ['immutable', IMMUTABLE],
     ['mutable', {}],
-  ])('reads the new content of an immutable Secret that was deleted and created again as %s', async (_, next) => {
-    const { api, read, refer, remove } = setUp();
-    api.put(secret('db', 'old', IMMUTABLE));
-    refer('a');
-    expect(await read()).toBe('old');
-    await remove();
-    api.put(secret('db', 'new', { ...next, metadata: { namespace: 'default', name: 'db', uid: 'another' } }));
-    expect(await read()).toBe('old');
-    refer('b');
-    expect(await read()).toBe('new');
-  });
+  ])(
+    'a new pod reads the new content of an immutable Secret that was deleted and created again as %s',
+    async (_, next) => {
+      const { api, read, refer, remove } = setUp();
+      api.put(secret('db', 'old', IMMUTABLE));
+      refer('a');
+      expect(await read()).toBe('old');
+      await remove();
+      api.put(secret('db', 'new', { ...next, metadata: { namespace: 'default', name: 'db', uid: 'another' } }));
+      expect(await read()).toBe('old');
+      refer('b');
+      expect(await read()).toBe('new');
+    },
+  );
 
-  it('does not find an immutable Secret that was deleted, and finds it when it is created again', async () => {
+  it('a new pod does not find an immutable Secret that was deleted, and finds it when it is created again', async () => {
     const { api, read, refer, remove } = setUp();
     api.put(secret('db', 'old', IMMUTABLE));
     refer('a');
@@ -72,7 +75,7 @@ describe('a pod that is the first reader of a Secret that another pod uses alrea
     expect(await read()).toBe('new');
   });
 
-  it('reads the new content of a mutable Secret whose watch hangs, and has the other pods told', async () => {
+  it('a new pod reads the new content of a mutable Secret whose watch hangs, and the other pods are notified', async () => {
     const { api, read, refer, hang, clock, events } = setUp();
     api.put(secret('db', 'old'));
     refer('a');
@@ -90,7 +93,7 @@ describe('a pod that is the first reader of a Secret that another pod uses alrea
     expect(events.at(-1)).toEqual(['a-uid', 'b-uid']);
   });
 
-  it('K3: reads what is known while the API server is away, and asks again once a second at most', async () => {
+  it('K3: a new pod reads the known Secret while the API server is down, which is requested at most once a second', async () => {
     const { api, read, refer, gets, clock } = setUp();
     api.put(secret('db', 'old', IMMUTABLE));
     refer('a');
@@ -105,7 +108,7 @@ describe('a pod that is the first reader of a Secret that another pod uses alrea
     expect([await read(), await read(), gets() - before]).toEqual(['old', 'old', 1]);
   });
 
-  it('costs one request for all pods that refer to the Secret before it is read', async () => {
+  it('one request serves all pods that refer to a Secret before it is read', async () => {
     const { api, read, refer, gets } = setUp();
     api.put(secret('db', 'old'));
     refer('a');
@@ -115,7 +118,7 @@ describe('a pod that is the first reader of a Secret that another pod uses alrea
     expect(gets()).toBe(1);
   });
 
-  it('K4: leaves no watch behind if the pods are removed while it waits for the API server', async () => {
+  it('K4: no watch remains if the pods are removed while their Secret is requested from the API server', async () => {
     const { api, cache, client, read, refer, remove, clock, signal, requests } = setUp();
     api.put(secret('db', 'old', IMMUTABLE));
     refer('a');

@@ -27,7 +27,7 @@ function make() {
   return { node, lines, users };
 }
 
-test('the first valid configuration is used, the newer format before the older', async () => {
+test('the first valid Docker configuration of the node is used, the newer format before the older', async () => {
   const places = ['/.dockercfg', '/work/.dockercfg', '/.docker/config.json', '/home/.docker/config.json'];
   for (const place of [...places, '/work/config.json', '/kubelet/config.json']) {
     const text = place.endsWith('.dockercfg') ? JSON.stringify(JSON.parse(config(place)).auths) : config(place);
@@ -42,14 +42,14 @@ test('the first valid configuration is used, the newer format before the older',
   expect(JSON.stringify(lines)).not.toContain('hunter2');
 });
 
-test('logins apply to all pods, without data that registries do not need', async () => {
+test("the node's logins apply to all pods, without data that registries do not need", async () => {
   await fs.writeFile('/kubelet/config.json', config('u'));
   const { node } = make();
   expect(await node.lookup(web, 'example.com/app')).toEqual([{ username: 'u', password: 'hunter2' }]);
   expect(await node.lookup(web, 'other.org/app')).toEqual([]);
 });
 
-test('a changed file is used after five minutes', async () => {
+test('a changed Docker configuration is used after five minutes', async () => {
   const { users } = make();
   expect(await users()).toEqual([]);
   await fs.writeFile('/kubelet/config.json', config('u'));

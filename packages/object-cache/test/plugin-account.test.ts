@@ -12,7 +12,9 @@ const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';
 const web = pod('web', { serviceAccountName: 'builder' });
 const other = pod('other', { serviceAccountName: 'builder' });
 
-/** A plugin that is given tokens, each naming its pod, and annotations of an account. */
+/**
+ * A credential plugin that receives service account tokens, each of which names its pod, and the account's annotations.
+ */
 function setUp(attributes: Partial<TokenAttributes> = {}, annotations: Readonly<Record<string, string>> = {}) {
   const clock = new FakeClock();
   const { logger, lines } = captureLogger();
@@ -72,7 +74,7 @@ function setUp(attributes: Partial<TokenAttributes> = {}, annotations: Readonly<
 const source = { serviceAccount: { uid: 'sa-uid', namespace: 'default', name: 'builder' } };
 const login = { username: 'u', password: 'p', source };
 
-test('a plugin gets a token of the account, bound to the pod, and the configured annotations', async () => {
+test('a credential provider plugin gets a token of the service account, bound to the pod, and the configured annotations', async () => {
   const wanted = {
     requiredServiceAccountAnnotationKeys: ['role'],
     optionalServiceAccountAnnotationKeys: ['zone', 'x'],
@@ -102,13 +104,13 @@ test('a plugin gets a token of the account, bound to the pod, and the configured
 test.each([
   ['ServiceAccount', 1],
   ['Token', 2],
-] as const)('what it gave is kept by %s', async (cacheType, count) => {
+] as const)('a plugin response for a service account is cached by %s', async (cacheType, count) => {
   const { lookup, runs } = setUp({ cacheType });
   for (const one of [web, web, other, other]) expect(await lookup(one)).toEqual({ value: [login] });
   expect(runs.length).toBe(count);
 });
 
-test('a response for one account is not used for another', async () => {
+test('a plugin response for one service account is not used for another', async () => {
   const { lookup, runs } = setUp();
   await lookup(web);
   await lookup(pod('web', { serviceAccountName: 'tester' }));
@@ -117,10 +119,10 @@ test('a response for one account is not used for another', async () => {
 });
 
 test.each([
-  ['an annotation that it requires is missing', { requiredServiceAccountAnnotationKeys: ['role'] }, web, 0],
-  ['the pod has no account', {}, pod('static'), 0],
-  ['the pod has no account, and needs none', { requireServiceAccount: false }, pod('static'), 1],
-])('where %s', async (_what, attributes, one, count) => {
+  ['a required annotation is missing', { requiredServiceAccountAnnotationKeys: ['role'] }, web, 0],
+  ['the pod has no service account', {}, pod('static'), 0],
+  ['the pod has no service account, and the plugin needs none', { requireServiceAccount: false }, pod('static'), 1],
+])('credentials of a plugin that needs a service account if %s', async (_what, attributes, one, count) => {
   const { lookup, runs, lines } = setUp(attributes);
   expect(await lookup(one)).toEqual({ value: count === 0 ? [] : [{ username: 'u', password: 'p' }] });
   expect(runs.length).toBe(count);
@@ -128,7 +130,7 @@ test.each([
   expect(lines).toEqual([]);
 });
 
-test('W4: rejects a token returned as password unless cached by token, and logs no token', async () => {
+test('W4: rejects a service account token returned as password unless cached by token, and logs no token', async () => {
   const { lookup, plugin, lines } = setUp();
   plugin.password = 'token-of-web';
   expect(await lookup()).toEqual({ value: [] });

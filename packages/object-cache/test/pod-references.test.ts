@@ -9,7 +9,12 @@ const env = (name: string) => [
 ];
 
 test.each([
-  ['pull secrets, but none without a name', { imagePullSecrets: [{ name: 'pull' }, { name: '' }, {}] }, ['pull'], []],
+  [
+    'imagePullSecrets, except those without a name',
+    { imagePullSecrets: [{ name: 'pull' }, { name: '' }, {}] },
+    ['pull'],
+    [],
+  ],
   [
     'containers of each type',
     {
@@ -39,7 +44,7 @@ test.each([
     ['plain', 'part'],
   ],
   [
-    'volumes that others mount',
+    'volumes of in-tree plugins with secretRef',
     {
       volumes: [
         { name: 'a', azureFile: { secretName: 'azure', shareName: 's' } },
@@ -56,7 +61,7 @@ test.each([
     ['azure', 'ceph', 'cinder', 'csi', 'flex', 'iscsi', 'rbd', 'scale', 'storage'],
     [],
   ],
-])('%s are found', (_what, spec, secrets, configMaps) => {
+])('finds the Secrets and ConfigMaps of a pod: %s', (_what, spec, secrets, configMaps) => {
   expect([...secretNames(pod('web', spec))].sort()).toEqual([...secrets].sort());
   expect([...configMapNames(pod('web', spec))].sort()).toEqual([...configMaps].sort());
 });

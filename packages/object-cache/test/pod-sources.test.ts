@@ -4,7 +4,7 @@ import { podObjects, podTokens } from '../src/pod-sources.ts';
 import { pod, podWithSecret, runToTheEnd, secret, within, world } from './fixtures.ts';
 
 describe('podObjects', () => {
-  it('returns undefined for a missing object and throws all other errors', async () => {
+  it('podObjects returns undefined for a missing object and throws all other errors', async () => {
     const { api, clock, components, signal } = world();
     api.put(secret('a', 'text'));
     const cache = new ObjectCache(components);
@@ -23,7 +23,7 @@ describe('podObjects', () => {
 });
 
 describe('podTokens', () => {
-  it("requests a token of the pod's account that is bound to the pod", async () => {
+  it("podTokens requests a token of the pod's service account that is bound to the pod", async () => {
     const asked: unknown[] = [];
     const tokens = podTokens({
       async get(query) {

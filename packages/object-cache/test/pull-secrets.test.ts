@@ -18,13 +18,17 @@ describe('a docker configuration', () => {
   test.each([
     ['user and password', { username: 'u', password: 'p' }, login('u')],
     ['auth', { auth: base64('u:p') }, login('u')],
-    ['auth before the others', { username: 'x', password: 'y', auth: base64('u:p') }, login('u')],
+    [
+      'auth, which takes precedence over user and password',
+      { username: 'x', password: 'y', auth: base64('u:p') },
+      login('u'),
+    ],
     ['a password with a colon', { auth: base64('u:p:q') }, login('u', 'p:q')],
-    ['auth without its padding', { auth: base64('u:pp').replace(/=+$/, '') }, login('u', 'pp')],
+    ['auth without base64 padding', { auth: base64('u:pp').replace(/=+$/, '') }, login('u', 'pp')],
     ['an empty user', { auth: base64(':p') }, login('')],
     ['nothing', {}, login('', '')],
     ['null', null, login('', '')],
-  ])('may have %s', (_what, entry, expected) => {
+  ])('the logins of a pull secret with %s', (_what, entry, expected) => {
     expect(parseDockercfg(JSON.stringify({ r: entry })).get('r')).toEqual(expected);
     expect(parseDockerConfigJson(JSON.stringify({ auths: { r: entry }, credsStore: 'x' })).get('r')).toEqual(expected);
   });
@@ -37,19 +41,19 @@ describe('a docker configuration', () => {
     ['{"auths":"secret"}', /auths is not an object/],
     ['"secret"', /the document is not an object/],
     ['{"auths": secret', /it is not JSON/],
-  ])('W3: %s is refused, and W4: not quoted', (text, message) => {
+  ])('W3: the pull secret content %s is refused, and W4: not quoted', (text, message) => {
     expect(() => parseDockerConfigJson(text)).toThrow(message);
     expect(() => parseDockerConfigJson(text)).not.toThrow(/secret|c2Vj/);
   });
 
-  test('has no logins without auths', () => {
+  test('a pull secret without auths has no logins', () => {
     expect(parseDockerConfigJson('{}').size).toBe(0);
     expect(parseDockerConfigJson('{"auths":null}').size).toBe(0);
   });
 });
 
 describe('the hash of a credential', () => {
-  test("equals the hash of upstream's JSON, including the email and without empty fields", () => {
+  test("the hash of a credential equals the hash of upstream's JSON, including the email and without empty fields", () => {
     const hash = '47e4c8f6da76368f987aa811011c528ce3144d46e754325d03d8b68c6d5eb261';
     const config = { username: 'a<b', password: 'p&\u2028"', email: 'e@x' };
     const parsed = parseDockercfg(JSON.stringify({ r: config })).get('r');
@@ -68,7 +72,7 @@ describe('a keyring', () => {
     ['example.com/app', []],
     ['private.org:5000/app', ['port']],
     ['old.org/team/app', ['v1']],
-  ])('has for %s %j', (repository, expected) => {
+  ])('for the image %s the keyring has the logins %j', (repository, expected) => {
     const keyring = new Keyring();
     keyring.add([
       ['https://index.docker.io/v1/', login('hub')],
@@ -83,7 +87,7 @@ describe('a keyring', () => {
   });
 
   test.each(['docker.io/team/app', 'quay.io/coreos/etcd', 'example.com/app'])(
-    'K4: for %s alone holds no login but those that images of it are pulled with',
+    'K4: a keyring for the image %s keeps only logins that match the image',
     (repository) => {
       const registries = ['https://index.docker.io/v1/', 'docker.io', 'quay.io', 'quay.io/coreos', 'private.org:5000'];
       const all = new Keyring();
@@ -94,7 +98,7 @@ describe('a keyring', () => {
     },
   );
 
-  test('Docker Hub matches under both of its names', () => {
+  test('Docker Hub logins match under both names of Docker Hub', () => {
     for (const name of ['docker.io', 'index.docker.io', 'https://index.docker.io/v1/']) {
       const keyring = new Keyring();
       keyring.add([[name, login('u')]]);
@@ -102,7 +106,7 @@ describe('a keyring', () => {
     }
   });
 
-  test('reports invalid registries', () => {
+  test('reports invalid registries of a pull secret', () => {
     expect(
       new Keyring().add([
         ['exa mple', login('u')],
@@ -112,7 +116,7 @@ describe('a keyring', () => {
   });
 });
 
-/** A login as a pod has it of one of its secrets. */
+/** A login that comes from a pull secret of the pod. */
 const ofSecret = (secret: string, username: string) => {
   const hash = createHash('sha256').update(`{"username":"${username}","password":"p"}`).digest('hex');
   const coordinates = { uid: `${secret}-uid`, namespace: 'default', name: secret, credentialHash: hash };
@@ -145,7 +149,7 @@ function setUp(names: readonly string[], node?: NodeCredentials) {
 }
 
 describe('a pod', () => {
-  test("pulls with its own secrets first, then with the node's logins", async () => {
+  test("a pod pulls with its own secrets first, then with the node's logins", async () => {
     const asked: string[] = [];
     const node: NodeCredentials = {
       lookup: async (_pod, repository) => {
@@ -164,7 +168,7 @@ describe('a pod', () => {
     expect(asked).toEqual(['example.com/team/app', 'docker.io/library/busybox']);
   });
 
-  test('pulls without a missing secret, and records an event', async () => {
+  test('a pod pulls without a missing secret, which records an event', async () => {
     const { api, lookup, events } = setUp(['one', 'gone', 'lost']);
     api.put(pullSecret('one', 'first'));
     expect(await lookup('example.com/app')).toEqual({ value: [ofSecret('one', 'first')] });
@@ -177,14 +181,14 @@ describe('a pod', () => {
     ]);
   });
 
-  test('ignores secrets of another type or without data', async () => {
+  test('pull secrets of another type or without data are ignored', async () => {
     const { api, lookup } = setUp(['one', 'two']);
     api.put(pullSecret('one', 'first', { type: 'Opaque' }));
     api.put(pullSecret('two', 'first', { data: {} }));
     expect(await lookup('example.com/app')).toEqual({ value: [] });
   });
 
-  test('W4: does not pull with an invalid secret; the error names the secret and quotes nothing', async () => {
+  test('W4: a pod does not pull with an invalid secret; the error names the secret and quotes nothing', async () => {
     const { api, lookup, lines } = setUp(['one']);
     api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64('{"auths": hunter2') } }));
     const result = await lookup('example.com/app');
@@ -196,7 +200,7 @@ describe('a pod', () => {
     expect(JSON.stringify([lines, error, error instanceof Error ? error.stack : ''])).not.toContain('hunter2');
   });
 
-  test('W3: logs invalid registries once, and only some of them', async () => {
+  test('W3: invalid registries of a pull secret are logged once, and only some of them', async () => {
     const { api, lookup, lines } = setUp(['one']);
     const names = Array.from({ length: 500 }, (_none, index) => `exa mple-${index}`);
     const auths = Object.fromEntries([...names, ' '.repeat(100_000)].map((name) => [name, {}]));
@@ -207,7 +211,7 @@ describe('a pod', () => {
     expect(JSON.stringify(lines).length).toBeLessThan(10_000);
   });
 
-  test('W3: truncates a registry name as long as a secret', async () => {
+  test('W3: an invalid registry name as long as a whole secret is truncated in the log', async () => {
     const { api, lookup } = setUp(['one']);
     const text = JSON.stringify({ auths: { ['r'.repeat(1_000_000)]: { auth: '?' } } });
     api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64(text) } }));
@@ -216,7 +220,7 @@ describe('a pod', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/the entry "r{256}\.\.\.": auth is not base64$/) });
   });
 
-  test('W3, K5: yields to other work after each secret with many logins', async () => {
+  test('W3, K5: reading pull secrets with many logins yields to the event loop after each secret', async () => {
     const clock = new FakeClock();
     const { signal } = new AbortController();
     const order: string[] = [];
@@ -233,7 +237,7 @@ describe('a pod', () => {
     const web = pod('web', { imagePullSecrets: [{ name: 'one' }, { name: 'two' }] });
     clock.setTimer(0, () => order.push('another'));
     const looked = credentials.lookup(web, 'r7.org/app', signal);
-    // Images of one pod are looked for side by side.
+    // Secrets for images of one pod are looked up concurrently.
     const beside = credentials.lookup(web, 'r8.org/app', signal);
     await clock.settle();
     clock.setTimer(0, () => order.push('a third'));

@@ -7,7 +7,7 @@ describe('a registry of a configuration', () => {
   test.each([
     ['example.com', 'example.com/app', true],
     ['example.com/team', 'example.com/team/app', true],
-    // As a prefix of letters, not of parts: upstream's rule.
+    // The path is compared as a string prefix, not by path elements, as upstream.
     ['example.com/team', 'example.com/teamster/app', true],
     ['example.com/team', 'example.com/other', false],
     ['example.com/', 'example.com', false],
@@ -32,14 +32,14 @@ describe('a registry of a configuration', () => {
     ['exa mple.com', 'exa mple.com', false],
     ['example.com', 'user:pass@example.com/app', true],
     ['[::1]:5000', '[::2]:5000/app', false],
-    // As upstream's has it: without a port the brackets are those of a glob.
+    // As upstream: without a port the brackets are a glob's character class.
     ['[::1]', '[::1]/app', false],
     ['a[^0-9].example.com', 'ax.example.com/x', true],
-  ])('%s, for %s: %s', (glob, target, expected) => {
+  ])('whether the registry %s matches the image %s: %s', (glob, target, expected) => {
     expect(registryMatches(glob, target)).toBe(expected);
   });
 
-  test('without a glob matches itself and paths below it', () => {
+  test('a registry without a glob matches itself and paths below it', () => {
     const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?$/);
     const host = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join('.'));
     fc.assert(
@@ -51,7 +51,7 @@ describe('a registry of a configuration', () => {
     );
   });
 
-  test('W3: any text is parsed or rejected', () => {
+  test('W3: any registry text is parsed or rejected', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (glob, text) => {
         parseRegistryUrl(glob);
@@ -86,7 +86,7 @@ test.each([
   ['[a-]', 'a', false],
   ['[^a-]]', 'b', false],
   ['[^--a]', 'x', false],
-])('the glob %j, for %j: %s', (pattern, text, expected) => {
+])('whether the glob %j matches %j: %s', (pattern, text, expected) => {
   expect(globMatches(pattern, text)).toBe(expected);
 });
 
@@ -96,11 +96,11 @@ test.each([
   ['example.com/é', { hostParts: ['example', 'com'], port: '', path: '/é', host: 'example.com' }],
   ['[::1]:5000', { hostParts: ['::1'], port: '5000', path: '', host: '[::1]:5000' }],
   ['[::1]', { hostParts: ['[::1]'], port: '', path: '', host: '[::1]' }],
-])('%s has the parts that Go finds in it', (text, parts) => {
+])('the registry URL %s is parsed as in Go', (text, parts) => {
   expect(parseRegistryUrl(text)).toEqual(parts);
 });
 
-// By each of its members for each character it would take longer than a test may.
+// Comparing each class member with each character would exceed the test's timeout.
 test('W3: a glob with a class of a mebibyte is matched quickly', () => {
   const members = 'b-yb-cz'.repeat(200_000);
   expect(globMatches(`*[${members}]`, 'a'.repeat(20_000))).toBe(false);

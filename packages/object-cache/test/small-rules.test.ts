@@ -7,13 +7,13 @@ import { pod } from './fixtures.ts';
 
 test.each<[string, object, object]>([
   ['for the API server, for an hour', {}, { audiences: [], expirationSeconds: 3600 }],
-  ['for nobody named', { audience: '' }, { audiences: [], expirationSeconds: 3600 }],
+  ['without an audience', { audience: '' }, { audiences: [], expirationSeconds: 3600 }],
   [
-    'for somebody else',
+    'for another audience',
     { audience: 'vault', expirationSeconds: 600 },
     { audiences: ['vault'], expirationSeconds: 600 },
   ],
-])('a pod’s token is bound to it: %s', (_name, source, spec) => {
+])('a pod’s service account token is bound to the pod: %s', (_name, source, spec) => {
   const web = pod('web');
   const { name, uid, namespace } = web.metadata;
   const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name, uid };
@@ -47,19 +47,19 @@ test.each([
   [999, false],
   [1000, false],
   [1001, true],
-])('at %i a token that holds until 1000 has expired: %s', (wallMs, expired) => {
+])('at time %i a token that expires at 1000 counts as expired: %s', (wallMs, expired) => {
   const token = { expiresAtMs: 1000, lifetimeMs: 500, obtainedAtMs: 0 };
   expect(isExpired(token, { wallMs, monotonicMs: 0 })).toBe(expired);
 });
 
 test.each([
   ['the same version', 'u1', '7', false],
-  ['a newer one', 'u1', '10', false],
-  ['an older one', 'u1', '6', true],
-  ['one that is no number', 'u1', 'x', true],
+  ['a newer version', 'u1', '10', false],
+  ['an older version', 'u1', '6', true],
+  ['a version that is no number', 'u1', 'x', true],
   ['no version', 'u1', undefined, true],
   ['another object', 'u2', '9', true],
-])('an answer with %s may be the past', (_name, uid, resourceVersion, past) => {
+])('whether a response with %s may be outdated', (_name, uid, resourceVersion, past) => {
   const answer = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
   expect(mayBePast(answer, { uid: 'u1', resourceVersion: '7' })).toBe(past);
 });
@@ -70,7 +70,7 @@ test.each([
   ['-1', -1000],
   ['1.5', undefined],
   ['', undefined],
-])('a node whose annotation says %j has objects that are fresh for %s ms', (text, ms) => {
+])('objects of a node with the TTL annotation %j are fresh for %s ms', (text, ms) => {
   expect(objectTtlMs({ 'node.alpha.kubernetes.io/ttl': text })).toBe(ms);
   expect(objectTtlMs({})).toBeUndefined();
   expect(objectTtlMs(undefined)).toBeUndefined();
@@ -90,14 +90,14 @@ test('certificates of several bundles are deduplicated, and empty blocks are ign
 });
 
 test.each([
-  ['another object of the name', { uid: 'u1', resourceVersion: '7' }, { uid: 'u2', resourceVersion: '1' }, true],
+  ['another object of the same name', { uid: 'u1', resourceVersion: '7' }, { uid: 'u2', resourceVersion: '1' }, true],
   ['a newer version', { uid: 'u1', resourceVersion: '7' }, { uid: 'u1', resourceVersion: '8' }, true],
   ['the same version', { uid: 'u1', resourceVersion: '7' }, { uid: 'u1', resourceVersion: '7' }, false],
   ['an older version', { uid: 'u1', resourceVersion: '7' }, { uid: 'u1', resourceVersion: '6' }, false],
-  ['no object any more', { uid: 'u1', resourceVersion: '7' }, undefined, true],
-  ['an object that was not there', undefined, { uid: 'u1', resourceVersion: '7' }, true],
+  ['no object', { uid: 'u1', resourceVersion: '7' }, undefined, true],
+  ['an object that did not exist before', undefined, { uid: 'u1', resourceVersion: '7' }, true],
   ['no object as before', undefined, undefined, false],
-])('a known object is replaced by the answer of the API server: %s', (_, known, answer, expected) => {
+])('whether a cached object is replaced by a response with %s', (_, known, answer, expected) => {
   const of = (metadata: typeof known) => metadata && { metadata };
   expect(isSuperseded(of(known), of(answer))).toBe(expected);
 });

@@ -28,7 +28,7 @@ type Result = Awaited<ReturnType<ReturnType<typeof setUp>['get']>>;
 const tokenOf = (result: Result): string => (result && 'value' in result ? result.value.token : 'none');
 
 describe('a token', () => {
-  test('is bound to its pod and audience, and requested once for all concurrent callers', async () => {
+  test('a token is bound to its pod and audience, and requested once for all concurrent callers', async () => {
     const { clock, requests, signal, tokens } = setUp();
     const query = podTokenQuery(web, { audience: 'vault', expirationSeconds: 900 });
     const both = [tokens.get(query, signal), tokens.get(query, signal)] as const;
@@ -39,7 +39,7 @@ describe('a token', () => {
     expect(requests.length).toBe(1);
   });
 
-  test('is replaced after 80% of its lifetime, not earlier', async () => {
+  test('a token is replaced after 80% of its lifetime and not earlier', async () => {
     const { clock, get, requests } = setUp();
     await get(1000);
     await clock.advance(800_000);
@@ -50,7 +50,7 @@ describe('a token', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('is replaced in time if the wall clock was set back', async () => {
+  test('a token is replaced in time if the wall clock was set back', async () => {
     const { clock, get, requests } = setUp();
     await get(1000);
     clock.jumpWallClock(-3600_000);
@@ -59,7 +59,7 @@ describe('a token', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('K3: is returned while valid if it cannot be replaced, and not after it expired', async () => {
+  test('K3: a token that cannot be replaced is returned while it is valid, and not after it expired', async () => {
     const { api, clock, get, lines } = setUp();
     const first = tokenOf(await get(1000));
     api.refuseConnections();
@@ -74,7 +74,7 @@ describe('a token', () => {
     expect(tokenOf(await get(1000))).not.toBe(first);
   });
 
-  test('is obtained although the server learns of its pod later than the node', async () => {
+  test('a token is obtained although the API server learns of its pod later than the node', async () => {
     const { api, clock, requests, signal, tokens } = setUp();
     const late = pod('late', { serviceAccountName: 'default' });
     const asked = within(clock, 200, tokens.get(podTokenQuery(late, {}), signal));
@@ -89,7 +89,7 @@ describe('a token', () => {
     expect(requests.length).toBe(8);
   });
 
-  test("of a missing account is an error with the server's reason", async () => {
+  test("a token of a missing service account is an error with the API server's reason", async () => {
     const { clock, signal, tokens } = setUp();
     const query = podTokenQuery(pod('web', { serviceAccountName: 'nobody' }), {});
     expect(await within(clock, 0, tokens.get(query, signal))).toMatchObject({
@@ -97,7 +97,7 @@ describe('a token', () => {
     });
   });
 
-  test('is dropped with its pod, and when it has expired', async () => {
+  test('a token is dropped with its pod, and when it has expired', async () => {
     const { clock, get, tokens } = setUp();
     runToTheEnd((signal) => tokens.start(signal));
     await get(700);
@@ -110,7 +110,7 @@ describe('a token', () => {
     expect(tokens.size).toBe(0);
   });
 
-  test('W4: appears in no log line and no error', async () => {
+  test('W4: no token appears in a log line or an error', async () => {
     const { api, clock, get, lines } = setUp();
     const first = tokenOf(await get(1000));
     api.refuseConnections();
@@ -133,7 +133,7 @@ test.each([
   ['a week, after a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour + 1, 0, true],
   ['a week, at a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour, 0, false],
   ['what expires in part of a second', { lifetimeMs: 1000 }, 1001, 0, true],
-])('a token of %s', (_what, { lifetimeMs }, ageMs, fraction, due) => {
+])('whether a token is due for replacement: %s', (_what, { lifetimeMs }, ageMs, fraction, due) => {
   const token = { lifetimeMs, expiresAtMs: 5000 + lifetimeMs, obtainedAtMs: 70 };
   expect(refreshDue(token, { wallMs: 5000 + ageMs, monotonicMs: 70 }, fraction)).toBe(due);
   expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);

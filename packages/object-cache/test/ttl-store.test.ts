@@ -13,7 +13,7 @@ function setUp(ttlMs?: () => number | undefined) {
 }
 
 describe('an object with a time to live', () => {
-  test('is read once within it, however many callers, and again afterwards', async () => {
+  test('an object is read once within its TTL, however many callers there are, and again afterwards', async () => {
     const { api, cache, clock, requests, signal, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -28,7 +28,7 @@ describe('an object with a time to live', () => {
     expect(requests.length).toBe(2);
   });
 
-  test("is fresh for the time in the node's annotation", async () => {
+  test("an object is fresh for the TTL in the node's annotation", async () => {
     const { api, cache, clock, requests, get } = setUp(() => 5000);
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -38,7 +38,7 @@ describe('an object with a time to live', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('is read again for a new pod', async () => {
+  test('an object is read again for a new pod', async () => {
     const { api, cache, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('a', 'db'));
@@ -50,7 +50,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ value: textOf('two') });
   });
 
-  test('K3: is returned unchanged while the API server is down', async () => {
+  test('K3: a cached object is returned unchanged while the API server is down', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('a', 'db'));
@@ -61,7 +61,7 @@ describe('an object with a time to live', () => {
     expect(await reading).toMatchObject({ value: textOf('one') });
   });
 
-  test('is requested at each read while it does not exist, and reported as missing during an outage', async () => {
+  test('a missing object is requested at each read, and reported as missing during an outage', async () => {
     const { api, cache, clock, signal, get } = setUp();
     cache.registerPod(podWithSecret('a', 'db'));
     expect(await get('db')).toMatchObject({ error: { code: 'NotFound' } });
@@ -74,7 +74,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ value: textOf('one') });
   });
 
-  test('is dropped once no pod refers to it', async () => {
+  test('an object is dropped once no pod refers to it', async () => {
     const { api, cache, get } = setUp();
     api.put(secret('db', 'one'));
     const pods = [podWithSecret('a', 'db'), podWithSecret('b', 'db')] as const;
@@ -85,7 +85,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ error: { code: 'NotRegistered' } });
   });
 
-  test('ignores an older cached response, but accepts the older version of a server that lost its data', async () => {
+  test("an older response from the API server's cache is ignored, but the older version of a server that lost its data is accepted", async () => {
     const { api, cache, clock, get } = setUp();
     for (const text of ['zero', 'one']) api.put(secret('db', text));
     cache.registerPod(podWithSecret('a', 'db'));
@@ -117,7 +117,7 @@ test.each([
   [{ uid: 'b', resourceVersion: '11' }, { uid: 'a', resourceVersion: '10' }, true],
   [{ uid: 'a', resourceVersion: '9007199254740993' }, { uid: 'a', resourceVersion: '9007199254740992' }, false],
   [{ uid: 'a', resourceVersion: '9007199254740992' }, { uid: 'a', resourceVersion: '9007199254740993' }, true],
-])('%o after %o: may it be the past? %s', (answer, known, expected) => {
+])('whether the response %o after %o may be outdated: %s', (answer, known, expected) => {
   expect(mayBePast(answer, known)).toBe(expected);
 });
 
@@ -128,6 +128,6 @@ test.each([
   ['', undefined],
   ['1.5', undefined],
   ['soon', undefined],
-])('the annotation %j is %s ms', (text, expected) => {
+])('the TTL annotation %j means %s ms', (text, expected) => {
   expect(objectTtlMs({ 'node.alpha.kubernetes.io/ttl': text })).toBe(expected);
 });

@@ -18,7 +18,7 @@ function setUp(options: { readonly syncFrequencyMs?: number; readonly strategy?:
 const textOf = (data: string) => ({ data: { key: Buffer.from(data).toString('base64') } });
 
 describe('an object that is watched', () => {
-  test('is returned in its current state, and changes need no further request', async () => {
+  test('a watched object is returned in its current state, and changes need no further request', async () => {
     const { api, cache, get, requests } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -28,7 +28,7 @@ describe('an object that is watched', () => {
     expect(requests.filter((request) => !request.startsWith('watch'))).toEqual([]);
   });
 
-  test('is not returned to a pod that is not registered', async () => {
+  test('an object is not returned to a pod that is not registered', async () => {
     const { api, get, requests } = setUp();
     api.put(secret('db', 'one'));
     expect(await get('db')).toMatchObject({
@@ -38,7 +38,7 @@ describe('an object that is watched', () => {
   });
 
   test.each(['Watch', 'Cache'] as const)(
-    'is read again if the server may have lost its data, which no watch reports (%s)',
+    'a watched object is read again if the API server may have lost its data, which no watch reports (%s)',
     async (strategy) => {
       const { api, cache, get } = setUp({ strategy });
       for (const text of ['zero', 'one']) api.put(secret('db', text));
@@ -51,7 +51,7 @@ describe('an object that is watched', () => {
     },
   );
 
-  test('is not found if it does not exist, and found once created', async () => {
+  test('a watched object is not found if it does not exist, and found once created', async () => {
     const { api, cache, get } = setUp();
     cache.registerPod(podWithSecret('web', 'db'));
     expect(await get('db')).toMatchObject({ error: { code: 'NotFound', message: 'secrets "db" not found' } });
@@ -59,7 +59,7 @@ describe('an object that is watched', () => {
     expect(await get('db')).toMatchObject({ value: textOf('one') });
   });
 
-  test('is not found after it was deleted', async () => {
+  test('a watched object is not found after it was deleted', async () => {
     const { api, cache, client, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -69,7 +69,7 @@ describe('an object that is watched', () => {
     expect(await get('db')).toMatchObject({ error: { code: 'NotFound' } });
   });
 
-  test('has one watch for all pods, which ends with the last of them', async () => {
+  test('an object has one watch for all pods, which ends with the last of them', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     const pods = [podWithSecret('a', 'db'), podWithSecret('b', 'db')] as const;
@@ -98,7 +98,7 @@ describe('an object that is watched', () => {
     expect(api.watchCount).toBe(0);
   });
 
-  test('is no longer watched once it is immutable, and is still returned', async () => {
+  test('an object is no longer watched once it is immutable, and is still returned', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one', { immutable: true }));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -110,7 +110,7 @@ describe('an object that is watched', () => {
     expect(api.watchCount).toBe(0);
   });
 
-  test('is no longer watched if not read for five sync periods, and watched again on the next read', async () => {
+  test('the watch of an object ends if the object was not read for five sync periods, and starts again on the next read', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -124,7 +124,7 @@ describe('an object that is watched', () => {
     expect(api.watchCount).toBe(1);
   });
 
-  test('keeps config maps apart from secrets of the same name', async () => {
+  test('ConfigMaps and Secrets of the same name are kept apart', async () => {
     const { api, cache, clock, signal } = setUp();
     api.put({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'db' }, data: { a: 'b' } });
     cache.registerPod(pod('web', { containers: [{ name: 'main', envFrom: [{ configMapRef: { name: 'db' } }] }] }));
@@ -138,7 +138,7 @@ describe('an object that is watched', () => {
 });
 
 describe('while the API server is down', () => {
-  test('K3: the last known state is returned, whether its watch was open or closed', async () => {
+  test('K3: while the API server is down, the last known object is returned, whether its watch was open or closed', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('asked', 'one'));
     api.put(secret('idle', 'one'));
@@ -157,7 +157,7 @@ describe('while the API server is down', () => {
     expect(await get('idle')).toMatchObject({ value: textOf('one') });
   });
 
-  test('an unknown object is awaited for a limited time, and available within a second after the recovery', async () => {
+  test('while the API server is down, an unknown object is awaited for a limited time, and available within a second afterwards', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     api.refuseConnections();
@@ -168,7 +168,7 @@ describe('while the API server is down', () => {
     expect(await get('db')).toMatchObject({ value: textOf('one') });
   });
 
-  test('changes during the outage are visible after the recovery, also if the data store was lost', async () => {
+  test('changes during an outage of the API server are visible afterwards, also if the data store was lost', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -196,7 +196,7 @@ describe('while the API server is down', () => {
   });
 });
 
-test('nothing is watched before the start and after the end', async () => {
+test('no object is watched before the start and after the end', async () => {
   const { components, api, clock, signal } = world();
   const cache = new ObjectCache(components);
   cache.registerPod(podWithSecret('web', 'db'));
@@ -216,6 +216,9 @@ test.each([
   [60_000, 300_000],
   [10_000, 60_000],
   [0, 60_000],
-])('pods that are synced every %d ms leave watches open for %d', (syncFrequencyMs, expected) => {
-  expect(maxIdleMsOf(syncFrequencyMs)).toBe(expected);
-});
+])(
+  'if pods are synced every %d ms, the watch of an object that is not read ends after %d ms',
+  (syncFrequencyMs, expected) => {
+    expect(maxIdleMsOf(syncFrequencyMs)).toBe(expected);
+  },
+);

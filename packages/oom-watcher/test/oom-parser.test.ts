@@ -8,13 +8,13 @@ const HEAD = 'oom-kill:constraint=';
 const BEFORE = ',nodemask=(null),cpuset=/,mems_allowed=0';
 const VICTIM = ',task=hog,pid=77,uid=0';
 
-/** What a report that has begun is after one more record. */
+/** The state of an OOM report after one more kernel log record. */
 function after(message: string, report: OomReport = { group: '/', limitGroup: '/', constraint: '' }) {
   return nextOom(report, { sequence: 1, uptimeMs: 9, isKernel: true, message });
 }
 
 describe('parsing an OOM killer report', () => {
-  it('starts a report only at a record that the kernel wrote', () => {
+  it('an OOM report starts only at a record that the kernel wrote', () => {
     const record = { sequence: 1, uptimeMs: 9, message: BEGIN };
     const begun = { group: '/', limitGroup: '/', constraint: '' };
     expect(nextOom(undefined, { ...record, isKernel: true })).toEqual({ report: begun });
@@ -24,35 +24,35 @@ describe('parsing an OOM killer report', () => {
 
   it.each<[string, string, Partial<OomKill>]>([
     [
-      'whom the machine had no memory for',
+      'the summary of an OOM of the machine',
       `${HEAD}CONSTRAINT_NONE${BEFORE},global_oom,task_memcg=/user.slice${VICTIM}`,
       { pid: 77, processName: 'hog', group: '/user.slice', limitGroup: '/', constraint: 'CONSTRAINT_NONE' },
     ],
     [
-      'whom a group had no memory for',
+      'the summary of an OOM of a cgroup',
       `${HEAD}CONSTRAINT_MEMCG${BEFORE},oom_memcg=/pods,task_memcg=/pods/a${VICTIM}`,
       { pid: 77, processName: 'hog', group: '/pods/a', limitGroup: '/pods', constraint: 'CONSTRAINT_MEMCG' },
     ],
     [
-      'whom a group had no memory for, in that group itself',
+      'the summary of an OOM of a cgroup whose own process is the victim',
       `${HEAD}CONSTRAINT_MEMCG${BEFORE},oom_memcg=/pods,task_memcg=/pods${VICTIM}`,
       { pid: 77, processName: 'hog', group: '/pods', limitGroup: '/pods', constraint: 'CONSTRAINT_MEMCG' },
     ],
     [
-      'who was killed, where nothing else is told',
+      'the killed process, if there is no summary',
       'Out of memory: Killed process 5 (hog) total-vm:1kB',
       { pid: 5, processName: 'hog', group: '/', limitGroup: '/', constraint: '' },
     ],
     [
-      'who was killed of a group, where nothing else is told',
+      'the killed process of a cgroup, if there is no summary',
       'Memory cgroup out of memory: Killed process 5 (hog) total-vm:1kB',
       { pid: 5, processName: 'hog', group: '/', limitGroup: '', constraint: '' },
     ],
-  ])('ends with %s', (_what, message, kill) => {
+  ])('an OOM report ends with %s', (_what, message, kill) => {
     expect(after(message)).toEqual({ report: undefined, kill: { ...kill, uptimeMs: 9 } });
   });
 
-  it('reads the cgroups of kernels before Linux 5.0 from their own line, with or without surrounding slashes', () => {
+  it('reads the cgroups in OOM reports of kernels before Linux 5.0 from their own line, with or without surrounding slashes', () => {
     const { report } = after('Task in /a/b/ killed as a result of limit of a/');
     expect(report).toEqual({ group: '/a/b', limitGroup: '/a', constraint: '' });
     const killed = 'Memory cgroup out of memory: Killed process 5 (hog)';
@@ -61,13 +61,13 @@ describe('parsing an OOM killer report', () => {
   });
 
   it.each([
-    ['that says nothing of it', 'Call Trace:'],
+    ['that is not part of the report', 'Call Trace:'],
     [
-      'that is a summary to those only who do not look where it begins',
+      'that contains a summary, but not at its start',
       `x${HEAD}CONSTRAINT_NONE${BEFORE},global_oom,task_memcg=/${VICTIM}`,
     ],
-    ['that lacks the group of the victim', `${HEAD}CONSTRAINT_NONE${BEFORE},global_oom${VICTIM}`],
-    ['that lacks the number of the victim', `${HEAD}CONSTRAINT_NONE${BEFORE},global_oom,task_memcg=/a,task=hog`],
+    ['that lacks the cgroup of the victim', `${HEAD}CONSTRAINT_NONE${BEFORE},global_oom${VICTIM}`],
+    ['that lacks the PID of the victim', `${HEAD}CONSTRAINT_NONE${BEFORE},global_oom,task_memcg=/a,task=hog`],
     ['that ends before the victim', `${HEAD}CONSTRAINT_NONE${BEFORE},global_oom,task_memcg=/a`],
     ['that lacks the group at its limit', `${HEAD}CONSTRAINT_MEMCG${BEFORE},task_memcg=/pods/a${VICTIM}`],
     ['that ends before the group of the victim', `${HEAD}CONSTRAINT_MEMCG${BEFORE},oom_memcg=/pods`],
@@ -75,7 +75,7 @@ describe('parsing an OOM killer report', () => {
       'whose victim is in no group below the one at its limit',
       `${HEAD}CONSTRAINT_MEMCG${BEFORE},oom_memcg=/pods,task_memcg=/podsother${VICTIM}`,
     ],
-  ])('goes on after a line %s', (_what, message) => {
+  ])('an OOM report continues after a line %s', (_what, message) => {
     const report = { group: '/g', limitGroup: '/l', constraint: '' };
     expect(after(message, report)).toEqual({ report });
   });
@@ -91,7 +91,7 @@ describe('the SystemOOM message', () => {
     [{ processName: '' }, 'System OOM encountered'],
     [{ limitGroup: '/pods' }, undefined],
     [{ limitGroup: '' }, undefined],
-  ])('where %j is %j', (more, message) => {
+  ])('the SystemOOM message for %j is %j', (more, message) => {
     expect(systemOomMessage({ ...kill, ...more })).toBe(message);
   });
 });
@@ -106,7 +106,7 @@ describe('parsing a kernel log record', () => {
     ['text', undefined],
     ['text\n6,1,0,-;text', undefined],
     ['6,1,-;text', undefined],
-  ])('%j is %j', (text, record) => {
+  ])('the kernel log record %j is parsed as %j', (text, record) => {
     expect(parseKmsgRecord(text)).toEqual(record);
   });
 });
@@ -117,7 +117,7 @@ describe('memory.events', () => {
     ['oom 3\noom_kill 4\n', { oom: 3, oomKill: 4, oomGroupKill: 0 }],
     ['oom x\noom_kill -4\nxoom 9\n', { oom: 0, oomKill: 0, oomGroupKill: 0 }],
     ['', { oom: 0, oomKill: 0, oomGroupKill: 0 }],
-  ])('%j has %j', (text, events) => {
+  ])('the memory.events content %j has the counters %j', (text, events) => {
     expect(parseMemoryEvents(text)).toEqual(events);
   });
 });

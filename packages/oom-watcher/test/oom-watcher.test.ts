@@ -38,7 +38,7 @@ function kills(...messages: readonly string[]): readonly Partial<OomKill>[] {
 describe('parsing OOM reports', () => {
   const noise = ['Call Trace:', ' dump_stack+0x45/0x56', 'memory: usage 980kB, limit 980kB, failcnt 4152239'];
 
-  test('parses a report of a cgroup at its memory limit', () => {
+  test('parses the OOM report of a cgroup at its memory limit', () => {
     expect(kills(BEGIN, ...noise, IN_GROUP, 'Memory cgroup out of memory: Killed process 966 (manager)')).toEqual([
       {
         pid: 966,
@@ -51,13 +51,13 @@ describe('parsing OOM reports', () => {
     ]);
   });
 
-  test('parses a report of a machine that is out of memory', () => {
+  test('parses the OOM report of a machine that is out of memory', () => {
     const [kill] = kills(BEGIN, ...noise, GLOBAL);
     expect(kill).toMatchObject({ pid: 77, processName: 'hog', group: '/user.slice', limitGroup: '/' });
     expect(systemOomMessage(kill as OomKill)).toBe('System OOM encountered, victim process: hog, pid: 77');
   });
 
-  test('parses reports of kernels before Linux 5.0', () => {
+  test('parses OOM reports of kernels before Linux 5.0', () => {
     const [kill] = kills(
       'memorymonster invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0',
       ...noise,
@@ -73,7 +73,7 @@ describe('parsing OOM reports', () => {
   });
 
   test.each(['foo', 'python3.4', 'Plex Media Server', '[', '()', '"with quotes"', 'x) Killed process 1 (y'])(
-    'takes %s for the name of a process',
+    'reads %s as the name of a process in an OOM report',
     (name) => expect(kills(BEGIN, `Killed process 1234 (${name}) total-vm:1`)).toMatchObject([{ processName: name }]),
   );
 
@@ -93,12 +93,12 @@ describe('parsing OOM reports', () => {
       const [kill] = kills(BEGIN, message);
       expect(kill?.pid).toBe(966);
       expect(systemOomMessage(kill as OomKill)).toBeUndefined();
-      // It counts for the container, and for no other one.
+      // The kill is counted for the container of this cgroup only.
       expect(kill?.group === GROUP || kill?.group?.startsWith(`${GROUP}/`)).toBe(true);
     }
   });
 
-  test('does not attribute a kill to the machine if long cgroup names leave no room for the summary', () => {
+  test('a kill is not attributed to the machine if long cgroup names leave no room for the summary', () => {
     const [kill] = kills(
       BEGIN,
       IN_GROUP.slice(0, IN_GROUP.indexOf(',task=')),
@@ -111,31 +111,31 @@ describe('parsing OOM reports', () => {
     expect(systemOomMessage(system as OomKill)).toBeDefined();
   });
 
-  // In any way that looks back it would take longer than a test may.
-  test('parses a maliciously crafted line as fast as any other', () => {
+  // A parser that rescans earlier records would exceed the test's timeout.
+  test('parses a maliciously crafted log line in linear time', () => {
     const fields = ',nodemask=,cpuset=,mems_allowed=,oom_memcg=/,task_memcg=/,task=,pid=1';
     expect(kills(BEGIN, `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=${fields.repeat(100)}`.slice(0, 8192))).toEqual(
       [],
     );
   });
 
-  test('reports no kill without a report, and each report once', () => {
+  test('reports no kill without an OOM report, and each report once', () => {
     const killed = 'Memory cgroup out of memory: Killed process 966 (manager)';
     expect(kills(killed, 'Task in /a killed as a result of limit of /b', killed)).toEqual([]);
     expect(kills(BEGIN, IN_GROUP, killed, BEGIN, GLOBAL, 'Out of memory: Killed process 77 (hog)')).toHaveLength(2);
   });
 
-  test("uses a summary whose report's beginning the log has lost", () => {
+  test('uses the summary of an OOM report even if the log has lost the beginning of the report', () => {
     expect(kills(...noise, IN_GROUP)).toMatchObject([{ pid: 966, group: GROUP, limitGroup: POD }]);
     expect(kills(...noise, GLOBAL)).toMatchObject([{ pid: 77, group: '/user.slice', limitGroup: '/' }]);
   });
 
-  test('ignores records that the kernel did not write', () => {
+  test('ignores log records that the kernel did not write', () => {
     const record = { sequence: 0, uptimeMs: 0, isKernel: false, message: BEGIN };
     expect(nextOom(undefined, record)).toEqual({ report: undefined });
   });
 
-  test('never throws, whatever the log contains', () => {
+  test('parsing OOM reports never throws, whatever the log contains', () => {
     const line = fc.oneof(fc.string(), fc.constantFrom(BEGIN, IN_GROUP, GLOBAL, 'Killed process 5 (x)'));
     fc.assert(
       fc.property(fc.array(line), (lines) => {
@@ -148,7 +148,7 @@ describe('parsing OOM reports', () => {
 });
 
 describe('parsing a record', () => {
-  test('parses the metadata of a record and ignores its dictionary', () => {
+  test('parses the metadata of a kernel log record and ignores its dictionary', () => {
     expect(parseKmsgRecord('6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n')).toEqual({
       sequence: 339,
       uptimeMs: 5140.9,
@@ -160,7 +160,7 @@ describe('parsing a record', () => {
   });
 
   test.each(['', 'nonsense', '6,1;x', '-1,2,3,-;x', ' 6,1,2,-;x', '\n6,1,2,-;x'])(
-    'returns undefined for %j',
+    '%j is not a kernel log record',
     (text) => {
       expect(parseKmsgRecord(text)).toBeUndefined();
     },
@@ -244,7 +244,7 @@ describe('OomWatcher', () => {
     expect(groups[1]).toBe(GROUP);
   });
 
-  test('reports kills from shortly before the start, but no old ones', async () => {
+  test('reports OOM kills from shortly before the start, but no older ones', async () => {
     const { events } = await watching(async (log, clock) => {
       log.add(1_000, BEGIN, GLOBAL.replace('hog', 'old'));
       log.add(3_599_000, BEGIN, GLOBAL);
@@ -253,7 +253,7 @@ describe('OomWatcher', () => {
     expect(events.map(({ message }) => message)).toEqual(['System OOM encountered, victim process: hog, pid: 77']);
   });
 
-  test('does not report kills again when the log is reopened at its oldest record', async () => {
+  test('OOM kills are not reported again when the log is reopened at its oldest record', async () => {
     const { events, groups } = await watching(async (log, clock) => {
       log.add(3_600_000, BEGIN, GLOBAL);
       const all = [...log.records];
@@ -269,7 +269,7 @@ describe('OomWatcher', () => {
     expect(groups).toHaveLength(2);
   });
 
-  test('logs a missing log once, and reads it when it appears', async () => {
+  test('a missing kernel log is logged once, and read when it appears', async () => {
     const { events, errors } = await watching(async (log, clock) => {
       await clock.advance(600_000);
       log.fault = undefined;
@@ -280,7 +280,7 @@ describe('OomWatcher', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('lost records end the current report, unless its summary follows', async () => {
+  test('lost log records end the current OOM report, unless its summary follows', async () => {
     const { events } = await watching(async (log, clock) => {
       log.add(3_600_000, BEGIN);
       log.records.push(withCode('EPIPE'));
@@ -295,7 +295,7 @@ describe('OomWatcher', () => {
     ]);
   });
 
-  test('reads a flood of records in parts, yielding between them, without falling behind', async () => {
+  test('a flood of log records is read in parts, yielding between them, without falling behind', async () => {
     await watching(async (log, clock) => {
       for (let count = 0; count < 1200; count++) log.add(3_600_000, 'noise');
       await clock.advance(0);
@@ -313,7 +313,7 @@ test('W6: reading a file that never answers blocks no other work', async () => {
     const path = join(directory, 'fifo');
     execFileSync('mkfifo', [path]);
     const file = await openKmsg(path);
-    // No writer: the end of it, at once. A real log says EAGAIN.
+    // A FIFO without a writer reports its end immediately. /dev/kmsg would report EAGAIN.
     expect(await file.read(new Uint8Array(10))).toBe(0);
     await file.close();
   } finally {

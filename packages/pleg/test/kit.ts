@@ -79,7 +79,7 @@ export function toStatus(uid: string, { containers, sandboxes }: Truth, observed
   };
 }
 
-/** How long a call takes before and after it looks at the pods, and whether it fails in the end. */
+/** The duration of a call before and after it reads the pods, and the error with which it fails, if any. */
 export interface CallPlan {
   readonly beforeMs?: number;
   readonly afterMs?: number;
@@ -91,17 +91,17 @@ class Unimplemented extends Error {
   readonly code = 'UNIMPLEMENTED';
 }
 
-/** A runtime in memory, whose calls take as long and fail as they are told. */
+/** An in-memory runtime with configurable duration and failure of each call. */
 export class ScriptedRuntime implements PlegRuntime {
   readonly #clock: FakeClock;
   readonly pods: Map<string, Truth> = new Map();
   plan: (call: 'getPods' | 'getPodStatus', uid: string) => CallPlan = () => ({});
   readonly calls: string[] = [];
   readonly names: string[] = [];
-  /** Under way now, by pod, and the most at a time. */
+  /** The calls in progress by pod, and the largest number of calls at a time. */
   readonly active: Map<string, number> = new Map();
   mostActive = 0;
-  /** `none`: the runtime has no events. */
+  /** `none`: the runtime does not support events. */
   events: 'none' | 'on' = 'on';
   streams = 0;
   #listener: ((event: PlegRuntimeEvent | Error) => void) | undefined;
@@ -110,7 +110,7 @@ export class ScriptedRuntime implements PlegRuntime {
     this.#clock = clock;
   }
 
-  /** Sets a pod's state (`undefined`: gone) and, unless told not to, says so on the stream. */
+  /** Sets the state of a pod (`undefined`: the pod is gone). Sends an event unless `quiet` is true. */
   set(uid: string, state: Truth | undefined, quiet = false): void {
     if (state === undefined) this.pods.delete(uid);
     else this.pods.set(uid, state);

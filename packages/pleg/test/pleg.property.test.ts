@@ -11,7 +11,7 @@ const REPAIR_MS = 20_000;
 const UIDS = ['a', 'b', 'c'] as const;
 
 const uid = fc.constantFrom(...UIDS);
-/** How an event reaches the generator, if it does. */
+/** How often and when an event is delivered. */
 const delivery = fc.constantFrom('once', 'twice', 'never', 'late');
 const operation = fc.oneof(
   { weight: 5, arbitrary: fc.record({ op: fc.constant('start' as const), uid, delivery }) },
@@ -38,7 +38,7 @@ class World {
   readonly cache = new PodCache();
   readonly pleg: Pleg;
   readonly stop = new AbortController();
-  /** What was true when: by pod, each state with the instant from which it held. */
+  /** The history of each pod: its states, each with the time at which the state began. */
   readonly past = new Map<string, { fromMs: number; shape: string }[]>(
     UIDS.map((of) => [of, [{ fromMs: Number.NEGATIVE_INFINITY, shape: shape(truth({})) }]]),
   );
@@ -141,7 +141,7 @@ class World {
     await this.clock.settle();
   }
 
-  /** A status must show what was true at some instant after the one that was asked for. */
+  /** Requests a pod's status. The status must show a state that the pod had after the requested time. */
   async ask(of: string, minTimeMs: number): Promise<void> {
     this.asked++;
     let status: RuntimePodStatus;
@@ -153,7 +153,7 @@ class World {
     }
     this.answered++;
     const past = this.past.get(of) ?? [];
-    // A state held until the next began; at the instant of a change, both did.
+    // A state lasts until the next state begins. At the time of a change, both states are valid.
     const possible = past.filter((_, i) => (past[i + 1]?.fromMs ?? Number.POSITIVE_INFINITY) >= minTimeMs);
     const fresh = possible.some((held) => held.shape === shape(snapshotOf(status))) && status.observedAtMs > minTimeMs;
     if (!fresh)
@@ -191,7 +191,7 @@ it("after a quiet repair period, the cache equals the runtime's state, each deat
         world.check();
       }
       world.quiet = true;
-      // The last slow calls, and one whole repair.
+      // Long enough for the last slow calls and one complete relist.
       await world.clock.advance(REPAIR_MS + 20_000);
       world.check();
       for (const of of UIDS) {
@@ -210,7 +210,8 @@ it("after a quiet repair period, the cache equals the runtime's state, each deat
       for (const id of running) expect([id, has('ContainerStarted', id)]).toEqual([id, true]);
       for (const id of exited) expect([id, has('ContainerDied', id)]).toEqual([id, true]);
       for (const { type, containerId = '' } of world.told) {
-        // What was told to run and does not run any more was told to have died; nothing that runs was.
+        // Every container that was reported as started and no longer runs was reported as died; no running container
+        // was.
         if (type === 'ContainerStarted' && !running.has(containerId)) {
           expect([containerId, has('ContainerDied', containerId)]).toEqual([containerId, true]);
         }
@@ -220,7 +221,7 @@ it("after a quiet repair period, the cache equals the runtime's state, each deat
       expect(world.pleg.podCount).toBe(world.runtime.pods.size);
       world.stop.abort();
       await world.clock.settle();
-      // K4: nothing is left.
+      // K4: no timers are left.
       expect([world.clock.pendingTimers, world.cache.waiting]).toEqual([0, 0]);
     },
   );

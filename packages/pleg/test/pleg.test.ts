@@ -39,12 +39,12 @@ function text({ podUid, type, containerId }: PodLifecycleEvent): string {
   return [podUid, type, containerId].filter((part) => part !== undefined).join(' ');
 }
 
-/** What was told since the last call. */
+/** Returns the pod lifecycle events since the last call of this function. */
 function news(): string[] {
   return told.splice(0);
 }
 
-/** The calls since the last call. */
+/** Returns the runtime calls since the last call of this function. */
 function calls(): string[] {
   return runtime.calls.splice(0);
 }
@@ -67,7 +67,7 @@ afterEach(async () => {
 });
 
 it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number.NaN }])(
-  'rejects the options %j',
+  'PLEG rejects the options %j',
   (options) => {
     expect(() => new Pleg({ runtime, cache, clock }, options)).toThrow(
       expect.objectContaining({
@@ -79,7 +79,7 @@ it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number
 );
 
 describe('log of runtime failures', () => {
-  it('logs once that the runtime is unavailable, and once with a count when it has recovered', async () => {
+  it('logs once that the runtime is unavailable, and once with a count when the runtime has recovered', async () => {
     const { logger, lines } = captureLogger();
     make(runtime, logger);
     runtime.plan = (call) => (call === 'getPods' ? { fail: new Error('connection refused') } : {});
@@ -111,7 +111,7 @@ describe('PLEG with a runtime without events', () => {
     runtime.events = 'none';
   });
 
-  it('lists the runtime once a second, and reads only changed pods', async () => {
+  it('PLEG lists pods once a second if the runtime has no events, and reads only changed pods', async () => {
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     runtime.set('b', truth({ b1: 'exited' }));
     start();
@@ -196,7 +196,7 @@ describe('PLEG with a runtime without events', () => {
     expect(news()).toEqual(['a ContainerStarted a2']);
   });
 
-  it('knows that a pod is gone after one read, without a list in between', async () => {
+  it('PLEG knows after one read that a pod is gone, without a list in between', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(100);
@@ -215,7 +215,7 @@ describe('PLEG with a runtime without events', () => {
     expect(news()).toEqual([]);
   });
 
-  it('requests the event stream again after the repair period, in case the runtime was replaced', async () => {
+  it('PLEG requests the event stream again after the repair period, in case the runtime was replaced', async () => {
     start();
     await clock.advance(300_000);
     expect(runtime.streams).toBe(1);
@@ -234,7 +234,7 @@ describe('PLEG with a runtime without events', () => {
 });
 
 describe('PLEG with a runtime with events', () => {
-  /** Until the stream is relied upon. */
+  /** Waits until the PLEG relies on the event stream. */
   async function rely(): Promise<void> {
     start();
     await clock.advance(1000);
@@ -242,7 +242,7 @@ describe('PLEG with a runtime with events', () => {
     news();
   }
 
-  it('lists only once per repair period after the stream was open during a list', async () => {
+  it('PLEG lists only once per repair period after a list during which the event stream was open', async () => {
     start();
     await clock.advance(999);
     expect(calls()).toEqual(['getPods']);
@@ -262,7 +262,7 @@ describe('PLEG with a runtime with events', () => {
     expect(news()).toEqual(['a ContainerStarted a1']);
   });
 
-  it('a burst of events causes one read', async () => {
+  it('a burst of runtime events causes one read', async () => {
     await rely();
     runtime.set('a', truth({}, { s: 'ready' }));
     await clock.settle();
@@ -273,7 +273,7 @@ describe('PLEG with a runtime with events', () => {
     expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s']);
   });
 
-  it('delays reads after creation and removal events, to wait for a hint', async () => {
+  it('a read after creation and removal events is delayed, because another event may follow', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
     for (const kind of ['created', 'started', 'deleted'] as const) runtime.say('a', kind);
@@ -457,7 +457,7 @@ describe('PLEG with a runtime with events', () => {
     expect(calls().length).toBeGreaterThan(55);
   });
 
-  it('retries a failed read, and then emits PodSync', async () => {
+  it('a failed read is retried, and then PodSync is emitted', async () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     runtime.set('a', truth({ a1: 'running' }));
@@ -482,7 +482,8 @@ describe('PLEG with a runtime with events', () => {
     runtime.set('a', truth({ a1: 'running' }));
     await clock.advance(60_000);
     const tries = calls().filter((call) => call === 'getPodStatus a').length;
-    // Of 60 that a try each second would be; from 3 s to 4.5 s apart after the first ones.
+    // One attempt each second would be 60 attempts. With back-off they are 3 s to 4.5 s apart, apart from the first
+    // ones.
     expect(tries).toBeGreaterThan(13);
     expect(tries).toBeLessThan(23);
     runtime.set('b', truth({ b1: 'running' }));
@@ -570,7 +571,7 @@ describe('overlapping reads and lists', () => {
     runtime.events = 'none';
     start();
     await clock.advance(500);
-    // The list looks at once and answers late; the reading in between sees more.
+    // The list reads the state immediately and returns late. The status read in between sees a newer state.
     runtime.plan = (call) => (call === 'getPods' ? { afterMs: 400 } : {});
     await clock.advance(600);
     runtime.set('a', truth({ a1: 'running' }), true);
@@ -588,7 +589,7 @@ describe('overlapping reads and lists', () => {
     start();
     await clock.advance(900);
     news();
-    // The reading looks at once and answers after the list has been.
+    // The status is read immediately and returned only after the list has returned.
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 400 } : {});
     pleg.hint('a');
     await clock.advance(50);
@@ -711,7 +712,7 @@ describe('event delivery', () => {
 });
 
 describe('healthy()', () => {
-  it('reports an error before the first successful list', async () => {
+  it('healthy reports an error before the first successful list', async () => {
     runtime.plan = () => ({ fail: new Error('down') });
     start();
     await clock.advance(10_000);
@@ -721,7 +722,7 @@ describe('healthy()', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('reports an error after three minutes of silence, and recovers with the next list', async () => {
+  it('healthy reports an error after three minutes without a response, and recovers with the next list', async () => {
     runtime.events = 'none';
     start();
     await clock.advance(0);
@@ -735,7 +736,7 @@ describe('healthy()', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('W6: stays healthy while lists succeed, even if reading one pod takes long', async () => {
+  it('W6: PLEG stays healthy while lists succeed, even if reading one pod takes long', async () => {
     runtime.events = 'none';
     runtime.pods.set('a', truth({ c: 'running' }));
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 200_500 } : {});
@@ -747,7 +748,7 @@ describe('healthy()', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('counts the read of a single pod as activity', async () => {
+  it('the read of a single pod counts as activity for the health of PLEG', async () => {
     const lastSeen: number[] = [];
     const gauge = ({ name }: { readonly name: string }) => ({
       set: (_labels: object, value: number) => void (name === 'kubelet_pleg_last_seen_seconds' && lastSeen.push(value)),
@@ -763,7 +764,7 @@ describe('healthy()', () => {
     expect(lastSeen.at(-1)).toBe(Math.floor((clock.now() - 1) / 1000));
   });
 
-  it('stays healthy between two repair lists, and when the stream is lost after that', async () => {
+  it('PLEG stays healthy between two repair lists, and if the stream is lost after that', async () => {
     start();
     await clock.advance(299_000);
     expect(pleg.healthy()).toBeUndefined();
@@ -787,7 +788,7 @@ describe('healthy()', () => {
 });
 
 describe('start and stop', () => {
-  it('serves requests made before start after it has started', async () => {
+  it('requests to PLEG before its start are served after the start', async () => {
     pleg.hint('a');
     const asked = cache.getNewerThan('b', 5, stop.signal);
     await clock.advance(100);
@@ -798,7 +799,7 @@ describe('start and stop', () => {
     await asked;
   });
 
-  it('stops although runtime calls hang', async () => {
+  it('PLEG stops although runtime calls hang', async () => {
     runtime.plan = () => ({ hang: true });
     pleg.hint('a');
     start();
@@ -810,13 +811,13 @@ describe('start and stop', () => {
     expect(calls()).toEqual(expect.not.arrayContaining(['getPodStatus b']));
   });
 
-  it('throws if it is started twice', async () => {
+  it('PLEG throws if it is started twice', async () => {
     start();
     await expect(pleg.start(stop.signal)).rejects.toBeInstanceOf(PlegError);
   });
 });
 
-it("includes the pod's name in each event, and the last status of a container that died and was removed between two lists", async () => {
+it("events contain the pod's name, and the last status of a container that died and was removed between two lists", async () => {
   const seen: PodLifecycleEvent[] = [];
   runtime.events = 'none';
   ended = pleg.start(stop.signal);

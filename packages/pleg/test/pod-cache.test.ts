@@ -14,7 +14,7 @@ beforeEach(() => {
   cache.onWait((uid) => wanted.push(uid));
 });
 
-/** Whether the waiting has ended, and how. */
+/** Requests a status newer than a time. `outcome` is `waits` until the request has been answered. */
 function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: unknown } {
   const asked: { outcome: unknown } = { outcome: 'waits' };
   cache.getNewerThan(uid, minTimeMs, signal).then(
@@ -29,7 +29,7 @@ function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: u
 }
 
 describe('runningPods', () => {
-  it('P4: returns the pods of a name with anything running, from the list and later reads', () => {
+  it('P4: runningPods returns the pods of a name with any running sandbox or container, from the list and later reads', () => {
     const running = (): unknown => cache.runningPods('name-p', 'default');
     expect(running()).toBeUndefined();
     cache.list([{ ...toPod('p', state), name: 'name-p', namespace: 'default' }]);
@@ -49,10 +49,10 @@ describe('runningPods', () => {
 
 describe('getNewerThan', () => {
   it.each([
-    ['of a pod that was read later: at once', 9, { containers: 1, observedAtMs: 10 }],
-    ['of a pod that was read at that very time: waits', 10, 'waits'],
-    ['of a pod that was read before: waits', 11, 'waits'],
-  ])('%s', async (_name, minTimeMs, outcome) => {
+    ['resolves immediately for a pod that was read later', 9, { containers: 1, observedAtMs: 10 }],
+    ['waits for a pod that was read at that time', 10, 'waits'],
+    ['waits for a pod that was read before', 11, 'waits'],
+  ])('getNewerThan %s', async (_name, minTimeMs, outcome) => {
     cache.set('p', toStatus('p', state, 10), 10);
     const asked = ask('p', minTimeMs);
     await clock.settle();
@@ -60,7 +60,7 @@ describe('getNewerThan', () => {
     expect(wanted).toEqual(outcome === 'waits' ? ['p'] : []);
   });
 
-  it('resolves with a read that is new enough, not with an older one', async () => {
+  it('getNewerThan resolves with a read that is new enough, not with an older one', async () => {
     const early = ask('p', 10);
     const late = ask('p', 20);
     expect(cache.newestAsked('p')).toBe(20);
@@ -73,7 +73,7 @@ describe('getNewerThan', () => {
     expect([cache.waiting, cache.newestAsked('p')]).toEqual([0, undefined]);
   });
 
-  it("resolves with a list that confirms the known status, with the list's time", async () => {
+  it("getNewerThan resolves with a list that confirms the known status, with the list's time", async () => {
     cache.set('p', toStatus('p', state, 5), 5);
     const asked = ask('p', 10);
     const unknown = ask('nobody', 10);
@@ -87,7 +87,7 @@ describe('getNewerThan', () => {
     expect(unknown.outcome).toEqual({ containers: 0, observedAtMs: 11 });
   });
 
-  it('does not resolve with a list for a changed pod until the pod was read', async () => {
+  it('getNewerThan does not resolve with a list for a changed pod until the pod was read', async () => {
     cache.set('p', toStatus('p', state, 5), 5);
     const asked = ask('p', 10);
     const fresh = ask('new', 10);
@@ -102,7 +102,7 @@ describe('getNewerThan', () => {
     expect(fresh.outcome).toEqual({ containers: 1, observedAtMs: 21 });
   });
 
-  it('throws the error of a read that failed during the wait', async () => {
+  it('getNewerThan throws the error of a read that failed during the wait', async () => {
     const error = new Error('no runtime');
     const asked = ask('p', 10);
     cache.setError('p', error, 11);
@@ -110,7 +110,7 @@ describe('getNewerThan', () => {
     expect(asked.outcome).toBe(error);
   });
 
-  it('requests another read instead of throwing an old error, which no list clears', async () => {
+  it('getNewerThan requests another read instead of throwing an old error, which no list clears', async () => {
     cache.setError('p', new Error('no runtime'), 11);
     const asked = ask('p', 1);
     cache.updateTime(12, new Set(['p']));
@@ -123,7 +123,7 @@ describe('getNewerThan', () => {
     expect(asked.outcome).toEqual({ containers: 1, observedAtMs: 13 });
   });
 
-  it('rejects when its signal is aborted, and leaves no waiter behind', async () => {
+  it('getNewerThan rejects when its signal is aborted, and leaves no waiter behind', async () => {
     const abort = new AbortController();
     const asked = ask('p', 10, abort.signal);
     expect(cache.waiting).toBe(1);
@@ -135,7 +135,7 @@ describe('getNewerThan', () => {
     expect(cache.waiting).toBe(0);
   });
 
-  it('reports existing waiters to a new writer', () => {
+  it('the pod cache reports existing waiters to a new writer', () => {
     cache.onWait(undefined);
     ask('p', 10);
     cache.onWait((uid) => wanted.push(uid));

@@ -20,7 +20,7 @@ describe('showsNews', () => {
     ['stopped', ['exited', 'notReady']],
     ['deleted', ['nowhere']],
     [undefined, []],
-  ] as const)('%s is shown by %j', (kind, shown) => {
+  ] as const)('an event of kind %s is confirmed by the container states %j', (kind, shown) => {
     const ids = ['created', 'running', 'exited', 'unknown', 'ready', 'notReady', 'nowhere'];
     expect(ids.filter((id) => showsNews(states, id, kind))).toEqual(shown);
   });
@@ -49,7 +49,7 @@ describe('computeEvents', () => {
     'created exited': 'ContainerDied',
   };
   const rows = states.flatMap((before) => states.map((after) => [before, after] as const));
-  it.each(rows)('from %s to %s', (before, after) => {
+  it.each(rows)('the events for a container that changes from %s to %s', (before, after) => {
     const snapshot = (state: RuntimeContainerState | 'none') =>
       snapshotOf(state === 'none' ? undefined : toPod('p', truth({ c: state })));
     const events = computeEvents('p', snapshot(before), snapshot(after));
@@ -57,7 +57,7 @@ describe('computeEvents', () => {
     expect(events.every((event) => event.podUid === 'p' && event.containerId === 'c')).toBe(true);
   });
 
-  it('treats a ready sandbox as a running container', () => {
+  it('a ready sandbox counts as a running container', () => {
     const ready = snapshotOf(toPod('p', truth({}, { s: 'ready' })));
     const notReady = snapshotOf(toPod('p', truth({}, { s: 'notReady' })));
     expect(computeEvents('p', noPod, ready).map((event) => event.type)).toEqual(['ContainerStarted']);
@@ -65,7 +65,7 @@ describe('computeEvents', () => {
     expect(computeEvents('p', notReady, noPod).map((event) => event.type)).toEqual(['ContainerRemoved']);
   });
 
-  it('gives equal snapshots for a list entry and a status of the same pod', () => {
+  it('a list entry and a status of the same pod give equal snapshots', () => {
     const state = truth({ a: 'running', b: 'exited' }, { s: 'ready' });
     expect(computeEvents('p', snapshotOf(toPod('p', state)), snapshotOf(toStatus('p', state, 0)))).toEqual([]);
   });
@@ -100,18 +100,18 @@ describe('observe', () => {
   });
   const first = observe(undefined, seen({ a: 'running' }, 3, 5));
 
-  it('keeps a record whose observation shows no change, whatever its time', () => {
+  it('observe keeps a record whose observation shows no change, whatever its time', () => {
     expect(observe(first, seen({ a: 'running' }, 3, 4))).toEqual(first);
     expect(observe(first, seen({ a: 'running' }, 6))).toEqual({ ...first, endedAt: 7 });
   });
 
-  it('accepts a newer observation and collects its events', () => {
+  it('observe accepts a newer observation and collects its events', () => {
     const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '', namespace: '' });
     expect(second).toMatchObject({ name: 'n', namespace: 'ns', endedAt: 7 });
     expect(second?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied']);
   });
 
-  it('has no name for a pod whose name was never observed', () => {
+  it('a pod whose name was never observed has no name', () => {
     expect(observe(undefined, { ...seen({}, 6), name: '', namespace: '' })).toMatchObject({ name: '', namespace: '' });
   });
 
@@ -135,7 +135,7 @@ describe('observe', () => {
     kind: 'list' as const,
   });
 
-  it('ignores a list that repeats an unconfirmed state, until a list shows something else', () => {
+  it('observe ignores a list that repeats an unconfirmed state, until a list shows something else', () => {
     const claimed = observe(first, listed({ a: 'running', zombie: 'exited' }, 6));
     expect(claimed?.events).toHaveLength(2);
     const contradicted = observe(claimed, seen({ a: 'running' }, 8));
@@ -148,14 +148,14 @@ describe('observe', () => {
     expect(observe(agreed, listed({ a: 'running', zombie: 'exited' }, 12))?.snapshot.containers.size).toBe(2);
   });
 
-  it('ignores a list with an unconfirmed state that was also listed before the read', () => {
+  it('observe ignores a list with an unconfirmed state that was also listed before the read', () => {
     const zombie = { a: 'running', zombie: 'exited' } as const;
     const repeated = observe(observe(first, listed(zombie, 6)), listed(zombie, 8));
     const contradicted = observe(repeated, seen({ a: 'running' }, 10));
     expect(observe(contradicted, listed(zombie, 12))).toBeUndefined();
   });
 
-  it('a state that a later read confirms is accepted', () => {
+  it('observe accepts a state that a later read confirms', () => {
     const late = { a: 'running', late: 'created' } as const;
     const contradicted = observe(observe(first, listed(late, 6)), seen({ a: 'running' }, 8));
     const confirmed = observe(contradicted, seen(late, 10));
@@ -164,7 +164,7 @@ describe('observe', () => {
     expect(observe(gone, listed(late, 14))?.snapshot.containers.has('late')).toBe(true);
   });
 
-  it('emits events for a pod that was observed only once', () => {
+  it('observe emits events for a pod that was observed only once', () => {
     const gone: PodRecord | undefined = observe(first, seen({}, 6));
     expect(gone?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied', 'ContainerRemoved']);
   });
@@ -173,15 +173,20 @@ describe('observe', () => {
 describe('podIps', () => {
   const known = { ...toStatus('p', truth({}, { s: 'ready' }), 0), ips: ['10.0.0.9'] };
   it.each([
-    ['the newest are taken', truth({}, { s: 'ready' }), ['10.0.0.1'], ['10.0.0.1']],
-    ['so are those of an ended pod that still tells them', truth({}, { s: 'notReady' }), ['10.0.0.2'], ['10.0.0.2']],
-    ['an ended pod keeps those it had', truth({ c: 'exited' }, { s: 'notReady' }), [], ['10.0.0.9']],
-    ['a pod without a sandbox keeps those it had', truth({ c: 'exited' }), [], ['10.0.0.9']],
-    ['a pod with a ready sandbox has none if it says so', truth({}, { s: 'ready' }), [], []],
-  ])('%s', (_name, state, ips, expected) => {
+    ['those of the newest sandbox', truth({}, { s: 'ready' }), ['10.0.0.1'], ['10.0.0.1']],
+    [
+      'those of a terminated pod that the runtime still reports',
+      truth({}, { s: 'notReady' }),
+      ['10.0.0.2'],
+      ['10.0.0.2'],
+    ],
+    ['a terminated pod keeps its last IPs', truth({ c: 'exited' }, { s: 'notReady' }), [], ['10.0.0.9']],
+    ['a pod without a sandbox keeps its last IPs', truth({ c: 'exited' }), [], ['10.0.0.9']],
+    ['a pod whose ready sandbox has no IP has none', truth({}, { s: 'ready' }), [], []],
+  ])('the IPs of a pod: %s', (_name, state, ips, expected) => {
     expect(podIps({ ...toStatus('p', state, 0), ips }, known)).toEqual(expected);
   });
-  it('returns no IPs if none are known', () => {
+  it('podIps returns no IPs if none are known', () => {
     expect(podIps({ ...toStatus('p', truth({}), 0), ips: [] }, undefined)).toEqual([]);
   });
 });
@@ -192,7 +197,7 @@ describe('plegHealth', () => {
     [0, 180_000, undefined],
     [0, 180_001, 'pleg was last seen active 3m0.001s ago; threshold is 3m0s'],
     [1000, 3_600_000 + 62_500 + 1000, 'pleg was last seen active 1h1m2.5s ago; threshold is 3m0s'],
-  ])('active at %s, now %s', (activeAtMs, nowMs, expected) => {
+  ])('the health of PLEG with the last activity at %s and the time %s', (activeAtMs, nowMs, expected) => {
     expect(plegHealth({ activeAtMs, nowMs, thresholdMs: 180_000 })).toBe(expected);
   });
   it.each([
@@ -205,7 +210,7 @@ describe('plegHealth', () => {
     [3_599_999, '59m59.999s'],
     [3_600_000, '1h0m0s'],
     [7_200_000, '2h0m0s'],
-  ])('prints %s ms as Go does', (ms, text) => {
+  ])('a duration of %s ms is printed as in Go', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
   });
 });

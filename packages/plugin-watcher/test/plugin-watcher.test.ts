@@ -50,7 +50,7 @@ function start(
   running = new PluginWatcher(components, { directory, handlers, ...options }).start(stop.signal);
 }
 
-/** A plugin, and what it was told of its registration. */
+/** A plugin, and the registration result that it received. */
 async function plugin(
   name: string,
   info: Init<PluginInfo> = {},
@@ -164,7 +164,7 @@ describe('PluginWatcher', () => {
   it('queries a new socket at a path only after the former plugin was deregistered', async () => {
     const ends: (() => void)[] = [];
     start({
-      // Its handler heeds no signal.
+      // The plugin's handler ignores its abort signal.
       register: async (_name, endpoint) => {
         calls.push(`register ${path.basename(endpoint)}`);
         if (ends.length === 0) await new Promise<void>((resolve) => ends.push(resolve));

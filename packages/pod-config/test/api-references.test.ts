@@ -44,7 +44,7 @@ describe('staticPodReferenceProblem', () => {
       },
       'spec.volumes[0].projected.sources[1].serviceAccountToken: static pods may not reference serviceaccounts (via projected volumes)',
     ],
-  ])('%j', (spec, problem) => {
+  ])('refuses a static pod with the spec %j, which refers to an API object', (spec, problem) => {
     expect(problemOf(spec)).toBe(problem);
   });
 
@@ -59,7 +59,7 @@ describe('staticPodReferenceProblem', () => {
     },
     { volumes: [{ name: 'a', projected: { sources: [{ downwardAPI: {} }] } }] },
     { containers: [{ ...main, env: [{ name: 'E', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }] },
-  ])('lets %j be', (spec) => {
+  ])('accepts a static pod with the spec %j, which refers to no API object', (spec) => {
     expect(problemOf(spec)).toBeUndefined();
   });
 });

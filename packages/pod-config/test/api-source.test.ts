@@ -104,13 +104,13 @@ function countedPod(name: string, counts: { looks: number }, version = '1'): Pod
 }
 
 describe('ApiSource', () => {
-  it('looks at the changed pod alone when one of 1,000 pods has changed', async () => {
+  it('compares only the changed pod when one of 1,000 pods has changed', async () => {
     const { feed, start, settled } = setUp();
     const counts = { looks: 0 };
     for (let index = 0; index < 1000; index++) feed.put(`p${index}`, countedPod(`p${index}`, counts));
     start();
     expect((await settled()).map(({ op, pods }) => [op, pods.length])).toEqual([['ADD', 1000]]);
-    // The first change after a list indexes the list, once.
+    // The first change after a list builds an index of the list; later changes use the index.
     feed.put('p0', countedPod('p0', counts, '2'));
     await settled();
     counts.looks = 0;
@@ -121,7 +121,7 @@ describe('ApiSource', () => {
     expect(counts.looks).toBeLessThan(30);
   });
 
-  it('looks at each pod of the first list a few times, however many there are', async () => {
+  it('reads each pod of the first list a constant number of times, however long the list is', async () => {
     const looksPerPod = async (count: number): Promise<number> => {
       const { feed, start, settled } = setUp();
       const counts = { looks: 0 };
@@ -134,7 +134,7 @@ describe('ApiSource', () => {
     expect(await looksPerPod(1000)).toBeLessThan(30);
   });
 
-  it('delivers changes that arrive together in one update, in their order', async () => {
+  it('delivers changes that arrive together as one batch per operation, in the order of arrival', async () => {
     const { feed, start, settled } = setUp();
     feed.put('a', podOf({ uid: 'a' }));
     start();
@@ -148,7 +148,7 @@ describe('ApiSource', () => {
     ]);
   });
 
-  it('K5: gives the event loop a turn after at most 24 pods of a long list if the check of each takes half a millisecond', async () => {
+  it('K5: yields to the event loop after at most 24 pods of a long list if the validation of each pod takes half a millisecond', async () => {
     const clock = new FakeClock();
     let spentMs = 0;
     const turns = [0];
@@ -194,7 +194,7 @@ describe('ApiSource', () => {
     end.abort();
   });
 
-  it('F1: does not give a pod that was deleted before it was read from the feed', async () => {
+  it('F1: the first list omits a pod that the API server deleted before the list was read', async () => {
     const clock = new FakeClock();
     const { feed, start, settled } = setUp(clock);
     for (let index = 0; index < 20; index++) feed.put(`p${index}`, podOf({ uid: `p${index}` }));
@@ -236,7 +236,7 @@ describe('apiPodProblem', () => {
     ],
     [{ metadata, spec: { ...spec, volumes: [{ name: '../v' }] } }, 'spec.volumes[0].name: Invalid value'],
     [{ metadata, spec, status: { containerStatuses: 5 } }, 'status.containerStatuses: '],
-  ])('W3: refuses %j', (object, problem) => {
+  ])('W3: refuses the API object %j as a pod', (object, problem) => {
     expect(apiPodProblem(object)).toContain(problem);
   });
 
@@ -245,17 +245,17 @@ describe('apiPodProblem', () => {
     [{ ...good, apiVersion: 'v1', kind: 'Pod', later: {} }],
     [{ metadata, spec: { ...spec, terminationGracePeriodSeconds: 2 ** 63 } }],
     [{ metadata: { ...metadata, name: 'a..b', deletionTimestamp: null }, spec: { ...spec, laterField: 1 } }],
-  ])('accepts %j, also with fields of a newer API server', (object) => {
+  ])('accepts the API object %j as a pod, including fields of a newer API server', (object) => {
     expect(apiPodProblem(object)).toBeUndefined();
   });
 });
 
-describe('an object of the API server that is no pod', () => {
+describe('an API object that is no valid pod', () => {
   const broken = { metadata: { name: 'broken', namespace: 'default', uid: 'b' } };
   const refusal =
     'default/broken Warning FailedValidation: Error validating pod broken_default(b) from api due to spec: Required value, ignoring';
 
-  it('W3: is refused in the first list with an event and a log line, and the other pods are given', async () => {
+  it('W3: ignores an invalid pod in the first list with an event and a log line, and delivers the valid pods', async () => {
     const { feed, start, settled, events, logged } = setUp();
     feed.put('default/broken', broken);
     feed.put('default/good', good);
@@ -267,7 +267,7 @@ describe('an object of the API server that is no pod', () => {
     ]);
   });
 
-  it('W3: is refused with one event when it comes later and changes, and again when it comes back', async () => {
+  it('W3: an invalid pod gets one event when it appears, none when it changes, and another one when it was deleted and reappears', async () => {
     const { feed, start, settled, events } = setUp();
     feed.put('default/good', good);
     start();
@@ -285,7 +285,7 @@ describe('an object of the API server that is no pod', () => {
     expect(events).toEqual([refusal, refusal]);
   });
 
-  it('W3: is given as soon as it can be run', async () => {
+  it('W3: an invalid pod is added as soon as an update makes it valid', async () => {
     const { feed, start, settled } = setUp();
     feed.put('default/broken', broken);
     start();
@@ -294,7 +294,7 @@ describe('an object of the API server that is no pod', () => {
     expect(told(await settled())).toEqual([['ADD', 'b busybox']]);
   });
 
-  it('W3: of a namespace that leads elsewhere has its event in the namespace default', async () => {
+  it('W3: a pod whose namespace is no valid path element gets its event in the namespace default', async () => {
     const { feed, start, settled, events } = setUp();
     start();
     await settled();
@@ -303,7 +303,7 @@ describe('an object of the API server that is no pod', () => {
     expect(events).toEqual([expect.stringMatching(/^default\/pod-good Warning .*"\.\.\/kube-system"/)]);
   });
 
-  it('F2: keeps the last valid version of a pod whose object becomes invalid, until the object is deleted', async () => {
+  it('F2: a pod whose API object becomes invalid keeps its last valid version until the object is deleted', async () => {
     const { feed, start, settled, events, logged } = setUp();
     feed.put('default/good', good);
     start();
@@ -324,7 +324,7 @@ describe('an object of the API server that is no pod', () => {
     ]);
   });
 
-  it('F2: drops the pod that had the name before if the object has another UID', async () => {
+  it('F2: a pod is removed if an invalid object with another UID takes its name', async () => {
     const { feed, start, settled, events } = setUp();
     feed.put('default/good', good);
     start();
@@ -335,8 +335,8 @@ describe('an object of the API server that is no pod', () => {
   });
 });
 
-describe('changes of single pods', () => {
-  it('come to the same updates as whole lists do, with UIDs that are used twice or belong to another source too', async () => {
+describe('changes of single pods compared with changes of whole lists', () => {
+  it('changes of single pods produce the same updates as whole lists, even if pods of other sources or names share their UIDs', async () => {
     const uid = fc.constantFrom('u1', 'u2', 'u3', 'u4');
     const version = fc.record({ uid, image: fc.constantFrom('x', 'y'), phase: fc.constantFrom('Running', 'Failed') });
     const step = fc.record({

@@ -27,7 +27,7 @@ describe('comparePods', () => {
     ['the status alone', { phase: 'Pending' }, { phase: 'Running' }, 'RECONCILE'],
     ['status and spec', { phase: 'Pending' }, { phase: 'Running', image: 'other' }, 'UPDATE'],
   ];
-  it('one resource version is one state, which need not be looked at', () => {
+  it('comparePods reports no change between pods with the same resourceVersion and does not compare their fields', () => {
     const pod = podOf({ image: 'one' });
     const at = (resourceVersion: string, image: string): Pod => ({
       ...podOf({ image }),
@@ -38,13 +38,13 @@ describe('comparePods', () => {
     expect(comparePods(at('', 'one'), at('', 'two'))).toBe('UPDATE');
   });
 
-  it.each(cases)('%s', (_name, before, after, change) => {
+  it.each(cases)('comparePods finds the kind of change for: %s', (_name, before, after, change) => {
     expect(comparePods(podOf(before), podOf(after))).toBe(change);
   });
 });
 
 describe('diffPods', () => {
-  it('marks a new pod as first seen now, and keeps that mark over updates', () => {
+  it('annotates a new pod with its source and the time it was first seen, and keeps both through updates', () => {
     const marked = { [CONFIG_SOURCE_ANNOTATION]: 'api', [CONFIG_SEEN_ANNOTATION]: SEEN };
     const first = diffPods(new Map(), [podOf()], marks(SEEN));
     expect(first.added[0]?.metadata.annotations).toEqual(marked);
@@ -59,19 +59,19 @@ describe('diffPods', () => {
     expect(diff.duplicates).toMatchObject([{ pod: b, of: { metadata: { uid: 'a' } }, key: 'name' }]);
   });
 
-  it('takes the first of two pods with one UID', () => {
+  it('keeps the first of two pods with the same UID, and reports the other as a duplicate', () => {
     const [a, b] = [podOf({ uid: 'a', name: 'web' }), podOf({ uid: 'a', name: 'db' })];
     const diff = diffPods(new Map(), [a, b], marks(SEEN));
     expect(diff.pods.get('a')?.metadata.name).toBe('web');
     expect(diff.duplicates).toMatchObject([{ pod: b, key: 'uid' }]);
   });
 
-  it('gives back the very object of a pod that did not change', () => {
+  it('returns the same object for a pod that did not change', () => {
     const { pods } = diffPods(new Map(), [podOf()], marks(SEEN));
     expect(diffPods(pods, [podOf()], marks('later')).pods.get('u1')).toBe(pods.get('u1'));
   });
 
-  it('applied to the old state, its lists give the new state; and nothing differs from it a second time', () => {
+  it('the lists of diffPods turn the old pods into the new ones, and a second diff with the same pods is empty', () => {
     fc.assert(
       fc.property(podList, podList, (before, after) => {
         const old = diffPods(new Map(), before, marks(SEEN)).pods;
@@ -84,7 +84,7 @@ describe('diffPods', () => {
     );
   });
 
-  it('puts each pod into one list at most', () => {
+  it('diffPods puts each pod into at most one of its lists', () => {
     fc.assert(
       fc.property(podList, podList, (before, after) => {
         const diff = diffPods(diffPods(new Map(), before, marks(SEEN)).pods, after, marks(SEEN));
@@ -112,7 +112,7 @@ const podList: fc.Arbitrary<Pod[]> = fc.array(
   { maxLength: 6 },
 );
 
-/** What a consumer knows that does as it is told. */
+/** The pods that a consumer knows after it has applied a diff. */
 function applyDiff(old: ReadonlyMap<string, Pod>, diff: PodDiff): Map<string, Pod> {
   const state = new Map(old);
   for (const pod of diff.removed) state.delete(pod.metadata.uid);

@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-it('sees files of a real directory come, change and go, long before its periodic look', async () => {
+it('detects added, changed and removed manifests of a real directory by inotify, long before the next periodic read', async () => {
   const told: string[] = [];
   const source = new FileSource(
     {
@@ -46,7 +46,7 @@ it('sees files of a real directory come, change and go, long before its periodic
   await ended;
 });
 
-it('distinguishes a file that was removed and created again with the same content from an atomic replacement', async () => {
+it('distinguishes a manifest that was removed and created again with the same content from an atomic replacement', async () => {
   const told: string[] = [];
   const source = new FileSource(
     {

@@ -59,7 +59,7 @@ async function setUp(
   });
   await clock.advance(10);
   const problems = (): string[] => source.problems.map(formatProblem);
-  /** Lets what the file system hinted at be looked at. */
+  /** Waits until the source has handled the changes that the file system reported. */
   const settle = (): Promise<void> => clock.advance(10);
   const write = async (name: string, content: unknown): Promise<void> => {
     await fs.writeFile(`${DIR}/${name}`, typeof content === 'string' ? content : JSON.stringify(content));
@@ -69,7 +69,7 @@ async function setUp(
 }
 
 describe('FileSource', () => {
-  it('reads a directory immediately, sorted by name, and reports each change', async () => {
+  it('reads the manifest directory immediately, sorted by file name, and reports each change', async () => {
     const { told, write, fs, settle } = await setUp({}, async (fs) => {
       await fs.writeFile(`${DIR}/b.json`, JSON.stringify(manifestOf('b')));
       await fs.writeFile(`${DIR}/a.yaml`, JSON.stringify(manifestOf('a')));
@@ -86,7 +86,7 @@ describe('FileSource', () => {
     ]);
   });
 
-  it('looks once for many changes at a time', async () => {
+  it('reads the directory once after many manifests changed within a short time', async () => {
     const { told, fs, settle } = await setUp();
     for (let i = 0; i < 50; i++) await fs.writeFile(`${DIR}/${10 + i}`, JSON.stringify(manifestOf(`p${i}`)));
     await settle();
@@ -95,7 +95,7 @@ describe('FileSource', () => {
     expect(told[1]?.split(' ')).toHaveLength(50);
   });
 
-  it('reports nothing if nothing changed, and returns unchanged pods as the same objects', async () => {
+  it('reports no update if no manifest changed, and returns unchanged pods as the same objects', async () => {
     const { clock, lists, write } = await setUp();
     await write('a', manifestOf('a'));
     await clock.advance(60_000);
@@ -104,7 +104,7 @@ describe('FileSource', () => {
     expect(lists[2]?.[0]).toBe(lists[1]?.[0]);
   });
 
-  it('finds changes without hints in its periodic reading', async () => {
+  it('without inotify, changes of manifests are found by the periodic read', async () => {
     const { clock, told } = await setUp({}, (fs) =>
       fs.injectFault({ code: 'ENOSPC', operation: 'watch', times: Number.POSITIVE_INFINITY }),
     );
@@ -118,7 +118,7 @@ describe('FileSource', () => {
     await clock.advance(0);
   });
 
-  it('F2: takes up what changed while the directory could not be listed, with the next hint of any file', async () => {
+  it('F2: a change that happened while the directory could not be listed is found with the next change of another manifest', async () => {
     const { told, write, fs } = await setUp();
     await write('a', manifestOf('a'));
     const fault = fs.injectFault({ code: 'EACCES', operation: 'readdir', times: Number.POSITIVE_INFINITY });
@@ -128,7 +128,7 @@ describe('FileSource', () => {
     expect(told.at(-1)).toBe('a-n=v2 b-n=busybox');
   });
 
-  it('looks at everything once a period however many hints come', async () => {
+  it('a failed read of a manifest is repeated within the period even if other manifests change all the time', async () => {
     const { told, write, fs, clock } = await setUp({ periodMs: 1000 });
     await write('a', manifestOf('a'));
     const fault = fs.injectFault({ code: 'EIO', operation: 'read', path: `${DIR}/a`, times: Number.POSITIVE_INFINITY });
@@ -141,7 +141,7 @@ describe('FileSource', () => {
     expect(told.at(-1)).toMatch('a-n=v2');
   });
 
-  it('passes hidden files and subdirectories over', async () => {
+  it('ignores hidden files and subdirectories of the manifest directory', async () => {
     const { told, problems } = await setUp({}, async (fs) => {
       await fs.writeFile(`${DIR}/.a.yaml.swp`, '{');
       await fs.mkdir(`${DIR}/sub`);
@@ -150,7 +150,7 @@ describe('FileSource', () => {
     expect([told, problems()]).toEqual([[''], []]);
   });
 
-  it('reads a single manifest, and sees it replaced', async () => {
+  it('reads the pod of a single manifest file, and reports its replacement and removal', async () => {
     const path = '/etc/pod.yaml';
     const { told, fs, settle } = await setUp({ path }, async (fs) => {
       await fs.mkdir('/etc');
@@ -163,7 +163,7 @@ describe('FileSource', () => {
     expect(told).toEqual(['a-n=busybox', 'a-n=v2', '']);
   });
 
-  it('F2: keeps the last good version of a file that is half written, and takes it when it is whole', async () => {
+  it('F2: keeps the last valid version of a manifest that is half written, and reads the new version once it is complete', async () => {
     const { told, write, problems, lines } = await setUp();
     await write('a', manifestOf('a'));
     const text = JSON.stringify(manifestOf('a', 'v2'));
@@ -176,7 +176,7 @@ describe('FileSource', () => {
     expect(lines.at(-1)).toBe('Manifest problem is gone');
   });
 
-  it('F2: keeps the pods of a file that cannot be read, runs the others, and says so', async () => {
+  it('F2: keeps the pod of a manifest that cannot be read, runs the pods of other manifests, and reports the error', async () => {
     const { told, write, problems, fs, clock } = await setUp();
     await write('a', manifestOf('a'));
     const fault = fs.injectFault({ code: 'EIO', path: `${DIR}/a`, times: Number.POSITIVE_INFINITY });
@@ -189,7 +189,7 @@ describe('FileSource', () => {
     expect(problems()).toEqual([]);
   });
 
-  it('P4: a file that could not be read is read with the next change of any other, and keeps its name', async () => {
+  it('P4: a manifest that could not be read is read again with the next change of another manifest, and keeps the right to its pod name', async () => {
     const { fs, told, write, problems } = await setUp();
     const fault = fs.injectFault({ code: 'EACCES', operation: 'stat', path: `${DIR}/a` });
     await write('a', manifestOf('a', 'first'));
@@ -200,7 +200,7 @@ describe('FileSource', () => {
     expect(problems()).toHaveLength(1);
   });
 
-  it('W6: a file that does not answer holds up no other, keeps its pods, and is asked once until it does', async () => {
+  it('W6: a manifest whose read hangs delays no other manifest, keeps its pod, and is not read again until the read returns', async () => {
     const fs = newFileSystem();
     for (const name of ['a', 'b'])
       await fs.mkdir(DIR).then(() => fs.writeFile(`${DIR}/${name}`, JSON.stringify(manifestOf(name))));
@@ -230,7 +230,7 @@ describe('FileSource', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('W6: what a link leads to is looked at by another process first, and read where that has answered', async () => {
+  it('W6: a helper process checks the target of a symbolic link first, and the kubelet reads the target only if that succeeds', async () => {
     const fs = newFileSystem();
     await fs.mkdir(DIR);
     await fs.mkdir('/mnt/dead');
@@ -262,7 +262,7 @@ describe('FileSource', () => {
     expect(problems()).toEqual([`${DIR}/b: ETIMEDOUT: no answer`]);
   });
 
-  it('W6: a large manifest is read apart from this thread, once, though it takes longer than a manifest is waited for', async () => {
+  it('W6: a large manifest is read once in a worker thread, even if that takes longer than the deadline for a manifest', async () => {
     const apart: (() => void)[] = [];
     const readApart: ReadApart = (bytes, origin) =>
       new Promise((resolve) => apart.push(() => resolve(readManifest(bytes, origin, podSchema))));
@@ -280,7 +280,7 @@ describe('FileSource', () => {
     expect(apart).toHaveLength(1);
   });
 
-  it('W6: a directory that does not answer keeps its pods, and is asked once until it does', async () => {
+  it('W6: a manifest directory whose listing hangs keeps its pods, and is not listed again until the listing returns', async () => {
     const { fs, told, clock, write, problems } = await setUp();
     await write('a', manifestOf('a'));
     let asked = 0;
@@ -301,7 +301,7 @@ describe('FileSource', () => {
     expect(told.at(-1)).toBe('a-n=busybox b-n=busybox');
   });
 
-  it('F2: two manifests whose names are no text are remembered apart', async () => {
+  it('F2: two manifests whose file names are not valid UTF-8 are saved as separate files', async () => {
     const names = ['a\udcfe', 'a\udcff'];
     const { fs, problems } = await setUp({}, async (fs) => {
       for (const [index, name] of names.entries())
@@ -311,13 +311,13 @@ describe('FileSource', () => {
     expect(await fs.readdir(STORE)).toHaveLength(2);
   });
 
-  it('F2: a file that answers after it was removed is not remembered', async () => {
+  it('F2: a manifest that was removed while its read hung is not saved for the next start', async () => {
     const fs = newFileSystem();
     await fs.mkdir(DIR);
     await fs.writeFile(`${DIR}/a`, JSON.stringify(manifestOf('a')));
     const fault = fs.injectFault({ code: 'EIO', operation: 'stat', path: `${DIR}/a`, hangs: true });
     const open = fs.open.bind(fs);
-    // What it was is read all the same, as by who has opened it.
+    // The file is removed after it was opened, and its content can still be read.
     fs.open = (path, ...more) => open(path === `${DIR}/a` ? '/gone/a' : path, ...more);
     const stat = fs.stat.bind(fs);
     fs.stat = async (path) => {
@@ -335,7 +335,7 @@ describe('FileSource', () => {
     expect(await fs.readdir(STORE)).toEqual([]);
   });
 
-  it('F2: keeps all pods when the directory vanishes, and goes on when it is back', async () => {
+  it('F2: keeps all pods while the manifest directory is missing, and reads the directory when it is back', async () => {
     const { told, write, problems, fs, clock } = await setUp();
     await write('a', manifestOf('a'));
     await fs.rename(DIR, '/etc/elsewhere');
@@ -350,7 +350,7 @@ describe('FileSource', () => {
     expect(told.at(-1)).toBe('b-n=busybox c-n=busybox');
   });
 
-  it('sees changes at once in a directory that is made after the start, or could not be looked at then', async () => {
+  it('watches a manifest directory that is created after the start, or that could not be read at the start', async () => {
     const fs = newFileSystem();
     await fs.mkdir('/etc');
     const late = await setUp({ path: DIR }, undefined, fs);
@@ -364,7 +364,7 @@ describe('FileSource', () => {
     expect(closed.told).toEqual(['', 'a-n=busybox']);
   });
 
-  it('F1: a path that was never there has no pods; one that cannot be looked at has not spoken', async () => {
+  it('F1: a missing manifest directory counts as empty; the source is not ready while the directory cannot be read', async () => {
     const missing = await setUp({ path: '/nowhere' });
     expect([missing.told, missing.problems()]).toEqual([[''], ['/nowhere: does not exist']]);
     const closed = await setUp({}, (fs) => fs.injectFault({ code: 'EACCES', operation: 'readdir', times: 2 }));
@@ -374,7 +374,7 @@ describe('FileSource', () => {
     expect(closed.told).toEqual(['']);
   });
 
-  it('F4: yields the same UIDs after a restart, in any order of the files', async () => {
+  it('F4: pods of manifests get the same UIDs after a restart, in any order of the files', async () => {
     const first = await setUp();
     await first.write('b', manifestOf('b'));
     await first.write('a', manifestOf('a'));
@@ -385,7 +385,7 @@ describe('FileSource', () => {
     expect(uids(second.lists)).toEqual(uids(first.lists));
   });
 
-  it('F2: keeps the pods of a manifest that is broken or unreadable at the next start, with the same UIDs', async () => {
+  it('F2: pods of manifests that are invalid or unreadable at the next start keep running with the same UIDs', async () => {
     const first = await setUp();
     for (const name of ['a', 'b', 'c']) await first.write(name, manifestOf(name));
     const uids = first.lists.at(-1)?.map(({ metadata }) => metadata.uid);
@@ -398,7 +398,7 @@ describe('FileSource', () => {
     expect(next.problems()).toHaveLength(3);
   });
 
-  it('F2: does not bring a manifest back that was removed, whenever that was', async () => {
+  it('F2: a restart does not restore the pod of a manifest that was removed before or after the kubelet stopped', async () => {
     const first = await setUp();
     for (const name of ['a', 'b']) await first.write(name, manifestOf(name));
     await first.fs.remove(`${DIR}/a`);
@@ -413,7 +413,7 @@ describe('FileSource', () => {
     expect(await first.fs.readdir(STORE)).toEqual([]);
   });
 
-  it('runs pods all the same where their manifests cannot be kept for a restart', async () => {
+  it('runs a pod even if its manifest cannot be saved for a restart, and logs the failure', async () => {
     const { told, write, lines } = await setUp({}, (fs) =>
       fs.injectFault({ code: 'ENOSPC', path: STORE, times: Number.POSITIVE_INFINITY }),
     );
@@ -422,7 +422,7 @@ describe('FileSource', () => {
     expect(lines).toContain('Cannot save the good version of a manifest for a restart');
   });
 
-  it('F2: what could not be kept for a restart is kept as soon as that is possible', async () => {
+  it('F2: a manifest that could not be saved for a restart is saved as soon as the disk accepts it', async () => {
     const first = await setUp();
     await first.write('a', manifestOf('a'));
     const fault = first.fs.injectFault({ code: 'ENOSPC', path: STORE, times: Number.POSITIVE_INFINITY });
@@ -439,7 +439,7 @@ describe('FileSource', () => {
     expect(next.told).toEqual(['a-n=v2']);
   });
 
-  it('keeps manifests where their owner alone reads them', async () => {
+  it('saves manifests for a restart with mode 0600 in a directory with mode 0700', async () => {
     const { fs, write } = await setUp();
     await write('a', manifestOf('a'));
     const [entry] = await fs.readdir(STORE);
@@ -447,7 +447,7 @@ describe('FileSource', () => {
     expect(modes).toEqual([0o700, 0o600]);
   });
 
-  it('of two pods of one name the first by file name runs, and the other one when it is gone', async () => {
+  it('if two manifests have pods of one name, the pod of the first file name runs; after its removal, the other pod runs', async () => {
     const { told, write, problems, fs, settle } = await setUp();
     await write('b', manifestOf('web', 'second'));
     await write('a', manifestOf('web', 'first'));
@@ -464,12 +464,12 @@ describe('FileSource', () => {
     ['a fifo', (fs) => fs.makeSpecial(`${DIR}/x`, 'fifo'), 'is a fifo, not a file'],
     ['a dangling link', (fs) => fs.symlink('/nowhere', `${DIR}/x`), 'is a symlink to a file that does not exist'],
     ['a huge file', (fs) => fs.writeFile(`${DIR}/x`, ' '.repeat(1001)), 'is larger than 1000 bytes'],
-  ])('W3: reports %s', async (_name, prepare, problem) => {
+  ])('W3: reports %s in the manifest directory as a problem', async (_name, prepare, problem) => {
     const { told, problems } = await setUp({ limitBytes: 1000 }, prepare);
     expect([told, problems()]).toEqual([[''], [`${DIR}/x: ${problem}`]]);
   });
 
-  it('reads through links, as a mounted config map has them', async () => {
+  it('reads manifests through the symbolic links of a mounted ConfigMap', async () => {
     const { told } = await setUp({}, async (fs) => {
       await fs.mkdir(`${DIR}/..v1`);
       await fs.writeFile(`${DIR}/..v1/a`, JSON.stringify(manifestOf('a')));
@@ -479,7 +479,7 @@ describe('FileSource', () => {
     expect(told).toEqual(['a-n=busybox']);
   });
 
-  it('reports each problem once, however often it looks', async () => {
+  it('logs each problem of a manifest once, however often the manifest is read', async () => {
     const { lines, write, clock } = await setUp();
     await write('a', '{');
     await clock.advance(100_000);

@@ -70,7 +70,7 @@ const listOf = (...names: string[]): unknown => ({
   items: names.map((name) => manifestOf(name)),
 });
 
-it('W6: HttpSource reads a large manifest apart from this thread', async () => {
+it('W6: HttpSource reads a large manifest in a worker thread', async () => {
   const clock = new FakeClock();
   const sizes: number[] = [];
   const body = `# ${'-'.repeat(40_000)}\n${JSON.stringify(listOf('a'))}`;
@@ -103,26 +103,29 @@ it('W6: HttpSource reads a large manifest apart from this thread', async () => {
 describe('HttpSource', () => {
   it.each([
     ['a line break', { Authorization: ['Bearer top\nSECRET'] }, 'invalid header field value for "Authorization"'],
-    ['a name that is none', { 'X Y': ['SECRET'] }, 'invalid header field name "X Y"'],
-  ])('W4: reports a header with %s without its value', async (_what, headers, message) => {
-    const { problems, requests } = await setUp([{ body: manifestOf('a') }], { headers });
-    expect(problems()).toEqual([`${URL}: ${message}`]);
-    expect(requests).toEqual([]);
-  });
+    ['an invalid name', { 'X Y': ['SECRET'] }, 'invalid header field name "X Y"'],
+  ])(
+    'W4: reports a manifest URL header with %s without its value, and sends no request',
+    async (_what, headers, message) => {
+      const { problems, requests } = await setUp([{ body: manifestOf('a') }], { headers });
+      expect(problems()).toEqual([`${URL}: ${message}`]);
+      expect(requests).toEqual([]);
+    },
+  );
 
-  it('sends what is no Latin 1 as the bytes of UTF-8', async () => {
+  it('sends a header value that is not Latin-1 as UTF-8 bytes', async () => {
     const { requests } = await setUp([{ body: manifestOf('a') }], { headers: { 'X-Name': ['\u20ac'] } });
     expect(requests).toEqual([{ 'X-Name': '\u00e2\u0082\u00ac' }]);
   });
 
-  it('reads a pod or a list of them, and looks again every period', async () => {
+  it('reads a Pod or a PodList from the manifest URL, and requests it again every period', async () => {
     const { told, look } = await setUp([{ body: manifestOf('a') }, { body: listOf('a', 'b') }, { body: listOf() }]);
     await look();
     await look();
     expect(told).toEqual(['a-n', 'a-n b-n', '']);
   });
 
-  it('asks only for what is new where the server has entity tags', async () => {
+  it('sends If-None-Match if the server returned an entity tag, and keeps the pods on 304', async () => {
     const { told, requests, look } = await setUp([
       { body: manifestOf('a'), etag: '"1"' },
       { status: 304 },
@@ -134,12 +137,12 @@ describe('HttpSource', () => {
     expect(told).toEqual(['a-n', 'b-n']);
   });
 
-  it('sends all values of the headers that it was given', async () => {
+  it('sends all configured headers with the request', async () => {
     const { requests } = await setUp([], { headers: { 'Metadata-Flavor': ['x'], Authorization: ['t'] } });
     expect(requests[0]).toEqual({ 'Metadata-Flavor': 'x', Authorization: 't' });
   });
 
-  it('W4: sends user and password of the URL as a header, and never logs them', async () => {
+  it('W4: sends user and password of the manifest URL as an Authorization header and reports neither in problems', async () => {
     const { requests, problems, look } = await setUp([{ body: '{' }, { error: new Error('no route') }], {
       url: 'http://me:s%40cret@manifests.example/web',
     });
@@ -149,7 +152,7 @@ describe('HttpSource', () => {
     expect(problems()).toEqual([`${URL}: no route`]);
   });
 
-  it('sends an Authorization header that it was given rather than what the URL says', async () => {
+  it('a configured Authorization header takes precedence over user and password of the manifest URL', async () => {
     const { requests } = await setUp([], {
       url: 'http://me:s%40cret@manifests.example/web',
       headers: { authorization: ['Bearer t'] },
@@ -157,7 +160,7 @@ describe('HttpSource', () => {
     expect(requests).toEqual([{ authorization: 'Bearer t' }]);
   });
 
-  it('reports nothing if the content is unchanged', async () => {
+  it('reports no update if the response is unchanged', async () => {
     const { told, look } = await setUp([{ body: manifestOf('a') }, { body: manifestOf('a') }]);
     await look();
     expect(told).toEqual(['a-n']);
@@ -165,16 +168,20 @@ describe('HttpSource', () => {
 
   it.each<[string, Answer, string]>([
     [
-      'an error',
+      'a failed request',
       { error: new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') }) },
       'fetch failed: connect ECONNREFUSED',
     ],
-    ['another status', { status: 503, body: listOf() }, 'answered with status 503'],
-    ['nothing', { body: '' }, 'the answer has no content'],
-    ['too much', { body: ' '.repeat(2000) }, 'the answer is larger than 1000 bytes'],
-    ['no answer in time', { hang: 'answer' }, 'no complete response within 10000 ms'],
-    ['half an answer', { body: '{', hang: 'body' }, 'no complete response within 10000 ms'],
-  ])('F2: keeps the last good pods on %s, and says why', async (_name, answer, problem) => {
+    ['an HTTP error status', { status: 503, body: listOf() }, 'answered with status 503'],
+    ['an empty response', { body: '' }, 'the answer has no content'],
+    ['a response above the size limit', { body: ' '.repeat(2000) }, 'the answer is larger than 1000 bytes'],
+    ['a request without a response before the timeout', { hang: 'answer' }, 'no complete response within 10000 ms'],
+    [
+      'a response that is incomplete at the timeout',
+      { body: '{', hang: 'body' },
+      'no complete response within 10000 ms',
+    ],
+  ])('F2: keeps the last valid pods after %s, and reports the problem', async (_name, answer, problem) => {
     const { told, problems, look, clock } = await setUp(
       [{ body: manifestOf('a') }, answer, { body: manifestOf('a') }],
       { limitBytes: 1000 },
@@ -187,7 +194,7 @@ describe('HttpSource', () => {
     expect([told, problems()]).toEqual([['a-n'], []]);
   });
 
-  it('F2: keeps the pods that are missing from an invalid response', async () => {
+  it('F2: keeps pods that are missing from a response with an invalid part', async () => {
     const broken = `${JSON.stringify(manifestOf('b'))}\n---\nx: [`;
     const { told, problems, look } = await setUp([{ body: listOf('a', 'b') }, { body: broken }]);
     await look();
@@ -196,10 +203,10 @@ describe('HttpSource', () => {
   });
 
   it.each<[string, Answer]>([
-    ['an error', { error: new Error('no route') }],
-    ['a broken manifest', { body: '{' }],
-    ['304 without being asked', { status: 304 }],
-  ])('F1: has not spoken after %s', async (_name, answer) => {
+    ['a failed request', { error: new Error('no route') }],
+    ['an invalid manifest', { body: '{' }],
+    ['304 although no entity tag was sent', { status: 304 }],
+  ])('F1: the source is not ready if the first response is %s', async (_name, answer) => {
     const { told, look } = await setUp([answer, { body: manifestOf('a') }]);
     expect(told).toEqual([]);
     await look();
@@ -207,20 +214,23 @@ describe('HttpSource', () => {
   });
 
   it.each<[string, Answer, string]>([
-    ['no answer', { error: new Error('no route') }, 'a-n b-n'],
-    ['a broken one', { body: '{' }, 'a-n b-n'],
-    ['half of one', { body: `${JSON.stringify(manifestOf('b'))}\n---\n{` }, 'b-n a-n'],
-    ['an empty one', { body: '' }, 'a-n b-n'],
-  ])('F2: keeps the last good pods across a restart with %s, and goes on from there', async (_name, answer, pods) => {
-    const store = new LastGoodDirectory({ fs: new MemoryFileSystem({ clock: new FakeClock() }) }, { path: '/store' });
-    await setUp([{ body: listOf('a', 'b') }], {}, store);
-    const next = await setUp([answer, { body: listOf('c') }], {}, store);
-    expect([next.told, next.problems()]).toEqual([[pods], [expect.any(String)]]);
-    await next.look();
-    expect([next.told.at(-1), next.problems()]).toEqual(['c-n', []]);
-  });
+    ['a failed request', { error: new Error('no route') }, 'a-n b-n'],
+    ['an invalid response', { body: '{' }, 'a-n b-n'],
+    ['a response with an invalid part', { body: `${JSON.stringify(manifestOf('b'))}\n---\n{` }, 'b-n a-n'],
+    ['an empty response at the start', { body: '' }, 'a-n b-n'],
+  ])(
+    'F2: after a restart with %s, the pods of the last valid response run until the next valid response',
+    async (_name, answer, pods) => {
+      const store = new LastGoodDirectory({ fs: new MemoryFileSystem({ clock: new FakeClock() }) }, { path: '/store' });
+      await setUp([{ body: listOf('a', 'b') }], {}, store);
+      const next = await setUp([answer, { body: listOf('c') }], {}, store);
+      expect([next.told, next.problems()]).toEqual([[pods], [expect.any(String)]]);
+      await next.look();
+      expect([next.told.at(-1), next.problems()]).toEqual(['c-n', []]);
+    },
+  );
 
-  it('F1: has not spoken where the last good version cannot be read any more, and there is no answer', async () => {
+  it('F1: the source is not ready if the saved response is invalid and the first request fails', async () => {
     const store: LastGoodStore = {
       load: async () => bytesOf({ ...manifestOf('a'), spec: { containers: [] } }),
       save: async () => {},
@@ -232,7 +242,7 @@ describe('HttpSource', () => {
     expect(told).toEqual(['a-n']);
   });
 
-  it('F1: has spoken after an empty answer', async () => {
+  it('F1: the source is ready without pods if the first response is empty', async () => {
     const { told, problems } = await setUp([{ body: '' }]);
     expect([told, problems()]).toEqual([[''], [`${URL}: the answer has no content`]]);
   });
@@ -243,11 +253,11 @@ it.each([
   ['http://u@h/', { url: 'http://h/', authorization: `Basic ${btoa('u:')}` }],
   ['http://u%zz:p@h/', { url: 'http://h/', authorization: `Basic ${btoa('u%zz:p')}` }],
   ['no url', { url: 'no url' }],
-])('splitCredentials: %s', (url, expected) => {
+])('splitCredentials separates user and password from the URL %s', (url, expected) => {
   expect(splitCredentials(url)).toEqual(expected);
 });
 
-describe('HttpSource over real HTTP', () => {
+describe('HttpSource with a real HTTP server', () => {
   let server: Server;
   const listen = async (handler: RequestListener): Promise<string> => {
     server = createServer(handler).listen(0, '127.0.0.1');
@@ -256,7 +266,7 @@ describe('HttpSource over real HTTP', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
   };
 
-  it("works with the platform's fetch, and leaves no connection behind an answer that is too large", async () => {
+  it("works with the platform's fetch, and closes the connection of a response above the size limit", async () => {
     let asked = 0;
     let closed = 0;
     const url = await listen((request, response) => {

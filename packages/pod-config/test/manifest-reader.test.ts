@@ -7,10 +7,10 @@ import { bytesOf, manifestOf } from './helpers.ts';
 
 const origin: ManifestOrigin = { kind: 'file', location: '/manifests/a.yaml', nodeName: 'n1' };
 const small = bytesOf(manifestOf('a'));
-/** A manifest with comments that make it larger than what is read in the main thread. */
+/** A manifest with comments that make it too large to be parsed in the main thread. */
 const largeOf = (name: string): Uint8Array => bytesOf(`# ${'-'.repeat(40_000)}\n${JSON.stringify(manifestOf(name))}`);
 
-/** A reader whose worker is a test's: it ends when the test says so. */
+/** A reader with a fake worker, which ends when the test ends it. */
 function readerWith(schema?: typeof podSchema) {
   const calls: { readonly location: string; readonly signal: AbortSignal; end(): void; fail(error: Error): void }[] =
     [];
@@ -25,19 +25,19 @@ function readerWith(schema?: typeof podSchema) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('ManifestReader', () => {
-  it('reads a small manifest in this thread', async () => {
+  it('reads a small manifest in the calling thread', async () => {
     const { reader, calls } = readerWith();
     expect((await reader.read(small, origin)).pods).toHaveLength(1);
     expect(calls).toHaveLength(0);
   });
 
-  it('reads with a schema of its own in this thread', async () => {
+  it('reads a manifest in the calling thread if the caller passes its own schema', async () => {
     const { reader, calls } = readerWith(podSchema);
     expect((await reader.read(largeOf('a'), origin)).pods).toHaveLength(1);
     expect(calls).toHaveLength(0);
   });
 
-  it('W6: reads large manifests apart from this thread, one after the other', async () => {
+  it('W6: reads large manifests in a worker thread, one after the other', async () => {
     const { reader, calls } = readerWith();
     const first = reader.read(largeOf('a'), origin);
     const second = reader.read(largeOf('b'), { ...origin, location: '/manifests/b.yaml' });
@@ -51,7 +51,7 @@ describe('ManifestReader', () => {
     await second;
   });
 
-  it('W6: ends the reading of a manifest that takes too long, and reads the next one', async () => {
+  it('W6: a manifest that takes longer than 120 s to read is reported as a problem, and the next one is read', async () => {
     const { reader, calls, clock } = readerWith();
     const first = reader.read(largeOf('a'), origin);
     const second = reader.read(largeOf('b'), { ...origin, location: '/manifests/b.yaml' });
@@ -70,7 +70,7 @@ describe('ManifestReader', () => {
     await second;
   });
 
-  it('gives the reading that was begun to a caller that asks for the same content again', async () => {
+  it('concurrent reads of the same content share one worker call', async () => {
     const { reader, calls } = readerWith();
     void reader.read(largeOf('a'), origin);
     const again = reader.read(largeOf('a'), origin);
@@ -88,7 +88,7 @@ describe('ManifestReader', () => {
     expect(calls).toHaveLength(3);
   });
 
-  it('reports a worker that fails as a problem of the manifest', async () => {
+  it('reports a crashed worker as a problem of the manifest', async () => {
     const { reader, calls } = readerWith();
     const reading = reader.read(largeOf('a'), origin);
     await turn();
@@ -105,14 +105,14 @@ describe('ManifestReader', () => {
   });
 });
 
-it('reads a large manifest in a worker thread as this thread reads it', async () => {
+it('a worker thread reads a large manifest with the same result as the calling thread', async () => {
   const expected = await new ManifestReader({ clock: new FakeClock() }, podSchema).read(largeOf('a'), origin);
   const { signal } = new AbortController();
   expect(await readInWorker(largeOf('a'), origin, signal)).toEqual(expected);
   expect(await readInWorker(bytesOf('a: ['), origin, signal)).toMatchObject({ pods: [], problems: [{ line: 1 }] });
 });
 
-it('W6: ends the worker thread of a reading that is given up', async () => {
+it('W6: aborting the read of a manifest ends its worker thread', async () => {
   const controller = new AbortController();
   const deep = bytesOf(`a: ${'['.repeat(1_000_000)}`);
   const reading = readInWorker(deep, origin, controller.signal);

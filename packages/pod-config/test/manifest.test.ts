@@ -17,7 +17,7 @@ describe('readManifest', () => {
   it.each<[string, unknown, string[]]>([
     ['a Pod', manifestOf('a'), ['a-n']],
     [
-      'a PodList, whose items need not say what they are',
+      'a PodList, whose items need no kind',
       {
         apiVersion: 'v1',
         kind: 'PodList',
@@ -33,62 +33,74 @@ describe('readManifest', () => {
       [manifestOf('a'), manifestOf('b')].map((pod) => JSON.stringify(pod)).join('\n---\n'),
       ['a-n', 'b-n'],
     ],
-  ])('reads %s', (_name, content, names) => {
+  ])('reads pods from %s', (_name, content, names) => {
     expect(read(content)).toEqual({ names, problems: [] });
   });
 
-  it('takes the steps of the schema, with the static defaults between them', () => {
+  it('sets the defaults of the Pod schema and those of static pods', () => {
     const [pod] = readManifest(bytesOf(manifestOf('a')), origin, podSchema).pods;
     expect(pod).toMatchObject({ metadata: { name: 'a-n', namespace: 'default' }, spec: { restartPolicy: 'Always' } });
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', '', 'web.yaml: holds no pod'],
-    ['comments alone', '# soon\n', 'web.yaml: holds no pod'],
-    ['a scalar', 'hello', 'web.yaml:1:1: is not an object'],
+    ['no content', '', 'web.yaml: holds no pod'],
+    ['only comments', '# soon\n', 'web.yaml: holds no pod'],
+    ['a scalar instead of an object', 'hello', 'web.yaml:1:1: is not an object'],
     [
-      'another kind',
+      'the kind Service',
       'apiVersion: v1\nkind: Service\n',
       'web.yaml:2:1: kind: must be "Pod", "PodList" or "List", not "Service"',
     ],
-    ['another version', 'apiVersion: v2\nkind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not "v2"'],
+    ['the apiVersion v2', 'apiVersion: v2\nkind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not "v2"'],
     [
-      'a kind that is no pod',
+      'a Deployment',
       'apiVersion: apps/v1\nkind: Deployment\n',
       'web.yaml:2:1: kind: is "Deployment": a kubelet takes pods only; anything else needs an API server',
     ],
-    ['no version', 'kind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not null'],
+    ['no apiVersion', 'kind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not null'],
     ['no kind', 'apiVersion: v1\n', 'web.yaml:1:1: kind: must be "Pod", "PodList" or "List", not null'],
     [
-      'a List of others',
+      'a List of Secrets',
       'apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n',
       'web.yaml:5:3: kind: must be a v1 Pod',
     ],
     [
-      'a List whose items do not say what they are',
+      'a List whose items have no kind',
       'apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n',
       'web.yaml:4:3: kind: must be a v1 Pod',
     ],
-    ['a list of something else', 'apiVersion: v1\nkind: PodList\nitems:\n- 7\n', 'web.yaml:4:3: is not an object'],
-    ['a list that is none', 'apiVersion: v1\nkind: List\nitems: {}\n', 'web.yaml:3:1: items: must be a list'],
     [
-      'no name',
+      'a PodList whose items are not objects',
+      'apiVersion: v1\nkind: PodList\nitems:\n- 7\n',
+      'web.yaml:4:3: is not an object',
+    ],
+    [
+      'a List whose items are no array',
+      'apiVersion: v1\nkind: List\nitems: {}\n',
+      'web.yaml:3:1: items: must be a list',
+    ],
+    [
+      'a pod without a name',
       'apiVersion: v1\nkind: Pod\nmetadata:\n  labels: {}\nspec: {}\n',
       'web.yaml:3:1: metadata.name: name is needed for the pod',
     ],
     [
-      'an empty name',
+      'a pod with an empty name',
       'apiVersion: v1\nkind: Pod\nmetadata: {name: ""}\nspec: {}\n',
       'web.yaml:3:12: metadata.name: name is needed for the pod',
     ],
-    ['no spec', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n', 'web.yaml:1:1: spec.containers: Required value'],
     [
-      'a UID that leads elsewhere',
+      'a pod without a spec',
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n',
+      'web.yaml:1:1: spec.containers: Required value',
+    ],
+    [
+      'a pod whose UID is no valid directory name',
       { ...manifestOf('a'), metadata: { name: 'a', uid: '../../x' } },
       'web.yaml:1:56: metadata.uid: must be usable as the name of a directory',
     ],
     [
-      'what the API refuses',
+      'a pod that fails API validation',
       'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: x\n    image:\n',
       'web.yaml:7:5: spec.containers[0].image: Required value',
     ],
@@ -98,15 +110,15 @@ describe('readManifest', () => {
       'web.yaml:1:71: metadata.annotations[kubernetes.io/config.mirror]: must not be a mirror pod',
     ],
     [
-      'a secret',
+      'a pod that refers to a Secret',
       { ...manifestOf('a'), spec: { imagePullSecrets: [{ name: 's' }], containers: [{ name: 'c', image: 'i' }] } },
       'web.yaml:1:65: spec.imagePullSecrets: static pods may not reference secrets',
     ],
-  ])('W3: refuses %s, naming the place', (_name, content, problem) => {
+  ])('W3: refuses a manifest with %s, with the position of the problem', (_name, content, problem) => {
     expect(read(content)).toEqual({ names: [], problems: [problem] });
   });
 
-  it('runs a pod with a duplicate key by the last value, with a warning', () => {
+  it('accepts a pod with a duplicate key, uses the last value, and adds a warning', () => {
     const text =
       'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  hostNetwork: true\n  hostNetwork: false\n  containers: [{name: c, image: i}]\n';
     const { pods, problems } = readManifest(bytesOf(text), origin, podSchema);
@@ -116,7 +128,7 @@ describe('readManifest', () => {
     ]);
   });
 
-  it('lists at most 50 problems and 50 warnings, and how many more there are', () => {
+  it('lists at most 50 problems and 50 warnings of a manifest, and the number of the rest', () => {
     const broken = Array.from({ length: 60 }, () => 'kind: Pod');
     const fields = Array.from({ length: 55 }, (_, index) => `later${index}: 1`).join('\n');
     const text = [`${JSON.stringify(manifestOf('a'))}`, ...broken].join('\n---\n');
@@ -135,7 +147,7 @@ describe('readManifest', () => {
     });
   });
 
-  it('does not take a manifest for a good one whose error comes after many warnings', () => {
+  it('refuses a manifest whose only error comes after more warnings than are listed', () => {
     const fields = Array.from({ length: 80 }, (_, index) => `later${index}: 1`).join('\n');
     const text = `apiVersion: v1\nkind: Pod\n${fields}\nmetadata: {name: a}\nspec: {containers: [{name: C, image: i}]}\n`;
     const { pods, problems } = readManifest(bytesOf(text), origin, podSchema);
@@ -143,7 +155,7 @@ describe('readManifest', () => {
     expect(problems.filter(({ isWarning }) => isWarning !== true)).toHaveLength(1);
   });
 
-  it('leaves out fields that the API does not know, and warns of them', () => {
+  it('drops unknown fields of a manifest and warns about each with a suggestion', () => {
     const text = (more: string): string =>
       `apiVersion: v1\nkind: Pod\nspce: {}\nmetadata: {name: a}\nspec:\n  RestartPolicy: Never\n  containers: [{name: c, image: i, imag: j}]\n${more}`;
     const { pods, problems } = readManifest(bytesOf(text('')), origin, podSchema);
@@ -165,13 +177,13 @@ describe('readManifest', () => {
     ]);
   });
 
-  it.each(['utf-16le', 'utf-16be'])('reads %s, which begins with a byte order mark', (encoding) => {
+  it.each(['utf-16le', 'utf-16be'])('reads a manifest in %s that begins with a byte order mark', (encoding) => {
     const little = Buffer.from(`\uFEFF${JSON.stringify(manifestOf('a'))}`, 'utf16le');
     const bytes = encoding === 'utf-16le' ? little : Buffer.from(little).swap16();
     expect(readManifest(bytes, origin, podSchema).pods.map(({ metadata }) => metadata.name)).toEqual(['a-n']);
   });
 
-  it('treats a null field as absent and a null list item as an error', () => {
+  it('treats a null field of a manifest as absent and a null list item as an error', () => {
     const text = (containers: string): string =>
       `apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ~, labels:}\nspec:\n  tolerations:\n  containers: ${containers}\n`;
     const [pod] = readManifest(bytesOf(text('[{name: c, image: i, command: }]')), origin, podSchema).pods;
@@ -182,8 +194,8 @@ describe('readManifest', () => {
     ]);
   });
 
-  it('W3: refuses bytes that are no UTF-8', () => {
-    // Half of the mark of UTF-16 is none.
+  it('W3: refuses a manifest that is not valid UTF-8', () => {
+    // The first half of the UTF-16 byte order mark is not a byte order mark.
     for (const bytes of [
       [0x61, 0xff, 0xfe],
       [0xff, 0],
@@ -196,7 +208,7 @@ describe('readManifest', () => {
     }
   });
 
-  it('gives the good pods beside a broken one', () => {
+  it('returns the valid pods of a manifest with a broken document', () => {
     const { names, problems } = read(
       `${JSON.stringify(manifestOf('a'))}\n---\nb: [\n---\n${JSON.stringify(manifestOf('c'))}\n`,
     );
@@ -204,7 +216,7 @@ describe('readManifest', () => {
     expect(problems).toHaveLength(1);
   });
 
-  it('W3: never throws, whatever JSON it is given', () => {
+  it('W3: readManifest never throws, for any JSON', () => {
     const shape = fc.record(
       {
         apiVersion: fc.oneof(fc.constant('v1'), fc.jsonValue()),
@@ -226,7 +238,7 @@ describe('readManifest', () => {
   });
 });
 
-it('a formatted problem contains the known parts of its position', () => {
+it('formatProblem includes the known parts of the position', () => {
   const problem = { source: 'web.yaml', message: 'wrong' };
   expect(formatProblem(problem)).toBe('web.yaml: wrong');
   expect(formatProblem({ ...problem, line: 3 })).toBe('web.yaml:3: wrong');
@@ -237,27 +249,27 @@ describe('keepLastGood', () => {
   const [a, b, b2] = [podOf({ uid: 'a', name: 'a' }), podOf({ uid: 'b', name: 'b' }), podOf({ uid: 'b2', name: 'b' })];
   const problems = [{ source: 'x', message: 'broken' }];
 
-  it('F2: keeps the pods that are missing from an invalid reading', () => {
+  it('F2: keepLastGood keeps earlier pods that are missing from an invalid manifest', () => {
     expect(keepLastGood({ pods: [a, b], problems: [] }, { pods: [b2], problems }).pods).toEqual([b2, a]);
     expect(keepLastGood({ pods: [a, b], problems: [] }, { pods: [], problems }).pods).toEqual([a, b]);
   });
 
-  it('takes a good reading as it is', () => {
+  it('keepLastGood returns a valid manifest unchanged', () => {
     expect(keepLastGood({ pods: [a, b], problems }, { pods: [a], problems: [] })).toEqual({ pods: [a], problems: [] });
   });
 
-  it('takes a reading with nothing but warnings as it is', () => {
+  it('keepLastGood returns a manifest with only warnings unchanged', () => {
     const warnings = [{ source: 'x', message: 'newer', isWarning: true as const }];
     expect(keepLastGood({ pods: [a, b], problems }, { pods: [b2], problems: warnings }).pods).toEqual([b2]);
   });
 
-  it('takes what is good of a first reading', () => {
+  it('keepLastGood returns the valid pods of an invalid manifest if there is no earlier version', () => {
     expect(keepLastGood(undefined, { pods: [a], problems }).pods).toEqual([a]);
   });
 });
 
 describe('mergeManifests', () => {
-  it('takes the first by name of the files of two pods with one name, whatever was seen first', () => {
+  it('mergeManifests keeps the pod of the first file name if two manifests have pods of one name', () => {
     const [first, second] = [podOf({ uid: 'a', name: 'web' }), podOf({ uid: 'b', name: 'web' })];
     const { pods, problems } = mergeManifests(
       new Map([
@@ -271,7 +283,7 @@ describe('mergeManifests', () => {
     ]);
   });
 
-  it('does so for two pods with one UID', () => {
+  it('mergeManifests keeps the first of two pods with one UID', () => {
     const [first, second] = [podOf({ uid: 'u', name: 'web' }), podOf({ uid: 'u', name: 'db' })];
     const { pods, problems } = mergeManifests(new Map([['a.yaml', { pods: [first, second], problems: [] }]]));
     expect(pods).toEqual([first]);

@@ -15,7 +15,7 @@ function setUp(mode?: PodConfigMode) {
   };
   const config = new PodConfig({ clock, logger: silentLogger, recorder }, mode === undefined ? {} : { mode });
   const seen: PodUpdate[] = [];
-  /** Lets a consumer take all that there is. */
+  /** Lets the consumer receive all pending updates. */
   const drain = async (): Promise<string[]> => {
     await clock.settle();
     return seen
@@ -29,7 +29,7 @@ function setUp(mode?: PodConfigMode) {
 }
 
 describe('PodConfig', () => {
-  it('reports removals first, then additions, updates, deletions, and changes of status last', async () => {
+  it('delivers the changes of a list in the order REMOVE, ADD, UPDATE, DELETE, RECONCILE', async () => {
     const { config, drain, consume } = setUp();
     const set = config.addSource('api');
     void consume();
@@ -57,7 +57,7 @@ describe('PodConfig', () => {
     ]);
   });
 
-  it('marks each pod with its source', async () => {
+  it('annotates each pod with its source', async () => {
     const { config, consume, seen, clock } = setUp();
     config.addSource('http')([podOf()]);
     void consume();
@@ -65,7 +65,7 @@ describe('PodConfig', () => {
     expect(seen[0]?.pods[0]?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]).toBe('http');
   });
 
-  it('says with an empty ADD that a source has spoken and has no pods, once', async () => {
+  it('delivers one empty ADD when a source without pods reports its first list', async () => {
     const { config, drain, consume } = setUp();
     const set = config.addSource('file');
     void consume();
@@ -75,7 +75,7 @@ describe('PodConfig', () => {
     expect(await drain()).toEqual([]);
   });
 
-  it('F1: all sources are seen only when each has spoken and its first changes have been handled', async () => {
+  it('F1: seenAllSources is true once each source has reported and the consumer has handled its first update', async () => {
     const { config, clock } = setUp();
     const file = config.addSource('file');
     const http = config.addSource('http');
@@ -105,13 +105,13 @@ describe('PodConfig', () => {
     await config.allSourcesSeen();
   });
 
-  it('has seen all sources where there is none', async () => {
+  it('seenAllSources is true if no source was added', async () => {
     const { config } = setUp();
     expect(config.seenAllSources()).toBe(true);
     await config.allSourcesSeen();
   });
 
-  it('gives a slow consumer the newest state only, and holds nothing else for it', async () => {
+  it('a slow consumer gets only the newest state of a pod, and no older updates are queued', async () => {
     const { config, drain, consume } = setUp();
     const set = config.addSource('api');
     for (let i = 0; i < 1000; i++) set([podOf({ uid: 'a', image: `v${i}` })]);
@@ -119,7 +119,7 @@ describe('PodConfig', () => {
     expect(await drain()).toEqual(['ADD api a']);
   });
 
-  it('F2: a pod never moves between sources, and is let in by the other one when the first has dropped it', async () => {
+  it('F2: a pod of another source with the same UID is ignored until the first source removes its pod', async () => {
     const { config, drain, consume, events } = setUp();
     const file = config.addSource('file');
     const http = config.addSource('http');
@@ -135,7 +135,7 @@ describe('PodConfig', () => {
     expect(await drain()).toEqual(['REMOVE file x', 'ADD http x']);
   });
 
-  it('F2: lists of one source say nothing of the pods of another', async () => {
+  it('F2: a list of one source does not affect the pods of another source', async () => {
     const { config, drain, consume } = setUp();
     const sets = new Map((['file', 'http'] as PodSource[]).map((name) => [name, config.addSource(name)]));
     void consume();
@@ -146,7 +146,7 @@ describe('PodConfig', () => {
     expect(await drain()).toEqual(['REMOVE http b']);
   });
 
-  it('reports a duplicate when it comes, not each time it is seen', async () => {
+  it('reports a duplicate pod when it appears and not with each list', async () => {
     const { config, drain, consume, events } = setUp();
     const set = config.addSource('api');
     void consume();
@@ -165,12 +165,12 @@ describe('PodConfig', () => {
     expect(events).toHaveLength(2);
   });
 
-  it('gives the same setter each time that a source is added', () => {
+  it('addSource returns the same setter for the same source', () => {
     const { config } = setUp();
     expect(config.addSource('file')).toBe(config.addSource('file'));
   });
 
-  it('ends the stream when it is closed', async () => {
+  it('close ends the stream of updates', async () => {
     const { config, consume } = setUp();
     const ended = consume();
     config.addSource('file');
@@ -178,7 +178,7 @@ describe('PodConfig', () => {
     await expect(ended).resolves.toBeUndefined();
   });
 
-  it('gives snapshots of all sources where they are asked for', async () => {
+  it('in mode snapshot, delivers the pods of all sources whenever pods or specs change, but not for status changes', async () => {
     const { config, drain, consume } = setUp('snapshot');
     const file = config.addSource('file');
     const http = config.addSource('http');
@@ -192,7 +192,7 @@ describe('PodConfig', () => {
     expect(await drain()).toEqual(['SET file b']);
   });
 
-  it('yields snapshots when pods are added or removed, and otherwise updates, in the mode snapshotAndUpdates', async () => {
+  it('in mode snapshotAndUpdates, delivers a snapshot when pods are added or removed, and otherwise an update', async () => {
     const { config, drain, consume } = setUp('snapshotAndUpdates');
     const set = config.addSource('file');
     void consume();
@@ -223,7 +223,7 @@ describe('PodConfig with a long list', () => {
       const { spec, ...pod } = podOf({ uid: `${index}` });
       return {
         ...pod,
-        // It is read when the pod is taken in.
+        // The field is read when the pod is added.
         get spec() {
           spentMs += 0.5;
           perTurn.push((perTurn.pop() ?? 0) + 1);
@@ -244,7 +244,7 @@ describe('PodConfig with a long list', () => {
   });
 });
 
-describe('PodConfig that is closed, or given nonsense', () => {
+describe('a closed PodConfig and invalid input to PodConfig', () => {
   it('rejects current and later waits for sources after close', async () => {
     const { config } = setUp();
     config.addSource('file');
@@ -255,7 +255,7 @@ describe('PodConfig that is closed, or given nonsense', () => {
   });
 
   it.each([[[null]], [[{}]], [[{ metadata: {} }]], [null], [undefined], ['x']])(
-    'refuses %j where it is given, and goes on',
+    'throws an error for the pod list %j and accepts later lists',
     async (nonsense) => {
       const { config, drain, consume } = setUp();
       const set = config.addSource('file');

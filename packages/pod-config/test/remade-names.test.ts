@@ -3,20 +3,20 @@ import { expect, test } from 'vitest';
 import { type Hint, RemadeNames, wasRemade } from '../src/remade-names.ts';
 
 test.each<[string, readonly Hint[], boolean]>([
-  ['removed and made anew', ['entry', 'entry', 'content', 'content'], true],
-  ['written to, removed and made anew', ['content', 'entry', 'entry', 'content'], true],
-  ['made', ['entry', 'content'], false],
+  ['removed and created again', ['entry', 'entry', 'content', 'content'], true],
+  ['written to, removed and created again', ['content', 'entry', 'entry', 'content'], true],
+  ['created', ['entry', 'content'], false],
   ['written to', ['content', 'content'], false],
-  ['replaced in one step', ['entry'], false],
-  ['replaced in one step, twice', ['entry', 'entry'], false],
+  ['replaced atomically', ['entry'], false],
+  ['replaced atomically twice', ['entry', 'entry'], false],
   ['written to, then replaced twice', ['content', 'entry', 'entry'], false],
-  ['hinted at by one that does not tell', [undefined, undefined, undefined], false],
-  ['hinted at in no way', [], false],
-])('a file that was %s', (_, hints, expected) => {
+  ['changed in an unknown way', [undefined, undefined, undefined], false],
+  ['not changed', [], false],
+])('wasRemade finds whether a file was deleted and recreated, for a file that was %s', (_, hints, expected) => {
   expect(wasRemade(hints)).toBe(expected);
 });
 
-test('recognizes a removal whose hints are split by a pass, and returns each name once', () => {
+test('detects a recreated file whose inotify events arrive in two reads of the directory, and returns its name once', () => {
   const names = new RemadeNames(new FakeClock());
   names.hint('a', 'entry');
   expect([...names.take()]).toEqual([]);
@@ -28,7 +28,7 @@ test('recognizes a removal whose hints are split by a pass, and returns each nam
   expect([...names.take()]).toEqual([]);
 });
 
-test('hints that are older than the look before the last are of another matter', () => {
+test('ignores inotify events that arrived before the previous read of the directory', () => {
   const names = new RemadeNames(new FakeClock());
   names.hint('a', 'entry');
   names.take();
@@ -38,7 +38,7 @@ test('hints that are older than the look before the last are of another matter',
   expect([...names.take()]).toEqual([]);
 });
 
-test('F2: a file that was replaced twice, and is written to a second later, was not removed', async () => {
+test('F2: a file that was replaced atomically twice and written to 900 ms later does not count as recreated', async () => {
   const clock = new FakeClock();
   const names = new RemadeNames(clock);
   names.hint('a', 'entry');
@@ -49,7 +49,7 @@ test('F2: a file that was replaced twice, and is written to a second later, was 
   expect([...names.take()]).toEqual([]);
 });
 
-test('F2: a file that was replaced, and is replaced again and written to soon after, was not removed', async () => {
+test('F2: a file that was replaced atomically, and replaced and written to 400 ms later, does not count as recreated', async () => {
   const clock = new FakeClock();
   const names = new RemadeNames(clock);
   names.hint('a', 'entry');

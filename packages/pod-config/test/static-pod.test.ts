@@ -11,7 +11,7 @@ const web: PodManifest = { metadata: { name: 'web' }, spec: { containers: [{ nam
 const uidOf = (manifest: PodManifest, origin = file): string => toStaticPod(manifest, origin).metadata.uid;
 
 describe('toStaticPod', () => {
-  it('makes a pod of the node', () => {
+  it("gives a static pod the node's name as suffix, a namespace, a UID and upstream's annotations and tolerations", () => {
     const pod = toStaticPod(web, file);
     expect([pod.apiVersion, pod.kind]).toEqual(['v1', 'Pod']);
     expect(pod.metadata).toEqual({
@@ -25,7 +25,7 @@ describe('toStaticPod', () => {
     expect(pod.status).toEqual({ phase: 'Pending' });
   });
 
-  it('keeps a namespace and a UID that are given', () => {
+  it('keeps the namespace and UID that a manifest declares', () => {
     const pod = toStaticPod({ ...web, metadata: { name: 'web', namespace: 'kube-system', uid: 'mine' } }, file);
     expect(pod.metadata).toMatchObject({
       namespace: 'kube-system',
@@ -34,18 +34,18 @@ describe('toStaticPod', () => {
     });
   });
 
-  it('drops the resource version of a pod copied from the API, so that later changes of the manifest are noticed', () => {
+  it('drops the resourceVersion of a manifest that was copied from the API, so that later changes are noticed', () => {
     const copy = { ...web, metadata: { name: 'web', uid: 'mine', resourceVersion: '7' } };
     expect(toStaticPod(copy, file).metadata).not.toHaveProperty('resourceVersion');
   });
 
-  it('gives a pod of a URL no toleration', () => {
+  it('adds no NoExecute toleration to a pod from a URL', () => {
     expect(toStaticPod(web, { ...file, kind: 'http', location: 'http://x/' }).spec.tolerations).toBeUndefined();
   });
 
   it.each<[string, Toleration[], Toleration[]]>([
     [
-      'keeps others',
+      'is added after other tolerations',
       [{ key: 'a', operator: 'Exists' }],
       [
         { key: 'a', operator: 'Exists' },
@@ -53,7 +53,7 @@ describe('toStaticPod', () => {
       ],
     ],
     [
-      'keeps one of a single key',
+      'is added after a NoExecute toleration of one key',
       [{ key: 'a', operator: 'Exists', effect: 'NoExecute' }],
       [
         { key: 'a', operator: 'Exists', effect: 'NoExecute' },
@@ -61,7 +61,7 @@ describe('toStaticPod', () => {
       ],
     ],
     [
-      'keeps others beside it',
+      'is not added if it is among other tolerations',
       [
         { key: 'a', operator: 'Exists' },
         { operator: 'Exists', effect: 'NoExecute' },
@@ -71,27 +71,31 @@ describe('toStaticPod', () => {
         { operator: 'Exists', effect: 'NoExecute' },
       ],
     ],
-    ['adds none twice', [{ operator: 'Exists', effect: 'NoExecute' }], [{ operator: 'Exists', effect: 'NoExecute' }]],
     [
-      'takes away a limit of time',
+      'is not added twice',
+      [{ operator: 'Exists', effect: 'NoExecute' }],
+      [{ operator: 'Exists', effect: 'NoExecute' }],
+    ],
+    [
+      'replaces one with tolerationSeconds',
       [{ operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
       [{ operator: 'Exists', effect: 'NoExecute' }],
     ],
-  ])('tolerations: %s', (_name, tolerations, expected) => {
+  ])('the NoExecute toleration of a static pod: %s', (_name, tolerations, expected) => {
     expect(toStaticPod({ ...web, spec: { ...web.spec, tolerations } }, file).spec.tolerations).toEqual(expected);
   });
 });
 
 describe('the UID of a static pod', () => {
-  it('F4: is the same at each start: this very value', () => {
+  it('F4: the UID of a static pod is the same at each start and in each release', () => {
     expect(uidOf(web)).toBe('fdf56257011519817d4fb59429225b18');
   });
 
-  it('is 32 hex digits', () => {
+  it('the UID of a static pod has 32 hex digits', () => {
     expect(uidOf(web)).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  it('F4: leaves the order of keys, null fields and the status out', () => {
+  it('F4: the order of keys, null fields and the status do not change the UID of a static pod', () => {
     const same = {
       status: { phase: 'Running' },
       spec: { containers: [{ image: 'busybox', name: 'main', command: null }] },
@@ -105,7 +109,7 @@ describe('the UID of a static pod', () => {
     ['path', web, { ...file, location: '/etc/kubernetes/manifests/web2.yaml' }],
     ['node', web, { ...file, nodeName: 'node-2' }],
     ['kind of source', web, { ...file, kind: 'http' }],
-  ])('is another one with another %s', (_name, manifest, origin) => {
+  ])('the UID of a static pod changes with its %s', (_name, manifest, origin) => {
     expect(uidOf(manifest, origin)).not.toBe(uidOf(web));
   });
 });

@@ -29,12 +29,12 @@ describe('readYaml', () => {
     ['e2: a\ne3: b\n1e998: c\n1e999: d', { e2: 'a', e3: 'b', '1e998': 'c', '1e999': 'd' }],
     ['%YAML 1.1\n---\nmode: 0644', { mode: 420 }],
     ['a: 0x_\nb: 0b_\nc: 0_', { a: '0x_', b: '0b_', c: 0 }],
-  ])('reads %j as Kubernetes does', (text, value) => {
+  ])('reads the YAML or JSON text %j with the same values as Kubernetes', (text, value) => {
     expect(problemsOf(text)).toEqual([]);
     expect(valuesOf(text)).toEqual([value]);
   });
 
-  it('reads many documents, and leaves the empty ones out', () => {
+  it('reads several YAML documents and omits empty ones', () => {
     expect(valuesOf('---\n---\na: 1\n---\n# nothing\n---\nb: 2\n...\n')).toEqual([{ a: 1 }, { b: 2 }]);
   });
 
@@ -50,9 +50,9 @@ describe('readYaml', () => {
     ['%YAML 1.3\n---\na: b\n', '1:7 Unsupported YAML version 1.3'],
     ['a: "open\n', '2:1 Missing closing "quote'],
     ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],
-  ])('refuses %j with its place', (text, problem) => {
+  ])('refuses the YAML text %j with the position of the problem', (text, problem) => {
     expect(problemsOf(text)[0]).toContain(problem);
-    // One line, without the text around the place.
+    // Returns the first line of the error message, without the excerpt of the document.
     expect(problemsOf(text)[0]).not.toContain('\n');
     expect(valuesOf(text)).toEqual([]);
   });
@@ -63,25 +63,25 @@ describe('readYaml', () => {
     ['{"a":1,"b":{"c":1,"c":2}}', { a: 1, b: { c: 2 } }, '1:19 duplicate key "c": the last value is used'],
     ['"<<": 1\n"<<": 2', { '<<': 2 }, '2:1 duplicate key "<<": the last value is used'],
     ['a: &x {b: 1, b: 2}\nc: *x', { a: { b: 2 }, c: { b: 2 } }, '1:14 duplicate key "b": the last value is used'],
-  ])('takes the last value of a duplicate key in %j, with one warning', (text, value, warning) => {
+  ])('uses the last value of a duplicate key in %j, with one warning', (text, value, warning) => {
     const { documents, problems, warnings } = readYaml(text);
     expect(documents.map((document) => document.value)).toEqual([value]);
     expect(problems).toEqual([]);
     expect(warnings.map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual([warning]);
   });
 
-  it('finds the place of the value that a duplicate key leaves', () => {
+  it('finds the position of the value that is used for a duplicate key', () => {
     const [document] = readYaml('a: {b: 1}\na: {b: 2}').documents;
     expect(document?.locate(['a', 'b'])).toEqual({ line: 2, column: 5 });
   });
 
-  it('reads the documents around a broken one', () => {
+  it('reads the YAML documents before and after an invalid one', () => {
     const { documents, problems } = readYaml('a: 1\n---\nb: [\n---\nc: 3\n');
     expect(documents.map(({ value }) => value)).toEqual([{ a: 1 }, { c: 3 }]);
     expect(problems).toHaveLength(1);
   });
 
-  it('W6: compares no key with all before it', () => {
+  it('W6: the time to find duplicate keys grows linearly with the number of keys', () => {
     const keys = Array.from({ length: 2000 }, (_, index) => `k${index}`);
     let compared = 0;
     const { has } = Set.prototype;
@@ -107,8 +107,8 @@ describe('readYaml', () => {
     expect(compared).toBeLessThan(10 * keys.length);
   });
 
-  // Unfolded, they would take longer than a test may, and more memory than there is.
-  it('refuses a billion laughs', () => {
+  // Expanded, the aliases would exceed the test's timeout and the memory.
+  it('refuses YAML aliases that expand exponentially (billion laughs)', () => {
     const lines = ['a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]'];
     for (let i = 1; i < 9; i++)
       lines.push(
@@ -119,13 +119,13 @@ describe('readYaml', () => {
     expect(problemsOf(lines.join('\n'))[0]).toContain('unfolds to more than 200000 values');
   });
 
-  it('W6: refuses merges that multiply, each anchor used once', () => {
+  it('W6: refuses YAML merge keys that expand to too many values, even if each anchor is used only once', () => {
     const base = `a0: &a0 {${Array.from({ length: 3000 }, (_, index) => `k${index}: v`).join(', ')}}`;
     const lines = Array.from({ length: 90 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: *a${index}}`);
     expect(problemsOf([base, ...lines].join('\n'))[0]).toContain('unfolds to more than 200000 values');
   });
 
-  it('W6: looks at each anchor a bounded number of times, each anchor used once', () => {
+  it('W6: reads each YAML anchor a bounded number of times, even if each is used only once', () => {
     const lines = Array.from({ length: 3000 }, (_, index) => `a${index}: &a${index} v\nb${index}: *a${index}`);
     let looks = 0;
     Object.defineProperty(Scalar.prototype, 'anchor', {
@@ -147,27 +147,27 @@ describe('readYaml', () => {
     expect(looks).toBeLessThan(10 * lines.length);
   });
 
-  it('refuses what unfolds to too many values, though no alias is used often', () => {
+  it('refuses YAML that expands to too many values, even if no alias is used often', () => {
     const big = `a: &a [${Array(30_000).fill('1').join(',')}]\n`;
     expect(problemsOf(`${big}b: [${Array(9).fill('*a').join(',')}]`)[0]).toContain(
       'unfolds to more than 200000 values',
     );
   });
 
-  it('refuses what is nested too deep', () => {
+  it('refuses YAML that is nested too deep', () => {
     expect(problemsOf(`${'['.repeat(200)}${']'.repeat(200)}`)[0]).toContain('nested deeper than 100 levels');
   });
 
-  it('W3: refuses what is nested beyond the stack', () => {
+  it('W3: refuses YAML whose nesting would overflow the stack', () => {
     expect(problemsOf('['.repeat(60_000)).length).toBe(1);
     expect(problemsOf(`${'- '.repeat(60_000)}a`).length).toBe(1);
   });
 
-  it('refuses a merge key whose value is no map', () => {
+  it('refuses a YAML merge key whose value is no map', () => {
     expect(problemsOf('a:\n  <<: 1\n')).toEqual(['1:1 Merge sources must be maps or map aliases']);
   });
 
-  it('finds the place of a value, or of what is nearest to it', () => {
+  it('finds the position of a value, or of its nearest parent that exists', () => {
     const [document] = readYaml(
       'kind: List\nitems:\n- spec:\n    containers:\n    - name: a\n      image: b\n',
     ).documents;
@@ -180,7 +180,7 @@ describe('readYaml', () => {
     expect(commented?.locate(['c', 'b'])).toEqual({ line: 4, column: 3 });
   });
 
-  it('W3: reads any JSON as it is', () => {
+  it('W3: reads any JSON text with unchanged values', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const text = JSON.stringify(value, undefined, 1);
@@ -190,7 +190,7 @@ describe('readYaml', () => {
     );
   });
 
-  it('W3: reads JSON that a program wrote as YAML does', () => {
+  it('W3: reads JSON with the same result as the same document in YAML', () => {
     const text = fc.string({ unit: 'binary' });
     const key = fc.oneof(text, fc.constantFrom('__proto__', '<<', '1', '01', 'a', '&a', '!!set', '...'));
     const value = fc.oneof(
@@ -210,18 +210,18 @@ describe('readYaml', () => {
   it.each([
     [`{"a":${'['.repeat(200)}${']'.repeat(200)}}`, 'nested deeper than 100 levels'],
     ['{"a":1}x', '1:8 '],
-  ])('refuses %j, which is nearly what a program writes, with its place', (text, problem) => {
+  ])('refuses the text %j, which is almost JSON, with the position of the problem', (text, problem) => {
     expect(problemsOf(text)[0]).toContain(problem);
     expect(valuesOf(text)).toEqual([]);
   });
 
-  it('finds places in JSON that a program wrote', () => {
+  it('finds positions in JSON without line breaks', () => {
     const [document] = readYaml('{"kind":"List","items":[{"spec":{}}]}').documents;
     expect(document?.locate(['items', 0, 'spec', 'containers'])).toEqual({ line: 1, column: 26 });
     expect(document?.locate([])).toEqual({ line: 1, column: 1 });
   });
 
-  it('W3: answers any text with documents and problems, and never throws', () => {
+  it('W3: returns documents and problems for any text, and never throws', () => {
     const yamlish = fc.array(
       fc.constantFrom(
         'a',

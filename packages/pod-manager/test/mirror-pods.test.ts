@@ -39,7 +39,7 @@ describe('mirrorStep', () => {
     ['F1: wait: its static pod may come yet', { staticPod: undefined, sourcesReady: false }, 'wait'],
     ['delete: its static pod is gone', { staticPod: undefined }, 'delete'],
     ['none: there is neither', { staticPod: undefined, mirrorPod: undefined }, 'none'],
-  ] as const)('%s', (_name, change, step) => {
+  ] as const)('the next step for a mirror pod: %s', (_name, change, step) => {
     expect(mirrorStep({ ...facts, ...change })).toBe(step);
   });
 
@@ -96,7 +96,7 @@ function setUp(overrides: Partial<MirrorPodsComponents> = {}) {
 const FULL_NAME = podFullName(staticPod());
 
 describe('mirror pods', () => {
-  test('F3: are created, recreated after a deletion, and replaced when the manifest changes', async () => {
+  test('F3: mirror pods are created, recreated after a deletion, and replaced when the manifest changes', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
     mirrors.look(FULL_NAME);
@@ -116,7 +116,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: are replaced once if they cannot show their static pod any more', async () => {
+  test('F3: mirror pods are replaced once if they cannot show their static pod any more', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
     pods.addPod(mirrorPod());
@@ -132,7 +132,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('are deleted without a static pod, once it has terminated', async () => {
+  test('mirror pods without a static pod are deleted once the static pod has terminated', async () => {
     let terminating = true;
     const { clock, pods, mirrors, end, state } = setUp({ isTerminating: () => terminating });
     pods.addPod(mirrorPod());
@@ -145,7 +145,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: of an older version are replaced when the new version may start, whose UID is passed', async () => {
+  test('F3: mirror pods of an older manifest are replaced when the new version may start, and its UID is passed', async () => {
     const asked: (string | undefined)[] = [];
     let terminating = true;
     const isTerminating = (_fullName: string, next: string | undefined): boolean => {
@@ -165,7 +165,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('are retried with growing delays up to 10 s, which changes do not shorten', async () => {
+  test('requests for mirror pods are retried with growing delays up to 10 s, which changes do not shorten', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });
     pods.addPod(staticPod());
@@ -185,7 +185,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: are created again if the watch never shows them, because the API server has lost them', async () => {
+  test('F3: mirror pods are created again if the watch never shows them, because the API server has lost them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
     mirrors.look(FULL_NAME);
@@ -199,7 +199,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('are checked less and less often while the watch is outdated, and immediately after a change', async () => {
+  test('mirror pods are checked less and less often while the watch is outdated, and immediately after a change', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('gone'), { code: 'NotFound' });
     pods.addPod(mirrorPod());
@@ -218,7 +218,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('are left to the watch if they already exist, and checked again', async () => {
+  test('mirror pods that already exist are not created, and are checked again after the watch shows them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('there'), { code: 'AlreadyExists' });
     pods.addPod(staticPod());
@@ -230,7 +230,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('log once that another pod has their name', async () => {
+  test('logs once that another pod has the name of a mirror pod', async () => {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
     const { clock, pods, mirrors, end, state } = setUp({ logger });
@@ -244,7 +244,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('K3: delay no other if their admission hangs, and are requested once at a time', async () => {
+  test('K3: a mirror pod whose creation hangs delays no other, and is requested once at a time', async () => {
     const asked: string[] = [];
     const hung: (() => void)[] = [];
     const createPod = async ({ metadata: { namespace } }: Pod): Promise<void> => {
@@ -274,7 +274,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('wait for the Node object that will own them', async () => {
+  test('mirror pods wait for the Node object that will own them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.node = false;
     pods.addPod(staticPod());

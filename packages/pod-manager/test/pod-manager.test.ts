@@ -29,7 +29,7 @@ describe('PodManager', () => {
   const own = staticPod('s', 'etcd');
   const mirror = mirrorPod('m', 'etcd');
 
-  it('finds pods, but not mirror pods, by UID, full name and name', () => {
+  it('PodManager finds pods, but not mirror pods, by UID, full name and name', () => {
     const manager = managerOf(api, own, mirror);
     expect(manager.getPods()).toEqual([api, own]);
     expect(manager.getMirrorPods()).toEqual([mirror]);
@@ -43,7 +43,7 @@ describe('PodManager', () => {
   it.each([
     ['static pod first', [own, mirror]],
     ['mirror pod first', [mirror, own]],
-  ])('links a static pod and its mirror pod, %s', (_name, pods) => {
+  ])('PodManager links a static pod and its mirror pod, %s', (_name, pods) => {
     const manager = managerOf(...pods);
     expect(manager.getPodByMirrorPod(mirror)).toBe(own);
     expect(manager.getMirrorPodByPod(own)).toBe(mirror);
@@ -57,7 +57,7 @@ describe('PodManager', () => {
     });
   });
 
-  it('reports the number of pods without mirror pods whenever it changes', () => {
+  it('PodManager reports the number of pods without mirror pods whenever it changes', () => {
     const counts: number[] = [];
     const manager = new PodManager({ onCountChanged: (pods) => counts.push(pods) });
     manager.setPods([api, own, mirror]);
@@ -71,7 +71,7 @@ describe('PodManager', () => {
     expect(counts).toEqual([2, 3, 2, 0]);
   });
 
-  it('returns a static pod without a mirror pod', () => {
+  it('PodManager returns a static pod without a mirror pod', () => {
     const manager = managerOf(api, own);
     expect(manager.getStaticPodToMirrorPodMap()).toEqual(new Map([[own, undefined]]));
     expect(manager.getUidTranslations().podToMirror).toEqual(new Map([['s', undefined]]));
@@ -80,21 +80,21 @@ describe('PodManager', () => {
     expect(orphaned).toEqual({ pod: undefined, mirrorPod: mirror, wasMirror: true });
   });
 
-  it('returns mirror pods that have lost their static pod', () => {
+  it('PodManager returns mirror pods that have lost their static pod', () => {
     const manager = managerOf(own, mirror, mirrorPod('m2', 'gone'));
     expect(manager.getPodsAndMirrorPods().orphanedMirrorPodFullNames).toEqual(['gone_default']);
     manager.removePod(own);
     expect(manager.getPodsAndMirrorPods().orphanedMirrorPodFullNames).toEqual(['etcd_default', 'gone_default']);
   });
 
-  it('forgets a mirror pod and its UID translation', () => {
+  it('PodManager forgets a mirror pod and its UID translation', () => {
     const manager = managerOf(own, mirror);
     manager.removePod(mirror);
     expect(manager.getMirrorPodByPod(own)).toBeUndefined();
     expect(manager.translatePodUid('m')).toBe('m');
   });
 
-  it('keeps the newer of two mirror pods of one name when the older is removed', () => {
+  it('PodManager keeps the newer of two mirror pods of one name when the older is removed', () => {
     const newer = mirrorPod('m2', 'etcd');
     const manager = managerOf(own, mirror, newer);
     manager.removePod(mirror);
@@ -102,14 +102,14 @@ describe('PodManager', () => {
     expect(manager.translatePodUid('m2')).toBe('s');
   });
 
-  it('replaces a pod by its new version', () => {
+  it('PodManager replaces a pod by its new version', () => {
     const next = { ...own, metadata: { ...own.metadata, labels: { v: '2' } } };
     const manager = managerOf(own);
     manager.updatePod(next);
     expect(manager.getPods()).toEqual([next]);
   });
 
-  it('P4: with two pods of one name, the name refers to the newer, and to the other when that is removed', () => {
+  it('P4: with two pods of one name, the name refers to the newer, and to the other when the newer is removed', () => {
     const [first, second] = [staticPod('s1', 'etcd'), staticPod('s2', 'etcd')];
     const manager = managerOf(first, mirror);
     manager.addPod(second);
@@ -122,7 +122,7 @@ describe('PodManager', () => {
     expect(manager.getPods()).toEqual([second]);
   });
 
-  it('agrees with a plain list of pods after any sequence of changes', () => {
+  it('PodManager agrees with a plain list of pods after any sequence of changes', () => {
     const pods = ['web', 'db'].flatMap((name) => [
       ...['1', '2'].flatMap((n) => [apiPod(`a${n}${name}`, name), staticPod(`s${n}${name}`, name)]),
       mirrorPod(`m${name}`, name),
@@ -152,7 +152,7 @@ describe('PodManager', () => {
 });
 
 describe('PodManager with many pods', () => {
-  it('checks only the removed pod when one of 1,000 is removed', () => {
+  it('removing one of 1,000 pods checks only that pod', () => {
     let looks = 0;
     const pods = Array.from({ length: 1000 }, (_, index): Pod => {
       const { metadata, ...pod } = apiPod(`${index}`);

@@ -48,7 +48,7 @@ const refused = ({ to }: FakeSocket): Error =>
   Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect', address: to });
 
 describe('dial', () => {
-  test('gives each of three addresses an equal share of the remaining time', async () => {
+  test('a dial of three addresses gives each an equal share of the remaining time', async () => {
     const { clock, tried, open, last, results } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 9000);
     await clock.advance(2999);
     expect(tried()).toEqual(['10.0.0.1']);
@@ -65,7 +65,7 @@ describe('dial', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('gives an attempt at least 2 s if 2 s are left', async () => {
+  test('a dial gives each attempt at least 2 s if 2 s are left', async () => {
     const { clock, tried, open } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 3000);
     await clock.advance(1999);
     expect(tried()).toEqual(['10.0.0.1']);
@@ -75,7 +75,7 @@ describe('dial', () => {
     expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
   });
 
-  test('spends a limit of 1 s on the first address and reports its timeout', async () => {
+  test('a dial with 1 s left spends it on the first address and reports its timeout', async () => {
     const { clock, tried, results } = setUp(['10.0.0.1', '10.0.0.2'], 1000);
     await clock.advance(1000);
     expect(tried()).toEqual(['10.0.0.1']);
@@ -105,7 +105,7 @@ describe('dial', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('waits for the first IP family when the other family has failed, and reports the error of the first', async () => {
+  test('a dial waits for the first IP family after the other one has failed, and reports the error of the first', async () => {
     const { clock, sockets, results } = setUp(['::1', '127.0.0.1']);
     await clock.advance(300);
     sockets[1]?.emit('error', refused(sockets[1]));
@@ -143,7 +143,7 @@ describe('dial', () => {
     for (const answer of lookups) answer(null, [{ address: '10.0.0.1', family: 4 }]);
   });
 
-  test('destroys the sockets and timers of failed attempts and stops the fallback timer on success', async () => {
+  test('a dial destroys the sockets and timers of failed attempts, and stops the fallback timer on success', async () => {
     const { clock, tried, open, sockets, results } = setUp(['fd00::1', 'fd00::2', '10.0.0.1'], 9000);
     sockets[0]?.emit('error', refused(sockets[0]));
     sockets[0]?.emit('connect');
@@ -157,7 +157,7 @@ describe('dial', () => {
     expect([first.results, first.clock.pendingTimers]).toEqual([['10.0.0.1'], 0]);
   });
 
-  test('sets no timer without a deadline if all addresses have the same IP family', () => {
+  test('a dial without a deadline sets no timer if all addresses have the same IP family', () => {
     const { clock, sockets, last, results } = setUp(['10.0.0.1', '10.0.0.2']);
     expect(clock.pendingTimers).toBe(0);
     last().emit('error', refused(last()));
@@ -167,7 +167,7 @@ describe('dial', () => {
     expect(results).toEqual(['dial tcp 10.0.0.1:80: connect: connection refused']);
   });
 
-  test('starts an attempt 1 ms before the deadline, but none at the deadline', async () => {
+  test('a dial starts an attempt 1 ms before the deadline, but none at the deadline', async () => {
     const { clock, tried } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 2001);
     await clock.advance(2000);
     expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
@@ -175,7 +175,7 @@ describe('dial', () => {
     expect([late.tried(), late.results]).toEqual([[], ['dial tcp 10.0.0.1:80: i/o timeout']]);
   });
 
-  test('continues the running attempt of the other IP family when the first family fails', async () => {
+  test('a dial continues the running attempt of the other IP family when the first family fails', async () => {
     const { clock, tried, open, sockets, results } = setUp(['::1', '127.0.0.1']);
     await clock.advance(300);
     sockets[0]?.emit('error', refused(sockets[0]));
@@ -196,7 +196,7 @@ describe('dial', () => {
     expect(results).toEqual([socket]);
   });
 
-  test('returns the error of a failed name lookup', () => {
+  test('a dial returns the error of a failed name lookup', () => {
     const failure = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
     const names = {
       all: (_: string, answer: (error: NodeJS.ErrnoException, addresses: LookupAddress[]) => void) => {
@@ -210,7 +210,7 @@ describe('dial', () => {
     expect(results).toEqual([failure]);
   });
 
-  test('reports a missing address for a name without addresses', () => {
+  test('a dial reports a missing address for a name without addresses', () => {
     expect(setUp([]).results).toEqual(['missing address']);
   });
 });

@@ -29,7 +29,7 @@ async function run({ host = '127.0.0.1', path = '/a?b#c', headers = [], answers 
 }
 
 test.each(GO_REQUESTS.map((wanted) => [JSON.stringify(wanted).slice(0, 150), wanted] as const))(
-  'sends the same requests and returns the same result as Go: %s',
+  "httpGet sends the same requests and returns the same result as Go's client: %s",
   async (_, wanted) => {
     const { requests, refused, fault, status = 200, body = 'hi' } = wanted;
     const outcome = refused !== undefined ? { refused } : fault !== undefined ? { fault } : { status, body };

@@ -5,7 +5,7 @@ import { GO_REFERENCES, GO_URLS } from './go-urls.ts';
 const utf8Text = (words: string): string => Buffer.from(words, 'latin1').toString();
 
 describe('go-url', () => {
-  test.each(GO_URLS)('parses %j as Go does: %j', (text, wanted) => {
+  test.each(GO_URLS)('parses the URL %j as Go does: %j', (text, wanted) => {
     const url = parseUrl(text);
     if (typeof wanted === 'string' || typeof url === 'string') return expect(url).toBe(utf8Text(String(wanted)));
     const [name, port] = hostParts(url.host);
@@ -13,7 +13,7 @@ describe('go-url', () => {
     expect({ text: urlText(url), uri: requestUri(url), path, host, name, port }).toEqual(wanted);
   });
 
-  test.each(GO_REFERENCES)('resolves, against the base %j, the reference %j to %j', (base, reference, wanted) => {
+  test.each(GO_REFERENCES)('resolves the URL reference against the base %j: %j gives %j', (base, reference, wanted) => {
     const from = parseUrl(base);
     const to = typeof from === 'string' ? from : resolveUrl(from, reference);
     expect(typeof to === 'string' ? to : urlText(to)).toBe(typeof to === 'string' ? utf8Text(wanted) : wanted);

@@ -38,11 +38,11 @@ describe('goWords', () => {
     ['an error code without a system call', { code: 'EPIPE' }, 'odd'],
     ['a system call without an error code', { syscall: 'read' }, 'odd'],
     ['an error without a code', {}, 'odd'],
-  ])("formats %s with Go's text, or else with Node's", (_what, fields, words) => {
+  ])('formats %s with the error text of Go, or else of Node.js', (_what, fields, words) => {
     expect(wordsOf(fields)).toBe(words);
   });
 
-  test('returns a value that is not an error as text', () => expect(goWords('odd', context)).toBe('odd'));
+  test('formats a thrown value that is not an error as text', () => expect(goWords('odd', context)).toBe('odd'));
 
   test.each([
     [0, 'close notify'],
@@ -115,7 +115,7 @@ describe('goQuote', () => {
     ['\xf4\x90\x80\x80', '"\\xf4\\x90\\x80\\x80"'],
   ])('quotes %j as %s, as Go 1.26 does', (text, quoted) => expect(goQuote(text)).toBe(quoted));
 
-  test('quotes at most 4096 bytes', () => {
+  test('goQuote quotes at most 4096 bytes', () => {
     expect(goQuote('a'.repeat(5000))).toBe(`"${'a'.repeat(4096)}"`);
     expect(MAX_QUOTED).toBe(4096);
   });

@@ -24,7 +24,7 @@ async function getUntilTimeout(port: number, seen: () => boolean, more: Partial<
 }
 
 describe('httpGet', () => {
-  test('sends the request line and headers and returns status and body', async () => {
+  test('httpGet sends the request line and headers and returns status and body', async () => {
     await using server = await new LoopbackServer((socket) => socket.end(OK)).listening();
     const headers = [
       ['User-Agent', 'kube-probe/1.36'],
@@ -48,15 +48,15 @@ describe('httpGet', () => {
 
   test.each([
     ['without carriage returns, as shell scripts send it', 'HTTP/1.1 200 OK\n\nhi'],
-    ['of HTTP/1.0 that ends with the connection', 'HTTP/1.0 200 OK\r\n\r\nhi'],
-    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'],
+    ['of HTTP/1.0 that ends when the connection closes', 'HTTP/1.0 200 OK\r\n\r\nhi'],
+    ['with chunked encoding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'],
     ['with 100 KiB of headers', `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100 * 1024)}\r\n\r\nhi`],
-  ])('reads a response %s', async (_, answer) => {
+  ])('reads an HTTP response %s', async (_, answer) => {
     await using server = await new LoopbackServer((socket) => socket.end(answer)).listening();
     expect(await get(server.port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
   });
 
-  test('R3: reads 10 KiB of an endless body and closes the connection', async () => {
+  test('R3: reads 10 KiB of an endless HTTP body and closes the connection', async () => {
     let cut = false;
     await using server = await new LoopbackServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -90,7 +90,7 @@ describe('httpGet', () => {
     expect(JSON.stringify(result)).toContain('context deadline exceeded (Client.Timeout');
   });
 
-  test("rejects with the signal's reason when the signal is aborted", async () => {
+  test("httpGet rejects with the signal's reason when the signal is aborted", async () => {
     await using server = await new LoopbackServer(() => {}).listening();
     const controller = new AbortController();
     const result = httpGet(to(server.port), { clock }, controller.signal);
@@ -260,7 +260,7 @@ describe('httpGet', () => {
     expect(await get(user.port)).toMatchObject({ message: expect.stringMatching(/^Get "http:\/\/u:\*\*\*@127/) });
   });
 
-  test('looks up a host name and tries all its addresses', async () => {
+  test('httpGet looks up a host name and tries all its addresses', async () => {
     await using server = await new LoopbackServer((socket) => socket.end(OK)).listening();
     expect(await get(server.port, { host: 'localhost' })).toEqual({ kind: 'answer', status: 200, body: 'hi' });
     const message = expect.stringMatching(/: dial tcp: lookup nobody\.invalid: (?:no such host|server misbehaving)$/);
@@ -275,7 +275,7 @@ describe('httpGet', () => {
     expect(other.connections).toBe(0);
   });
 
-  test('R3: leaves no connection in TIME_WAIT, no matter which end closes first', async () => {
+  test('R3: httpGet leaves no connection in TIME_WAIT, whichever end closes first', async () => {
     await using closing = await new LoopbackServer((socket) => socket.end(OK)).listening();
     await using waiting = await new LoopbackServer((socket) => void socket.write(OK)).listening();
     for (let n = 0; n < 20; n++) {

@@ -27,15 +27,17 @@ describe('httpGetRequest with a path', () => {
     ["/it's(fine)*!", "/it's(fine)*!"],
     ["/it's(fine)%zz", '/it%27s%28fine%29%25zz'],
     ['*', '/*'],
-  ])('sends the path %j as %j', (path, target) => expect(request({ path }).target).toBe(target));
+  ])('an httpGet action with the path %j sends the path %j', (path, target) =>
+    expect(request({ path }).target).toBe(target),
+  );
 
-  test('a path with another scheme makes a URL without a host, which cannot be sent', async () => {
+  test('an httpGet path with another scheme makes a URL without a host, which cannot be sent', async () => {
     const made = request({ path: 'foo:bar' });
     expect(urlOf(made)).toBe('http:bar');
     expect(requestHead(made)).toEqual({ fault: 'http: no Host in request URL' });
   });
 
-  test('a path with a user sets basic authentication unless the action has an Authorization header', () => {
+  test('a user in the httpGet path sets basic authentication unless the action has an Authorization header', () => {
     const made = request({ path: '//us%65r:p%C3%BC@elsewhere/x' });
     expect(urlOf(made)).toBe('http://user:p%C3%BC@10.0.0.5:80/x');
     expect(requestHead(made)).toContain(`\r\nAuthorization: Basic ${btoa('user:p\xc3\xbc')}\r\n`);
@@ -43,7 +45,7 @@ describe('httpGetRequest with a path', () => {
     expect(requestHead(own)).toContain('\r\nAuthorization: Bearer x\r\n');
   });
 
-  test('any path makes exactly one request line or is rejected', () => {
+  test('any httpGet path makes exactly one request line or is rejected', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webPath(), fc.webUrl()), (path) => {
         const head = requestHead(request({ path }));
@@ -60,12 +62,12 @@ test.each([
   ['a host', 'parse "http://a%20host:80/x": invalid URL escape "%20"'],
   ['a/b', 'parse "http://a%2Fb:80/x": invalid URL escape "%2F"'],
   ['user@host', 'parse "http://user%40host:80/x": invalid URL escape "%40"'],
-])('rejects the host %j', (host, message) =>
+])('rejects an httpGet action with the host %j', (host, message) =>
   expect(() => request({ host, path: '/x' })).toThrow(expect.objectContaining({ code: 'InvalidUrl', message })),
 );
 
 describe('httpGetRequest', () => {
-  test("sends to the pod IP over HTTP with a probe's default headers", () => {
+  test("an httpGet request goes to the pod IP over HTTP with a probe's default headers", () => {
     expect(request({ path: '/healthz' })).toEqual({
       scheme: 'http',
       host: '10.0.0.5',
@@ -78,7 +80,7 @@ describe('httpGetRequest', () => {
     });
   });
 
-  test('takes host, scheme and port from the action', () => {
+  test('an httpGet request takes host, scheme and port from the action', () => {
     expect(urlOf(request({ host: '::1', scheme: 'HTTPS', port: 'web', path: '/x' }))).toBe('https://[::1]:8080/x');
   });
 
@@ -150,7 +152,7 @@ describe('resolvePort', () => {
     [80, 80],
     ['web', 8080],
     ['443', 443],
-  ])('resolves %j to port %i', (port, number) => expect(resolvePort(port, container)).toBe(number));
+  ])('resolves the probe port %j to %i', (port, number) => expect(resolvePort(port, container)).toBe(number));
 
   test.each([
     [0, 'invalid port number: 0'],
@@ -158,7 +160,7 @@ describe('resolvePort', () => {
     ['0', 'invalid port number: 0'],
     ['nope', 'strconv.Atoi: parsing "nope": invalid syntax'],
     [undefined, 'invalid port number: -1'],
-  ])('rejects port %j', (port, message) =>
+  ])('rejects the probe port %j', (port, message) =>
     expect(() => resolvePort(port, container)).toThrow(expect.objectContaining({ code: 'InvalidPort', message })),
   );
 });

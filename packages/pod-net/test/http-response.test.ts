@@ -34,7 +34,7 @@ const limited = (outcome: Exchange): Exchange =>
 
 describe('HttpResponseReader', () => {
   test.each(GO_ANSWERS)(
-    "returns the same outcome as Go's client for each split into two pieces: %s",
+    "returns the same result as Go's client for a response split into any two pieces: %s",
     (_, text, ending, outcome) => {
       const bytes = bytesOf(text);
       expect(read([bytes], ending)).toEqual(limited(outcome));
@@ -44,7 +44,7 @@ describe('HttpResponseReader', () => {
   );
 
   test.each(GO_ANSWERS)(
-    "returns the same outcome as Go's client if the bytes arrive one by one: %s",
+    "returns the same result as Go's client if a response arrives byte by byte: %s",
     (_, text, ending, outcome) => {
       const single = [...bytesOf(text)].map((byte) => Buffer.of(byte));
       expect(read(single, ending)).toEqual(limited(outcome));
@@ -62,7 +62,7 @@ describe('HttpResponseReader', () => {
     }
   });
 
-  test('returns the same outcome for every split of the bytes', () => {
+  test('returns the same result however a response is split into pieces', () => {
     const places = fc.array(fc.nat(300), { maxLength: 20 });
     fc.assert(
       fc.property(fc.constantFrom(...GO_ANSWERS), places, ([, text, ending, outcome], at) => {
@@ -79,7 +79,7 @@ describe('HttpResponseReader', () => {
     .tuple(fc.constantFrom(...GO_ANSWERS), fc.nat(200), fc.nat(10), noise)
     .map(([[, text], at, gone, more]) => text.slice(0, at) + more.slice(0, 5) + text.slice(at + gone));
 
-  test('R3: throws nothing for random bytes, keeps at most 10 KiB, and returns the same outcome for every split', () => {
+  test('R3: reading random bytes as response never throws, keeps at most 10 KiB, and gives the same result for every split', () => {
     fc.assert(
       fc.property(fc.oneof(noise, spoilt), ending, fc.array(fc.nat(300), { maxLength: 9 }), (text, how, at) => {
         const bytes = bytesOf(text);

@@ -76,11 +76,11 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('httpGet with a %s server', (vers
     expect(await getLosing(closeNotify + 1)).toMatchObject({ message: expect.stringMatching(/: unexpected EOF$/) });
   });
 
-  test('accepts a response whose connection ends without close_notify', async () => {
+  test('accepts a TLS response whose connection ends without close_notify', async () => {
     expect(await getLosing(closeNotify)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
   });
 
-  test('reads a body that arrives in many small TLS records', async () => {
+  test('reads a response body that arrives in many small TLS records', async () => {
     const body = 'x'.repeat(9 * 1024);
     const port = await tlsServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -110,7 +110,7 @@ test('returns a response that was complete before the server renegotiates TLS', 
   expect(await get(port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
 });
 
-test('accepts a weak RSA key of 1024 bits', async () => {
+test("accepts a TLS server with a weak RSA key of 1024 bits, as Go's client does", async () => {
   const options = { ...selfSigned(['-newkey', 'rsa:1024']), ciphers: 'DEFAULT:@SECLEVEL=0' };
   const port = await tlsServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhi'), options);
   expect(await get(port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });

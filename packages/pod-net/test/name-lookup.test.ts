@@ -29,7 +29,7 @@ test('W6: looks up names one at a time and shares one lookup among all callers o
   expect(heard).toHaveLength(5);
 });
 
-test('W6, K4: does not look up names that no caller waits for, and keeps no state of them', () => {
+test('W6, K4: does not look up names that no caller waits for any more, and keeps no state about them', () => {
   const { names, requested, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (_, [first]) => heard.push(first?.address));

@@ -26,7 +26,7 @@ describe('redirectOf', () => {
     ['http://10.0.0.5:80/x', { scheme: 'http', port: 80, target: '/x' }],
     ['http://10.0.0.5/x', { scheme: 'http', port: 80, target: '/x' }],
     ['ftp://10.0.0.5/x', { scheme: 'ftp', port: 0, target: '/x' }],
-  ])('follows a redirect to %s', (location, wanted) => {
+  ])('follows a redirect to the location %s', (location, wanted) => {
     const next = ask(307, location);
     expect(next).toMatchObject({ kind: 'follow', request: { host: '10.0.0.5', ...wanted } });
   });
@@ -47,14 +47,14 @@ describe('redirectOf', () => {
     expect(redirectOf(original, original, 302, 'http://xn--bcher-kva.example/x', 1).kind).toBe('none');
   });
 
-  test('R3: follows a location of 16 KiB and reports the beginning of a longer one', () => {
+  test('R3: follows a redirect location of 16 KiB and reports the beginning of a longer one', () => {
     expect(ask(302, `/${'a'.repeat(16_383)}`).kind).toBe('follow');
     expect(ask(302, `/${'a'.repeat(16_384)}`)).toMatchObject({
       message: `failed to parse Location header of 16385 bytes that begin with "/${'a'.repeat(63)}"`,
     });
   });
 
-  test('R3: rejects a very long location and does not quote all of it', () => {
+  test('R3: rejects a very long redirect location and does not quote all of it', () => {
     const next = ask(302, `/${'\u00e9'.repeat(20_000)}`);
     expect(next).toMatchObject({
       kind: 'fault',
@@ -80,7 +80,7 @@ describe('redirectOf', () => {
     return all;
   }
 
-  test('sends a Referer without the user, and no Referer from https to http', () => {
+  test('a redirected request has a Referer without the user, and none from https to http', () => {
     expect(fields('/b')).toEqual({ host: '10.0.0.5:80', Referer: 'http://10.0.0.5:80/a' });
     expect(fields('http://10.0.0.5/b', { scheme: 'https', port: 443 })).toEqual({ host: '10.0.0.5' });
     expect(fields('/b', { url: 'http://u:p@10.0.0.5:80/a#x' })).toEqual({
@@ -90,7 +90,7 @@ describe('redirectOf', () => {
     });
   });
 
-  test('keeps the first Referer header of the action', () => {
+  test('a redirected request keeps the first Referer header of the action', () => {
     const headers = [
       ['Referer', 'http://mine/'],
       ['Referer', 'http://other/'],
@@ -98,14 +98,14 @@ describe('redirectOf', () => {
     expect(fields('/b', { headers }).Referer).toBe('http://mine/');
   });
 
-  test('uses the user in a location for basic authentication unless the action has an Authorization header', () => {
+  test('a user in a redirect location sets basic authentication unless the action has an Authorization header', () => {
     expect(fields('http://u:p@10.0.0.5/b').Authorization).toBe(`Basic ${btoa('u:p')}`);
     expect(fields('http://u@10.0.0.5/b').Authorization).toBe(`Basic ${btoa('u:')}`);
     const own = { headers: [['Authorization', 'Bearer x']] as const };
     expect(fields('http://u:p@10.0.0.5/b', own).Authorization).toBe('Bearer x');
   });
 
-  test('keeps body headers only for statuses 307 and 308', () => {
+  test('a redirected request keeps body headers only for statuses 307 and 308', () => {
     const ofBody = ['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type'];
     const headers = [...ofBody, 'X-A'].map((name) => [name, 'x'] as const);
     const kept = (status: number, more: Partial<SentRequest> = {}): readonly string[] =>
@@ -129,7 +129,7 @@ describe('redirectOf', () => {
     ['#f', '/a'],
     ['//10.0.0.5:80/a//..//b', '/a//b'],
     ['', '/a'],
-  ])('follows the location %j to the target %j', (location, target) => {
+  ])('follows the redirect location %j to the target %j', (location, target) => {
     const next = ask(302, location);
     expect(next.kind === 'follow' ? next.request.target : next.kind).toBe(location === '' ? 'none' : target);
   });
@@ -142,15 +142,15 @@ describe('redirectOf', () => {
     ['mailto:10.0.0.5', 'none'],
     ['http://10.0.0.5:/b', 'follow'],
     ['http://10.0.0.05/b', 'none'],
-  ])('the location %j leads to: %s', (location, kind) => expect(ask(302, location).kind).toBe(kind));
+  ])('the redirect location %j leads to: %s', (location, kind) => expect(ask(302, location).kind).toBe(kind));
 
-  test('keeps a custom Host header only for a relative location', () => {
+  test('a redirected request keeps a custom Host header only for a relative location', () => {
     expect(ask(301, '/b', { hostHeader: 'a.example' })).toMatchObject({ request: { hostHeader: 'a.example' } });
     const away = ask(301, 'http://10.0.0.5/b', { hostHeader: 'a.example' });
     expect(away.kind === 'follow' && away.request.hostHeader).toBeUndefined();
   });
 
-  test('R3: does not send an eleventh request', () => {
+  test('R3: sends at most ten requests while following redirects', () => {
     expect(ask(302, '/b', {}, 9).kind).toBe('follow');
     expect(ask(302, '/b', {}, 10)).toEqual({
       kind: 'fault',
@@ -184,17 +184,17 @@ describe('redirectOf', () => {
       'failed to parse Location header "http://\\xff@10.0.0.5/": parse "http://\\xff@10.0.0.5/": net/url: invalid userinfo',
     ],
     ['http://[::1/', `failed to parse Location header "http://[::1/": parse "http://[::1/": missing ']' in host`],
-  ])('the location %s results in: %s', (location, message) => {
+  ])('the redirect location %s results in: %s', (location, message) => {
     const next = ask(302, location);
     expect(next.kind === 'fault' ? next.message : next.kind).toBe(message);
   });
 
-  test('removes the password from the URL of a fault', () => {
+  test('removes the password from the URL in a redirect error', () => {
     const next = ask(302, '/%zz', { url: 'http://u:p@10.0.0.5:80/a' });
     expect(next).toMatchObject({ kind: 'fault', url: 'http://u:***@10.0.0.5:80/a' });
   });
 
-  test('R3: any location leads to the same host, is not followed, or is a fault', () => {
+  test('R3: any redirect location leads to the same host, is not followed, or is an error', () => {
     const piece = fc.constantFrom(
       '/',
       '.',

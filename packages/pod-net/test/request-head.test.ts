@@ -92,7 +92,7 @@ describe('requestHead', () => {
     ],
     ['non-ASCII text as UTF-8', [['X-A', 'ü€😀']], [HOST, `X-A: ${Buffer.from('ü€😀').toString('latin1')}`, CLOSE]],
     [
-      'none of the fields that the client controls',
+      'no Content-Length and Transfer-Encoding of the action',
       [
         ['Host', 'a'],
         ['Content-Length', '5'],
@@ -101,7 +101,7 @@ describe('requestHead', () => {
       ],
       [HOST, CLOSE],
     ],
-  ])('writes %s', (_, headers, wanted) => expect(lines(headers)).toEqual(wanted));
+  ])('an HTTP request head has %s', (_, headers, wanted) => expect(lines(headers)).toEqual(wanted));
 
   test.each([
     ['a.example', 'a.example'],
@@ -114,12 +114,12 @@ describe('requestHead', () => {
     expect(lines([], { hostHeader })[0]).toBe(`Host: ${host}`),
   );
 
-  test('puts an IPv6 host in brackets and lets a Host header replace it', () => {
+  test('the Host header puts an IPv6 address in brackets, unless the action sets it', () => {
     expect(requestHead(to([], { host: '::1' }))).toMatch(/\r\nHost: \[::1\]:80\r\n/);
     expect(requestHead(to([], { hostHeader: 'a.example' }))).toMatch(/\r\nHost: a\.example\r\n/);
   });
 
-  test('ends the head with an empty line, with and without a Connection header of the action', () => {
+  test('the request head ends with an empty line, with and without a Connection header of the action', () => {
     const ends = 'GET / HTTP/1.1\r\nHost: 10.0.0.5:80\r\nConnection: close\r\n\r\n';
     expect([requestHead(to([])), requestHead(to([['Connection', 'close']]))]).toEqual([ends, ends]);
   });
@@ -143,7 +143,7 @@ describe('requestHead', () => {
     ['net/http: invalid header field value for "Content-Length"', { headers: [['Content-Length', 'a\rb']] }],
   ])('rejects the request with: %s', (fault, request) => expect(requestHead(to([], request))).toEqual({ fault }));
 
-  test('never writes more than one request head', () => {
+  test('any path and headers write at most one request head', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text)), text, text, (headers, target, hostHeader) => {

@@ -19,7 +19,7 @@ describe('statusLine', () => {
     [' 200 OK', 'malformed HTTP version ""'],
     ['http/1.1 200 OK', 'malformed HTTP version "http/1.1"'],
     ['HTTP/1.10 200 OK', 'malformed HTTP version "HTTP/1.10"'],
-  ])('parses %j as %j', (line, wanted) => expect(statusLine(line)).toEqual(wanted));
+  ])('parses the status line %j as %j', (line, wanted) => expect(statusLine(line)).toEqual(wanted));
 });
 
 describe('framingOf', () => {
@@ -38,28 +38,28 @@ describe('framingOf', () => {
     [204, 0],
     [304, 0],
     [305, 'until close'],
-  ])('frames the body of status %i as: %s', (status, wanted) => expect(framing(status)).toBe(wanted));
+  ])('frames the body of a response with status %i as: %s', (status, wanted) => expect(framing(status)).toBe(wanted));
 
   test.each<[what: string, lines: readonly string[], wanted: unknown]>([
-    ['a length', ['Content-Length: 5'], 5],
-    ['a length of many digits', [`Content-Length: ${'0'.repeat(30)}5`], 5],
-    ['the largest length', ['Content-Length: 9223372036854775807'], Number(2n ** 63n - 1n)],
+    ['a Content-Length', ['Content-Length: 5'], 5],
+    ['a Content-Length of many digits', [`Content-Length: ${'0'.repeat(30)}5`], 5],
+    ['the largest Content-Length', ['Content-Length: 9223372036854775807'], Number(2n ** 63n - 1n)],
     [
-      'a length that exceeds the largest',
+      'a Content-Length above the largest',
       ['Content-Length: 9223372036854775808'],
       { fault: 'bad Content-Length "9223372036854775808"' },
     ],
-    ['the same length twice', ['Content-Length: 5', 'Content-Length:  5 '], 5],
+    ['the same Content-Length twice', ['Content-Length: 5', 'Content-Length:  5 '], 5],
     [
-      'two lengths',
+      'two different Content-Lengths',
       ['Content-Length: 5', 'Content-Length: 6'],
       { fault: 'http: message cannot contain multiple Content-Length headers; got ["5" "6"]' },
     ],
-    ['an empty length', ['Content-Length: '], { fault: 'invalid empty Content-Length ""' }],
-    ['chunks', ['Transfer-Encoding: Chunked', 'Content-Length: 5'], 'chunked'],
-    ['another encoding', ['Transfer-Encoding: gzip'], { fault: 'unsupported transfer encoding: "gzip"' }],
+    ['an empty Content-Length', ['Content-Length: '], { fault: 'invalid empty Content-Length ""' }],
+    ['chunked encoding', ['Transfer-Encoding: Chunked', 'Content-Length: 5'], 'chunked'],
+    ['another Transfer-Encoding', ['Transfer-Encoding: gzip'], { fault: 'unsupported transfer encoding: "gzip"' }],
     [
-      'two encodings',
+      'two Transfer-Encodings',
       ['Transfer-Encoding: a', 'Transfer-Encoding: b'],
       { fault: 'too many transfer encodings: ["a" "b"]' },
     ],
@@ -69,14 +69,16 @@ describe('framingOf', () => {
       { fault: 'bad trailer key "Content-Length"' },
     ],
     ['a trailer', ['Transfer-Encoding: chunked', 'Trailer: X'], 'chunked'],
-    ['a trailer and a length', ['Content-Length: 5', 'Trailer: Trailer'], 5],
-  ])('frames a body with %s as Go does', (_what, lines, wanted) => expect(framing(200, lines)).toEqual(wanted));
+    ['a trailer and a Content-Length', ['Content-Length: 5', 'Trailer: Trailer'], 5],
+  ])('frames a response body with %s as Go does', (_what, lines, wanted) =>
+    expect(framing(200, lines)).toEqual(wanted),
+  );
 
-  test('ignores Transfer-Encoding in HTTP/1.0', () => {
+  test('ignores Transfer-Encoding in an HTTP/1.0 response', () => {
     expect(framing(200, ['Transfer-Encoding: chunked', 'Content-Length: 5'], false)).toBe(5);
   });
 
-  test('quotes at most 4096 values of a header', () => {
+  test('quotes at most 4096 values of a repeated response header', () => {
     const lines = Array.from({ length: 5000 }, () => 'Transfer-Encoding: a');
     const fault = `too many transfer encodings: [${Array.from({ length: 4096 }, () => '"a"').join(' ')}]`;
     expect(framing(200, lines)).toEqual({ fault });

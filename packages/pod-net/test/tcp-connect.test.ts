@@ -7,7 +7,7 @@ import { LoopbackServer } from './fixtures.ts';
 const clock = new FakeClock();
 
 describe('tcpConnect', () => {
-  test('connects and closes in an orderly way, so that the server sees no error', async () => {
+  test('tcpConnect opens and closes a connection in an orderly way, so that the server sees no error', async () => {
     const seen: string[] = [];
     const server = createServer((socket) => {
       socket.on('error', (error) => seen.push(error.message)).on('end', () => seen.push('end'));
@@ -25,7 +25,7 @@ describe('tcpConnect', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('reports a refused connection if no server listens on the port', async () => {
+  test('tcpConnect reports a refused connection if no server listens on the port', async () => {
     const server = await new LoopbackServer(() => {}).listening();
     const { port } = server;
     await server[Symbol.asyncDispose]();
@@ -33,7 +33,7 @@ describe('tcpConnect', () => {
     expect(words).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
   });
 
-  test('W6: reports an invalid host name as unknown, and still looks up other names', async () => {
+  test('W6: tcpConnect reports an invalid host name as unknown, and can still look up other names', async () => {
     await using server = await new LoopbackServer(() => {}, false).listening();
     const to = (host: string) => tcpConnect({ host, port: server.port, timeoutMs: 1000 }, { clock });
     expect(await to('a\0b')).toBe('dial tcp: lookup a\0b: no such host');
@@ -41,7 +41,7 @@ describe('tcpConnect', () => {
     expect(await to('localhost')).toBeUndefined();
   });
 
-  test('R3: gives up at the time limit if the connection is not established', async () => {
+  test('R3: tcpConnect stops at the time limit if the connection is not established', async () => {
     const server = createServer();
     // The fake timer fires before the event loop can establish the connection.
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { placedDevices } from '../src/device-lists.ts';
 
 describe('placedDevices', () => {
-  // One by one it would take longer than a test may.
+  // Handling the devices one by one would exceed the test's timeout.
   it('takes time linear in nodes and devices, even for a plugin that reports very many nodes', () => {
     const of = (nodes: number) =>
       new Map([['example.com/gpu', new Map(Array.from({ length: nodes }, (_, node) => [node, ['a']] as const))]]);

@@ -86,7 +86,7 @@ async function start(): Promise<void> {
     allocatableMemory: () => [{ nodes: [1], resource: 'memory', bytes: 2 ** 33 }],
   };
   stop = new AbortController();
-  // Its bucket of requests never fills again.
+  // The request limiter is never refilled.
   const server = new PodResourcesServer(
     { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices, claims, resources },
     { socketPath },

@@ -14,13 +14,13 @@ describe('the AppArmor profile of a container', () => {
     ['localhost/', { type: 'Localhost', localhostProfile: '' }],
     ['mine', undefined],
     ['', undefined],
-  ])('that the annotation %j names is %j', (value, expected) => {
+  ])('the AppArmor annotation value %j means the profile %j', (value, expected) => {
     const pod = makePod({}, { annotations: { [`${PREFIX}main`]: value } });
     expect(appArmorProfileOf(pod, { name: 'main' })).toEqual(expected);
     expect(appArmorProfileOf(pod, { name: 'other' })).toBeUndefined();
   });
 
-  test('is its own, else the annotation’s, else the pod’s', () => {
+  test('the AppArmor profile of a container is its own, else that of its annotation, else that of the pod', () => {
     const annotations = { [`${PREFIX}main`]: 'localhost/x', [`${PREFIX}odd`]: 'nonsense' };
     const pod = makePod(unconfined, { annotations });
     expect(appArmorProfileOf(pod, { name: 'main', ...runtime })).toEqual({ type: 'RuntimeDefault' });
@@ -31,11 +31,11 @@ describe('the AppArmor profile of a container', () => {
 });
 
 test.each<[what: string, spec: Partial<PodSpec>, annotations: Readonly<Record<string, string>>, asks: boolean]>([
-  ['a pod that says nothing', {}, {}, false],
-  ['the pod’s own', runtime, {}, true],
-  ['the pod’s own, of none', unconfined, {}, false],
+  ['without a profile', {}, {}, false],
+  ['a profile of the pod', runtime, {}, true],
+  ["the pod's profile Unconfined", unconfined, {}, false],
   [
-    'one container of several',
+    'a profile of one of several containers',
     {
       containers: [
         { name: 'a', ...unconfined },
@@ -45,16 +45,16 @@ test.each<[what: string, spec: Partial<PodSpec>, annotations: Readonly<Record<st
     {},
     true,
   ],
-  ['an init container', { initContainers: [{ name: 'i', ...runtime }] }, {}, true],
-  ['a security context that says nothing of it', { securityContext: { runAsUser: 1 } }, {}, false],
+  ['a profile of an init container', { initContainers: [{ name: 'i', ...runtime }] }, {}, true],
+  ['a security context without a profile', { securityContext: { runAsUser: 1 } }, {}, false],
   ['an annotation', {}, { [`${PREFIX}main`]: 'runtime/default' }, true],
-  ['an annotation of none', {}, { [`${PREFIX}main`]: 'unconfined' }, false],
+  ['an annotation with unconfined', {}, { [`${PREFIX}main`]: 'unconfined' }, false],
   ['other annotations', {}, { main: 'runtime/default', [`x${PREFIX}`]: 'y' }, false],
   ['one annotation of several', {}, { main: 'x', [`${PREFIX}main`]: 'localhost/x' }, true],
-])('asks for AppArmor: %s', (_what, spec, annotations, asks) => {
+])('decides whether a pod requests AppArmor: %s', (_what, spec, annotations, asks) => {
   expect(asksForAppArmor(makePod(spec, { annotations }))).toBe(asks);
 });
 
-test('asks for AppArmor: a pod without annotations does not', () => {
+test('a pod without annotations requests no AppArmor', () => {
   expect(asksForAppArmor(makePod())).toBe(false);
 });

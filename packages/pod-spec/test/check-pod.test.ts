@@ -6,7 +6,7 @@ const messages = (value: unknown): string[] => checkPod(value).map(formatFieldEr
 const spec = (fields: Readonly<Record<string, unknown>>): unknown => ({ apiVersion: 'v1', kind: 'Pod', spec: fields });
 
 describe('checkPod', () => {
-  it('accepts fields of every kind', () => {
+  it('checkPod accepts fields of every kind', () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -39,13 +39,17 @@ describe('checkPod', () => {
   });
 
   it.each<[what: string, value: unknown, problems: readonly string[]]>([
-    ['no object', 'x', ['Invalid value: "x": must be an object']],
+    ['a text instead of an object', 'x', ['Invalid value: "x": must be an object']],
     ['null', null, ['Invalid value: null: must be an object']],
     ['a list', [], ['Invalid value: []: must be an object']],
     ['an unknown field', { spce: {} }, ['spce: Unknown field: did you mean "spec"?']],
-    ['another case', spec({ hostnetwork: true }), ['spec.hostnetwork: Unknown field: did you mean "hostNetwork"?']],
-    ['nothing alike', spec({ replicas: 1 }), ['spec.replicas: Unknown field']],
-    ['a short name that is like many', spec({ xx: 1 }), ['spec.xx: Unknown field']],
+    [
+      'a field name in another case',
+      spec({ hostnetwork: true }),
+      ['spec.hostnetwork: Unknown field: did you mean "hostNetwork"?'],
+    ],
+    ['an unknown field that resembles no known one', spec({ replicas: 1 }), ['spec.replicas: Unknown field']],
+    ['a short field name that resembles many known ones', spec({ xx: 1 }), ['spec.xx: Unknown field']],
     [
       'deep in a list',
       spec({ containers: [{}, { env: [{ name: 'A', valeu: 'x' }] }] }),
@@ -125,11 +129,11 @@ describe('checkPod', () => {
       ['spec.nodeSelector[a]: Invalid value: null: must be a string'],
     ],
     ['a name of every object', { toString: 1, __proto__: 1 }, ['toString: Unknown field']],
-  ])('reports of %s what is wrong with it', (_, value, problems) => {
+  ])('checkPod reports the type error or unknown field: %s', (_, value, problems) => {
     expect(messages(value)).toEqual(problems);
   });
 
-  it('reports a repeated mistake a hundred times at most, and shows no huge value', () => {
+  it('checkPod reports at most a hundred errors, and shortens a huge value', () => {
     const many = spec(Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`unknown${index}`, 1])));
     expect(checkPod(many)).toHaveLength(100);
     expect(checkPod(spec({ tolerations: Array.from({ length: 1_000 }, () => 1) }))).toHaveLength(100);
@@ -138,7 +142,7 @@ describe('checkPod', () => {
     expect(messages(spec({ hostPID: 'x'.repeat(100_000) }))[0]?.length).toBeLessThan(300);
   });
 
-  it('W3: answers to anything with errors at paths that exist, never by throwing', () => {
+  it('W3: for any input, checkPod returns errors at paths that exist, and never throws', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (containers, metadata) => {
         for (const error of checkPod({ metadata, spec: { containers } })) {

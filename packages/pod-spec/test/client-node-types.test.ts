@@ -3,20 +3,22 @@ import { expect, test } from 'vitest';
 import type * as api from '../src/api.ts';
 import { toWire, type Wire } from '../src/index.ts';
 
-// The compiler checks what is here: `npm run typecheck` fails where a type no longer fits.
+// The compiler checks these types: `npm run typecheck` fails if one of them no longer fits.
 
-/** `true` where each of the two may stand for the other, also when every field is there. */
+/**
+ * `true` if each type is assignable to the other, with optional fields as declared and also if all fields are required.
+ */
 type Same<A, B> = Fits<A, B> extends true ? Fits<Whole<A>, Whole<B>> : false;
 type Fits<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** All fields of a type and of what it holds, none of them optional. */
+/** The type with all its fields required, also those of nested types. */
 type Whole<T> = T extends readonly (infer E)[]
   ? readonly Whole<E>[]
   : T extends object
     ? { readonly [K in keyof T]-?: Whole<T[K]> }
     : T;
 
-/** What an object of the API is in the client library: there its metadata may be absent. */
+/** An API object of the client library, with required metadata: the library declares the metadata optional. */
 type ObjectOf<T extends { readonly metadata?: unknown }> = Wire<T> & {
   readonly metadata: NonNullable<Wire<T>['metadata']>;
 };
@@ -73,11 +75,11 @@ const same: Comparison = {
   subjectAccessReview: true,
 };
 
-test('every type of the API is what the client library says of it', () => {
+test('every generated API type has the same fields as in the official client library', () => {
   expect(Object.values(same)).not.toContain(false);
 });
 
-test('objects of the client library fit as they are where they have no times, and by toWire where they may', () => {
+test('objects of the client library without times can be used directly, and toWire converts times', () => {
   const container: client.V1Container = { name: 'web', image: 'nginx', ports: [{ containerPort: 80 }] };
   const status: client.V1ContainerStatus = {
     name: 'web',

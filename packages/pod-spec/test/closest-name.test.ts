@@ -14,13 +14,14 @@ test.each<[typed: string, names: readonly string[], meant: string | undefined]>(
   ['abcd', ['abcdefg'], undefined],
   ['abcdef', ['abcd'], 'abcd'],
   ['abcdefg', ['abcd'], undefined],
-  // One mistake is better than two, wherever it comes, and the first of two that are alike is taken.
+  // A name with one mistake is preferred to a name with two, regardless of the order; of two equally close names the
+  // first one is returned.
   ['abcd', ['abxy', 'abcx'], 'abcx'],
   ['abcd', ['abcx', 'abxy'], 'abcx'],
   ['abcd', ['abcx', 'abcy'], 'abcx'],
   ['abcd', ['abxd', 'bcd'], 'abxd'],
   ['xspec', ['xspzz', 'spec'], 'spec'],
-  // In a short name one mistake may be made, in a shorter one none.
+  // A name of two or three letters may have one mistake.
   ['abc', ['abx'], 'abx'],
   ['abc', ['axx'], undefined],
   ['ab', ['ax'], 'ax'],
@@ -29,6 +30,6 @@ test.each<[typed: string, names: readonly string[], meant: string | undefined]>(
   ['a', ['A'], 'A'],
   ['', ['a'], undefined],
   ['abcd', [], undefined],
-])('%j is meant as one of %j: %s', (typed, names, meant) => {
+])('for the misspelt name %j the closest of the names %j is %s', (typed, names, meant) => {
   expect(closestName(typed, names)).toBe(meant);
 });

@@ -3,11 +3,11 @@ import { cpuMemory, isResizable, limitsWithin, sameCpuMemory, sameResources } fr
 
 const NONE = { cpuRequestMilli: 0, cpuLimitMilli: 0, memoryRequestBytes: 0, memoryLimitBytes: 0 };
 
-describe('CPU and memory', () => {
+describe('CPU and memory of a container', () => {
   test.each([
-    ['nothing', undefined, undefined, NONE],
+    ['zero without resources', undefined, undefined, NONE],
     [
-      'what it asks for',
+      'its own requests and limits',
       { requests: { cpu: '1.5', memory: '1Ki' }, limits: { cpu: '2', memory: '2Ki' } },
       undefined,
       {
@@ -15,7 +15,7 @@ describe('CPU and memory', () => {
       },
     ],
     [
-      'the pod’s limits, where it has none',
+      "the pod's limits if it has none",
       { limits: { cpu: '0', memory: '1Ki' } },
       { limits: { cpu: '2', memory: '9Ki' } },
       {
@@ -23,11 +23,11 @@ describe('CPU and memory', () => {
         ...{ cpuLimitMilli: 2000, memoryLimitBytes: 1024 },
       },
     ],
-    ['a little is never nothing', { requests: { cpu: '1u' } }, undefined, { ...NONE, cpuRequestMilli: 1 }],
-  ])('%s', (_what, own, pod, expected) => {
+    ['a small request is rounded up', { requests: { cpu: '1u' } }, undefined, { ...NONE, cpuRequestMilli: 1 }],
+  ])('cpuMemory returns the CPU and memory of a container: %s', (_what, own, pod, expected) => {
     const [mine, its] = [structuredClone(own), structuredClone(pod)];
     expect(cpuMemory(mine, its)).toEqual(expected);
-    // Asked again, it is the same.
+    // A second call returns the same.
     expect(cpuMemory(mine, its)).toEqual(expected);
     expect(sameCpuMemory(cpuMemory(mine, its), { ...expected })).toBe(true);
   });
@@ -37,13 +37,13 @@ describe('CPU and memory', () => {
     ['cpuLimitMilli', { limits: { cpu: '2' } }],
     ['memoryRequestBytes', { requests: { memory: '2' } }],
     ['memoryLimitBytes', { limits: { memory: '2' } }],
-  ])('each of the four figures counts: %s', (name, resources) => {
+  ])('sameCpuMemory compares each of the four values: %s', (name, resources) => {
     const figures = cpuMemory(structuredClone(resources));
     expect(Object.entries(figures).flatMap(([key, value]) => (value === 0 ? [] : [key]))).toEqual([name]);
     expect([sameCpuMemory(figures, NONE), sameCpuMemory(NONE, figures)]).toEqual([false, false]);
   });
 
-  test('a pod’s limits hold for a container without resources, and its requests do not', () => {
+  test('the pod-level limits apply to a container without resources, and the pod-level requests do not', () => {
     const pod = { limits: { cpu: '2', memory: '3' }, requests: { cpu: '1', memory: '1' } };
     expect(cpuMemory(undefined, pod)).toEqual({ ...NONE, cpuLimitMilli: 2000, memoryLimitBytes: 3 });
   });
@@ -54,18 +54,18 @@ describe('CPU and memory', () => {
     [{ limits: { cpu: '0' } }, { limits: { cpu: '0' } }, { cpu: '0' }],
     [{}, { limits: { memory: '0' } }, {}],
     [{}, {}, {}],
-  ])('the limits of %j in a pod of %j are %j', (own, pod, limits) => {
+  ])('a container with the resources %j in a pod with the resources %j has the limits %j', (own, pod, limits) => {
     expect(limitsWithin(own, pod)).toEqual(limits);
   });
 
-  test('another pod’s limits are another answer for the same container', () => {
+  test('cpuMemory of the same container depends on the limits of the pod', () => {
     const own = { requests: { cpu: '1' } };
     expect(cpuMemory(own, { limits: { cpu: '1' } }).cpuLimitMilli).toBe(1000);
     expect(cpuMemory(own, { limits: { cpu: '2' } }).cpuLimitMilli).toBe(2000);
     expect(cpuMemory(own).cpuLimitMilli).toBe(0);
   });
 
-  test('limits of other resources are the container’s alone', () => {
+  test('pod-level limits of other resources do not apply to containers', () => {
     expect(
       limitsWithin({ limits: { 'example.com/gpu': '1' } }, { limits: { cpu: '1', 'hugepages-2Mi': '4Mi' } }),
     ).toEqual({
@@ -88,12 +88,12 @@ test.each([
   [{ limits: { cpu: '1' } }, { limits: { cpu: '2' } }, false],
   [{ requests: { cpu: '1' } }, { requests: { memory: '1' } }, false],
   [{ requests: { cpu: '1', memory: '1' } }, { requests: { cpu: '1', memory: '2' } }, false],
-])('%j and %j ask for the same: %s', (one, other, same) => {
+])('whether the resources %j equal the resources %j: %s', (one, other, same) => {
   expect(sameResources(one, other)).toBe(same);
   expect(sameResources(other, one)).toBe(same);
 });
 
-test('what may be resized', () => {
+test('main containers, sidecars and init containers can be resized, ephemeral containers cannot', () => {
   expect((['main', 'sidecar', 'init', 'ephemeral'] as const).map((type) => isResizable(type))).toEqual([
     true,
     true,

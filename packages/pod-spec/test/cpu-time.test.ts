@@ -11,7 +11,7 @@ describe('CPU time', () => {
     [255_999, 262_142],
     [256_001, 262_144],
     [10_000_000, 262_144],
-  ])('%i milli-CPU are %i shares', (milli, shares) => {
+  ])('%i milli-CPU are converted to %i CPU shares', (milli, shares) => {
     expect(milliCpuToShares(milli)).toBe(shares);
   });
 
@@ -24,7 +24,7 @@ describe('CPU time', () => {
     [1500, 100_000, 150_000],
     [1500, 5000, 7500],
     [100, 5000, 1000],
-  ])('%i milli-CPU in a period of %i are a quota of %i', (milli, period, quota) => {
+  ])('%i milli-CPU with a period of %i µs are converted to a quota of %i µs', (milli, period, quota) => {
     expect(milliCpuToQuotaUs(milli, period)).toBe(quota);
   });
 
@@ -36,7 +36,7 @@ describe('CPU time', () => {
     [102, 100],
     [1024, 1000],
     [1025, 1001],
-  ])('%i shares stand for %i milli-CPU', (shares, milli) => {
+  ])('%i CPU shares are converted to %i milli-CPU', (shares, milli) => {
     expect(sharesToMilliCpu(shares)).toBe(milli);
   });
 });

@@ -7,7 +7,7 @@ const volume = (source: Partial<Volume>): Volume | undefined =>
   defaulted({ volumes: [{ name: 'v', ...source }] }).volumes?.[0];
 
 describe('defaultPod', () => {
-  it('fills in what the API server would', () => {
+  it('defaultPod sets the defaults that the API server would set', () => {
     expect(defaultPod(makePod())).toStrictEqual({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -33,7 +33,7 @@ describe('defaultPod', () => {
     });
   });
 
-  it('leaves alone what is there, zero and false too', () => {
+  it('defaultPod keeps values that are set, even zero and false', () => {
     const spec: Partial<PodSpec> = {
       dnsPolicy: 'None',
       enableServiceLinks: false,
@@ -50,12 +50,15 @@ describe('defaultPod', () => {
     [0, 0],
     [1, 1],
     [1, -1],
-  ])('gives %j seconds of grace where %j are asked for', (expected, terminationGracePeriodSeconds) => {
-    const asked = terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds };
-    expect(defaulted(asked).terminationGracePeriodSeconds).toBe(expected);
-  });
+  ])(
+    'defaultPod sets the grace period to %j seconds if the pod declares %j',
+    (expected, terminationGracePeriodSeconds) => {
+      const asked = terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds };
+      expect(defaulted(asked).terminationGracePeriodSeconds).toBe(expected);
+    },
+  );
 
-  it('leaves all alone that a container says itself, of each kind of container', () => {
+  it('defaultPod keeps all fields that a container of any type sets itself', () => {
     const httpGet = { path: '/x', port: 80, scheme: 'HTTPS' };
     const probe = { timeoutSeconds: 2, periodSeconds: 3, successThreshold: 4, failureThreshold: 5 };
     const whole = {
@@ -85,7 +88,7 @@ describe('defaultPod', () => {
     expect(defaulted(spec).ephemeralContainers).toEqual([whole]);
   });
 
-  it('completes init containers, and ephemeral ones but for their ports', () => {
+  it('defaultPod sets defaults of init and ephemeral containers, but not for ports of ephemeral ones', () => {
     const bare = { name: 'c', ports: [{ containerPort: 1 }] };
     const common = {
       name: 'c',
@@ -100,7 +103,7 @@ describe('defaultPod', () => {
     expect(defaulted({})).not.toHaveProperty('initContainers');
   });
 
-  it('completes hooks before and after', () => {
+  it('defaultPod sets defaults of postStart and preStop hooks', () => {
     const whole = { httpGet: { path: '/', port: 1, scheme: 'HTTP' } };
     const after = { postStart: { httpGet: { port: 1 } } };
     const [first, second] = defaulted({
@@ -113,7 +116,7 @@ describe('defaultPod', () => {
     expect(second?.lifecycle).toEqual({ stopSignal: 'SIGUSR1' });
   });
 
-  it('takes the shortest period for a negative one, and writes the divisor that stands for none', () => {
+  it('defaultPod replaces a negative probe period by 1, and writes the default divisor', () => {
     const resourceFieldRef = { resource: 'limits.cpu' };
     const spec = defaulted({
       terminationGracePeriodSeconds: -5,
@@ -132,13 +135,13 @@ describe('defaultPod', () => {
     [`busybox@sha256:${'a'.repeat(64)}`, 'IfNotPresent'],
     ['Not An Image', 'IfNotPresent'],
     [undefined, 'IfNotPresent'],
-  ])('pulls %s: %s', (image, imagePullPolicy) => {
+  ])('defaultPod sets the imagePullPolicy for image %s to %s', (image, imagePullPolicy) => {
     const container = { name: 'c', ...(image === undefined ? {} : { image }) };
     expect(defaulted({ containers: [container] }).containers[0]).toMatchObject({ imagePullPolicy });
     expect(defaulted({ ephemeralContainers: [container] }).ephemeralContainers?.[0]).toMatchObject({ imagePullPolicy });
   });
 
-  it('completes ports, with the host port of a pod on the host network', () => {
+  it('defaultPod sets defaults of ports, with the host port of a pod on the host network', () => {
     const ports = [{ containerPort: 80 }, { containerPort: 53, protocol: 'UDP', hostPort: 5353 }];
     const containers = [{ name: 'c', ports }];
     expect(defaulted({ containers }).containers[0]?.ports).toStrictEqual([
@@ -152,7 +155,7 @@ describe('defaultPod', () => {
     });
   });
 
-  it('completes probes, hooks and references to fields', () => {
+  it('defaultPod sets defaults of probes, hooks and field references', () => {
     const get = { port: 80 };
     const spec = defaulted({
       containers: [
@@ -246,7 +249,7 @@ describe('defaultPod', () => {
       { scaleIO: { gateway: 'g', secretRef: {}, system: 's' } },
       { scaleIO: { gateway: 'g', secretRef: {}, system: 's', storageMode: 'ThinProvisioned', fsType: 'xfs' } },
     ],
-  ])('completes a volume: %s', (_, source, expected) => {
+  ])('defaultPod sets defaults of a volume: %s', (_, source, expected) => {
     expect(volume(source)).toEqual({ name: 'v', ...expected });
   });
 
@@ -287,22 +290,22 @@ describe('defaultPod', () => {
       { scaleIO: { gateway: 'g', secretRef: {}, system: 's', storageMode: 'ThickProvisioned', fsType: 'ext4' } },
     ],
     ['nfs', { nfs: { path: '/', server: 's' } }],
-  ])('leaves a volume alone that says all itself: %s', (_, source) => {
+  ])('defaultPod keeps all fields that a volume sets itself: %s', (_, source) => {
     expect(volume(source)).toEqual({ name: 'v', ...source });
   });
 
-  it('completes what of the downward API is projected', () => {
+  it('defaultPod sets defaults of projected downward API items', () => {
     const sources = [{ downwardAPI: { items: [{ path: 'p', fieldRef: { fieldPath: 'f' } }] } }];
     const items = [{ path: 'p', fieldRef: { apiVersion: 'v1', fieldPath: 'f' } }];
     expect(volume({ projected: { sources } })?.projected?.sources).toEqual([{ downwardAPI: { items } }]);
   });
 
-  it('completes a claim whose template says nothing', () => {
+  it('defaultPod sets defaults of an empty volumeClaimTemplate', () => {
     const whole = { ephemeral: { volumeClaimTemplate: { spec: { volumeMode: 'Filesystem' } } } };
     expect(volume({ ephemeral: { volumeClaimTemplate: {} as never } })).toEqual({ name: 'v', ...whole });
   });
 
-  it('writes the quantities of every list canonically', () => {
+  it('defaultPod writes the quantities of all resource lists canonically', () => {
     const resources = { limits: { memory: '1024' }, requests: { cpu: '1000m' } };
     const written = { limits: { memory: '1024' }, requests: { cpu: '1', memory: '1024' } };
     const container = { name: 'c', resources };
@@ -324,16 +327,16 @@ describe('defaultPod', () => {
   });
 
   it.each([
-    ['requests alone', { requests: { cpu: '1000m' } }, {}, { requests: { cpu: '1' } }],
-    ['a limit that is no number', { limits: { cpu: 'x' } }, {}, { limits: { cpu: 'x' }, requests: { cpu: 'x' } }],
+    ['only requests', { requests: { cpu: '1000m' } }, {}, { requests: { cpu: '1' } }],
+    ['an invalid limit', { limits: { cpu: 'x' } }, {}, { limits: { cpu: 'x' }, requests: { cpu: 'x' } }],
     [
-      'its own request',
+      'a pod-level request',
       { requests: { cpu: '1' }, limits: { cpu: '2' } },
       {},
       { requests: { cpu: '1' }, limits: { cpu: '2' } },
     ],
     [
-      'what containers ask for',
+      'requests of containers',
       { limits: { memory: '2' } },
       { requests: { cpu: '1', memory: '1', 'example.com/x': '1' } },
       {
@@ -342,7 +345,7 @@ describe('defaultPod', () => {
       },
     ],
     [
-      'limits of what a pod cannot ask for as a whole',
+      'limits of resources that have no pod level',
       { limits: { 'example.com/x': '1' } },
       {},
       { limits: { 'example.com/x': '1' } },
@@ -357,7 +360,7 @@ describe('defaultPod', () => {
       },
     ],
     [
-      'huge pages that it asks for itself',
+      'huge pages with a pod-level request',
       { requests: { 'hugepages-2Mi': '4Mi' } },
       { limits: { 'hugepages-2Mi': '2Mi' } },
       {
@@ -365,7 +368,7 @@ describe('defaultPod', () => {
       },
     ],
     [
-      'huge pages that it limits itself',
+      'huge pages with a pod-level limit',
       { limits: { 'hugepages-2Mi': '4Mi' } },
       { limits: { 'hugepages-2Mi': '2Mi' } },
       {
@@ -374,7 +377,7 @@ describe('defaultPod', () => {
       },
     ],
     [
-      'huge pages of containers, where it asks for as much as it limits',
+      'huge pages of containers if pod-level requests equal limits',
       { requests: { cpu: '1' }, limits: { cpu: '1' } },
       { limits: { 'hugepages-2Mi': '2Mi' } },
       {
@@ -382,13 +385,13 @@ describe('defaultPod', () => {
         limits: { cpu: '1', 'hugepages-2Mi': '2Mi' },
       },
     ],
-    ['nothing, beside huge pages', {}, { limits: { 'hugepages-2Mi': '2Mi' } }, {}],
-  ])('completes what a pod asks for as a whole: %s', (_, resources, ofContainer, expected) => {
+    ['no pod-level resources, beside huge pages of containers', {}, { limits: { 'hugepages-2Mi': '2Mi' } }, {}],
+  ])('defaultPod completes pod-level resources: %s', (_, resources, ofContainer, expected) => {
     const containers = [{ name: 'c', resources: ofContainer as never }];
     expect(defaulted({ containers, resources: resources as never }).resources).toEqual(expected);
   });
 
-  it('asks for as much as is allowed where a container says nothing, and writes quantities canonically', () => {
+  it('defaultPod sets missing requests of a container to its limits, and writes quantities canonically', () => {
     const resources = {
       limits: { cpu: 0.5, memory: '1024Mi' },
       requests: { memory: '0.1', 'example.com/x': 'nonsense' },
@@ -400,7 +403,7 @@ describe('defaultPod', () => {
     });
   });
 
-  it('completes what a pod asks for as a whole from its containers, then from its limits', () => {
+  it('defaultPod sets missing pod-level requests from the containers, otherwise from the pod-level limits', () => {
     const containers = [{ name: 'c', resources: { requests: { cpu: '1' }, limits: { 'hugepages-2Mi': '4Mi' } } }];
     expect(defaulted({ containers, resources: { limits: { cpu: '2', memory: '1Gi' } } }).resources).toEqual({
       limits: { cpu: '2', memory: '1Gi', 'hugepages-2Mi': '4Mi' },
@@ -413,13 +416,13 @@ describe('defaultPod', () => {
     });
   });
 
-  it('keeps both names of the service account the same; the new one wins', () => {
+  it('defaultPod sets serviceAccount and serviceAccountName to the same value; serviceAccountName takes precedence', () => {
     expect(defaulted({ serviceAccount: 'old' })).toMatchObject({ serviceAccount: 'old', serviceAccountName: 'old' });
     const both = { serviceAccount: 'old', serviceAccountName: 'new' };
     expect(defaulted(both)).toMatchObject({ serviceAccount: 'new', serviceAccountName: 'new' });
   });
 
-  it('takes null for nothing', () => {
+  it('defaultPod treats null as absent', () => {
     const spec = {
       containers: [{ name: 'c', env: null, resources: { limits: null } }],
       volumes: null,
@@ -430,14 +433,14 @@ describe('defaultPod', () => {
     expect(JSON.stringify(result)).not.toContain('null');
   });
 
-  it('keeps absent list items for the validation to report, and the order of all others', () => {
+  it('defaultPod keeps null list items, which validation reports, and the order of lists', () => {
     const spec = { containers: [{ name: 'c', args: ['b', null, 'a'] }] };
     const { spec: result } = defaultPod({ spec } as unknown as Pod);
     expect(result.containers[0]?.args).toEqual(['b', null, 'a']);
     expect(defaultPod({ spec: {} } as unknown as Pod).spec.containers).toEqual([]);
   });
 
-  it('changes nothing the second time, nor ever what it was given', () => {
+  it('defaultPod changes nothing when applied twice, and never changes its argument', () => {
     const pod = makePod({
       hostNetwork: true,
       containers: [{ name: 'c', ports: [{ containerPort: 1 }] }],

@@ -21,7 +21,7 @@ describe('metadataFieldValue', () => {
     ["metadata.labels['toString']", ''],
     ['metadata.annotations', 'a="é\\x01\\u200b"\nb="x\\"\\n"'],
     ["metadata.annotations['B']", ''],
-  ])('%s', (fieldPath, value) => {
+  ])('metadataFieldValue returns the value of %s', (fieldPath, value) => {
     expect(metadataFieldValue({ metadata }, fieldPath)).toBe(value);
   });
 
@@ -30,21 +30,21 @@ describe('metadataFieldValue', () => {
     ["metadata.name['x']", "field label does not support subscript: metadata.name['x']"],
     ["metadata.labels['a b']", /^invalid key subscript in metadata\.labels\['a b'\]: name part must consist of/],
     ["metadata.labels['']", /^invalid key subscript in metadata\.labels\[''\]: name part must be non-empty;name part /],
-  ])('refuses %s', (fieldPath, message) => {
+  ])('metadataFieldValue refuses %s', (fieldPath, message) => {
     const read = () => metadataFieldValue({ metadata }, fieldPath);
     expect(read).toThrow(message);
     expect(read).toThrow(expect.objectContaining({ code: 'InvalidFieldPath' }));
   });
 
   it.each(['metadata.labels', 'metadata.annotations', "metadata.labels['a']", "metadata.annotations['a']"])(
-    'has nothing for %s of a pod that has none',
+    'metadataFieldValue returns an empty text for %s of a pod without labels and annotations',
     (fieldPath) => {
       const { name, namespace, uid } = metadata;
       expect(metadataFieldValue({ metadata: { name, namespace, uid } }, fieldPath)).toBe('');
     },
   );
 
-  it('finds an annotation by a key in capitals, of which a label’s may have only the name’s', () => {
+  it('metadataFieldValue finds an annotation by a key with a capital letter in its prefix, which is not valid in a label key', () => {
     const odd = { ...metadata, annotations: { 'EXAMPLE.com/A': 'x' }, labels: { 'EXAMPLE.com/A': 'y' } };
     expect(metadataFieldValue({ metadata: odd }, "metadata.annotations['EXAMPLE.com/A']")).toBe('x');
     expect(() => metadataFieldValue({ metadata: odd }, "metadata.labels['EXAMPLE.com/A']")).toThrow('prefix part');
@@ -64,11 +64,11 @@ describe('formatMap', () => {
     ['\u{10000}', '"\u{10000}"'],
     ['\u{e0001}', '"\\U000e0001"'],
     ['\ud800', '"\ufffd"'],
-  ])('quotes %j as Go does', (text, quoted) => {
+  ])('formatMap quotes the value %j as Go does', (text, quoted) => {
     expect(formatMap({ a: text })).toBe(`a=${quoted}`);
   });
 
-  it('writes one line for each entry, whatever the values hold', () => {
+  it('formatMap writes one line per entry, whatever characters the values contain', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ unit: 'binary' })), (map) => {
         const lines = Object.keys(map).length === 0 ? [] : formatMap(map).split('\n');
@@ -95,12 +95,12 @@ describe('containerResourceValue', () => {
     [{ resource: 'limits.hugepages-2Mi' }, '0'],
     [{ resource: 'limits.cpu', divisor: '' }, '2'],
     [{ resource: 'requests.memory', divisor: '1m' }, String(100 * 2 ** 20)],
-  ])('%j', (selector, value) => {
+  ])('containerResourceValue returns the value for %j', (selector, value) => {
     expect(containerResourceValue(container, selector, (name) => node[name])).toBe(value);
   });
 
   it.each(['limits.gpu', 'usage.cpu', 'limits', '', 'limits.x-hugepages-', 'limits.cpu.x', 'limits.c.pu'])(
-    'refuses %j',
+    'containerResourceValue refuses the resource %j',
     (resource) => {
       const message = `unsupported container resource : ${resource}`;
       expect(() => containerResourceValue(container, { resource }, () => undefined)).toThrow(
@@ -114,7 +114,7 @@ describe('containerResourceValue', () => {
     ['memory', String(2 ** 30)],
     ['ephemeral-storage', '7'],
     ['hugepages-2Mi', '0'],
-  ])('a container without a limit of %s is shown %s, what the node has of it', (name, value) => {
+  ])("for a container without a limit of %s, containerResourceValue returns the node's amount %s", (name, value) => {
     const has: Readonly<Record<string, string>> = { ...node, 'ephemeral-storage': '7', 'hugepages-2Mi': '9' };
     for (const resources of [undefined, {}, { limits: { [name]: '0' } }]) {
       const bare = resources === undefined ? {} : { resources };

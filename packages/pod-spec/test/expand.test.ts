@@ -36,11 +36,11 @@ describe('expand', () => {
     ['a$é$(A)', 'a$éa'],
     ['line\n$(A)', 'line\na'],
     ['$[A]', '$[A]'],
-  ])('makes %j of it: %j', (text, expected) => {
+  ])('expand turns %j into %j', (text, expected) => {
     expect(expand(text, lookUp)).toBe(expected);
   });
 
-  it('gives back any text whose dollars were doubled', () => {
+  it('expand returns any text whose dollar signs were doubled', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('$', '(', ')', 'A', 'x') }), (text) => {
         expect(expand(text.replaceAll('$', '$$$$'), lookUp)).toBe(text);
@@ -48,7 +48,7 @@ describe('expand', () => {
     );
   });
 
-  it('reads what stands behind the last end of a reference as what stands before it', () => {
+  it('expand treats text after the last closing parenthesis like text before it', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('$', '(', ')', 'A', 'x') }), (text) => {
         const all = /\$(?:\$|\(([^)]*)\))/g;
@@ -58,13 +58,13 @@ describe('expand', () => {
     );
   });
 
-  // By the square of their number it would take longer than a test may.
-  it('W6: reads a text of many references without an end as quickly as any', () => {
+  // Quadratic time would exceed the test's timeout.
+  it('W6: expand takes linear time for a text with many unclosed references', () => {
     const text = '$('.repeat(200_000);
     expect(expand(text, lookUp)).toBe(text);
   });
 
-  it('W3: makes no text that is longer than any program could be given', () => {
+  it('W3: expand refuses to make a text that is longer than an argument of a program may be', () => {
     const large = 'x'.repeat(MAX_EXPANDED_LENGTH / 4);
     const ofLarge = (): string => large;
     const tooLong = expect.objectContaining({

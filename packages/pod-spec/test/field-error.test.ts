@@ -24,15 +24,15 @@ test.each<[error: FieldError, words: string]>([
   [unsupported('a', 'x', ['y', 'z']), 'a: Unsupported value: "x": supported values: "y", "z"'],
   [unsupported('a', undefined, ['y']), 'a: Unsupported value: null: supported values: "y"'],
   [fieldError('Too long', 'a', 'why'), 'a: Too long: why'],
-  // What JSON has no words for.
+  // Values that JSON cannot express.
   [invalid('a', () => 0, 'why'), 'a: Invalid value: () => 0: why'],
   [invalid('a', 'x'.repeat(198), ''), `a: Invalid value: "${'x'.repeat(198)}"`],
   [invalid('a', 'x'.repeat(199), ''), `a: Invalid value: "${'x'.repeat(199)}...`],
-])('%j reads %s', (error, words) => {
+])('the field error %j has the text %s', (error, words) => {
   expect(formatFieldError(error)).toBe(words);
 });
 
-test('an error has the value that is refused where it says it, and no other', () => {
+test('a field error has the rejected value only if its text shows the value', () => {
   expect(invalid('a', 0, 'why')).toEqual({
     ...{ type: 'Invalid value', field: 'a', badValue: 0, detail: 'why', message: 'Invalid value: 0: why' },
   });

@@ -38,7 +38,7 @@ describe('parseImageReference', () => {
       return [`busybox${digest}`, `docker.io/library/busybox${digest}`, `busybox${digest}`, undefined];
     }),
     [`app:${'t'.repeat(128)}`, `docker.io/library/app:${'t'.repeat(128)}`, `app:${'t'.repeat(128)}`, 't'.repeat(128)],
-  ])('reads %s', (image, canonical, familiar, tag) => {
+  ])('parseImageReference reads %s', (image, canonical, familiar, tag) => {
     const reference = parseImageReference(image);
     expect(canonicalImageName(reference)).toBe(canonical);
     expect(familiarImageName(reference)).toBe(familiar);
@@ -77,7 +77,7 @@ describe('parseImageReference', () => {
     [`user/${'a'.repeat(251)}`, 'repository name must not be more than 255 characters'],
     ['a'.repeat(256), 'repository name must not be more than 255 characters'],
     ['a'.repeat(64), `invalid repository name (${'a'.repeat(64)}), cannot specify 64-byte hexadecimal strings`],
-  ])('refuses %j', (image, problem) => {
+  ])('parseImageReference refuses %j', (image, problem) => {
     expect(() => parseImageReference(image)).toThrow(
       expect.objectContaining({
         code: 'InvalidImageName',
@@ -86,7 +86,7 @@ describe('parseImageReference', () => {
     );
   });
 
-  it('has no tag and no digest where there is none', () => {
+  it('an image reference without tag and digest has neither', () => {
     expect(parseImageReference('a')).toStrictEqual({ domain: 'docker.io', path: 'library/a' });
     expect(parseImageReference('a:b')).toStrictEqual({ domain: 'docker.io', path: 'library/a', tag: 'b' });
     expect(parseImageReference(`a@${DIGEST}`)).toStrictEqual({
@@ -96,7 +96,7 @@ describe('parseImageReference', () => {
     });
   });
 
-  it('does not repeat a text of any length, nor look at it', () => {
+  it('the error for a very long image reference does not repeat it', () => {
     const told = (length: number): string => {
       try {
         const host = length % 2 === 0 ? 'r.io' : 'rr.io';
@@ -121,16 +121,16 @@ describe('parseImageReference', () => {
       digest: fc.constantFrom('', `@${DIGEST}`),
     })
     .map(({ domain, path, tag, digest }) => {
-      // Without a domain, a first part with a dot would be one.
+      // Without a domain, a first path element that contains a dot would be parsed as the domain.
       return `${domain}${domain === '' ? path.replaceAll('.', '-') : path}${tag}${digest}`;
     });
 
-  it('means the same in its canonical and in its familiar form', () => {
+  it('an image reference is parsed to the same value from its canonical and its familiar form', () => {
     fc.assert(
       fc.property(reference, (image) => {
         const parsed = parseImageReference(image);
         expect(canonicalImageName(parseImageReference(canonicalImageName(parsed)))).toBe(canonicalImageName(parsed));
-        // A first part that looks like a host stays one only where it is written out.
+        // In the familiar form, a first path element that looks like a host would be parsed as the domain.
         const host =
           /^[^/]*[.:]/.test(familiarImageName(parsed).split('@')[0] ?? '') ||
           /^localhost\//.test(familiarImageName(parsed));
@@ -139,7 +139,7 @@ describe('parseImageReference', () => {
     );
   });
 
-  it('never does anything but read or refuse, and quickly', () => {
+  it('parseImageReference reads or refuses any text in linear time', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '-', '.', '_', '/', ':', '@', 'A', '0'), maxLength: 300 }),

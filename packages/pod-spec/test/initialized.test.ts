@@ -8,17 +8,34 @@ const anew = {
 };
 
 test.each<[string, typeof plain, string, RuntimeContainerState, object, boolean]>([
-  ['a main container that was created', plain, 'a', 'created', {}, true],
-  ['one that runs', plain, 'a', 'running', {}, true],
-  ['no init container', plain, 'i', 'exited', {}, false],
-  ['one that was merely created may be left over where all can begin anew', anew, 'a', 'created', {}, false],
-  ['one that runs is not', anew, 'a', 'running', {}, true],
-  ['nor one that has ended', anew, 'a', 'exited', {}, true],
-  ['nor where the one gate is off', anew, 'a', 'created', { restartAllContainers: false }, true],
-  ['nor where the other is', anew, 'a', 'created', { containerRestartRules: false }, true],
-])('C3: init is over by %s', (_name, pod, name, state, off, expected) => {
-  expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
-});
+  ['a created main container', plain, 'a', 'created', {}, true],
+  ['a running main container', plain, 'a', 'running', {}, true],
+  ['an exited init container: no', plain, 'i', 'exited', {}, false],
+  ['a created main container if a rule may restart all containers: no', anew, 'a', 'created', {}, false],
+  ['a running main container if a rule may restart all containers', anew, 'a', 'running', {}, true],
+  ['an exited main container if a rule may restart all containers', anew, 'a', 'exited', {}, true],
+  [
+    'a created main container if the gate restartAllContainers is off',
+    anew,
+    'a',
+    'created',
+    { restartAllContainers: false },
+    true,
+  ],
+  [
+    'a created main container if the gate containerRestartRules is off',
+    anew,
+    'a',
+    'created',
+    { containerRestartRules: false },
+    true,
+  ],
+])(
+  'C3: decides whether a container proves that initialization is complete: %s',
+  (_name, pod, name, state, off, expected) => {
+    expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
+  },
+);
 
 test('C3: a container whose exit requests a restart of all containers does not prove that init containers have completed', () => {
   const asks = { name: 'a', state: 'exited', exitCode: 42 } as const;
@@ -27,8 +44,8 @@ test('C3: a container whose exit requests a restart of all containers does not p
   expect(showsInitialized(plain, asks, defaultRestartFeatures)).toBe(true);
 });
 
-// With all main containers gone through for each, it would take longer than a test may.
-test('K5: takes no longer per container for a pod with very many containers', () => {
+// A search through all main containers for each container would exceed the test's timeout.
+test('K5: the time per container of the initialization check does not grow with the number of containers', () => {
   const containers = Array.from({ length: 30_000 }, (_, index) => ({ name: `c${index}` }));
   const pod = { spec: { containers } };
   const told = containers.map(({ name }) =>

@@ -6,23 +6,23 @@ import { fieldsOf, readFields } from '../src/type-fields.ts';
 let strangers = 0;
 
 describe('the fields of a type', () => {
-  it('are read from a row of the table', () => {
+  it('reads the known fields of a type from a row of the schema table', () => {
     const fields = { name: 's', ports: '[ContainerPort', limits: '{q' };
     expect(Object.fromEntries(readFields('name:s ports:[ContainerPort limits:{q'))).toEqual(fields);
     expect([readFields(''), readFields()]).toEqual([new Map(), new Map()]);
   });
 
-  it('are those of the v1 Pod', () => {
+  it('the known fields of the Pod type are those of the v1 API', () => {
     const fields = { apiVersion: 's', kind: 's', metadata: 'ObjectMeta', spec: 'PodSpec', status: 'PodStatus' };
     expect(Object.fromEntries(fieldsOf('Pod'))).toEqual(fields);
     expect([fieldsOf('ObjectMeta').get('labels'), fieldsOf('PodSpec').get('containers')]).toEqual(['{s', '[Container']);
-    // Of a type that nobody has asked for before.
+    // A type that has not been looked up before.
     expect(fieldsOf(`Nonsense${strangers++}`)).toEqual(new Map());
   });
 });
 
 describe('withKnownFields', () => {
-  it('leaves out what the API does not know, at any depth, and keeps keys of maps', () => {
+  it('withKnownFields removes unknown fields at any depth, and keeps keys of maps', () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -46,7 +46,7 @@ describe('withKnownFields', () => {
     });
   });
 
-  it('keeps values of wrong types for checkPod to report', () => {
+  it('withKnownFields keeps values of wrong types for checkPod to report', () => {
     const pod = { metadata: 'x', spec: { containers: { name: 'c' }, hostNetwork: 'yes', tolerations: [null, 5] } };
     expect(withKnownFields(pod)).toEqual(pod);
     expect(withKnownFields([1])).toEqual([1]);
@@ -56,7 +56,7 @@ describe('withKnownFields', () => {
     expect(withKnownFields(odd)).toEqual(odd);
   });
 
-  it('leaves nothing that checkPod does not know, and no more mistakes than there were', () => {
+  it('after withKnownFields, checkPod finds no unknown field and no new error', () => {
     const shape = fc.record({
       metadata: fc.oneof(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue())),
       spec: fc.record({ containers: fc.array(fc.dictionary(fc.string(), fc.jsonValue())) }),

@@ -1,6 +1,6 @@
 import type { ObjectMeta, Pod, PodSpec } from '../src/index.ts';
 
-/** A pod named `web` with one container, for tests that care about something else. */
+/** A pod named `web` with one container, for tests in which other fields matter. */
 export function makePod(
   spec: Partial<PodSpec> = {},
   metadata: Omit<Partial<ObjectMeta>, 'name' | 'namespace' | 'uid'> = {},

@@ -165,9 +165,9 @@ describe.each<[what: string, rule: NameRule, rows: readonly Row[]]>([
       [long(4097), [HEADER]],
     ],
   ],
-])('%s', (_what, rule, rows) => {
+])('validation of %s', (_what, rule, rows) => {
   test.each(rows.map(([value, problems]) => [value.slice(0, 30), value.length, value, problems] as const))(
-    '%j, of %i characters',
+    'validation of the name %j, of %i characters',
     (_shown, _length, value, problems) => {
       expect(rule(value)).toEqual(problems);
     },

@@ -59,16 +59,16 @@ describe('terms of a node selector', () => {
     ['the label, not the name', [{ ...label('zone', 'Exists'), ...field('metadata.name', 'In', 'n2') }], false],
     ['the name, not the label', [{ ...label('other', 'Exists'), ...field('metadata.name', 'In', 'n1') }], false],
     ['label and name', [{ ...label('zone', 'Exists'), ...field('metadata.name', 'In', 'n1') }], true],
-  ])('%s', (_what, terms, matches) => {
+  ])('matches a node against node selector terms: %s', (_what, terms, matches) => {
     expect(matchesNodeSelectorTerms(terms, node)).toBe(matches);
   });
 
   test.each<[what: string, term: NodeSelectorTerm, matches: boolean]>([
-    ['a name is not asked for', field('metadata.name', 'In', 'n2'), true],
-    ['nor any other field', field('metadata.uid', 'NotIn', ''), true],
-    ['its labels are', { ...label('zone', 'In', 'b'), ...field('metadata.name', 'In', 'n2') }, false],
-    ['what is malformed matches nothing', field('metadata.name', 'Exists'), false],
-  ])('of a node that is not named: %s', (_what, term, matches) => {
+    ['a required node name is ignored', field('metadata.name', 'In', 'n2'), true],
+    ['another required field is ignored', field('metadata.uid', 'NotIn', ''), true],
+    ['required labels are checked', { ...label('zone', 'In', 'b'), ...field('metadata.name', 'In', 'n2') }, false],
+    ['a malformed term matches no node', field('metadata.name', 'Exists'), false],
+  ])('matches node selector terms without a node name: %s', (_what, term, matches) => {
     expect(matchesNodeSelectorTerms([term], { labels: node.labels })).toBe(matches);
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { containerReference, podReference } from '../src/index.ts';
 import { makePod } from './make-pod.ts';
 
-it('an event refers to a pod by its identity and version, and to a container by its place in the pod', () => {
+it("podReference has the pod's identity and resourceVersion; containerReference adds the container's field path", () => {
   const web = makePod({
     initContainers: [{ name: 'i', image: 'x' }],
     containers: [{ name: 'app', image: 'x' }],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { oncePer } from '../src/index.ts';
 
-it('finds what is asked of an object once, though it is nothing, and apart for each', () => {
+it('oncePer computes the value of each object once, even if the value is undefined', () => {
   const asked: object[] = [];
   const find = oncePer((object: { readonly name?: string }) => {
     asked.push(object);
@@ -12,7 +12,7 @@ it('finds what is asked of an object once, though it is nothing, and apart for e
   expect(asked).toEqual([a, twin, nameless]);
 });
 
-it('asks again of an object that could not be looked at', () => {
+it('oncePer computes the value again if the first computation threw', () => {
   let calls = 0;
   const find = oncePer(() => {
     calls += 1;

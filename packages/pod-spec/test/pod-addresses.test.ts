@@ -17,7 +17,7 @@ describe('podAddresses', () => {
     [host, [], ['2001:db8::1', '192.0.2.1'], ['2001:db8::1', '192.0.2.1']],
     [host, ['192.0.2.7'], ['192.0.2.1'], ['192.0.2.7']],
   ] as const)(
-    '%#: %j with %j at %j is %j, the family first that is wished for',
+    '%#: a pod %j with the IPs %j on a node with the IPs %j has the IPs %j, the preferred family first',
     (pod, podIps, hostIps, expected, family?: 4 | 6) => {
       expect(podAddresses(pod, podIps, hostIps, family)).toEqual(expected);
     },

@@ -24,12 +24,12 @@ import {
 import { makePod } from './make-pod.ts';
 
 describe('facts about pods', () => {
-  it('S1: knows the phases that a pod never leaves', () => {
+  it('S1: Succeeded and Failed are the terminal phases', () => {
     const phases = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown', undefined];
     expect(phases.filter(isTerminalPhase)).toEqual(['Succeeded', 'Failed']);
   });
 
-  it('returns the source of a pod', () => {
+  it('sourceOf returns the source of a pod', () => {
     const of = (annotations: Record<string, string>): ReturnType<typeof makePod> => makePod({}, { annotations });
     expect(podSource(makePod())).toBe('api');
     expect(podSource(of({ 'kubernetes.io/config.source': 'file' }))).toBe('file');
@@ -47,7 +47,7 @@ describe('facts about pods', () => {
     [{ 'kubernetes.io/config.source': 'nonsense' }, undefined],
     [{ 'kubernetes.io/config.hash': 'api' }, undefined],
     [undefined, undefined],
-  ])('the annotations %j name the source %s', (annotations, source) => {
+  ])('a pod with the annotations %j has the source %s', (annotations, source) => {
     expect(annotatedSource(annotations)).toBe(source);
   });
 
@@ -57,11 +57,11 @@ describe('facts about pods', () => {
     [true, 'a system priority', makePod({ priority: 2_000_000_000 })],
     [false, 'a user priority', makePod({ priority: 1_999_999_999 })],
     [false, 'no priority', makePod()],
-  ])('critical is %s for %s', (expected, _, pod) => {
+  ])('whether a pod is critical is %s for %s', (expected, _, pod) => {
     expect(isCriticalPod(pod)).toBe(expected);
   });
 
-  it('has the names of upstream’s annotations', () => {
+  it("the annotation names are upstream's", () => {
     expect([
       CONFIG_SOURCE_ANNOTATION,
       CONFIG_MIRROR_ANNOTATION,
@@ -70,12 +70,12 @@ describe('facts about pods', () => {
     ]).toEqual(['source', 'mirror', 'hash', 'seen'].map((name) => `kubernetes.io/config.${name}`));
   });
 
-  it('formats names', () => {
+  it('formats the full name of a pod for logs and for files', () => {
     expect(formatPod(makePod())).toBe('web_default(uid-1)');
     expect(podFullName(makePod())).toBe('web_default');
   });
 
-  it('takes the QoS class of the status before that of the spec', () => {
+  it("the QoS class comes from the pod's status if set, otherwise from its spec", () => {
     expect(podQosClass({ ...makePod(), status: { qosClass: 'Guaranteed' } })).toBe('Guaranteed');
     expect(podQosClass({ ...makePod(), status: { qosClass: 'Burstable' } })).toBe('Burstable');
     expect(podQosClass({ ...makePod(), status: { qosClass: 'Other' } })).toBe('BestEffort');
@@ -85,7 +85,7 @@ describe('facts about pods', () => {
     expect(podQosClass(makePod())).toBe('BestEffort');
   });
 
-  it('visits every container with its type and the path that events use', () => {
+  it('visits every container of a pod with its type and the field path for events', () => {
     const pod = makePod({
       initContainers: [
         { name: 'first' },
@@ -123,7 +123,7 @@ describe('facts about pods', () => {
     [' 80', undefined],
     ['x80', undefined],
     ['', undefined],
-  ])('finds the port %j: %j', (port, expected) => {
+  ])('finds the container port named %j: %j', (port, expected) => {
     expect(resolveContainerPort({ ports: [{ name: 'http', containerPort: 80 }] }, port)).toBe(expected);
   });
 
@@ -140,13 +140,13 @@ describe('facts about pods', () => {
 });
 
 describe('container ids', () => {
-  it('are read and written', () => {
+  it('formats and parses container IDs of the API', () => {
     expect(parseContainerId('containerd://abc')).toEqual({ runtime: 'containerd', id: 'abc' });
     expect(parseContainerId('"cri-o://abc"')).toEqual({ runtime: 'cri-o', id: 'abc' });
     expect(formatContainerId({ runtime: 'containerd', id: 'abc' })).toBe('containerd://abc');
   });
 
-  it.each(['', 'abc', 'a://b://c'])('are refused: %j', (text) => {
+  it.each(['', 'abc', 'a://b://c'])('refuses the container ID %j', (text) => {
     const message = `invalid container ID: ${JSON.stringify(text)}`;
     expect(() => parseContainerId(text)).toThrow(expect.objectContaining({ code: 'InvalidContainerId', message }));
   });
@@ -159,7 +159,7 @@ describe('container ids', () => {
     ['abc', ''],
     ['', ''],
     [undefined, ''],
-  ])('%j is to the runtime %j', (text, id) => {
+  ])('the container ID %j of the API has the runtime ID %j', (text, id) => {
     expect(bareContainerId(text)).toBe(id);
   });
 });

@@ -19,7 +19,7 @@ const container = (requests: Amounts, limits: Amounts = {}): Container => ({
 const sidecar = (requests: Amounts): Container => ({ ...container(requests, requests), restartPolicy: 'Always' });
 
 describe('podRequests and podLimits', () => {
-  it('with the status: the greatest of asked for, allocated and in force, of sidecars and of the pod as a whole too', () => {
+  it('requests with the status are the largest of requested, allocated and actuated resources, also for sidecars and pod-level resources', () => {
     const named = (name: string, cpu: string): Container => ({ ...container({ cpu }), name });
     const tells = (name: string, actuated: string, allocated: string) => ({
       name,
@@ -51,7 +51,7 @@ describe('podRequests and podLimits', () => {
   });
 
   it.each<[what: string, spec: Partial<PodSpec>, requests: Amounts, limits: Amounts]>([
-    ['nothing', {}, {}, {}],
+    ['nothing for a pod without resources', {}, {}, {}],
     [
       'the sum of main containers',
       {
@@ -64,7 +64,7 @@ describe('podRequests and podLimits', () => {
       { cpu: '3', memory: '1Gi' },
     ],
     [
-      'an init container where it needs more than all main containers',
+      'an init container if it needs more than all main containers',
       {
         containers: [container({ cpu: '1' }), container({ cpu: '1' })],
         initContainers: [container({ cpu: '3', memory: '5' })],
@@ -73,7 +73,7 @@ describe('podRequests and podLimits', () => {
       {},
     ],
     [
-      'the greatest init container, not their sum',
+      'the largest init container and not the sum of them',
       { containers: [container({ cpu: '1' })], initContainers: [container({ cpu: '2' }), container({ cpu: '2' })] },
       { cpu: '2' },
       {},
@@ -94,13 +94,13 @@ describe('podRequests and podLimits', () => {
       { cpu: '2' },
     ],
     [
-      'overhead on top, for limits only where there is one',
+      'the sum including the overhead, in limits only for resources with a limit',
       { containers: [container({ cpu: '1' }, { memory: '1' })], overhead: { cpu: '250m', memory: '120' } },
       { cpu: '1250m', memory: '120' },
       { memory: '121' },
     ],
     [
-      'the pod as a whole in place of its containers',
+      'the pod-level resources instead of those of the containers',
       {
         containers: [container({ cpu: '1', memory: '1', 'example.com/gpu': '1' }, { cpu: '1' })],
         resources: { requests: { cpu: '4' }, limits: { cpu: '8', memory: '10', 'ephemeral-storage': '1' } },
@@ -115,13 +115,13 @@ describe('podRequests and podLimits', () => {
       {},
       {},
     ],
-  ])('take %s', (_, spec, requests, limits) => {
+  ])('podRequests and podLimits return %s', (_, spec, requests, limits) => {
     const pod = makePod(spec);
     expect(formatResourceList(podRequests(pod))).toEqual(requests);
     expect(formatResourceList(podLimits(pod))).toEqual(limits);
   });
 
-  it('omit the excluded parts', () => {
+  it('podRequests omits the parts that the caller excludes', () => {
     const pod = makePod({
       containers: [container({ cpu: '1' }, { cpu: '1' })],
       overhead: { cpu: '1' },
@@ -137,13 +137,13 @@ describe('podRequests and podLimits', () => {
     expect(of({ skipPodLevelResources: true, override })).toEqual({ cpu: '8' });
   });
 
-  it('name the resource that cannot be read', () => {
+  it('podRequests throws an error that names the invalid resource', () => {
     expect(() => podRequests(makePod({ containers: [container({ memory: '1gb' })] }))).toThrow(
       'resource memory: quantity "1gb" has an unknown suffix: "gb"',
     );
   });
 
-  it('distinguish pod-level resources from others', () => {
+  it('podRequests replaces container requests by pod-level requests per resource', () => {
     expect(hasPodLevelResources(makePod())).toBe(false);
     expect(hasPodLevelResources(makePod({ resources: { requests: { cpu: '1' } } }))).toBe(true);
     expect(hasPodLevelResources(makePod({ resources: {} }))).toBe(false);
@@ -157,7 +157,7 @@ describe('podRequests and podLimits', () => {
     .tuple(some, fc.boolean())
     .map(([one, always]) => (always ? { ...one, restartPolicy: 'Always' } : one));
 
-  it('never ask for less than any instant of the pod needs', () => {
+  it('podRequests is never less than what the pod needs at any time of its life', () => {
     fc.assert(
       fc.property(
         fc.array(some, { minLength: 1, maxLength: 4 }),
@@ -178,8 +178,8 @@ describe('podRequests and podLimits', () => {
     );
   });
 
-  // With what all before it ask for gone through for each, it would take longer than a test may.
-  it('K5: a great many sidecars, each with a resource of its own, are summed up in one go', () => {
+  // Summing the requests of all earlier containers again for each container would exceed the test's timeout.
+  it('K5: podRequests of a pod with very many sidecars with different resources takes linear time', () => {
     const names = Array.from({ length: 20_000 }, (_, index) => `example.com/r${index}`);
     const pod = makePod({ containers: [container({})], initContainers: names.map((name) => sidecar({ [name]: '1' })) });
     for (const total of [podRequests(pod), podLimits(pod)]) expect(total.size).toBe(names.length);

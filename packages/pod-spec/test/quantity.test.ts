@@ -45,7 +45,7 @@ describe('parseQuantity', () => {
     ['1e+3', '1e3', 10n ** 12n],
     ['1.5e3', '1500', 1500n * 10n ** 9n],
     ['1e-3', '1e-3', 10n ** 6n],
-    // Finer than a nano: a little is never nothing.
+    // Values below one nano are rounded away from zero, so a non-zero value never becomes zero.
     ['0.1n', '1n', 1n],
     ['-0.1n', '-1n', -1n],
     ['1e-500', '1e-9', 1n],
@@ -53,7 +53,7 @@ describe('parseQuantity', () => {
     ['16Ei', `${MAX_INT64}`, MAX_INT64 * 10n ** 9n],
     ['-16Ei', `-${MAX_INT64}`, -MAX_INT64 * 10n ** 9n],
     ['10000000000000000000', '10E', 10n ** 28n],
-  ])('reads %s as %s', (text, canonical, nanos) => {
+  ])('parseQuantity reads %s as %s', (text, canonical, nanos) => {
     const quantity = parseQuantity(text);
     expect([quantity.toString(), quantity.nanos]).toEqual([canonical, nanos]);
   });
@@ -83,7 +83,7 @@ describe('parseQuantity', () => {
     '1e999999999999',
     '9'.repeat(257),
     '١',
-  ])('refuses %j with what it is', (text) => {
+  ])('parseQuantity refuses %j', (text) => {
     expect(() => parseQuantity(text)).toThrow(
       expect.objectContaining({
         name: 'PodSpecError',
@@ -105,12 +105,12 @@ describe('Quantity', () => {
     ['0.0005', 1n, 1n],
     ['1Gi', 1073741824n, 1073741824000n],
     ['-1m', -1n, -1n],
-  ])('rounds %s up: value %s, milliValue %s', (text, value, milli) => {
+  ])('the quantity %s is rounded up to the value %s and the milliValue %s', (text, value, milli) => {
     const quantity = parseQuantity(text);
     expect([quantity.value(), quantity.milliValue()]).toEqual([value, milli]);
   });
 
-  it('takes the format of the other where it is zero, and keeps its own otherwise', () => {
+  it('a sum of quantities has the format of the first one, or of the other if the first is zero', () => {
     expect(`${Quantity.zero.add(parseQuantity('1Gi'))}`).toBe('1Gi');
     expect(`${parseQuantity('1Gi').add(parseQuantity('1k'))}`).toBe('1073742824');
     expect(`${parseQuantity('1G').add(parseQuantity('1Ki'))}`).toBe('1000001024');
@@ -143,7 +143,7 @@ describe('Quantity', () => {
     .tuple(fc.constantFrom('', '-', '+'), fc.bigInt(0n, 10n ** 12n), fc.option(fc.stringMatching(/^\d{0,12}$/)), suffix)
     .map(([sign, whole, fraction, end]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${end}`);
 
-  it('means the same when it is written canonically and read again, and then stays as it is', () => {
+  it('a canonical quantity is parsed to the same value and written the same again', () => {
     fc.assert(
       fc.property(text, (written) => {
         const once = parseQuantity(written);
@@ -154,7 +154,7 @@ describe('Quantity', () => {
     );
   });
 
-  it('is compared and added exactly', () => {
+  it('quantities are compared and added exactly', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const [x, y] = [parseQuantity(a), parseQuantity(b)];
@@ -166,7 +166,7 @@ describe('Quantity', () => {
     );
   });
 
-  it('never rounds towards zero', () => {
+  it('the value of a quantity is never rounded towards zero', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), (nanos) => {
         const quantity = new Quantity(nanos, 'DecimalSI');

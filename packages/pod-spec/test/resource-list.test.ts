@@ -14,7 +14,7 @@ import { isOvercommitAllowed, isPodLevelResource } from '../src/resource-list.ts
 describe('resource lists', () => {
   const [one, other] = [parseResourceList({ cpu: '1', memory: '2' }), parseResourceList({ cpu: '3', pods: '4' })];
 
-  test('are read and written in canonical form', () => {
+  test('resource lists are parsed, and written in canonical form', () => {
     expect(formatResourceList(parseResourceList({ cpu: '1500m', memory: '1024Ki' }))).toEqual({
       cpu: '1500m',
       memory: '1Mi',
@@ -22,7 +22,7 @@ describe('resource lists', () => {
     expect(parseResourceList(undefined)).toEqual(new Map());
   });
 
-  test('add up, and have a maximum, resource by resource', () => {
+  test('resource lists are added and compared resource by resource', () => {
     expect(formatResourceList(addResources(one, other, one))).toEqual({ cpu: '5', memory: '4', pods: '4' });
     const greatest = { cpu: '3', memory: '2', pods: '4' };
     expect(formatResourceList(maxResources(one, other))).toEqual(greatest);
@@ -30,7 +30,7 @@ describe('resource lists', () => {
     expect([addResources(), maxResources()]).toEqual([new Map(), new Map()]);
   });
 
-  test('of equal amounts the first one is kept, as it was written', () => {
+  test('the maximum of two equal quantities keeps the notation of the first', () => {
     const written = maxResources(parseResourceList({ memory: '1Ki' }), parseResourceList({ memory: '1024' }));
     expect(formatResourceList(written)).toEqual({ memory: '1Ki' });
   });
@@ -48,7 +48,7 @@ test.each([
   ['requests.example.com/gpu', { native: false, extended: false, huge: false, podLevel: false, overcommit: false }],
   ['example.com/requests.', { native: false, extended: false, huge: false, podLevel: false, overcommit: false }],
   ['example.com/g pu', { native: false, extended: false, huge: false, podLevel: false, overcommit: false }],
-])('the resource %s is %j', (name, expected) => {
+])('the resource name %s is of the kind %j', (name, expected) => {
   expect({
     native: isNativeResource(name),
     extended: isExtendedResource(name),
@@ -72,6 +72,6 @@ test.each([
   ['2Mi', undefined],
   ['otherpage-2Mi', undefined],
   ['memory', undefined],
-])('a page of %s has %s bytes', (name, bytes) => {
+])('a huge page of the resource %s has %s bytes', (name, bytes) => {
   expect(hugePageSize(name)).toBe(bytes);
 });

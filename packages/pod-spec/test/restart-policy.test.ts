@@ -27,10 +27,13 @@ test.each<[policy: string, name: 'init' | 'main', again: boolean]>([
   ['Always', 'init', true],
   ['OnFailure', 'init', true],
   ['Never', 'init', false],
-])('C6: policy %s, an exit with 0 after an OOM kill, container %s: runs again: %s', (policy, name, again) => {
-  const container = name === 'init' ? init : main;
-  expect(shouldRestartExited(pod(policy), container, oomKilled, defaultRestartFeatures)).toBe(again);
-});
+])(
+  'C6: with restartPolicy %s and exit code 0 after an OOM kill, a container with %s restarts: %s',
+  (policy, name, again) => {
+    const container = name === 'init' ? init : main;
+    expect(shouldRestartExited(pod(policy), container, oomKilled, defaultRestartFeatures)).toBe(again);
+  },
+);
 
 test.each<[what: string, status: EndedContainer, failed: boolean]>([
   ['exited with 0', { state: 'exited', exitCode: 0, reason: 'Completed' }, false],
@@ -38,8 +41,8 @@ test.each<[what: string, status: EndedContainer, failed: boolean]>([
   ['exited with 0 after an OOM kill', oomKilled, true],
   ['unknown', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['running', { state: 'running', exitCode: 0, reason: '' }, false],
-  ['created, with what its last end left', { state: 'created', exitCode: 1, reason: 'OOMKilled' }, false],
-])('an init container: %s', (_what, status, failed) => {
+  ['created, with the exit code of its last run', { state: 'created', exitCode: 1, reason: 'OOMKilled' }, false],
+])('decides whether an init container has failed: %s', (_what, status, failed) => {
   expect(initFailed(status)).toBe(failed);
 });
 
@@ -56,45 +59,57 @@ const ruled = (restartPolicy: string, ...restartPolicyRules: ContainerRestartRul
 const noRules = { ...defaultRestartFeatures, containerRestartRules: false };
 const noRestartOfAll = { ...defaultRestartFeatures, restartAllContainers: false };
 
-test('C6: a main container that a process of was killed in, and exited with 0, has not failed', () => {
+test('C6: a main container that exited with 0 after an OOM kill of one of its processes has not failed', () => {
   const web = { ...pod('OnFailure'), spec: { restartPolicy: 'OnFailure', containers: [main] } };
   expect(shouldRestartExited(web, main, oomKilled, defaultRestartFeatures)).toBe(false);
 });
 
 describe('C6: whether a terminated container is restarted', () => {
   test.each<[what: string, policy: string | undefined, container: Container, exitCode: number, again: boolean]>([
-    ['the pod’s policy', 'OnFailure', main, 1, true],
-    ['no policy is Always', undefined, main, 0, true],
-    ['one that there is not is Always', 'Sometimes', main, 0, true],
-    ['its own Never', 'Always', ruled('Never'), 1, false],
-    ['its own OnFailure, of a failure', 'Never', ruled('OnFailure'), 1, true],
-    ['its own OnFailure, of a success', 'Always', ruled('OnFailure'), 0, false],
-    ['its own Always', 'Never', ruled('Always'), 0, true],
-    ['one of its own that there is not is the pod’s', 'Never', ruled('Sometimes'), 1, false],
-    ['its rule', 'Never', ruled('Never', rule('Restart', 'In', 2, 3)), 3, true],
-    ['its rule, of another code', 'Always', ruled('Never', rule('Restart', 'In', 2, 3)), 4, false],
-    ['its rule of all other codes', 'Never', ruled('Never', rule('Restart', 'NotIn', 2, 3)), 4, true],
-    ['its rule of all other codes, of one of these', 'Never', ruled('Never', rule('Restart', 'NotIn', 2, 3)), 3, false],
-    ['a rule of no codes', 'Never', ruled('Never', { action: 'Restart', exitCodes: { operator: 'In' } }), 1, false],
+    ['restartPolicy OnFailure of the pod, after a failure', 'OnFailure', main, 1, true],
+    ['no restartPolicy means Always', undefined, main, 0, true],
+    ['an unknown restartPolicy means Always', 'Sometimes', main, 0, true],
+    ['Never of the container', 'Always', ruled('Never'), 1, false],
+    ['OnFailure of the container, after a failure', 'Never', ruled('OnFailure'), 1, true],
+    ['OnFailure of the container, after a success', 'Always', ruled('OnFailure'), 0, false],
+    ['Always of the container', 'Never', ruled('Always'), 0, true],
+    ["an unknown restartPolicy of the container means the pod's", 'Never', ruled('Sometimes'), 1, false],
+    ['a rule for the exit code', 'Never', ruled('Never', rule('Restart', 'In', 2, 3)), 3, true],
+    ['a rule for other exit codes', 'Always', ruled('Never', rule('Restart', 'In', 2, 3)), 4, false],
+    ['a NotIn rule without the exit code', 'Never', ruled('Never', rule('Restart', 'NotIn', 2, 3)), 4, true],
+    ['a NotIn rule with the exit code', 'Never', ruled('Never', rule('Restart', 'NotIn', 2, 3)), 3, false],
     [
-      'a rule of all but no codes',
+      'an In rule without values',
+      'Never',
+      ruled('Never', { action: 'Restart', exitCodes: { operator: 'In' } }),
+      1,
+      false,
+    ],
+    [
+      'a NotIn rule without values',
       'Never',
       ruled('Never', { action: 'Restart', exitCodes: { operator: 'NotIn' } }),
       1,
       true,
     ],
-    ['a rule that says nothing of codes', 'Never', ruled('Never', { action: 'Restart' }), 1, false],
+    ['a rule without exitCodes', 'Never', ruled('Never', { action: 'Restart' }), 1, false],
     ['a rule for all containers', 'Never', ruled('Never', rule('RestartAllContainers', 'In', 5)), 5, true],
-    ['the first rule that holds', 'Never', ruled('Never', rule('Ignore', 'In', 5), rule('Restart', 'In', 5)), 5, false],
-    ['a rule of another action', 'Never', ruled('Never', rule('Ignore', 'In', 5)), 5, false],
     [
-      'rules without a policy count for nothing',
+      'the first matching rule counts',
+      'Never',
+      ruled('Never', rule('Ignore', 'In', 5), rule('Restart', 'In', 5)),
+      5,
+      false,
+    ],
+    ['a rule with an unknown action', 'Never', ruled('Never', rule('Ignore', 'In', 5)), 5, false],
+    [
+      'rules without a restartPolicy of the container are ignored',
       'Never',
       { name: 'main', restartPolicyRules: [rule('Restart', 'In', 5)] },
       5,
       false,
     ],
-  ])('%s', (_what, policy, container, exitCode, again) => {
+  ])('C6: decides whether a terminated container restarts: %s', (_what, policy, container, exitCode, again) => {
     const web = {
       ...pod('Never'),
       spec: { containers: [main], ...(policy !== undefined && { restartPolicy: policy }) },
@@ -102,7 +117,7 @@ describe('C6: whether a terminated container is restarted', () => {
     expect(shouldRestartExited(web, container, exited(exitCode), defaultRestartFeatures)).toBe(again);
   });
 
-  test('its own policy and rules count only while their gates are on', () => {
+  test("a container's own restartPolicy and rules apply only if their feature gates are on", () => {
     const begins = (container: Container, features: typeof noRules) =>
       shouldRestartExited(pod('Never'), container, exited(5), features);
     const all = ruled('Never', rule('RestartAllContainers', 'In', 5));
@@ -114,12 +129,12 @@ describe('C6: whether a terminated container is restarted', () => {
 
 test.each<[what: string, newest: EndedContainer | undefined, starts: boolean]>([
   ['has not run', undefined, true],
-  ['runs', { state: 'running', exitCode: 1, reason: '' }, false],
-  ['was made', { state: 'created', exitCode: 0, reason: '' }, true],
-  ['nobody knows', { state: 'unknown', exitCode: 0, reason: '' }, true],
+  ['is running', { state: 'running', exitCode: 1, reason: '' }, false],
+  ['was created', { state: 'created', exitCode: 0, reason: '' }, true],
+  ['is in an unknown state', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['has succeeded', exited(0), false],
   ['has failed', exited(1), true],
-])('a container that %s is started: %s', (_what, newest, starts) => {
+])('whether a container that %s is started: %s', (_what, newest, starts) => {
   const web = pod('OnFailure');
   expect(shouldStart(web, main, newest, defaultRestartFeatures)).toBe(starts);
   const deleted = { ...web, metadata: { ...web.metadata, deletionTimestamp: '2026-01-31T12:00:00Z' } };
@@ -134,34 +149,37 @@ test.each<[policy: string, container: Container, features: typeof noRules, again
   ['Always', ruled('Never'), defaultRestartFeatures, false],
   ['Always', ruled('Never', rule('Restart', 'NotIn')), defaultRestartFeatures, false],
   ['Always', ruled('Never'), noRules, true],
-])('in a pod with the policy %s, %j is restarted after a kill, with %j: %s', (policy, container, features, again) => {
-  expect(restartsAfterKill(pod(policy), container, features)).toBe(again);
-});
+])(
+  'in a pod with restartPolicy %s, the container %j restarts after a kill with the features %j: %s',
+  (policy, container, features, again) => {
+    expect(restartsAfterKill(pod(policy), container, features)).toBe(again);
+  },
+);
 
-describe('a rule for all containers', () => {
+describe('a rule with the action RestartAllContainers', () => {
   const all = rule('RestartAllContainers', 'In', 5);
 
   test.each<[what: string, container: Container, ended: EndedContainer, asks: boolean]>([
-    ['holds', ruled('Never', all), exited(5), true],
-    ['is of another code', ruled('Never', all), exited(6), false],
-    ['comes after another that holds', ruled('Never', rule('Restart', 'In', 5), all), exited(5), false],
-    ['comes after another that does not hold', ruled('Never', rule('Restart', 'In', 6), all), exited(5), true],
-    ['is of one that runs again', ruled('Never', all), { ...exited(5), state: 'running' }, false],
-    ['is not there', main, exited(5), false],
-  ])('%s', (_what, container, ended, asks) => {
+    ['matches the exit code', ruled('Never', all), exited(5), true],
+    ['has another exit code', ruled('Never', all), exited(6), false],
+    ['comes after a matching rule', ruled('Never', rule('Restart', 'In', 5), all), exited(5), false],
+    ['comes after a rule that does not match', ruled('Never', rule('Restart', 'In', 6), all), exited(5), true],
+    ['belongs to a container that runs again', ruled('Never', all), { ...exited(5), state: 'running' }, false],
+    ['is missing', main, exited(5), false],
+  ])('decides whether a rule restarts all containers of the pod: the rule %s', (_what, container, ended, asks) => {
     expect(asksToRestartAll(container, ended)).toBe(asks);
     const web = { spec: { initContainers: [init], containers: [{ name: 'other' }, container] } };
     expect(anyAsksToRestartAll(web, (name) => (name === 'main' ? ended : undefined))).toBe(asks);
   });
 
-  test('may be an init container’s, and is no ephemeral one’s', () => {
+  test('an init container may have a rule that restarts all containers, an ephemeral container may not', () => {
     const asking = ruled('Never', all);
     const ended = () => exited(5);
     const [early, late] = [
       { spec: { initContainers: [asking], containers: [init] } },
       { spec: { containers: [init], ephemeralContainers: [asking] } },
     ];
-    // Who has no rules is not asked about.
+    // The exit code of a container without rules is not requested.
     const asked: string[] = [];
     anyAsksToRestartAll(
       { spec: { containers: [{ name: 'plain' }, { name: 'none', restartPolicyRules: [] }] } },
@@ -177,9 +195,9 @@ describe('a rule for all containers', () => {
 
   test.each<[what: string, containers: readonly Container[], can: boolean]>([
     ['no rules', [main], false],
-    ['one of several rules, of one of several containers', [init, ruled('Never', rule('Restart', 'In', 1), all)], true],
-    ['other rules', [ruled('Never', rule('Restart', 'In', 5))], false],
-  ])('may come to hold: %s', (_what, containers, can) => {
+    ['a RestartAllContainers rule among others', [init, ruled('Never', rule('Restart', 'In', 1), all)], true],
+    ['only other rules', [ruled('Never', rule('Restart', 'In', 5))], false],
+  ])('decides whether all containers of a pod may ever be restarted by a rule: %s', (_what, containers, can) => {
     expect(canRestartAll({ spec: { containers } }, defaultRestartFeatures)).toBe(can);
   });
 });

@@ -31,15 +31,15 @@ const pod = (containers: readonly RuntimeContainer[], state: RuntimeSandbox['sta
 describe('mayRun', () => {
   it.each([
     ['a ready sandbox', pod([], 'ready'), true],
-    ['nothing but a stopped sandbox', pod([]), false],
+    ['only a stopped sandbox', pod([]), false],
     ['a running container in a stopped sandbox', pod([container('running')]), true],
-    ['a container in a state that nobody knows', pod([container('unknown')]), true],
+    ['a container in an unknown state', pod([container('unknown')]), true],
     ['an exited container', pod([container('exited')]), false],
     ['a created container', pod([container('created')]), false],
     ['one running container of several', pod([container('exited'), container('running')]), true],
     ['one ready sandbox of several', { containers: [], sandboxes: [sandbox('notReady'), sandbox('ready')] }, true],
-    ['nothing at all', { containers: [], sandboxes: [] }, false],
-  ])('%s', (_name, of, expected) => {
+    ['no sandbox and no container', { containers: [], sandboxes: [] }, false],
+  ])('decides whether any process of a pod may still run, given %s', (_name, of, expected) => {
     expect(mayRun(of)).toBe(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { STOP_SIGNALS } from '../src/validation/stop-signals.ts';
 
-test('the signals that may stop a container are those of Linux, in order', () => {
+test('the stop signals of containers are those of Linux, in order', () => {
   const range = (name: string, last: number): string[] =>
     Array.from({ length: last }, (_, index) => `SIG${name}${index + 1}`);
   const named =

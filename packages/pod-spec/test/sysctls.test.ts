@@ -31,6 +31,6 @@ test.each([
   ['kernel.domainname', undefined],
   ['*', undefined],
   ['', undefined],
-])('%s is of the namespace %s', (name, namespace) => {
+])('the sysctl %s belongs to the namespace %s', (name, namespace) => {
   expect(sysctlNamespace(name)).toBe(namespace);
 });

@@ -29,7 +29,7 @@ const keyRule =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 describe('validatePod', () => {
-  it('has nothing against a pod that uses much of the API rightly', () => {
+  it('validatePod accepts a pod that uses many API fields correctly', () => {
     const spec: Partial<PodSpec> = {
       volumes: [
         { name: 'scratch', emptyDir: { sizeLimit: '1Gi' } },
@@ -100,7 +100,7 @@ describe('validatePod', () => {
       { annotations: { a: 'x'.repeat(262_144) } },
       ['metadata.annotations: Too long: may not be more than 262144 bytes'],
     ],
-  ])('metadata %j', (metadata, expected) => {
+  ])('validatePod reports the errors of metadata with %j', (metadata, expected) => {
     const pod = makePod();
     expect(problems({ ...pod, metadata: { ...pod.metadata, ...metadata } })).toEqual(expected);
   });
@@ -432,7 +432,7 @@ describe('validatePod', () => {
       { securityContext: { windowsOptions: {} } },
       [`${c0}.securityContext.windowsOptions: Forbidden: windows options cannot be set for a linux pod`],
     ],
-  ])('container %j', (fields, expected) => {
+  ])('validatePod reports the errors of a container with %j', (fields, expected) => {
     expect(ofContainer(fields)).toEqual(expected);
   });
 
@@ -495,7 +495,7 @@ describe('validatePod', () => {
         `${c0}.volumeMounts[0].mountPath: Invalid value: "/m": must not already exist as a path in volumeDevices`,
       ],
     ],
-  ])('mounts %j', (fields, expected) => {
+  ])('validatePod reports the errors of mounts with %j', (fields, expected) => {
     expect(ofContainer(fields, { volumes })).toEqual(expected);
   });
 
@@ -598,7 +598,7 @@ describe('validatePod', () => {
         expect.stringContaining(`${v0}.image.pullPolicy: Unsupported value: "x"`),
       ],
     ],
-  ])('volume %j', (source, expected) => {
+  ])('validatePod reports the errors of a volume with %j', (source, expected) => {
     expect(ofVolume(source)).toEqual(expected);
   });
 
@@ -827,17 +827,17 @@ describe('validatePod', () => {
         'spec.overhead: Forbidden: HugePages require cpu or memory',
       ],
     ],
-  ])('spec %j', (spec, expected) => {
+  ])('validatePod reports the errors of a spec with %j', (spec, expected) => {
     expect(ofSpec(spec)).toEqual(expected);
   });
 
-  it('knows the 65 signals that may stop a container', () => {
+  it('validatePod knows the 65 stop signals of containers', () => {
     expect(STOP_SIGNALS).toHaveLength(new Set(STOP_SIGNALS).size);
     expect(STOP_SIGNALS).toHaveLength(65);
     expect(STOP_SIGNALS).toEqual(expect.arrayContaining(['SIGTERM', 'SIGRTMIN+15', 'SIGRTMAX-14', 'SIGRTMAX']));
   });
 
-  it('W3: answers to any pod of the right types with errors, never by throwing, and quickly', () => {
+  it('W3: for any pod of the right types, validatePod returns errors in bounded time and never throws', () => {
     const text = fc.oneof(fc.string(), fc.constantFrom('', 'a', '..', '/', 'v', 'Always', '1Gi', '-1'));
     const number = fc.integer({ min: -1, max: 70_000 });
     const container = fc.record(
@@ -875,8 +875,8 @@ describe('validatePod', () => {
     );
   });
 
-  // By the square of their lengths it would take longer than a test may.
-  it('W3: is not held up by names of any length', () => {
+  // Quadratic time would exceed the test's timeout.
+  it('W3: validatePod takes linear time for names of any length', () => {
     const long = 'a'.repeat(1_000_000);
     expect(
       ofContainer({

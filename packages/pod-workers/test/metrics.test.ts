@@ -45,7 +45,7 @@ function setUp() {
   return { clock, syncer, series, podCache, workers, stop, ended };
 }
 
-it('counts the containers of each pod, and the start time only of pods that this kubelet starts', async () => {
+it('counts the containers of each pod by type, and records the start time only of pods that this kubelet starts', async () => {
   const { clock, series, workers, stop, ended } = setUp();
   const seen = new Date(clock.now() - 2000).toISOString();
   workers.updatePod({ updateType: 'create', pod: pod({ uid: 'over', phase: 'Succeeded', seen }) });

@@ -318,7 +318,7 @@ function failed(base: Pod | undefined): Pod | undefined {
   return base && { ...base, status: { phase: 'Failed' } };
 }
 
-it('P1 P2 P3 P4 P5 P6 P7: hold after every step of any event sequence, and every pod finishes and leaves nothing behind (K4)', async () => {
+it('P1 P2 P3 P4 P5 P6 P7: for any sequence of events the invariants hold after every step, and every pod finishes and leaves no state (K4)', async () => {
   const property = fc.asyncProperty(
     fc.array(operation, { minLength: 1, maxLength: 40 }),
     fc.array(stepPlan, { minLength: 1, maxLength: 12 }),

@@ -48,7 +48,7 @@ async function finish(uid = 'uid-1'): Promise<void> {
 }
 
 describe('the life of a pod', () => {
-  it('P1: runs the three steps of a pod in order, and keeps the pod finished', async () => {
+  it('P1: a pod worker runs sync, termination and clean-up in order, and keeps the pod finished', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
     workers.updatePod({ updateType: 'kill', pod: pod() });
@@ -61,7 +61,7 @@ describe('the life of a pod', () => {
     expect(workers.explain('uid-1')?.activity.kind).toBe('finished');
   });
 
-  it('logs the error of a sync that finds the pod terminal, and does not retry', async () => {
+  it('a sync that reports an error and a terminal pod is logged and not retried', async () => {
     const error = new Error('back-off');
     syncer.script = ({ step }) => (step === 'syncPod' ? { isTerminal: true, error } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
@@ -80,7 +80,7 @@ describe('the life of a pod', () => {
     expect(syncer.calls[1]?.graceSeconds).toBe(30);
   });
 
-  it('only cleans up a pod that had terminated before the kubelet restarted', async () => {
+  it('a pod that had terminated before a kubelet restart is only cleaned up', async () => {
     workers.updatePod({ updateType: 'create', pod: pod({ phase: 'Succeeded' }) });
     expect(workers.isPodKnownTerminated('uid-1')).toBe(true);
     await clock.settle();
@@ -88,10 +88,10 @@ describe('the life of a pod', () => {
   });
 
   it.each([
-    ['before the runtime has been seen', () => Object.assign(cache, { synced: false })],
-    ['where its container still runs', () => Object.assign(cache, { entry: runningEntry() })],
+    ['before the running pods are known', () => Object.assign(cache, { synced: false })],
+    ['if its container still runs', () => Object.assign(cache, { entry: runningEntry() })],
     [
-      'where its status could not be read',
+      'if its runtime status cannot be read',
       () => Object.assign(cache, { entry: { ...deadEntry(), error: new Error('x') } }),
     ],
   ])('terminates a Succeeded pod %s', async (_name, arrange) => {
@@ -101,7 +101,7 @@ describe('the life of a pod', () => {
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('P6: kills a pod that only the runtime knows without syncing it, and forgets it', async () => {
+  it('P6: a pod that only the runtime knows is killed without a sync and then forgotten', async () => {
     let completed = 0;
     workers.updatePod({
       updateType: 'kill',
@@ -117,7 +117,7 @@ describe('the life of a pod', () => {
 });
 
 describe('one step at a time', () => {
-  it('P2: merges updates that arrive during a step into one step with the newest', async () => {
+  it('P2: updates of a pod that arrive during a step are merged into one step with the newest pod', async () => {
     syncer.script = () => ({ durationMs: 5000 });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -129,14 +129,14 @@ describe('one step at a time', () => {
     expect(syncer.calls[1]?.pod?.spec.terminationGracePeriodSeconds).toBe(3);
   });
 
-  it('merges updates of one turn of the event loop into one step', async () => {
+  it('updates of a pod that arrive in one turn of the event loop are merged into one step', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     workers.updatePod({ updateType: 'update', pod: pod() });
     await clock.settle();
     expect(syncer.calls).toHaveLength(1);
   });
 
-  it('P2: waits for a step that ignores its signal', async () => {
+  it('P2: the next step of a pod waits for a step that ignores its abort signal', async () => {
     syncer.script = ({ step }) => (step === 'syncPod' ? { durationMs: 5000, deaf: true } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -148,7 +148,7 @@ describe('one step at a time', () => {
     expect(syncer.steps()).toEqual(['syncPod', 'syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('aborts a running sync when a kill arrives', async () => {
+  it('a kill aborts a running sync of the pod', async () => {
     syncer.script = ({ step }) => (step === 'syncPod' ? { durationMs: 60_000 } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -158,7 +158,7 @@ describe('one step at a time', () => {
     await finish();
   });
 
-  it('P2: aborts a running termination for a shorter grace period, and repeats it with that', async () => {
+  it('P2: a shorter grace period aborts a running termination, which is repeated with that grace period', async () => {
     syncer.script = ({ graceSeconds }) => ({ durationMs: (graceSeconds ?? 0) * 1000 });
     workers.updatePod({ updateType: 'kill', pod: pod() });
     await clock.advance(1000);
@@ -173,7 +173,7 @@ describe('one step at a time', () => {
     ]);
   });
 
-  it('reuses the status after a sync that did nothing, but not after one that failed or did something', async () => {
+  it('a step reuses the runtime status after a sync that did nothing, but not after one that failed or changed something', async () => {
     const asked = async (script: StepScript): Promise<number | undefined> => {
       syncer.script = script;
       workers.wake('uid-1');
@@ -191,7 +191,7 @@ describe('one step at a time', () => {
     expect(await asked(() => ({ fail: new Error('x') }))).toBe(3500);
   });
 
-  it('accepts a status read after the termination ended, or after the reported time at which nothing ran any more', async () => {
+  it('the clean-up accepts a runtime status that was read after the termination or after the time when no container ran', async () => {
     const asked = async (uid: string, stoppedAtMs?: number): Promise<readonly number[]> => {
       cache.asked.length = 0;
       syncer.script = ({ step }) => {
@@ -206,7 +206,7 @@ describe('one step at a time', () => {
     expect(await asked('b', 1200)).toEqual([Number.NEGATIVE_INFINITY, 1200]);
   });
 
-  it('waits for a status newer than the last step, and a kill ends the wait', async () => {
+  it('a step waits for a runtime status newer than the last step, and a kill ends the wait', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(500);
     expect(cache.asked).toEqual([{ uid: 'uid-1', minTimeMs: Number.NEGATIVE_INFINITY }]);
@@ -230,7 +230,7 @@ describe('one step at a time', () => {
 });
 
 describe('kills', () => {
-  it('P2: applies the status functions of all kills, the last one last', async () => {
+  it('P2: the status functions of all kills of a pod are applied in order', async () => {
     const add = (message: string) => (status: PodStatus) => ({
       ...status,
       reason: message,
@@ -318,7 +318,7 @@ describe('kills', () => {
 });
 
 describe('retries', () => {
-  it('P7: retries a failed step after the jittered back-off', async () => {
+  it('P7: a failed step is retried after the back-off with jitter', async () => {
     syncer.script = () => ({ fail: new Error('no such volume') });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(9999);
@@ -330,7 +330,7 @@ describe('retries', () => {
     expect(syncer.calls[1]?.atMs).toBeGreaterThan(10_000);
   });
 
-  it('P2: applies a status function that arrives during the termination before the callbacks are called', async () => {
+  it('P2: a status function that arrives during the termination is applied before the completion callbacks are called', async () => {
     const log: string[] = [];
     const reasons = (): (string | undefined)[] =>
       syncer.calls
@@ -351,7 +351,7 @@ describe('retries', () => {
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('P2: runs the step once if a status function arrives while it waits for the status', async () => {
+  it('P2: the termination runs once if a status function arrives while it waits for the runtime status', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     cache.gate = promise;
     workers.updatePod({ updateType: 'kill', pod: pod() });
@@ -364,7 +364,7 @@ describe('retries', () => {
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('P7: syncs on wake without waiting for the back-off', async () => {
+  it('P7: a wake-up syncs a failing pod without waiting for the back-off', async () => {
     syncer.script = () => ({ fail: new Error('x') });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -374,7 +374,7 @@ describe('retries', () => {
     expect(clock.pendingTimers).toBe(1);
   });
 
-  it('P7: retries immediately once for an elapsed retry time, and then after the back-off', async () => {
+  it('P7: a failed step is retried once immediately if its retry time has passed, and then after the back-off', async () => {
     syncer.script = ({ atMs }) => ({ durationMs: 1, fail: Object.assign(new Error('x'), { retryAtMs: atMs + 1 }) });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(9_000);
@@ -383,7 +383,7 @@ describe('retries', () => {
     expect(syncer.calls).toHaveLength(4);
   });
 
-  it('P7: retries failed terminations and clean-ups until they succeed', async () => {
+  it('P7: failed terminations and clean-ups are retried until they succeed', async () => {
     const failures = new Map([
       ['syncTerminatingPod', 2],
       ['syncTerminatedPod', 2],
@@ -405,7 +405,7 @@ describe('retries', () => {
     ]);
   });
 
-  it('records an event for a status that cannot be read, and retries', async () => {
+  it('a runtime status that cannot be read records an event, and the step is retried', async () => {
     cache.fail = new Error('the runtime is down');
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
@@ -426,7 +426,7 @@ describe('retries', () => {
     expect(syncer.calls[1]?.mirrorPod?.metadata.uid).toBe('mirror');
   });
 
-  it('continues after the callback of a kill throws', async () => {
+  it('a pod worker continues after a completion callback of a kill throws', async () => {
     const completed = (): void => {
       throw new Error('x');
     };
@@ -440,7 +440,7 @@ describe('static pods of one full name', () => {
   const b = pod({ uid: 'b', static: true });
   const c = pod({ uid: 'c', static: true });
 
-  it('P4: runs one static pod at a time in order of arrival, each as soon as the one before is finished', async () => {
+  it('P4: static pods of one full name run one at a time in order of arrival, each when the one before has finished', async () => {
     syncer.script = ({ step }) => ({ durationMs: step === 'syncPod' ? 0 : 1000 });
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.advance(5000);
@@ -458,7 +458,7 @@ describe('static pods of one full name', () => {
     expect(workers.isPodForMirrorPodTerminatingByFullName('web_default', 'b')).toBe(false);
   });
 
-  it('F3: keeps the mirror pod while another pod has its full name or still runs according to the runtime', async () => {
+  it('F3: the mirror pod is kept while another pod has the full name or still runs according to the runtime', async () => {
     const mustStay = (next?: string): boolean => workers.isPodForMirrorPodTerminatingByFullName('web_default', next);
     cache.running = undefined;
     expect([mustStay(), mustStay('b')]).toEqual([true, true]);
@@ -483,7 +483,7 @@ describe('static pods of one full name', () => {
     expect([mustStay(), mustStay('c')]).toEqual([false, false]);
   });
 
-  it('P4: delays a static pod until nothing runs of a predecessor that only the runtime knows', async () => {
+  it('P4: a static pod waits until no container runs of a pod of its name that only the runtime knows', async () => {
     cache.running = undefined;
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
     await clock.advance(5000);
@@ -505,10 +505,10 @@ describe('static pods of one full name', () => {
   });
 
   it.each([
-    ['is ended where it turns out to run', ['web'], ['syncTerminatingPod', 'syncTerminatedPod']],
-    ['is finished where it turns out not to', [], []],
+    ['is terminated if it runs', ['web'], ['syncTerminatingPod', 'syncTerminatedPod']],
+    ['is finished if it does not run', [], []],
   ])(
-    'C5: delays the termination of a static pod until the running pods are known, and %s',
+    'C5: the termination of a waiting static pod is delayed until the running pods are known; then the pod %s',
     async (_how, running, steps) => {
       cache.running = undefined;
       const completed = vi.fn();
@@ -526,7 +526,7 @@ describe('static pods of one full name', () => {
     },
   );
 
-  it('P4: after a restart continues the static pod that runs and delays the other, whichever is added first', async () => {
+  it('P4: after a kubelet restart the running static pod continues and the other one of its name waits, in any order of addition', async () => {
     cache.running = ['old'];
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'old' }) });
@@ -541,7 +541,7 @@ describe('static pods of one full name', () => {
     await finish('new');
   });
 
-  it('P4: finishes a waiting static pod that is killed without a step, and does not block the next', async () => {
+  it('P4: a waiting static pod that is killed finishes without a step, and does not block the next one', async () => {
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.settle();
     let completed = 0;
@@ -555,7 +555,7 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('c')).toEqual(['syncPod']);
   });
 
-  it('P4: forgets a waiting static pod that leaves the configuration, and starts the next', async () => {
+  it('P4: a waiting static pod that leaves the configuration is forgotten, and the next one starts', async () => {
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.settle();
     expect([...workers.syncKnownPods([a, c]).keys()]).toEqual(['a', 'c']);
@@ -564,14 +564,14 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('c')).toEqual(['syncPod']);
   });
 
-  it('P4: does not serialize API pods with the same full name', async () => {
+  it('P4: API pods with the same full name run at the same time', async () => {
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'a' }) });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'b' }) });
     await clock.settle();
     expect(syncer.calls.map((call) => call.uid)).toEqual(['a', 'b']);
   });
 
-  it('P3: restarts a pod with the same UID once it is finished and housekeeping has run', async () => {
+  it('P3: a new pod with the UID of a finished pod starts after housekeeping has run', async () => {
     workers.updatePod({ updateType: 'create', pod: a });
     await clock.settle();
     workers.updatePod({ updateType: 'kill', pod: a });
@@ -586,7 +586,7 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('a').at(-1)).toBe('syncPod');
   });
 
-  it('P3: forgets a single finished pod that is wanted again, without counting unknown pods as gone (P5)', async () => {
+  it('P3: forget removes one finished pod that is desired again, and unknown pods still do not count as gone (P5)', async () => {
     for (const pod of [a, b]) workers.updatePod({ updateType: 'create', pod });
     await clock.settle();
     for (const pod of [a, b]) workers.updatePod({ updateType: 'kill', pod });
@@ -604,7 +604,7 @@ describe('static pods of one full name', () => {
 });
 
 describe('predicates for other managers', () => {
-  it('P5: count an unknown pod as gone only after the first housekeeping', () => {
+  it('P5: an unknown pod counts as gone only after the first housekeeping', () => {
     const answers = (): boolean[] => [
       workers.shouldPodBeFinished('x'),
       workers.shouldPodContainersBeTerminating('x'),
@@ -620,7 +620,7 @@ describe('predicates for other managers', () => {
     expect(workers.isPodForMirrorPodTerminatingByFullName('x_default')).toBe(false);
   });
 
-  it('P5: follow the pod through its life', async () => {
+  it('P5: the predicates for other managers follow a pod through its life', async () => {
     syncer.script = () => ({ durationMs: 1000, deaf: true });
     const answers = (): string =>
       [
@@ -647,7 +647,7 @@ describe('predicates for other managers', () => {
     expect(answers()).toBe('requested, terminating, terminated, runtime goes, content goes, finished');
   });
 
-  it('keep the content of a killed pod until it is deleted, but not that of an evicted pod', async () => {
+  it('the volumes of a killed pod are kept until the pod is deleted, those of an evicted pod are not', async () => {
     workers.updatePod({ updateType: 'kill', pod: pod({ uid: 'a', name: 'a' }) });
     workers.updatePod({ updateType: 'kill', pod: pod({ uid: 'b', name: 'b' }), killPodOptions: { evict: true } });
     expect(workers.shouldPodContentBeRemoved('b')).toBe(true);
@@ -655,7 +655,7 @@ describe('predicates for other managers', () => {
     expect(workers.shouldPodContentBeRemoved('a')).toBe(false);
   });
 
-  it('report each worker to housekeeping', async () => {
+  it('syncKnownPods reports each pod worker to housekeeping', async () => {
     syncer.script = ({ step, uid }) => ({ durationMs: step === 'syncPod' ? 0 : uid === 'gone' ? 500 : 1000 });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'api', name: 'api' }) });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'static', name: 'static', static: true }) });
@@ -675,7 +675,7 @@ describe('predicates for other managers', () => {
     expect([...workers.syncKnownPods(desired).keys()]).toEqual(['api', 'static']);
   });
 
-  it('explain what happened to a pod, with a bounded history', async () => {
+  it('explain returns the activity and a bounded history of a pod worker', async () => {
     syncer.script = ({ step }) => (step === 'syncPod' ? { durationMs: 250, fail: new Error('no image') } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -697,7 +697,7 @@ describe('predicates for other managers', () => {
   });
 });
 
-it('keeps the history in order even if events have the same time', async () => {
+it('explain keeps the history in order even if events have the same time', async () => {
   let reads = 0;
   const ticking: Clock = {
     now: () => clock.now() + ++reads / 1000,
@@ -728,7 +728,7 @@ it('keeps the history in order even if events have the same time', async () => {
 });
 
 describe('start and stop', () => {
-  it('runs nothing before start, and then the updates from before', async () => {
+  it('pod workers run no step before start, and then the updates that arrived earlier', async () => {
     const idle = new PodWorkers({
       syncer,
       podCache: cache,
@@ -749,7 +749,7 @@ describe('start and stop', () => {
     await running;
   });
 
-  it('stop aborts running steps, waits for them, and leaves nothing behind', async () => {
+  it('stopping the pod workers aborts running steps, waits for them, and leaves no timer or listener', async () => {
     syncer.script = ({ uid }) => ({ durationMs: uid === 'uid-2' ? 3000 : 60_000, deaf: uid === 'uid-2' });
     workers.updatePod({ updateType: 'create', pod: pod() });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'uid-2' }) });
@@ -769,11 +769,11 @@ describe('start and stop', () => {
     expect(syncer.calls).toHaveLength(2);
   });
 
-  it('rejects a second start', async () => {
+  it('rejects a second start of the pod workers', async () => {
     await expect(workers.start(stop.signal)).rejects.toBeInstanceOf(PodWorkersError);
   });
 
-  it('rejects an update without pod and runningPod', () => {
+  it('updatePod rejects an update without pod and runningPod', () => {
     expect(() => workers.updatePod({ updateType: 'kill' })).toThrow('must have pod or runningPod');
   });
 });
@@ -803,7 +803,7 @@ describe('updates in fast succession', () => {
     }
   }
 
-  it('P2: are handled first immediately, then ten times a second with the newest, including the last', async () => {
+  it('P2: the first of many fast updates is handled immediately, the others ten times a second with the newest pod', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
     await storm(950);
@@ -819,7 +819,7 @@ describe('updates in fast succession', () => {
     ['a kill', (of) => of.updatePod({ updateType: 'kill', pod: pod() }), 'syncTerminatingPod'],
     ['a deletion', (of) => of.updatePod({ updateType: 'update', pod: pod({ deleted: true }) }), 'syncTerminatingPod'],
     ['a readiness gate', (of) => of.updatePod({ updateType: 'sync', pod: pod() }), 'syncPod'],
-  ])('P7: do not delay %s', async (_what, happens, step) => {
+  ])('P7: many fast updates of a pod do not delay %s', async (_what, happens, step) => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
     await storm(50);
@@ -829,7 +829,7 @@ describe('updates in fast succession', () => {
     expect(syncer.calls[before]).toMatchObject({ step, atMs: 50 });
   });
 
-  it('P7: do not delay the sync for a container that dies during their step', async () => {
+  it('P7: many fast updates do not delay the sync for a container that dies during a step', async () => {
     syncer.script = () => ({ durationMs: 10 });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(20);

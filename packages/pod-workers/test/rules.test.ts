@@ -19,46 +19,46 @@ describe('P4: fullNameClaim', () => {
     knownLater: record({ active: { pod: pod({ static: true }) } as NonNullable<PodWorkerState['active']> }),
   };
   const rows: [string, string | undefined, readonly string[] | undefined, PodWorkerState['phase'], string][] = [
-    ['it has the name', 'me', ['stranger'], 'syncing', 'held'],
-    ['it runs already', undefined, ['stranger', 'me'], 'syncing', 'first'],
-    ['nothing of the name runs', undefined, [], 'syncing', 'inLine'],
-    ['another one has the name, and nothing runs', 'other', [], 'syncing', 'inLine'],
-    ['nobody knows yet what runs', undefined, undefined, 'syncing', 'blocked'],
+    ['the pod holds the name', 'me', ['stranger'], 'syncing', 'held'],
+    ['the pod runs already', undefined, ['stranger', 'me'], 'syncing', 'first'],
+    ['no pod of the name runs', undefined, [], 'syncing', 'inLine'],
+    ['another pod holds the name, and none runs', 'other', [], 'syncing', 'inLine'],
+    ['the running pods are not known yet', undefined, undefined, 'syncing', 'blocked'],
     ['a pod without a worker runs', undefined, ['stranger'], 'syncing', 'blocked'],
     ['a static pod runs', undefined, ['static'], 'syncing', 'blocked'],
-    ['a pod runs that only the runtime knows', undefined, ['runtimeOnly'], 'syncing', 'blocked'],
-    ['a pod runs that has turned out to be static', undefined, ['knownLater'], 'syncing', 'blocked'],
+    ['a pod that only the runtime knows runs', undefined, ['runtimeOnly'], 'syncing', 'blocked'],
+    ['a pod that was found to be static runs', undefined, ['knownLater'], 'syncing', 'blocked'],
     ['a pod of the API server runs', undefined, ['api'], 'syncing', 'inLine'],
-    ['it is to end', undefined, ['stranger'], 'terminating', 'inLine'],
+    ['the pod is terminating', undefined, ['stranger'], 'terminating', 'inLine'],
   ];
-  it.each(rows)('P4: %s', (_name, holder, running, phase, claim) => {
+  it.each(rows)('P4: whether a static pod may claim its full name: %s', (_name, holder, running, phase, claim) => {
     expect(fullNameClaim({ uid: 'me', phase }, holder, running, (uid) => others[uid])).toBe(claim);
   });
 });
 
 describe('effectiveGracePeriodSeconds', () => {
   const rows: [string, number | undefined, Parameters<typeof pod>[0] | undefined, number | undefined, number][] = [
-    ['the pod says what nobody else does', undefined, { graceSeconds: 40 }, undefined, 40],
+    ['that of the spec if there is no other', undefined, { graceSeconds: 40 }, undefined, 40],
     [
-      'the API server is heard before the pod',
+      'deletionGracePeriodSeconds before the spec',
       undefined,
       { graceSeconds: 40, deletionGraceSeconds: 50 },
       undefined,
       50,
     ],
-    ['a kill is heard before the pod', undefined, { graceSeconds: 40 }, 60, 60],
-    ['the shorter of kill and API server', undefined, { deletionGraceSeconds: 9 }, 5, 5],
-    ['the shorter of API server and kill', undefined, { deletionGraceSeconds: 5 }, 9, 5],
-    ['P2: what is in force does not grow by a kill', 3, {}, 9, 3],
-    ['P2: nor by the API server', 3, { deletionGraceSeconds: 9 }, undefined, 3],
-    ['P2: nor by the pod', 3, { graceSeconds: 9 }, undefined, 3],
-    ['P2: it shrinks by a kill', 9, {}, 3, 3],
-    ['never under one second', undefined, { graceSeconds: 0 }, undefined, 1],
-    ['never under one second, asked for either', undefined, {}, 0, 1],
+    ['that of the kill before the spec', undefined, { graceSeconds: 40 }, 60, 60],
+    ['the shorter of a kill and deletionGracePeriodSeconds', undefined, { deletionGraceSeconds: 9 }, 5, 5],
+    ['the shorter of deletionGracePeriodSeconds and a kill', undefined, { deletionGraceSeconds: 5 }, 9, 5],
+    ['P2: a kill does not extend the current one', 3, {}, 9, 3],
+    ['P2: deletionGracePeriodSeconds does not extend the current one', 3, { deletionGraceSeconds: 9 }, undefined, 3],
+    ['P2: the spec does not extend the current one', 3, { graceSeconds: 9 }, undefined, 3],
+    ['P2: a kill shortens the current one', 9, {}, 3, 3],
+    ['at least one second if the spec says 0', undefined, { graceSeconds: 0 }, undefined, 1],
+    ['at least one second if a kill requests 0', undefined, {}, 0, 1],
     ['one second for a pod without a spec', undefined, undefined, undefined, 1],
-    ['or what the kill asks for', undefined, undefined, 7, 7],
+    ['that of the kill for a pod without a spec', undefined, undefined, 7, 7],
   ];
-  it.each(rows)('%s', (_name, current, shape, override, seconds) => {
+  it.each(rows)('the effective grace period: %s', (_name, current, shape, override, seconds) => {
     expect(effectiveGracePeriodSeconds(current, shape && pod(shape), override)).toBe(seconds);
   });
 });
@@ -68,13 +68,13 @@ describe('C5: deletionSecondsLeft', () => {
   const rows: [string, string | undefined, number, number | undefined][] = [
     ['all of the grace period', '2026-01-01T00:00:30Z', endMs - 30_000, 30],
     ['a part, rounded up', '2026-01-01T00:00:30Z', endMs - 4001, 5],
-    ['nothing at its end', '2026-01-01T00:00:30Z', endMs, 0],
-    ['nothing after its end', '2026-01-01T00:00:30Z', endMs + 3_600_000, 0],
+    ['0 at its end', '2026-01-01T00:00:30Z', endMs, 0],
+    ['0 after its end', '2026-01-01T00:00:30Z', endMs + 3_600_000, 0],
     ['a time with an offset', '2026-01-01T01:00:30+01:00', endMs - 7000, 7],
     ['unknown for a pod that is not deleted', undefined, endMs, undefined],
-    ['unknown for what is no time', 'soon', endMs, undefined],
+    ['unknown for an invalid deletionTimestamp', 'soon', endMs, undefined],
   ];
-  it.each(rows)('%s', (_name, deletionTimestamp, nowMs, seconds) => {
+  it.each(rows)('C5: the remaining grace period of a deleted pod: %s', (_name, deletionTimestamp, nowMs, seconds) => {
     const { metadata, spec } = pod({});
     const deleted = { metadata: { ...metadata, ...(deletionTimestamp && { deletionTimestamp }) }, spec };
     expect(deletionSecondsLeft(deleted, nowMs)).toBe(seconds);
@@ -87,24 +87,39 @@ describe('P7: retryDelayMs', () => {
   const loop: Error & { cause?: unknown } = new Error('a');
   loop.cause = new Error('b', { cause: loop });
   const rows: [string, unknown, number, number][] = [
-    ['a good step: the resync interval', undefined, 60_000, 90_000],
+    ['a successful step: the resync interval', undefined, 60_000, 90_000],
     ['an error: the back-off', new Error('x'), 10_000, 15_000],
-    ['something that is no error: the back-off', 'x', 10_000, 15_000],
+    ['a thrown value that is no error: the back-off', 'x', 10_000, 15_000],
     ['an error that is its own cause: the back-off', loop, 10_000, 15_000],
-    ['no network: a second', new Error('network is not ready: cni plugin not initialized'), 1000, 1500],
-    ['no network, by code, as a cause', new Error('sync', { cause: notReady }), 1000, 1500],
-    ['a known instant: then', at(5000), 4000, 5000],
-    ['a known instant that is near: then, with half as much jitter', at(1200), 200, 300],
-    ['a known instant that came while the step went on: at once', at(500), 0, 0],
-    ['a known instant that was over when the step began: the back-off', at(300), 10_000, 15_000],
-    ['an instant before all time: the back-off', at(-1), 10_000, 15_000],
-    ['an instant that is none: the back-off', at(Number.NaN), 10_000, 15_000],
-    ['an instant that never comes: the back-off', at(Infinity), 10_000, 15_000],
-    ['of several, one that is none and one to come', new AggregateError([at(Number.NaN), at(5000)]), 4000, 5000],
-    ['a known instant that is far: within the resync interval', at(500_000), 60_000, 61_000],
-    ['the earliest of several', new AggregateError([at(9000), new Error('y', { cause: at(5000) })]), 4000, 5000],
+    [
+      'an error about the missing network: one second',
+      new Error('network is not ready: cni plugin not initialized'),
+      1000,
+      1500,
+    ],
+    ['an error caused by the code NetworkNotReady: one second', new Error('sync', { cause: notReady }), 1000, 1500],
+    ['an error with a retry time: until that time', at(5000), 4000, 5000],
+    ['an error with a near retry time: until that time, with up to half of the wait as jitter', at(1200), 200, 300],
+    ['an error whose retry time passed during the step: none', at(500), 0, 0],
+    ['an error whose retry time had passed before the step: the back-off', at(300), 10_000, 15_000],
+    ['an error with a negative retry time: the back-off', at(-1), 10_000, 15_000],
+    ['an error with the retry time NaN: the back-off', at(Number.NaN), 10_000, 15_000],
+    ['an error with an infinite retry time: the back-off', at(Infinity), 10_000, 15_000],
+    [
+      'several errors, one with the retry time NaN: until the valid time',
+      new AggregateError([at(Number.NaN), at(5000)]),
+      4000,
+      5000,
+    ],
+    ['an error with a far retry time: the resync interval', at(500_000), 60_000, 61_000],
+    [
+      'several errors: until the earliest retry time',
+      new AggregateError([at(9000), new Error('y', { cause: at(5000) })]),
+      4000,
+      5000,
+    ],
   ];
-  it.each(rows)('%s', (_name, error, fromMs, toMs) => {
+  it.each(rows)('P7: the retry delay after %s', (_name, error, fromMs, toMs) => {
     const random = seededRandom(7);
     const delays = Array.from({ length: 200 }, () =>
       retryDelayMs(error, { resyncIntervalMs: 60_000, backOffMs: 10_000, nowMs: 1000, overMs: 300, random }),
@@ -117,7 +132,7 @@ describe('P7: retryDelayMs', () => {
 });
 
 describe('periodic syncs of idle pods', () => {
-  it('happen at twelve instants per interval, whatever the time of the last sync, and within upstream’s bounds', () => {
+  it('idle pods are synced at twelve times per interval, whenever their last sync was, and within upstream’s bounds', () => {
     const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fraction, (nowMs, next) => {
@@ -133,7 +148,7 @@ describe('periodic syncs of idle pods', () => {
 });
 
 describe('P4: FullNameTurns', () => {
-  it('gives a name only to the first pod in the queue', () => {
+  it('P4: FullNameTurns gives a name only to the first pod in the queue', () => {
     const turns = new FullNameTurns();
     for (const uid of ['a', 'b']) turns.join('n', uid);
     expect(turns.take('n', 'b')).toBe(false);
@@ -144,7 +159,7 @@ describe('P4: FullNameTurns', () => {
     expect(turns.take('n', 'stranger')).toBe(false);
   });
 
-  it('returns the next pod when the holder leaves, and none when a queued pod leaves', () => {
+  it('P4: FullNameTurns returns the next pod when the holder leaves, and none when a waiting pod leaves', () => {
     const turns = new FullNameTurns();
     for (const uid of ['a', 'b', 'c']) turns.join('n', uid);
     turns.take('n', 'a');
@@ -155,13 +170,13 @@ describe('P4: FullNameTurns', () => {
     expect(turns.size).toBe(0);
   });
 
-  it('returns the next pod when the first queued pod leaves while the name is free', () => {
+  it('P4: FullNameTurns returns the next pod when the first waiting pod leaves while no pod holds the name', () => {
     const turns = new FullNameTurns();
     for (const uid of ['a', 'b']) turns.join('n', uid);
     expect(turns.leave('n', 'a')).toBe('b');
   });
 
-  it('keeps different names separate', () => {
+  it('P4: FullNameTurns keeps different names separate', () => {
     const turns = new FullNameTurns();
     turns.join('n', 'a');
     turns.join('m', 'b');

@@ -36,7 +36,7 @@ const terminatingRow = [...syncingRow, ended('done'), kill()];
 const terminatedRow = [...terminatingRow, begin, ended('done')];
 const finishedRow = [...terminatedRow, begin, ended('done')];
 
-describe('the table of transitions', () => {
+describe('the state table of a pod worker', () => {
   const rows: [string, PodWorkerEvent[], string, string[]][] = [
     ['a first update starts syncing', [create()], 'syncing', ['begin']],
     [
@@ -47,7 +47,7 @@ describe('the table of transitions', () => {
     ],
     ['a first update of a Failed pod that runs terminates it', [create({ phase: 'Failed' })], 'terminating', ['begin']],
     [
-      'a first update of a Succeeded pod that does not run has only its end to come',
+      'a first update of a Succeeded pod without containers starts with the clean-up',
       [update({ updateType: 'create', pod: pod({ phase: 'Succeeded' }) }, true)],
       'terminated',
       ['begin'],
@@ -59,39 +59,44 @@ describe('the table of transitions', () => {
       'unknown',
       ['ignored'],
     ],
-    ['a begin runs syncPod', syncingRow, 'syncing', ['run syncPod']],
-    ['P4: a begin without the turn waits', [create({ static: true }), noTurn], 'syncing', ['wait']],
+    ['the begin of a syncing pod runs syncPod', syncingRow, 'syncing', ['run syncPod']],
+    ['P4: a begin waits while another pod has the full name', [create({ static: true }), noTurn], 'syncing', ['wait']],
     ['P2: a begin while a step runs does nothing', [...syncingRow, wake, begin], 'syncing', []],
-    ['the end of no step changes nothing', [create(), ended('failed')], 'syncing', []],
+    ['the end of a step changes nothing if no step runs', [create(), ended('failed')], 'syncing', []],
     ['a create of a pod that is known is an update', [...syncingRow, create()], 'syncing', ['begin']],
-    ['a good sync is looked at again later', [...syncingRow, ended('done')], 'syncing', ['requeue']],
-    ['P7: a failed sync is tried again', [...syncingRow, ended('failed')], 'syncing', ['requeue']],
+    ['a successful sync is followed by another one later', [...syncingRow, ended('done')], 'syncing', ['requeue']],
+    ['P7: a failed sync is retried', [...syncingRow, ended('failed')], 'syncing', ['requeue']],
     [
-      'an update while a sync runs is next',
+      'an update during a sync begins the next step',
       [...syncingRow, update({ updateType: 'update', pod: pod() }), ended('done')],
       'syncing',
       ['begin'],
     ],
-    ['P7: a wake while a sync runs is next', [...syncingRow, wake, ended('done')], 'syncing', ['begin']],
+    ['P7: a wake-up during a sync begins the next step', [...syncingRow, wake, ended('done')], 'syncing', ['begin']],
     [
-      'P2: a status function that comes while the pod is ended has the step run once more',
+      'P2: a status function that arrives during the termination repeats the step',
       [...terminatingRow, begin, kill({ podStatusFn: (status: object) => status }), ended('done')],
       'terminating',
       ['begin'],
     ],
     [
-      'P2: a status function that the step was given does not',
+      'P2: a status function that arrived before the termination does not repeat the step',
       [...terminatingRow, kill({ podStatusFn: (status: object) => status }), begin, ended('done')],
       'terminated',
       ['begin'],
     ],
     [
-      'P2: nor does one that comes before the step is given anything, as its status is waited for',
+      'P2: a status function that arrives while the termination waits for its input does not repeat the step',
       [...terminatingRow, begin, kill({ podStatusFn: (status: object) => status }), { type: 'given' }, ended('done')],
       'terminated',
       ['begin'],
     ],
-    ['P7: a wake of an idle pod begins at once', [...syncingRow, ended('done'), wake], 'syncing', ['begin']],
+    [
+      'P7: a wake-up of an idle pod begins a step immediately',
+      [...syncingRow, ended('done'), wake],
+      'syncing',
+      ['begin'],
+    ],
     [
       'a terminal sync is followed by the terminating step',
       [...syncingRow, ended('terminal')],
@@ -159,35 +164,35 @@ describe('the table of transitions', () => {
       'terminating',
       ['begin'],
     ],
-    [
-      'P7: a failed termination is tried again',
-      [...terminatingRow, begin, ended('failed')],
-      'terminating',
-      ['requeue'],
-    ],
-    ['a good termination is followed by the terminated step', terminatedRow, 'terminated', ['begin']],
+    ['P7: a failed termination is retried', [...terminatingRow, begin, ended('failed')], 'terminating', ['requeue']],
+    ['a successful termination is followed by the clean-up', terminatedRow, 'terminated', ['begin']],
     ['a terminated pod runs syncTerminatedPod', [...terminatedRow, begin], 'terminated', ['run syncTerminatedPod']],
-    ['P7: a failed clean-up is tried again', [...terminatedRow, begin, ended('failed')], 'terminated', ['requeue']],
-    ['a good clean-up is the end', finishedRow, 'finished', []],
-    ['P1: nothing wakes a finished pod', [...finishedRow, wake], 'finished', []],
+    ['P7: a failed clean-up is retried', [...terminatedRow, begin, ended('failed')], 'terminated', ['requeue']],
+    ['a successful clean-up finishes the pod', finishedRow, 'finished', []],
+    ['P1: a wake-up of a finished pod does nothing', [...finishedRow, wake], 'finished', []],
     [
-      'P1: no update moves a finished pod',
+      'P1: an update of a finished pod changes nothing',
       [...finishedRow, update({ updateType: 'update', pod: pod() })],
       'finished',
       ['ignored'],
     ],
-    ['P3: a create does not bring a terminating pod back', [...terminatingRow, create()], 'terminating', ['ignored']],
-    ['P3: a create does not bring a finished pod back', [...finishedRow, create()], 'finished', ['ignored']],
-    ['P3: a finished pod that is desired is remembered', [...finishedRow, housekeeping(true)], 'finished', []],
-    ['P3: a finished pod that is not desired is forgotten', [...finishedRow, housekeeping(false)], 'unknown', []],
+    ['P3: a create does not restart a terminating pod', [...terminatingRow, create()], 'terminating', ['ignored']],
+    ['P3: a create does not restart a finished pod', [...finishedRow, create()], 'finished', ['ignored']],
+    ['P3: housekeeping keeps a finished pod that is desired', [...finishedRow, housekeeping(true)], 'finished', []],
     [
-      'P3: a finished pod whose UID came back is forgotten',
+      'P3: housekeeping forgets a finished pod that is not desired',
+      [...finishedRow, housekeeping(false)],
+      'unknown',
+      [],
+    ],
+    [
+      'P3: housekeeping forgets a finished pod whose UID was added again',
       [...finishedRow, create(), housekeeping(true)],
       'unknown',
       [],
     ],
     [
-      'P3: a terminated pod whose UID came back is not forgotten yet',
+      'P3: housekeeping keeps a terminated pod whose UID was added again until its clean-up',
       [...terminatedRow, create(), housekeeping(true)],
       'terminated',
       [],
@@ -234,7 +239,7 @@ describe('the table of transitions', () => {
       ['run syncTerminatingPod'],
     ],
   ];
-  it.each(rows)('%s', (_name, events, phase, effects) => {
+  it.each(rows)('the state table of a pod worker: %s', (_name, events, phase, effects) => {
     const before = stateAfter(...events.slice(0, -1));
     const last = events.at(-1);
     if (last === undefined) throw new Error('a row needs an event');
@@ -244,7 +249,7 @@ describe('the table of transitions', () => {
 });
 
 describe('record of a pod', () => {
-  it('P2: keeps only the newest pending update', () => {
+  it('P2: the record of a pod keeps only the newest pending update', () => {
     const state = stateAfter(
       ...syncingRow,
       update({ updateType: 'update', pod: pod({ graceSeconds: 1 }) }),
@@ -253,14 +258,14 @@ describe('record of a pod', () => {
     expect(state?.pending?.pod?.spec.terminationGracePeriodSeconds).toBe(2);
   });
 
-  it('P2: measures from the oldest start time of merged updates', () => {
+  it('P2: merged updates keep the oldest start time for metrics', () => {
     const at = (startTimeMs: number): PodWorkerEvent => update({ updateType: 'update', pod: pod(), startTimeMs });
     expect(stateAfter(at(5), at(9))?.pending?.startTimeMs).toBe(5);
     expect(stateAfter(at(9), at(5))?.pending?.startTimeMs).toBe(5);
     expect(stateAfter(at(9), update({ updateType: 'update', pod: pod() }))?.pending?.startTimeMs).toBe(9);
   });
 
-  it('P2: keeps the shortest grace period of all kills', () => {
+  it('P2: the record of a pod keeps the shortest grace period of all kills', () => {
     const state = stateAfter(
       create(),
       kill({ gracePeriodSecondsOverride: 20 }),
@@ -285,27 +290,30 @@ describe('record of a pod', () => {
       [-60_000, 1],
       // The clock of the API server is ahead.
       [90_000, 30],
-    ])('ends at deletionTimestamp after a kubelet restart: with %d ms left it is %d s', (leftMs, seconds) => {
-      expect(stateAfter(at(leftMs))?.gracePeriodSeconds).toBe(seconds);
-    });
+    ])(
+      'C5: after a kubelet restart with %d ms left until deletionTimestamp, the grace period is %d s',
+      (leftMs, seconds) => {
+        expect(stateAfter(at(leftMs))?.gracePeriodSeconds).toBe(seconds);
+      },
+    );
 
-    it('is shorter if a kill requests less', () => {
+    it('C5: the grace period of a deleted pod is shorter if a kill requests a shorter one', () => {
       const killPodOptions = { gracePeriodSecondsOverride: 4 };
       expect(stateAfter(at(12_000, { updateType: 'kill', killPodOptions }))?.gracePeriodSeconds).toBe(4);
     });
 
-    it('does not change with later updates of the same deletion', () => {
+    it('C5: later updates of the same deletion do not change the grace period', () => {
       const later = at(-60_000, { updateType: 'update' });
       expect(stateAfter(at(12_000), begin, later)?.gracePeriodSeconds).toBe(12);
     });
 
-    it('is complete if this kubelet ran the pod before the deletion, whatever its clock shows', () => {
+    it("C5: the grace period is complete if this kubelet ran the pod before its deletion, whatever the API server's clock says", () => {
       const later = at(-60_000, { updateType: 'update' });
       expect(stateAfter(create(), begin, ended('done'), later)?.gracePeriodSeconds).toBe(30);
     });
   });
 
-  it('P2: keeps the status functions and callbacks of all kills in order', () => {
+  it('P2: the record of a pod keeps the status functions and callbacks of all kills in order', () => {
     const fns = [1, 2, 3].map(() => ({ completed: () => {}, podStatusFn: (status: object) => status }));
     const state = stateAfter(create(), ...fns.map((fn) => kill(fn)), update({ updateType: 'sync', pod: pod() }));
     expect(state?.completions).toEqual(fns.map((fn) => fn.completed));
@@ -341,7 +349,7 @@ describe('record of a pod', () => {
     expect(stateAfter(first)).toMatchObject({ phase: 'terminated', deleted: true });
   });
 
-  it('C5: terminates a static pod started by an earlier kubelet even if it is killed before its first step here', () => {
+  it('C5: a static pod of an earlier kubelet process is terminated even if it is killed before its first step in this process', () => {
     const rows = [create({ static: true }), kill({}, { static: true })];
     const begun = (runs: boolean) => stateAfter(...rows, { type: 'begin', turn: true, runs, nowMs: 1 });
     expect(begun(false)?.phase).toBe('finished');
@@ -351,7 +359,7 @@ describe('record of a pod', () => {
     expect(left).toMatchObject({ phase: 'terminating', deleted: true });
   });
 
-  it('P6: keeps a known spec, and the kill, if a runtime-only kill arrives', () => {
+  it('P6: a pod keeps its spec and its kill if a runtime-only kill arrives', () => {
     const state = stateAfter(create(), runtimeKill);
     expect(state?.pending?.pod?.metadata.name).toBe('web');
     expect(state?.pending?.runningPod).toBeUndefined();
@@ -360,13 +368,13 @@ describe('record of a pod', () => {
     expect(stateAfter(...syncingRow, ended('done'), runtimeKill)?.pending?.pod?.metadata.name).toBe('web');
   });
 
-  it('does not change the record when a step receives its input if no status function arrived before', () => {
+  it('the start of a step does not change the record if no status function arrived before', () => {
     const state = stateAfter(...terminatingRow, begin);
     expect(nextPodWorkerState(state, { type: 'given' })).toEqual({ state, effects: [] });
     expect(nextPodWorkerState(state, { type: 'given' }).state).toBe(state);
   });
 
-  it('replays the input of the last step as a sync, without its start time', () => {
+  it('after a step, its update is replayed as a sync without its start time', () => {
     const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }), startTimeMs: 1 }),
       begin,
@@ -380,7 +388,7 @@ describe('record of a pod', () => {
     });
   });
 
-  it('does not delay an update that is merged with a more urgent one', () => {
+  it('an update that is merged with a more urgent one is not delayed', () => {
     const news = update({ updateType: 'update', pod: pod() });
     expect(stateAfter(...syncingRow, news, news)?.pending?.patient).toBe(true);
     expect(stateAfter(create(), news)?.pending?.patient).toBe(false);
@@ -392,16 +400,16 @@ describe('record of a pod', () => {
 
   const started: [string, PodWorkerEvent[], boolean][] = [
     ['when it is synced', syncingRow, true],
-    ['when it is ended, as a pod of the API that was never synced', [create({ deleted: true }), begin], true],
-    ['not while it waits for its full name', [create({ static: true }), noTurn], false],
+    ['yes for an API pod that terminates without a sync', [create({ deleted: true }), begin], true],
+    ['no while a static pod waits for its full name', [create({ static: true }), noTurn], false],
     [
-      'not when it is ended, as a static pod that never had its turn',
+      'no for a static pod that terminates without having started',
       [create({ static: true }), noTurn, runtimeKill, begin],
       false,
     ],
-    ['not when it is ended, as a pod that only the runtime knows', [runtimeKill, begin], false],
+    ['no for a pod that only the runtime knows', [runtimeKill, begin], false],
   ];
-  it.each(started)('P4: knows whether a pod was started here %s', (_name, events, expected) => {
+  it.each(started)('P4: whether a pod counts as started by this kubelet: %s', (_name, events, expected) => {
     expect(stateAfter(...events)?.startedAtMs).toBe(expected ? NOW : undefined);
   });
 
@@ -418,11 +426,11 @@ describe('record of a pod', () => {
     expect(state?.pending?.mirrorPod).toBeUndefined();
   });
 
-  it('P1: ignores a terminal result of a cancelled sync after a kill', () => {
+  it('P1: a terminal result of a cancelled sync is ignored after a kill', () => {
     expect(stateAfter(...syncingRow, kill(), ended('terminal'))?.terminationStarted).toBe(false);
   });
 
-  it('starts no container after the pod worker has observed the termination', () => {
+  it('no container is started after the pod worker has observed the termination', () => {
     expect(stateAfter(...syncingRow, kill())?.terminationStarted).toBe(false);
     expect(stateAfter(...syncingRow, housekeeping(false))?.terminationStarted).toBe(false);
     expect(stateAfter(...syncingRow, kill(), ended('cancelled'), begin)?.terminationStarted).toBe(true);
@@ -439,7 +447,7 @@ it.each<[string, PodWorkerEvent[], PodWorkerEvent]>([
   ['the pod is terminating; it is restarted once it is gone', terminatingRow, create()],
   ['the pod is finished', finishedRow, kill()],
   ['the pod has terminated; its pod worker is cleaning up', terminatedRow, runtimeKill],
-])('ignores an update and returns the reason: %s', (reason, before, event) => {
+])('an update of a pod is ignored with the reason: %s', (reason, before, event) => {
   expect(nextPodWorkerState(stateAfter(...before), event).effects).toEqual([{ kind: 'ignored', reason }]);
 });
 
@@ -450,18 +458,18 @@ describe('completions', () => {
       'of a kill, when the pod has terminated',
       [...syncingRow, kill({ completed }), ended('cancelled'), begin, ended('done')],
     ],
-    ['of a kill of a terminated pod, at once', [...terminatedRow, kill({ completed })]],
-    ['of a kill of a finished pod, at once', [...finishedRow, kill({ completed })]],
+    ['of a kill of a terminated pod, immediately', [...terminatedRow, kill({ completed })]],
+    ['of a kill of a finished pod, immediately', [...finishedRow, kill({ completed })]],
     [
-      'of an update that is no kill, at once',
+      'of an update that is no kill, immediately',
       [update({ updateType: 'update', pod: pod(), killPodOptions: { completed } })],
     ],
     [
-      'of a create that asks for a restart, at once',
+      'of a create that requests a restart, immediately',
       [...terminatingRow, update({ updateType: 'create', pod: pod(), killPodOptions: { completed } })],
     ],
     [
-      'of a runtime-only update that is no kill, at once',
+      'of a runtime-only update that is no kill, immediately',
       [update({ updateType: 'sync', runningPod: runtimePod(), killPodOptions: { completed } })],
     ],
     [
@@ -469,19 +477,19 @@ describe('completions', () => {
       [update({ updateType: 'kill', runningPod: runtimePod(), killPodOptions: { completed } }), begin, ended('done')],
     ],
     [
-      'of a runtime-only kill of a terminated pod, at once',
+      'of a runtime-only kill of a terminated pod, immediately',
       [...terminatedRow, update({ updateType: 'kill', runningPod: runtimePod(), killPodOptions: { completed } })],
     ],
     [
-      'of a static pod that never had its turn, when that is seen',
+      'of a kill of a static pod that never started, at its begin',
       [create({ static: true }), kill({ completed }, { static: true }), noTurn],
     ],
     [
-      'of a pod that never started, when it leaves the configuration',
+      'of a kill of a pod that never started, when the pod leaves the configuration',
       [create(), kill({ completed }), housekeeping(false)],
     ],
   ];
-  it.each(rows)('P2: are called once: %s', (_name, events) => {
+  it.each(rows)('P2: each completion callback is called once: %s', (_name, events) => {
     let state: PodWorkerState | undefined;
     const called: (() => void)[][] = [];
     for (const event of events) {
@@ -495,7 +503,7 @@ describe('completions', () => {
   });
 });
 
-it('rejects an update without pod and runningPod', () => {
+it('the state table rejects an update without pod and runningPod', () => {
   expect(() => stateAfter(update({ updateType: 'sync' }))).not.toThrow();
   expect(() => stateAfter(update({ updateType: 'kill' }))).toThrow('must have pod or runningPod');
 });

@@ -24,7 +24,7 @@ function attemptOf(ports: ProbePorts, clock = new FakeClock()) {
 describe('exec probe', () => {
   const exec = { exec: { command: ['test', '-f', '$(FILE)', '$(SECRET)', '$(OTHER)'] } };
 
-  test('runs the command with the variables that have a literal value', async () => {
+  test("an exec probe runs the command with the container's environment variables that have a literal value", async () => {
     const calls: unknown[] = [];
     const { run } = attemptOf({
       exec: async (containerId, command, timeoutMs) => {
@@ -40,7 +40,7 @@ describe('exec probe', () => {
     expect(calls).toEqual([['c1', ['test', '-f', '/ready', '', '$(OTHER)'], 1000]]);
   });
 
-  test('W3: is not made if its expanded command would fill the memory', async () => {
+  test('W3: an exec probe is not run if its expanded command would fill the memory', async () => {
     const { run } = attemptOf({ exec: never });
     const env = [{ name: 'LARGE', value: 'x'.repeat(2 ** 20) }];
     const command = Array.from({ length: 17 }, () => '$(LARGE)');
@@ -50,13 +50,13 @@ describe('exec probe', () => {
     });
   });
 
-  test('fails if the runtime reports a timeout', async () => {
+  test('an exec probe fails if the runtime reports a timeout', async () => {
     const { run } = attemptOf({ exec: () => Promise.reject(coded('DEADLINE_EXCEEDED')) });
     const output = 'command timed out: "sleep 9" timed out after 1s';
     expect(await run({ exec: { command: ['sleep', '9'] } })).toEqual({ result: 'failure', output });
   });
 
-  test('is tried three times and has no result if the runtime cannot run it', async () => {
+  test('an exec probe is tried three times and has no result if the runtime cannot run it', async () => {
     let tries = 0;
     const { run } = attemptOf({
       exec: () => {
@@ -71,28 +71,28 @@ describe('exec probe', () => {
   const containerd = 'failed to exec in container: failed to start exec "e1": OCI runtime exec failed: exec failed: ';
   test.each([
     [
-      'is not there',
+      'does not exist',
       `${containerd}unable to start container process: exec: "/nope": stat /nope: no such file or directory`,
     ],
     [
-      'is in no directory of PATH',
+      'is not in PATH',
       `${containerd}unable to start container process: exec: "nope": executable file not found in $PATH: unknown`,
     ],
     [
-      'must not be executed',
+      'is not executable',
       `${containerd}unable to start container process: exec: "/etc/passwd": permission denied: unknown`,
     ],
     ['is a directory', `${containerd}unable to start container process: exec: "/etc": is a directory: unknown`],
     [
-      'is not there, in the words of CRI-O',
+      "does not exist, with CRI-O's error text",
       'command error: exec failed: unable to start container process: exec: "nope": executable file not found in $PATH, stdout: , stderr: , exit code -1',
     ],
-    ['is of another architecture', `${containerd}exec /bin/probe: exec format error`],
+    ['is for another architecture', `${containerd}exec /bin/probe: exec format error`],
     [
-      'is not there, in the words of crun',
+      "does not exist, with crun's error text",
       'OCI runtime exec failed: crun: executable file `nope` not found in $PATH: No such file or directory',
     ],
-  ])('R2: fails when its command %s', async (_, message) => {
+  ])('R2: an exec probe fails when its command %s', async (_, message) => {
     const { run } = attemptOf({ exec: () => Promise.reject(coded('UNKNOWN', message)) });
     expect(await run(exec)).toEqual({ result: 'failure', output: message });
   });
@@ -100,20 +100,23 @@ describe('exec probe', () => {
   test.each([
     ['the container has stopped', `${containerd}cannot exec in a stopped container: unknown`],
     [
-      'no process id is left',
+      'no process ID is left',
       `${containerd}unable to start container process: can't get final child's PID from pipe: EOF`,
     ],
     [
-      'the container is ending',
+      'the container is stopping',
       `${containerd}unable to start container process: open /proc/7/ns/mnt: no such file or directory`,
     ],
-    ['the container is gone', 'failed to exec in container: failed to find container in store: not found'],
-  ])('R2: has no result when %s', async (_, message) => {
+    [
+      'the container does not exist any more',
+      'failed to exec in container: failed to find container in store: not found',
+    ],
+  ])('R2: an exec probe has no result when %s', async (_, message) => {
     const { run } = attemptOf({ exec: () => Promise.reject(coded('UNKNOWN', message)) });
     expect(await run(exec)).toEqual({ result: 'error', output: message });
   });
 
-  test('R3: fails 2 min after its timeout if the runtime hangs', async () => {
+  test('R3: an exec probe fails 2 min after its timeout if the runtime hangs', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run(exec);
     await clock.advance(120_999);
@@ -123,7 +126,7 @@ describe('exec probe', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('counts the exit code of a command whose child holds the output open past the timeout', async () => {
+  test('an exec probe has the exit code of a command whose child process holds the output open past the timeout', async () => {
     const clock = new FakeClock();
     const late = async () => {
       await sleep(clock, 10_000);
@@ -136,21 +139,24 @@ describe('exec probe', () => {
   });
 
   test.each([
-    ['as soon as it is aborted', (reject: (error: Error) => void) => reject(new DOMException('aborted', 'AbortError'))],
+    ['on the abort', (reject: (error: Error) => void) => reject(new DOMException('aborted', 'AbortError'))],
     [
       'later',
       (reject: (error: Error) => void) => queueMicrotask(() => reject(new DOMException('aborted', 'AbortError'))),
     ],
-  ])('R3: fails a command that hangs when its port rejects with AbortError %s', async (_, rejectBy) => {
-    const exec = (_id: string, _command: readonly string[], _timeoutMs: number, ending: AbortSignal) =>
-      new Promise<never>((_resolve, reject) => ending.addEventListener('abort', () => rejectBy(reject)));
-    const { clock, run } = attemptOf({ exec });
-    const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
-    await clock.advance(50);
-    expect(await outcome).toEqual({ result: 'failure', output: 'command timed out: "sleep 9" timed out after 50ms' });
-  });
+  ])(
+    'R3: an exec probe whose command hangs fails when the runtime call rejects with AbortError %s',
+    async (_, rejectBy) => {
+      const exec = (_id: string, _command: readonly string[], _timeoutMs: number, ending: AbortSignal) =>
+        new Promise<never>((_resolve, reject) => ending.addEventListener('abort', () => rejectBy(reject)));
+      const { clock, run } = attemptOf({ exec });
+      const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
+      await clock.advance(50);
+      expect(await outcome).toEqual({ result: 'failure', output: 'command timed out: "sleep 9" timed out after 50ms' });
+    },
+  );
 
-  test('is ended by the prober, and fails, if its timeout is below one second', async () => {
+  test('an exec probe with a timeout below one second is ended by the prober, and fails', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
     await clock.advance(50);
@@ -159,7 +165,7 @@ describe('exec probe', () => {
 });
 
 describe('tries', () => {
-  test('end with the first result of any kind', async () => {
+  test('a probe is not tried again after the first result of any kind', async () => {
     const answers = [
       { kind: 'answer' as const, status: 200, body: 'ha', bodyFault: 'unexpected EOF' },
       { kind: 'fault' as const, message: 'refused' },
@@ -168,7 +174,7 @@ describe('tries', () => {
     expect(await run({ httpGet: { port: 80 } })).toEqual({ result: 'failure', output: 'refused' });
   });
 
-  test('R3: share the probe’s timeout', async () => {
+  test('R3: all tries of a probe share its timeout', async () => {
     const clock = new FakeClock();
     const timeouts: number[] = [];
     const { run } = attemptOf(
@@ -187,7 +193,7 @@ describe('tries', () => {
 });
 
 describe('cancelled attempt', () => {
-  test('ends immediately while a server is silent, and closes the connection', async () => {
+  test('a cancelled probe ends immediately while the server sends nothing, and closes the connection', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -205,7 +211,7 @@ describe('cancelled attempt', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('ends immediately even if its port ignores the signal', async () => {
+  test('a cancelled probe ends immediately even if the runtime call ignores the signal', async () => {
     const ending = new AbortController();
     const attempt = new ProbeAttempt(new FakeClock(), { http: never, exec: never });
     const target = { container: container('web'), containerId: 'c1', podIp: '127.0.0.1', timeoutMs: 1000 };
@@ -218,7 +224,7 @@ describe('cancelled attempt', () => {
 });
 
 describe('target of a probe', () => {
-  test('is a new request for http', async () => {
+  test('each attempt of an httpGet probe sends a new request', async () => {
     const requests: unknown[] = [];
     const { run } = attemptOf({
       http: async (request) => {
@@ -235,7 +241,7 @@ describe('target of a probe', () => {
     expect(requests).toEqual([{ scheme: 'http', host: '10.0.0.5', port: 8080, target: '/z', headers }]);
   });
 
-  test('is the pod’s current address even after an earlier attempt used another', async () => {
+  test('a probe uses the pod’s current IP even after an earlier attempt used another', async () => {
     const asked: HttpGetRequest[] = [];
     const { run } = attemptOf({
       http: async (request) => {
@@ -250,7 +256,7 @@ describe('target of a probe', () => {
     expect(asked[1]).toBe(asked[0]);
   });
 
-  test('is the pod, or the specified host, for tcp', async () => {
+  test('a tcpSocket probe connects to the pod or to the host that it names', async () => {
     const hosts: string[] = [];
     const { run } = attemptOf({
       tcp: async ({ host }) => {
@@ -266,7 +272,7 @@ describe('target of a probe', () => {
     expect(hosts).toEqual(['10.0.0.5', 'a.example']);
   });
 
-  test('is the pod with the service name for grpc', async () => {
+  test('a grpc probe calls the pod with the service name', async () => {
     const targets: unknown[] = [];
     const { run } = attemptOf({
       grpc: async (target) => {
@@ -285,7 +291,7 @@ describe('target of a probe', () => {
     [{ tcpSocket: { port: 0 } }, 'invalid port number: 0'],
     [{}, 'missing probe handler for web'],
     [{ exec: { command: ['x'] } }, 'exec is not supported'],
-  ])('%j cannot be probed, and the output says why', async (probe, output) => {
+  ])('the probe %j cannot be run, and its output says why', async (probe, output) => {
     expect(await attemptOf({}).run(probe)).toEqual({ result: 'error', output });
   });
 });

@@ -11,7 +11,7 @@ function deadlines() {
 }
 
 describe('Deadlines', () => {
-  test('R3: calls back for each item after its timeout, with one timer per timeout length', async () => {
+  test('R3: Deadlines calls back for each item after its timeout, with one timer per timeout length', async () => {
     const { clock, due, set } = deadlines();
     set('a', 1000);
     set('b', 1000);
@@ -32,7 +32,7 @@ describe('Deadlines', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('does not call back for deleted items, and leaves no timer', async () => {
+  test('Deadlines does not call back for deleted items, and leaves no timer', async () => {
     const { clock, due, all, set } = deadlines();
     set('a', 1000);
     set('b', 1000);
@@ -49,7 +49,7 @@ describe('Deadlines', () => {
     expect(due).toEqual(['b']);
   });
 
-  test('calls back for the first item even if the timer fires early', () => {
+  test('Deadlines calls back for the first item even if the timer fires early', () => {
     const timers: (() => void)[] = [];
     const setTimer = (_: number, callback: () => void) => ({ cancel: () => {}, at: timers.push(callback) });
     const due: string[] = [];

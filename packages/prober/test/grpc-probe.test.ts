@@ -70,12 +70,12 @@ test.each([
   [100_000_001, '100001S'],
   [(2 ** 31 - 1) * 1000, '35791395M'],
   [Number.MAX_SAFE_INTEGER, '99999999H'],
-])('formats a timeout of %d ms as %s', (ms, text) => {
+])('the gRPC timeout of %d ms is formatted as %s', (ms, text) => {
   expect(grpcTimeout(ms)).toBe(text);
 });
 
 describe('grpcProbe', () => {
-  test('succeeds if the service is serving', async () => {
+  test('a gRPC probe succeeds if the service is serving', async () => {
     await using server = await new GrpcServer(answer('0', SERVING)).listening();
     const outcome = await grpcProbe(target(server.port, 'a.b'), { clock: new FakeClock() });
     expect(outcome).toEqual({ result: 'success', output: 'service healthy' });
@@ -87,7 +87,7 @@ describe('grpcProbe', () => {
   });
 
   test.each([
-    ['does not serve', answer('0', NOT_SERVING), 'service unhealthy (responded with "NOT_SERVING")'],
+    ['reports NOT_SERVING', answer('0', NOT_SERVING), 'service unhealthy (responded with "NOT_SERVING")'],
     [
       'does not know the service',
       answer('5', Buffer.alloc(0), 'unknown service'),
@@ -99,12 +99,12 @@ describe('grpcProbe', () => {
       'error: this server does not implement the grpc health protocol (grpc.health.v1.Health): unknown method',
     ],
     [
-      'says itself that its time is over',
+      'reports DeadlineExceeded',
       answer('4', Buffer.alloc(0), 'context deadline exceeded'),
       'timeout: health rpc did not complete within 1s',
     ],
     [
-      'answers without end',
+      'sends an endless response',
       (stream: ServerHttp2Stream) => {
         stream.respond({ ':status': 200 });
         stream.write(Buffer.alloc(20_000));
@@ -112,22 +112,22 @@ describe('grpcProbe', () => {
       'error: health rpc probe failed: rpc error: code = Unavailable desc = response is too long',
     ],
     [
-      'says something else',
+      'sends an invalid response',
       answer('0', Buffer.from([1, 2])),
       'error: health rpc probe failed: rpc error: code = Internal desc = response is not a health response',
     ],
-  ])('R3: fails with the reason if the server %s', async (_, serve, output) => {
+  ])('R3: a gRPC probe fails with the reason if the server %s', async (_, serve, output) => {
     await using server = await new GrpcServer(serve).listening();
     expect(await grpcProbe(target(server.port), { clock: new FakeClock() })).toEqual({ result: 'failure', output });
   });
 
-  test('fails if the server closes the connection', async () => {
+  test('a gRPC probe fails if the server closes the connection', async () => {
     await using server = await new GrpcServer((stream) => stream.session?.destroy()).listening();
     const outcome = await grpcProbe(target(server.port), { clock: new FakeClock() });
     expect(outcome).toMatchObject({ result: 'failure', output: expect.stringContaining('code = Unavailable') });
   });
 
-  test('R3: fails in time if the server never responds', async () => {
+  test('R3: a gRPC probe fails at its timeout if the server never responds', async () => {
     const clock = new FakeClock();
     await using server = await new GrpcServer(() => {}).listening();
     const outcome = grpcProbe(target(server.port), { clock });
@@ -136,7 +136,7 @@ describe('grpcProbe', () => {
     expect(await outcome).toEqual({ result: 'failure', output: 'timeout: health rpc did not complete within 1s' });
   });
 
-  test.each(['silent', 'http1'] as const)('R3: fails in time if the server is %s', async (kind) => {
+  test.each(['silent', 'http1'] as const)('R3: a gRPC probe fails at its timeout if the server is %s', async (kind) => {
     const clock = new FakeClock();
     await using server = await new GrpcServer(kind).listening();
     const outcome = grpcProbe(target(server.port), { clock });
@@ -147,7 +147,7 @@ describe('grpcProbe', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('succeeds if the server starts within the timeout', async () => {
+  test('a gRPC probe succeeds if the server starts within the timeout', async () => {
     const clock = new FakeClock();
     const server = await new GrpcServer(answer('0', SERVING)).listening();
     const { port } = server;
@@ -162,7 +162,7 @@ describe('grpcProbe', () => {
     await new Promise((resolve) => late.close(resolve));
   });
 
-  test('rejects with the reason of its signal', async () => {
+  test('an aborted gRPC probe rejects with the reason of its signal', async () => {
     await using server = await new GrpcServer(() => {}).listening();
     const controller = new AbortController();
     const outcome = grpcProbe(target(server.port), { clock: new FakeClock() }, controller.signal);

@@ -86,7 +86,7 @@ async function collect<T>(values: AsyncIterable<T>, into: T[]): Promise<void> {
   for await (const value of values) into.push(value);
 }
 
-test('iterating the updates ends when the prober has stopped', async () => {
+test('iteration over probe updates ends when the prober has stopped', async () => {
   const node = new Node();
   await node.start();
   node.add('1', { readinessProbe: httpProbe });
@@ -98,7 +98,7 @@ test('iterating the updates ends when the prober has stopped', async () => {
 });
 
 describe('readiness probe', () => {
-  test('R2: is made again for a container that had terminated for good and was restarted with all containers of its pod', async () => {
+  test('R2: a readiness probe restarts for a container that had terminated and was restarted with all containers of its pod', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -119,7 +119,7 @@ describe('readiness probe', () => {
     expect(node.prober.results.readiness('c-2')).toBe('success');
   });
 
-  test('runs as soon as its container runs, then every period, and reports changes', async () => {
+  test('a readiness probe runs as soon as its container runs, then every period, and reports changes', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', { readinessProbe: httpProbe });
@@ -130,7 +130,7 @@ describe('readiness probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
-  test('R2: fails after failureThreshold failures with events without the body, and recovers', async () => {
+  test('R2: a readiness probe fails after failureThreshold failures, with events that omit the response body, and recovers', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -154,7 +154,7 @@ describe('readiness probe', () => {
     expect(pod.metadata.uid).toBe('1');
   });
 
-  test('runs immediately when the status of a container that is not ready changes', async () => {
+  test('a readiness probe runs immediately when the status of a container that is not ready changes', async () => {
     await using node = new Node();
     await node.start();
     node.answer = () => BAD;
@@ -166,7 +166,7 @@ describe('readiness probe', () => {
     expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 300, 1300]);
   });
 
-  test('runs early while its container starts, and only success counts then', async () => {
+  test('a readiness probe runs additional attempts while its container starts; only their successes count', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -187,7 +187,7 @@ describe('readiness probe', () => {
     expect(node.asked.map(({ atMs }) => atMs - 60_000).slice(asked)).toEqual([10_000]);
   });
 
-  test('R2: counts on its grid, even if an early attempt hangs when the grid time comes', async () => {
+  test('R2: a readiness probe runs at its regular times even if an additional attempt hangs then', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => new Promise(() => {});
@@ -204,7 +204,7 @@ describe('readiness probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('failure');
   });
 
-  test('R2: an early attempt whose timer fires after the grid time is the one of the grid, and runs once', async () => {
+  test('R2: an additional attempt that is late counts as the regular one, and runs once', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -219,7 +219,7 @@ describe('readiness probe', () => {
     expect(node.registry.text()).toContain('result="failed"} 2\n');
   });
 
-  test('R2: counts an early attempt that succeeds before the grid time, however slow', async () => {
+  test('R2: an additional attempt that succeeds before the next regular time counts, however slow it was', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -233,7 +233,7 @@ describe('readiness probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
-  test('runs only once per period after its first ten periods', async () => {
+  test('a readiness probe makes additional attempts only during its first ten periods', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -245,7 +245,7 @@ describe('readiness probe', () => {
     expect(node.registry.text()).toContain('result="failed"} 16\n');
   });
 
-  test('R2: does not run early any more once its container was ready', async () => {
+  test('R2: a readiness probe makes no additional attempts after its container was ready once', async () => {
     await using node = new Node({});
     await node.start();
     node.add('1', { readinessProbe: { ...httpProbe, failureThreshold: 1 } });
@@ -259,7 +259,7 @@ describe('readiness probe', () => {
     expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success', 'failure', 'success']);
   });
 
-  test('runs the first probe when initialDelaySeconds has passed, not a period later', async () => {
+  test('the first probe runs when initialDelaySeconds has passed and not a period later', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 10, initialDelaySeconds: 3 } });
@@ -267,7 +267,7 @@ describe('readiness probe', () => {
     expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([3000, 13_000]);
   });
 
-  test('R2: starts from zero for a restarted container', async () => {
+  test('R2: a readiness probe starts from zero for a restarted container', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -285,7 +285,7 @@ describe('readiness probe', () => {
 describe('R1: startup probe', () => {
   const probes = { startupProbe: httpProbe, readinessProbe: httpProbe, livenessProbe: httpProbe };
 
-  test('delays the other probes until it succeeds, and then starts readiness immediately', async () => {
+  test('R1: a startup probe delays the other probes until it succeeds, and then readiness is probed immediately', async () => {
     await using node = new Node();
     await node.start();
     node.answer = () => BAD;
@@ -303,7 +303,7 @@ describe('R1: startup probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
-  test('runs again for a restarted container, and the other probes wait again', async () => {
+  test('R1: a startup probe runs again for a restarted container, and the other probes wait again', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', probes, { started: false });
@@ -328,7 +328,7 @@ describe('R1: startup probe', () => {
     ).toEqual(Array(2).fill('the startup probe'));
   });
 
-  test('is on hold after its failure until there is a new container', async () => {
+  test('R1: a failed startup probe is not repeated until there is a new container', async () => {
     await using node = new Node();
     await node.start();
     node.answer = () => BAD;
@@ -343,7 +343,7 @@ describe('R1: startup probe', () => {
 });
 
 describe('S6: after a restart', () => {
-  test('ready containers stay ready until a probe finds otherwise, and first probes are spread over a period', async () => {
+  test('S6: after a kubelet restart, ready containers stay ready until a probe fails, and first probes are spread over a period', async () => {
     await using node = new Node();
     const startedAt = new Date(node.clock.now() - 600_000).toISOString();
     const pods = Array.from({ length: 200 }, (_, n) =>
@@ -373,7 +373,7 @@ describe('S6: after a restart', () => {
   });
 });
 
-describe('slots', () => {
+describe('probe times in slots', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, n) => podOf(String(n), [container('web', { readinessProbe: httpProbe })]));
   const probed = async (node: Node, count: number): Promise<void> => {
@@ -387,7 +387,7 @@ describe('slots', () => {
     await node.clock.advance(999.5);
   };
 
-  test('200 probes per second wake the process ten times, and each keeps its period', async () => {
+  test('200 probes per second cause ten wake-ups of the process per second, and each keeps its period', async () => {
     await using node = new Node();
     await probed(node, 200);
     node.asked.length = 0;
@@ -412,12 +412,12 @@ describe('slots', () => {
   });
 });
 
-describe('S6: static pod', () => {
+describe('S6: probes of a static pod after a kubelet restart', () => {
   /** The first scheduled probe runs immediately. */
   const notFirst = (node: Node): void =>
     node.prober.addPod(podOf('0', [container('web', { livenessProbe: httpProbe })]));
 
-  test('is probed for readiness immediately if its state before a restart is unknown, and then in its turn', async () => {
+  test('S6: readiness of a static pod with unknown state is probed immediately after a kubelet restart, and then regularly', async () => {
     await using node = new Node();
     await node.start(0);
     const web = container('web', { readinessProbe: { ...httpProbe, periodSeconds: 10 } });
@@ -433,13 +433,9 @@ describe('S6: static pod', () => {
   });
 
   test.each<[string, Record<string, string>, number]>([
-    [
-      'is asked at once whether it has started, too, and then whether it is ready',
-      { 'kubernetes.io/config.source': 'file' },
-      2,
-    ],
-    ['is not meant by that where it is of the API, whose object tells it', {}, 0],
-  ])('%s', async (_title, annotations, asked) => {
+    ['startup of a static pod is probed immediately, and then readiness', { 'kubernetes.io/config.source': 'file' }, 2],
+    ['an API pod is not probed immediately, because its API object has the state', {}, 0],
+  ])('S6: after a kubelet restart, %s', async (_title, annotations, asked) => {
     await using node = new Node();
     await node.start(0);
     notFirst(node);
@@ -455,7 +451,7 @@ describe('S6: static pod', () => {
     expect(node.prober.results.readiness('c1') ?? 'unknown').toBe(result);
   });
 
-  test('is probed in its turn if its mirror pod is known', async () => {
+  test('S6: a static pod whose mirror pod is known is probed at its regular time after a kubelet restart', async () => {
     await using node = new Node();
     await node.start(0);
     notFirst(node);
@@ -481,7 +477,7 @@ describe('S6: static pod', () => {
 });
 
 describe('R3: probes that hang', () => {
-  test('delay no other probe, even if there are 500', async () => {
+  test('R3: probes that hang delay no other probe, even if 500 of them hang', async () => {
     await using node = new Node();
     await node.start();
     node.answer = (host) => (host === 'hangs' ? new Promise(() => {}) : OK);
@@ -494,7 +490,7 @@ describe('R3: probes that hang', () => {
     expect(well).toEqual([0, 1000, 2000, 3000, 4000, 5000].flatMap((ms) => Array<number>(100).fill(ms)));
   });
 
-  test('run one attempt at a time, and are ignored after their pod is gone', async () => {
+  test('R3: a hanging probe runs one attempt at a time, and its result is ignored after its pod was removed', async () => {
     await using node = new Node();
     await node.start();
     let say: (result: HttpGetResult) => void = () => {};
@@ -514,7 +510,7 @@ describe('R3: probes that hang', () => {
   });
 });
 
-test('10,000 probes with a period of 1 s are spread evenly and keep to their grid, with one timer', async () => {
+test('R3: 10,000 probes with a period of 1 s are spread evenly and keep their times, with one timer', async () => {
   await using node = new Node();
   await node.start(0);
   for (let n = 0; n < 10_000; n++) {
@@ -539,7 +535,7 @@ test('10,000 probes with a period of 1 s are spread evenly and keep to their gri
   }
 }, 120_000);
 
-describe('the life of a pod', () => {
+describe('probes through the life of a pod', () => {
   const probes = { livenessProbe: httpProbe, readinessProbe: httpProbe };
 
   test('only readiness is probed while a pod terminates', async () => {
@@ -613,7 +609,7 @@ describe('the life of a pod', () => {
     );
   });
 
-  test('a container that terminated for good is not probed any more', async () => {
+  test('a container that will not restart is not probed any more', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -625,7 +621,7 @@ describe('the life of a pod', () => {
     expect(node.prober.size).toBe(0);
   });
 
-  test('invalid annotations are reported once and ignored', async () => {
+  test('invalid probe annotations are reported once and ignored', async () => {
     await using node = new Node();
     await node.start();
     const pod = podOf('1', [container('web', probes)]);
@@ -634,7 +630,7 @@ describe('the life of a pod', () => {
     expect(event).toMatchObject({ reason: 'InvalidProbeTimes', count: 1 });
   });
 
-  test('explain returns the results', async () => {
+  test('explain returns the results and the last attempts of each probe', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', { readinessProbe: httpProbe });
@@ -658,7 +654,7 @@ describe('the life of a pod', () => {
   });
 });
 
-test('no attempt is in progress after the prober has stopped', async () => {
+test('no probe attempt is in progress after the prober has stopped', async () => {
   const node = new Node();
   await node.start();
   node.answer = () => new Promise(() => {});

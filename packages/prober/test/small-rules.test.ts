@@ -22,18 +22,18 @@ describe('httpOutcome', () => {
     [399, 'warning', 'Probe terminated redirects, Response body: body'],
     [400, 'failure', 'HTTP probe failed with statuscode: 400'],
     [503, 'failure', 'HTTP probe failed with statuscode: 503'],
-  ])('%i is a %s', (status, result, output) => {
+  ])('the HTTP status %i is a probe %s', (status, result, output) => {
     expect(httpOutcome({ kind: 'answer', status, body: 'body' })).toEqual({ result, output });
   });
 
-  test('no response is a failure, half a response has no result', () => {
+  test('an HTTP probe without a response fails, and one with half a response has no result', () => {
     expect(httpOutcome({ kind: 'fault', message: 'refused' })).toEqual({ result: 'failure', output: 'refused' });
     const half = httpOutcome({ kind: 'answer', status: 200, body: 'bo', bodyFault: 'unexpected EOF' });
     expect(half).toEqual({ result: 'broken', output: 'unexpected EOF' });
   });
 });
 
-test('execOutcome decides by the exit code, and keeps 10 KiB of both streams (R3)', () => {
+test("an exec probe's exit code decides its result, and 10 KiB of both output streams are kept (R3)", () => {
   const stderr = bytes('!');
   expect(execOutcome({ exitCode: 0, stdout: bytes('out'), stderr })).toEqual({ result: 'success', output: 'out!' });
   const long = execOutcome({ exitCode: 3, stdout: bytes('x'.repeat(20_000)), stderr });
@@ -54,11 +54,11 @@ test.each([
     undefined,
     { reason: 'Unhealthy', message: 'Readiness probe errored and resulted in failure state: words' },
   ],
-] as const)('outcome %s counts as %s with upstream’s event text', (result, counted, event) => {
+] as const)('a probe outcome of %s counts as %s, with upstream’s event text', (result, counted, event) => {
   expect(findingOf('readiness', { result, output: 'words' })).toEqual({ counted, ...(event && { event }) });
 });
 
-describe('slots', () => {
+describe('slots, which group probes into common wake-ups', () => {
   test.each([
     [10_000, 20, 500],
     [5000, 50, 500],
@@ -73,11 +73,11 @@ describe('slots', () => {
     [100, 10, 10],
     [50, 20, 5],
     [49, 20, 0],
-  ])('are %i ms wide for %i probes per second with a period of %i ms', (periodMs, perSecond, width) => {
+  ])('with a period of %i ms and %i probes per second, a slot is %i ms wide', (periodMs, perSecond, width) => {
     expect(slotMs(periodMs, perSecond)).toBe(width);
   });
 
-  test('slots start at most one width before the instant; starts of wide slots are starts of narrow ones', () => {
+  test('a slot starts at most one width before the probe time, and wide slots start at starts of narrow slots', () => {
     const instants = fc.double({ min: 0, max: 1e9, noNaN: true });
     fc.assert(
       fc.property(
@@ -98,14 +98,16 @@ describe('slots', () => {
 
 describe('nextDue', () => {
   test.each([
-    ['a short probe is followed on the grid', 1000, 1010, { dueMs: 2000, gridMs: 2000 }],
-    ['one that came before the grid begins there', 1000, 300, { dueMs: 1000, gridMs: 1000 }],
-    ['a late turn does not move the grid', 1000, 1999, { dueMs: 2000, gridMs: 2000 }],
-    ['one that took longer than the period is followed at once', 1000, 2300, { dueMs: 2300, gridMs: 2000 }],
-    ['of many that were missed one is made up for', 1000, 7300, { dueMs: 7300, gridMs: 7000 }],
-  ])('%s', (_, gridMs, nowMs, due) => expect(nextDue({ gridMs, periodMs: 1000 }, nowMs)).toEqual(due));
+    ['one period later after a short attempt', 1000, 1010, { dueMs: 2000, gridMs: 2000 }],
+    ['unchanged after an early attempt', 1000, 300, { dueMs: 1000, gridMs: 1000 }],
+    ['one period after the regular time, even if the attempt ended late', 1000, 1999, { dueMs: 2000, gridMs: 2000 }],
+    ['immediately if an attempt took longer than the period', 1000, 2300, { dueMs: 2300, gridMs: 2000 }],
+    ['immediately, once, if several periods were missed', 1000, 7300, { dueMs: 7300, gridMs: 7000 }],
+  ])('the next regular time of a probe: %s', (_, gridMs, nowMs, due) =>
+    expect(nextDue({ gridMs, periodMs: 1000 }, nowMs)).toEqual(due),
+  );
 
-  test('is never before now, at most a period away, and on the grid', () => {
+  test('the next regular time of a probe is not in the past, at most one period away, and a whole number of periods after the first', () => {
     const ms = fc.integer({ min: 0, max: 1_000_000 });
     fc.assert(
       fc.property(ms, fc.integer({ min: 10, max: 60_000 }), ms, (gridMs, periodMs, laterMs) => {
@@ -132,14 +134,14 @@ test.each([
   [10_000, 1000, undefined],
   [0, 25, undefined],
 ])(
-  '%i ms after it was seen, a container with a period of %i ms is looked at again after %s ms',
+  '%i ms after it was first seen, a starting container with a probe period of %i ms is probed again after %s ms',
   (known, period, delay) => {
     expect(earlyRetryMs(known, period)).toBe(delay);
   },
 );
 
 describe('history of a probe', () => {
-  test('keeps the newest attempts in order, up to its limit', () => {
+  test('the history of a probe keeps the newest attempts in order, up to its limit', () => {
     const probed = fc.record({ atMs: fc.nat(), durationMs: fc.nat(), output: fc.constantFrom('a', 'b') });
     fc.assert(
       fc.property(fc.array(probed, { maxLength: 12 }), fc.integer({ min: 0, max: 4 }), (all, limit) => {
@@ -151,7 +153,7 @@ describe('history of a probe', () => {
     );
   });
 
-  test('keeps the first line of the first 200 characters of an output', () => {
+  test('the history of a probe keeps the first line of the first 200 characters of an output', () => {
     const output = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '\r', 'x'.repeat(90)), maxLength: 12 });
     fc.assert(
       fc.property(output, (text) => {
@@ -163,7 +165,7 @@ describe('history of a probe', () => {
     );
   });
 
-  test('keeps the newest attempts with their first lines', () => {
+  test('the history of a probe keeps the newest attempts with their first lines', () => {
     const history = new History(2);
     history.add(1, 5, { result: 'success', output: 'gone' });
     history.add(2, 5, { result: 'failure', output: 'first\r\nsecond' });
@@ -183,7 +185,7 @@ describe('probeTimes', () => {
   };
   const web = container('web', { readinessProbe: { ...httpProbe, initialDelaySeconds: 2, successThreshold: 2 } });
 
-  test('are those of the spec, or upstream’s defaults', () => {
+  test('the times of a probe are those of its spec, or upstream’s defaults', () => {
     const pod = podOf('1', [web]);
     const times = { initialDelayMs: 2000, periodMs: 1000, timeoutMs: 1000, successThreshold: 2, failureThreshold: 3 };
     expect(probeTimes(pod, web, 'readiness')).toEqual(times);
@@ -192,7 +194,7 @@ describe('probeTimes', () => {
     expect(probeTimes(pod, bare, 'liveness')).toEqual(defaults);
   });
 
-  test('below one second come from the annotation', () => {
+  test('probe times below one second come from the annotation', () => {
     const pod = annotated({ web: { readiness: { periodMs: 200, timeoutMs: 50 } } });
     const most = annotated({ web: { liveness: { periodMs: 3_600_000, timeoutMs: 10 }, startup: { periodMs: 100 } } });
     expect(probeTimes(most, web, 'liveness')).toMatchObject({ periodMs: 3_600_000, timeoutMs: 10 });
@@ -205,7 +207,7 @@ describe('probeTimes', () => {
 
   test.each([
     ['not JSON', '{', ': must be a JSON object'],
-    ['no object', [1], ': must be a JSON object'],
+    ['not an object', [1], ': must be a JSON object'],
     ['an unknown kind', { web: { health: {} } }, '.web.health: must be liveness, readiness or startup'],
     ['an unknown field', { web: { startup: { period: 1 } } }, '.web.startup.period: must be periodMs or timeoutMs'],
     [
@@ -224,17 +226,17 @@ describe('probeTimes', () => {
       '.web.startup.timeoutMs: must be a whole number from 10 to 3600000',
     ],
     [
-      'text for a number',
+      'a text instead of a number',
       { web: { startup: { timeoutMs: '50' } } },
       '.web.startup.timeoutMs: must be a whole number from 10 to 3600000',
     ],
-  ])('reports %s with the name of the field', (_, value, problem) => {
+  ])('reports an invalid probe annotation with the field name: %s', (_, value, problem) => {
     const pod = annotated(value);
     expect(probeTimesProblems(pod)).toEqual([`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${problem}`]);
     expect(probeTimes(pod, web, 'startup')).toMatchObject({ periodMs: 10_000, timeoutMs: 1000 });
   });
 
-  test('of exec probes have a period of at least a second, because the node pays for them', () => {
+  test('exec probes have a period of at least one second, because each attempt costs the node processes', () => {
     const command = container('web', { livenessProbe: { exec: { command: ['true'] } }, readinessProbe: httpProbe });
     const ofCommand = (periodMs: number) => {
       const times = { periodMs, timeoutMs: 10 };
@@ -250,7 +252,7 @@ describe('probeTimes', () => {
     expect(probeTimes(ofCommand(1000), command, 'liveness')).toMatchObject({ periodMs: 1000 });
   });
 
-  test('W3: parse an annotation once and report at most ten problems, however many and long they are', () => {
+  test('W3: a probe annotation is parsed once, and at most ten problems are reported', () => {
     let reads = 0;
     const wrong = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`${at}${'x'.repeat(100)}`, 0]));
     const pod = annotated('');
@@ -275,7 +277,7 @@ describe('probeTimes', () => {
 });
 
 describe('gRPC health messages', () => {
-  test('a request contains the service name', () => {
+  test('a gRPC health request contains the service name', () => {
     expect([...healthRequest('')]).toEqual([0, 0, 0, 0, 0]);
     expect([...healthRequest('ab')]).toEqual([0, 0, 0, 0, 4, 0x0a, 2, 0x61, 0x62]);
     expect([...healthRequest('x'.repeat(127)).subarray(0, 7)]).toEqual([0, 0, 0, 0, 129, 0x0a, 0x7f]);
@@ -284,33 +286,35 @@ describe('gRPC health messages', () => {
   });
 
   test.each<[string, number[], string | undefined]>([
-    ['nothing: what protobuf leaves out is 0', [0, 0, 0, 0, 0], 'UNKNOWN'],
-    ['that it serves', [0, 0, 0, 0, 2, 8, 1], 'SERVING'],
-    ['that it does not', [0, 0, 0, 0, 2, 8, 2], 'NOT_SERVING'],
-    ['that it does not know the service', [0, 0, 0, 0, 2, 8, 3], 'SERVICE_UNKNOWN'],
-    ['a number without a name', [0, 0, 0, 0, 2, 8, 9], '9'],
-    ['a number of two bytes', [0, 0, 0, 0, 3, 8, 0x82, 0x01], '130'],
-    ['a number of ten bytes', [0, 0, 0, 0, 11, 8, 0x81, ...Array(8).fill(0x80), 0], 'SERVING'],
-    ['one thing, and then another', [0, 0, 0, 0, 5, 8, 0x82, 0x01, 8, 1], 'SERVING'],
-    ['more than we know, in bytes', [0, 0, 0, 0, 6, 0x12, 2, 1, 1, 8, 1], 'SERVING'],
-    ['more than we know, as a number', [0, 0, 0, 0, 4, 8, 1, 0x10, 2], 'SERVING'],
-    ['nothing but what we do not know', [0, 0, 0, 0, 4, 0x12, 2, 1, 1], 'UNKNOWN'],
-    ['more than we know, in 32 bits', [0, 0, 0, 0, 7, 0x15, 1, 2, 3, 4, 8, 1], 'SERVING'],
-    ['more than we know, in 64 bits', [0, 0, 0, 0, 11, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 8, 1], 'SERVING'],
-    ['something, and more follows the message', [0, 0, 0, 0, 2, 8, 1, 8], 'SERVING'],
-    ['half of itself', [0, 0, 0, 0, 3, 8, 1], undefined],
-    ['half of its head', [0, 0, 0, 0], undefined],
-    ['that it is compressed', [1, 0, 0, 0, 2, 8, 1], undefined],
-    ['fewer bytes than it says', [0, 0, 0, 0, 2, 0x12, 99], undefined],
-    ['no length', [0, 0, 0, 0, 1, 0x12], undefined],
-    ['half of the number of a field', [0, 0, 0, 0, 1, 0x80], undefined],
-    ['a number without an end', [0, 0, 0, 0, 2, 8, 0x80], undefined],
+    ['no field, which means 0', [0, 0, 0, 0, 0], 'UNKNOWN'],
+    ['SERVING', [0, 0, 0, 0, 2, 8, 1], 'SERVING'],
+    ['NOT_SERVING', [0, 0, 0, 0, 2, 8, 2], 'NOT_SERVING'],
+    ['SERVICE_UNKNOWN', [0, 0, 0, 0, 2, 8, 3], 'SERVICE_UNKNOWN'],
+    ['an unknown status number', [0, 0, 0, 0, 2, 8, 9], '9'],
+    ['a status number of two bytes', [0, 0, 0, 0, 3, 8, 0x82, 0x01], '130'],
+    ['a status number of ten bytes', [0, 0, 0, 0, 11, 8, 0x81, ...Array(8).fill(0x80), 0], 'SERVING'],
+    ['two statuses, of which the last counts', [0, 0, 0, 0, 5, 8, 0x82, 0x01, 8, 1], 'SERVING'],
+    ['an unknown bytes field', [0, 0, 0, 0, 6, 0x12, 2, 1, 1, 8, 1], 'SERVING'],
+    ['an unknown number field', [0, 0, 0, 0, 4, 8, 1, 0x10, 2], 'SERVING'],
+    ['only an unknown field', [0, 0, 0, 0, 4, 0x12, 2, 1, 1], 'UNKNOWN'],
+    ['an unknown 32-bit field', [0, 0, 0, 0, 7, 0x15, 1, 2, 3, 4, 8, 1], 'SERVING'],
+    ['an unknown 64-bit field', [0, 0, 0, 0, 11, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 8, 1], 'SERVING'],
+    ['bytes after the message', [0, 0, 0, 0, 2, 8, 1, 8], 'SERVING'],
+    ['half of the message', [0, 0, 0, 0, 3, 8, 1], undefined],
+    ['half of the frame header', [0, 0, 0, 0], undefined],
+    ['compression', [1, 0, 0, 0, 2, 8, 1], undefined],
+    ['fewer bytes than the length says', [0, 0, 0, 0, 2, 0x12, 99], undefined],
+    ['a field without its length', [0, 0, 0, 0, 1, 0x12], undefined],
+    ['half of a field number', [0, 0, 0, 0, 1, 0x80], undefined],
+    ['an unfinished number', [0, 0, 0, 0, 2, 8, 0x80], undefined],
     ['a number longer than ten bytes', [0, 0, 0, 0, 12, 8, ...Array(10).fill(0x80), 1], undefined],
-    ['a group, which nobody sends', [0, 0, 0, 0, 4, 0x13, 0, 8, 1], undefined],
-    ['nothing at all', [], undefined],
-  ])('an answer says %s', (_, frame, status) => expect(healthStatus(Uint8Array.from(frame))).toBe(status));
+    ['a deprecated group', [0, 0, 0, 0, 4, 0x13, 0, 8, 1], undefined],
+    ['no bytes', [], undefined],
+  ])('reads the status of a gRPC health response with %s', (_, frame, status) =>
+    expect(healthStatus(Uint8Array.from(frame))).toBe(status),
+  );
 
-  test('invalid bytes do not throw', () => {
+  test('invalid bytes of a gRPC health response cause no exception', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (frame) =>
         ['string', 'undefined'].includes(typeof healthStatus(frame)),
@@ -335,9 +339,11 @@ describe('gRPC health messages', () => {
     [{ ':status': 200 }, { code: 'Internal', message: 'server closed the stream without sending trailers' }],
     [{}, { code: 'Internal', message: 'server closed the stream without sending trailers' }],
     [{ 'grpc-status': '77' }, { code: 'Code(77)', message: '' }],
-  ])('a call that ends with %j is %j', (headers, status) => expect(grpcStatusOf(headers)).toEqual(status));
+  ])('a gRPC call with the trailers %j has the status %j', (headers, status) =>
+    expect(grpcStatusOf(headers)).toEqual(status),
+  );
 
-  test('codes have Go’s names, in order of their numbers', () => {
+  test('gRPC status codes have Go’s names, in order of their numbers', () => {
     const names = Array.from({ length: 18 }, (_, code) => grpcStatusOf({ 'grpc-status': String(code) }).code);
     expect(names).toEqual([
       ...['OK', 'Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'NotFound', 'AlreadyExists'],
@@ -357,7 +363,7 @@ describe('gRPC health messages', () => {
     [504, 'Unavailable'],
     [500, 'Unknown'],
     [302, 'Unknown'],
-  ])('a server that answers %i in plain HTTP is %s', (status, code) => {
+  ])('a plain HTTP response with status %i counts as the gRPC status %s', (status, code) => {
     expect(grpcStatusOf({ ':status': status }).code).toBe(code);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Timetable } from '../src/timetable.ts';
 
 describe('Timetable', () => {
-  test('uses one timer for any number of items', async () => {
+  test('Timetable uses one timer for any number of items', async () => {
     const clock = new FakeClock();
     const seen: number[] = [];
     const table = new Timetable<number>(clock, (item) => seen.push(item));
@@ -15,7 +15,7 @@ describe('Timetable', () => {
     expect([clock.pendingTimers, table.size]).toEqual([0, 0]);
   });
 
-  test('does not call back for deleted items or after clear', async () => {
+  test('Timetable does not call back for deleted items or after clear', async () => {
     const clock = new FakeClock();
     const seen: string[] = [];
     const table = new Timetable<string>(clock, (item) => seen.push(item));
@@ -29,7 +29,7 @@ describe('Timetable', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('calls back again for an item that is set during its callback', async () => {
+  test('Timetable calls back again for an item that is set during its callback', async () => {
     const clock = new FakeClock();
     const seen: number[] = [];
     const table = new Timetable<string>(clock, (item) => {
@@ -41,7 +41,7 @@ describe('Timetable', () => {
     expect(seen).toEqual([0, 10, 20]);
   });
 
-  test('calls back for each item at the time set last, in order, after any sequence of operations', async () => {
+  test('Timetable calls back for each item at the time set last, in order, after any sequence of operations', async () => {
     const action = fc.record({
       item: fc.integer({ min: 0, max: 9 }),
       dueMs: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),

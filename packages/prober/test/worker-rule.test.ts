@@ -25,17 +25,17 @@ describe('beforeProbe', () => {
     ['the startup probe', sightOf({ status: only({ started: false }) })],
     ["the pod's address", sightOf({ status: statusOf([running('web', 'c1')], { podIP: '' }) })],
     ['a new container', sightOf({ kind: 'startup' })],
-  ])('waits for %s', (why, facts) => {
+  ])('a probe waits for %s', (why, facts) => {
     expect(beforeProbe(known, facts).next).toMatchObject({ kind: 'wait', why });
   });
 
-  test('returns the end of the initial delay to the millisecond', () => {
+  test('a probe waits for the end of the initial delay to the millisecond', () => {
     const early = beforeProbe(known, sightOf({ times: { initialDelayMs: 60_001 } }));
     expect(early.next).toMatchObject({ atMs: CREATED_MS + 60_001 });
     expect(beforeProbe(known, sightOf({ times: { initialDelayMs: 60_000 } })).next.kind).toBe('probe');
   });
 
-  test('probes a container even if the wall clock was set back', () => {
+  test('a container is probed even if the wall clock was set back', () => {
     const facts = { nowMs: CREATED_MS - 3_600_000, times: { initialDelayMs: 5000 } };
     expect(beforeProbe(known, sightOf({ ...facts, knownForMs: 4999 })).next).toMatchObject({
       kind: 'wait',
@@ -55,7 +55,7 @@ describe('beforeProbe', () => {
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status, startup: () => 'failure' })).next.kind).toBe('wait');
   });
 
-  test('R1: ignores that an earlier container has started', () => {
+  test('R1: the startup of an earlier container does not count for a new container', () => {
     const before = { ...known, containerId: 'c0' };
     const startup = (id: string) => (id === 'c0' ? 'success' : undefined);
     const facts = { status: only({ started: false }), startup };
@@ -67,13 +67,13 @@ describe('beforeProbe', () => {
     ['liveness', 'success'],
     ['readiness', 'failure'],
     ['startup', 'unknown'],
-  ])('R1: before its first probe %s is %s', (kind, set) => {
+  ])('R1: before its first attempt, the result of a %s probe is %s', (kind, set) => {
     const decision = beforeProbe(newWorkerState, sightOf({ kind, status: only({ started: false }) }));
     expect(decision).toMatchObject({ state: { containerId: 'c1' }, set });
     expect(decision.forget).toBeUndefined();
   });
 
-  test('R2: resets the state for another container and forgets the result of the one before', () => {
+  test('R2: a new container resets the probe state, and the result of the earlier container is forgotten', () => {
     const before: WorkerState = { containerId: 'c0', last: 'failure', run: 2, onHold: true };
     expect(beforeProbe(before, sightOf())).toEqual({
       ...{ state: known, next: { kind: 'probe' } },
@@ -81,16 +81,16 @@ describe('beforeProbe', () => {
     });
   });
 
-  test('S6: keeps a container ready that was ready before a kubelet restart', () => {
+  test('S6: a container that was ready before a kubelet restart stays ready', () => {
     const decision = beforeProbe(newWorkerState, sightOf({ status: only({ ready: true }) }));
     expect(decision).toEqual({ state: known, next: { kind: 'probe' } });
   });
 
-  test('S6: keeps a container started that had started before a kubelet restart', () => {
+  test('S6: a container that had started before a kubelet restart stays started', () => {
     expect(beforeProbe(newWorkerState, sightOf({ kind: 'startup' }))).toMatchObject({ set: 'success' });
   });
 
-  test('finds a sidecar among the init containers', () => {
+  test('a probe finds a sidecar among the init containers', () => {
     const web = container('web', { restartPolicy: 'Always' });
     const status = statusOf([running('other', 'c9')], { initContainerStatuses: [running('web', 'c1')] });
     const facts = sightOf({ pod: podOf('1', [container('other')], { initContainers: [web] }), container: web, status });
@@ -98,7 +98,7 @@ describe('beforeProbe', () => {
     expect(runningSinceMs(status, 'web')).toBe(CREATED_MS);
   });
 
-  test('stays on hold until there is another container', () => {
+  test('a probe on hold waits until there is another container', () => {
     const held = { ...known, onHold: true };
     expect(beforeProbe(held, sightOf({ kind: 'liveness' }))).toEqual({
       state: held,
@@ -110,11 +110,11 @@ describe('beforeProbe', () => {
 
   test.each([
     ['waits to run', waiting, 'Never', 'wait'],
-    ['has ended and is run again', terminated(0), 'Always', 'wait'],
-    ['has failed and is run again', terminated(1), 'OnFailure', 'wait'],
+    ['has terminated and restarts', terminated(0), 'Always', 'wait'],
+    ['has failed and restarts', terminated(1), 'OnFailure', 'wait'],
     ['has succeeded for good', terminated(0), 'OnFailure', 'end'],
     ['has failed for good', terminated(1), 'Never', 'end'],
-  ])('a container that %s counts as a failure', (_, fields, restartPolicy, next) => {
+  ])('the probe of a container that %s counts as a failure', (_, fields, restartPolicy, next) => {
     const web = container('web');
     const pod = podOf('1', [web], { restartPolicy });
     expect(beforeProbe(known, sightOf({ pod, status: only(fields) }))).toMatchObject({
@@ -123,12 +123,12 @@ describe('beforeProbe', () => {
     });
   });
 
-  test('does not fail a container that was only just created, but fails one that terminated', () => {
+  test('the probe of a container that was only created has no result; that of a terminated container fails', () => {
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(waiting) })).set).toBeUndefined();
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(terminated(1)) })).set).toBe('failure');
   });
 
-  test('C4: waits for a sidecar to restart, whatever the pod’s policy', () => {
+  test('C4: a probe waits for the restart of a sidecar, whatever the pod’s restartPolicy', () => {
     const side = container('side', { restartPolicy: 'Always' });
     const initContainers = [container('setup'), side];
     const pod = podOf('1', [container('web')], { restartPolicy: 'Never', initContainers });
@@ -142,7 +142,7 @@ describe('beforeProbe', () => {
     expect(web.next).toEqual({ kind: 'end' });
   });
 
-  test('C6: waits for a terminated container if another one requests a restart of all containers', () => {
+  test('C6: a probe waits for a terminated container if the exit of another one restarts all containers', () => {
     const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     const other = container('other', { restartPolicy: 'Never', restartPolicyRules });
     const pod = podOf('1', [container('web'), other], { restartPolicy: 'Never' });
@@ -155,7 +155,7 @@ describe('beforeProbe', () => {
     expect(beforeProbe(known, { ...besides(terminated(42)), features }).next.kind).toBe('end');
   });
 
-  test('R1: probes readiness of a pod with phase Failed until its containers, including sidecars, have stopped', () => {
+  test('R1: readiness of a Failed pod is probed until its containers, including sidecars, have stopped', () => {
     const side = container('side', { restartPolicy: 'Always' });
     const pod = podOf('1', [container('web')], { initContainers: [side] });
     const statuses = (fields: Partial<ContainerStatus>) =>
@@ -178,11 +178,11 @@ describe('beforeProbe', () => {
     }
   });
 
-  test.each(['Succeeded', 'Failed'])('does not probe a pod with phase %s', (phase) => {
+  test.each(['Succeeded', 'Failed'])('a pod with phase %s is not probed any more', (phase) => {
     expect(beforeProbe(known, sightOf({ status: statusOf([], { phase }) })).next.kind).toBe('end');
   });
 
-  test('counts a pod that is being deleted as alive, and still probes readiness', () => {
+  test('a pod that is being deleted is still probed for readiness', () => {
     const pod = podOf('1', [container('web')]);
     const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(beforeProbe(known, sightOf({ pod: deleted, kind: 'liveness' }))).toMatchObject({
@@ -197,10 +197,15 @@ describe('afterProbe', () => {
   const thresholds = { successThreshold: 2, failureThreshold: 3 };
 
   test.each<[string, ProbeKind, ('success' | 'failure')[], (string | undefined)[]]>([
-    ['counts failures in a row', 'readiness', ['failure', 'failure', 'failure'], [undefined, undefined, 'failure']],
-    ['begins to count anew', 'readiness', ['failure', 'failure', 'success', 'failure'], Array(4).fill(undefined)],
-    ['counts successes in a row', 'readiness', ['success', 'success'], [undefined, 'success']],
-  ])('R2: %s', (_, kind, results, sets) => {
+    ['counts consecutive failures', 'readiness', ['failure', 'failure', 'failure'], [undefined, undefined, 'failure']],
+    [
+      'counts from zero after a success',
+      'readiness',
+      ['failure', 'failure', 'success', 'failure'],
+      Array(4).fill(undefined),
+    ],
+    ['counts consecutive successes', 'readiness', ['success', 'success'], [undefined, 'success']],
+  ])('R2: a probe %s', (_, kind, results, sets) => {
     let state = known;
     const seen = results.map((result) => {
       const after = afterProbe(state, result, kind, thresholds);
@@ -217,12 +222,12 @@ describe('afterProbe', () => {
     ['startup', 'success', true],
     ['readiness', 'failure', false],
     ['readiness', 'success', false],
-  ])('after the %s of %s it is on hold: %s', (kind, result, onHold) => {
+  ])('after a %s probe with the result %s the probe is on hold: %s', (kind, result, onHold) => {
     const { state, set } = afterProbe(known, result, kind, { successThreshold: 1, failureThreshold: 1 });
     expect([set, state.onHold]).toEqual([result, onHold]);
   });
 
-  test('keeps the same state object after a repeated result', () => {
+  test('a repeated probe result returns the same state object', () => {
     const limits = { successThreshold: 2, failureThreshold: 1 };
     let { state } = afterProbe(known, 'success', 'readiness', limits);
     ({ state } = afterProbe(state, 'success', 'readiness', limits));
@@ -233,7 +238,7 @@ describe('afterProbe', () => {
     expect(afterProbe(state, 'failure', 'readiness', limits)).toMatchObject({ set: 'failure', state: { run: 1 } });
   });
 
-  test('R2: changes the result only after as many consecutive outcomes as the threshold requires', () => {
+  test('R2: a probe result changes only after as many consecutive outcomes as the threshold requires', () => {
     const results = fc.array(fc.constantFrom<'success' | 'failure'>('success', 'failure'), { maxLength: 40 });
     const limits = fc.record({
       successThreshold: fc.integer({ min: 1, max: 4 }),
@@ -255,7 +260,7 @@ describe('afterProbe', () => {
   });
 });
 
-test('W3: checks the exits of many containers once per status, with or without rules', () => {
+test('W3: the exits of many containers are checked once per pod status, with or without restart rules', () => {
   const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
   for (const rules of [{}, { restartPolicyRules }]) {
     const containers = Array.from({ length: 200 }, (_, at) =>

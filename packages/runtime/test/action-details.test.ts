@@ -15,23 +15,23 @@ const probe = { exec: { command: ['true'] } };
 describe('reason of each kill', () => {
   const init = (name: string, extra: Partial<Container> = {}): Pod => pod({ initContainers: [sidecar(name, extra)] });
   test.each<[string, Pod, ReturnType<typeof status>, PodActionsContext, [string, string]]>([
-    ['it may run', pod(), status([record('app', 'unknown')]), context(), ['app-0', 'Unknown']],
+    ['its state is unknown', pod(), status([record('app', 'unknown')]), context(), ['app-0', 'Unknown']],
     [
-      'it is of another sandbox',
+      'it belongs to an old sandbox',
       pod(),
       status([record('app', 'running', { sandboxId: 'old' })]),
       context(),
       ['app-0', 'Unknown'],
     ],
     [
-      'it is of another sandbox, and of no container any more',
+      'it belongs to an old sandbox and is no longer in the spec',
       pod(),
       status([record('app', 'running'), record('gone', 'running', { sandboxId: 'old' })]),
       context(),
       ['gone-0', 'Unknown'],
     ],
     [
-      'there are two of it',
+      'it runs twice',
       pod(),
       status([record('app', 'running', { restartCount: 1 }), record('app', 'running')]),
       context(),
@@ -58,7 +58,7 @@ describe('reason of each kill', () => {
       context({}, { 'app-0': 'failure' }),
       ['app-0', 'StartupProbe'],
     ],
-    ['a sidecar that may run', init('s'), status([record('s', 'unknown')]), context(), ['s-0', 'Unknown']],
+    ['a sidecar in an unknown state', init('s'), status([record('s', 'unknown')]), context(), ['s-0', 'Unknown']],
     [
       'a sidecar whose definition changed',
       init('s'),
@@ -80,14 +80,14 @@ describe('reason of each kill', () => {
       context({}, { 's-0': 'failure' }),
       ['s-0', 'StartupProbe'],
     ],
-  ])('%s', (_what, aPod, aStatus, aContext, kill) => {
+  ])('the reason of a kill of a container: %s', (_what, aPod, aStatus, aContext, kill) => {
     const { containersToKill } = computePodActions(aPod, aStatus, aContext);
     expect([...containersToKill].map(([id, { reason }]) => [id, reason])).toEqual([kill]);
   });
 });
 
 describe('pod with restart policy Never', () => {
-  test('does not restart a container whose startup probe failed', () => {
+  test('with restartPolicy Never, a container whose startup probe failed is killed and not restarted', () => {
     const actions = computePodActions(
       never(container('app')),
       status([record('app', 'running')]),
@@ -98,10 +98,10 @@ describe('pod with restart policy Never', () => {
   });
 
   test.each([
-    ['of which nothing is known but that it may run gets a sandbox, to be ended in', ['unknown'], true],
-    ['of which one has ended, and the other may run, gets none', ['exited', 'unknown'], false],
-    ['of which one has ended, and the other was created, runs on', ['exited', 'created'], true],
-  ] as const)('%s', (_what, states, createSandbox) => {
+    ['a pod with one container in an unknown state gets a new sandbox', ['unknown'], true],
+    ['a pod with an exited and an unknown container gets no new sandbox', ['exited', 'unknown'], false],
+    ['a pod with an exited and a created container gets a new sandbox', ['exited', 'created'], true],
+  ] as const)('with restartPolicy Never and a dead sandbox, %s', (_what, states, createSandbox) => {
     const names = ['a', 'b'].slice(0, states.length);
     const records = states.map((state, index) => record(names[index] ?? '', state));
     const actions = computePodActions(never(...names.map((name) => container(name))), status(records, dead), context());
@@ -116,16 +116,16 @@ describe('init containers', () => {
     containers: [container('a'), container('b')],
   });
 
-  test('C3: restart if it is only known of a main container that it may run', () => {
+  test('C3: init containers restart if a main container in an unknown state is the only sign that they were complete', () => {
     expect(computePodActions(three, status([record('a', 'unknown')]), context()).initContainersToStart).toEqual([0]);
   });
 
-  test('C3: are complete if one of several main containers has run', () => {
+  test('C3: init containers count as complete if one of several main containers has run', () => {
     const actions = computePodActions(three, status([record('a', 'running')]), context());
     expect([actions.initContainersToStart, actions.containersToStart]).toEqual([[], [1]]);
   });
 
-  test('none starts if one has failed for good', () => {
+  test('no container starts after an init container has failed with restartPolicy Never', () => {
     const failed = { ...three, spec: { ...three.spec, restartPolicy: 'Never' } };
     const actions = computePodActions(failed, status([record('i1', 'exited', { exitCode: 1 })]), context());
     expect([actions.killPod, actions.initContainersToStart, actions.containersToStart]).toEqual([true, [], []]);
@@ -133,7 +133,7 @@ describe('init containers', () => {
 });
 
 describe('unrelated containers of the runtime', () => {
-  test('are ignored without a sandbox or a name', () => {
+  test('runtime containers without a sandbox or a name are ignored', () => {
     const records = [
       record('app', 'running', { sandboxId: '' }),
       record('', 'running', { id: 'x' }),
@@ -142,7 +142,7 @@ describe('unrelated containers of the runtime', () => {
     expect([...computePodActions(pod(), status(records), context()).containersToKill]).toEqual([]);
   });
 
-  test('are compared by the hash that the caller passes', () => {
+  test('the spec of a container is compared by the hash function that the caller passes', () => {
     const records = status([record('app', 'running', { hash: 'own' })]);
     const same = { ...context(), containerHash: () => 'own' };
     expect([...computePodActions(pod(), records, same).containersToKill]).toEqual([]);
@@ -156,17 +156,17 @@ describe('container whose exit restarts all containers', () => {
   const all = pod({ containers: [container('app', { restartPolicy: 'Never', restartPolicyRules })] });
   const exited = status([record('app', 'exited', { exitCode: 7 })]);
 
-  test('is reset even if it is the only one', () => {
+  test('RestartAllContainers resets a pod with a single container', () => {
     expect(computePodActions(all, exited, context()).containersToReset).toEqual([
       { id: 'app-0', name: 'app', kill: false, neverRan: false },
     ]);
   });
 
   test.each([
-    ['rules are off', { containerRestartRules: false }, {}],
-    ['that rule is off', { restartAllContainers: false }, {}],
-    ['its pod is to go', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }],
-  ])('is not reset if %s', (_what, features, metadata) => {
+    ['the gate for container restart rules is off', { containerRestartRules: false }, {}],
+    ['the gate for RestartAllContainers is off', { restartAllContainers: false }, {}],
+    ['the pod is being deleted', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }],
+  ])('RestartAllContainers does not reset the pod if %s', (_what, features, metadata) => {
     const aPod = { ...all, metadata: { ...all.metadata, ...metadata } };
     const aContext = { ...context(), features: { ...defaultRestartFeatures, ...features } };
     expect(computePodActions(aPod, exited, aContext).containersToReset).toEqual([]);
@@ -192,7 +192,7 @@ describe('resize', () => {
     };
   };
 
-  test('updates main containers and sidecars, and init containers if their gate is enabled', () => {
+  test('a resize updates main containers and sidecars, and init containers if their feature gate is enabled', () => {
     const resources = of('2', '2');
     const aPod = pod({
       initContainers: [sidecar('s', { resources }), container('i', { resources })],
@@ -208,7 +208,7 @@ describe('resize', () => {
     expect(told(['s', 'app'], true)).toEqual(['s-0 sidecar', 'app-0 main']);
   });
 
-  test('C5: restarts a container if memory or CPU requires it', () => {
+  test('C5: a resize restarts a container if its resizePolicy for a changed resource requires that', () => {
     const resizePolicy = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }];
     const aPod = pod({ containers: [container('app', { resources: of('2', '2'), resizePolicy })] });
     const actions = computePodActions(aPod, status([record('app', 'running')]), resizing({ app: of('1', '1') }));
@@ -216,7 +216,7 @@ describe('resize', () => {
     expect([...actions.containersToKill.values()].map(({ reason }) => reason)).toEqual(['Unknown']);
   });
 
-  test('performs decreases first: by limits, or by requests if the limits do not change', () => {
+  test('a resize performs decreases first: by limits, or by requests if the limits do not change', () => {
     const limits = { cpu: '9', memory: '9' };
     const wanted: Record<string, ResourceRequirements> = {
       more: of('2', '1', limits),
@@ -235,7 +235,7 @@ describe('resize', () => {
     expect(containersToUpdate.memory).toEqual([]);
   });
 
-  test('also compares memory requests', () => {
+  test('a resize of memory requests performs decreases first if the limits do not change', () => {
     const limits = { memory: '9' };
     const containers = [
       container('more', { resources: of('1', '2', limits) }),
@@ -247,7 +247,7 @@ describe('resize', () => {
     expect(containersToUpdate.memory.map(({ container: { name } }) => name)).toEqual(['less', 'more']);
   });
 
-  test('applies pod-level limits to containers without limits if the gate is enabled, after a pod restart', () => {
+  test('a resize applies pod-level limits to containers without limits if the gate is enabled, and not if the pod ends', () => {
     const ofPod: ResourceRequirements = { limits: { cpu: '2' } };
     const aPod = pod({ resources: ofPod, containers: [container('app', { resources: of('1', '1') })] });
     const updates = (podLevel: boolean): number =>
@@ -272,14 +272,14 @@ describe('cgroup of a resized pod', () => {
       ...{ updatePodResources: false, updatePodLevelResources: false },
     }) as unknown as ResizePlan;
 
-  test('gets its first shares before its containers', () => {
+  test("the pod's cgroup gets CPU shares before its containers only if it had none before", () => {
     expect(resizeSteps(plan({}, { cpuShares: 512 })).map(({ kind }) => kind)).toEqual(['group', 'containers']);
     expect(resizeSteps(plan({ cpuShares: 1024 }, { cpuShares: 512 })).map(({ kind }) => kind)).toEqual([
       ...['containers', 'group'],
     ]);
   });
 
-  test('keeps its values except the changed ones', () => {
+  test("the pod's cgroup keeps its values except the changed ones", () => {
     const steps = resizeSteps(plan({ cpuShares: 2, memoryBytes: 7 }, { cpuShares: 512 }));
     expect(groupAfter({ cpuShares: 2, memoryBytes: 7 }, steps)).toEqual({ cpuShares: 512, memoryBytes: 7 });
   });
@@ -294,26 +294,26 @@ describe('cgroup of a resized pod', () => {
     [5, -1, false],
     [5, 0, false],
     [5, undefined, false],
-  ])('shrinks from %j to %j: %j', (held, wanted, shrinks) => {
+  ])("whether the pod's memory limit shrinks from %j to %j: %j", (held, wanted, shrinks) => {
     const of = (memoryBytes: number | undefined): object => (memoryBytes === undefined ? {} : { memoryBytes });
     expect(memoryShrinks(of(held), of(wanted))).toBe(shrinks);
   });
 });
 
 test.each([
-  ['without figures of the pod, whose limit stays', { memory: null, containers: [] }, undefined],
-  ['without figures of Linux', null, undefined],
+  ['without stats of the pod, whose limit is unchanged', { memory: null, containers: [] }, undefined],
+  ['without Linux stats', null, undefined],
   [
-    'without figures of a container whose limit stays',
+    'without stats of another container with an unchanged limit',
     { memory: null, containers: [{ attributes: { metadata: { name: 'd' } }, memory: null }] },
     undefined,
   ],
   [
-    'of one that uses all of it',
+    'that uses as much as the new limit',
     { memory: null, containers: [{ attributes: { metadata: { name: 'c' } }, memory: { usageBytes: { value: 4 } } }] },
     'cannot decrease memory limits: attempting to set container "c" memory limit (4) below current usage (4)',
   ],
-])('decreasing memory limits of containers %s: %s', (_what, linux, problem) => {
+])('a decrease of the memory limit of a container %s: %s', (_what, linux, problem) => {
   const figures = { linux } as unknown as Parameters<typeof shrinkProblem>[1];
   expect(shrinkProblem({ containers: new Map([['c', 4]]) }, figures)).toBe(problem);
 });

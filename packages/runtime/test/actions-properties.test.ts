@@ -70,7 +70,7 @@ const arbitraryStatus: fc.Arbitrary<RuntimePodStatus> = fc
 
 const probeResult = fc.constantFrom<ProbeResult | undefined>('success', 'failure', 'unknown', undefined);
 
-test('the computed actions are consistent for any runtime status', () => {
+test('the computed pod actions are consistent for any runtime status', () => {
   fc.assert(
     fc.property(arbitraryPod, arbitraryStatus, probeResult, probeResult, (aPod, aStatus, liveness, startup) => {
       const probes = { liveness: () => liveness, startup: () => startup };
@@ -80,11 +80,11 @@ test('the computed actions are consistent for any runtime status', () => {
         ...actions.initContainersToStart.map((index) => init[index]),
         ...actions.containersToStart.map((index) => aPod.spec.containers[index]),
       ];
-      // The same pod and status give the same actions, and nothing is changed in place.
+      // The same pod and status give the same actions, and the function does not modify its arguments.
       expect(computePodActions(aPod, aStatus, { probes })).toEqual(actions);
       for (const toStart of starts) {
         if (toStart === undefined) throw new Error('an index that is none');
-        // C1: what runs is not started again, unless it is killed first.
+        // C1: a running container is not started again unless it is killed first.
         for (const { id, name, state } of aStatus.containers) {
           if (name !== toStart.name || (state !== 'running' && state !== 'unknown')) continue;
           if (state === 'unknown' && currentStatus(aStatus.containers, name)?.id !== id) continue;
@@ -92,18 +92,18 @@ test('the computed actions are consistent for any runtime status', () => {
           expect(sameSandbox, `${id} of ${name} may run beside a new one`).toBe(true);
         }
       }
-      // C3: at most one init container that is no sidecar starts, and no main container beside it.
+      // C3: at most one init container that is not a sidecar starts, and no main container starts with it.
       const plainInit = actions.initContainersToStart.filter((index) => init[index]?.restartPolicy !== 'Always');
       expect(plainInit.length).toBeLessThanOrEqual(1);
       if (plainInit.length > 0) expect(actions.containersToStart).toEqual([]);
       const ascending = (list: readonly number[]): boolean => list.every((n, k) => k === 0 || n > (list[k - 1] ?? 0));
       expect(ascending(actions.initContainersToStart) && ascending(actions.containersToStart)).toBe(true);
-      // A new sandbox is only made where the old ones are stopped, and under a number that none of them has.
+      // A new sandbox is created only if the old sandboxes are stopped, and its attempt number is new.
       if (actions.createSandbox) {
         expect(actions.killPod).toBe(true);
         for (const { attempt } of aStatus.sandboxes) expect(actions.attempt).toBeGreaterThan(attempt);
       } else if (actions.killPod) expect(starts).toEqual([]);
-      // While all begin anew nothing else is done.
+      // While all containers of the pod are being restarted, no other action is taken.
       if (actions.containersToReset.length > 0) {
         expect([...starts, ...actions.containersToKill.keys(), actions.killPod]).toEqual([false]);
       }

@@ -9,7 +9,7 @@ import { container, pod, record } from './builders.ts';
 const limits = { initialMs: 10_000, maxMs: 300_000 };
 const HOUR = 3_600_000;
 
-/** An attempt that ended, after having run for so long. */
+/** The record of a terminated container that had run for `ranMs`. */
 function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus {
   const startedAtMs = 1_000_000 + attempt * HOUR;
   return record('a', 'exited', {
@@ -23,43 +23,50 @@ function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStat
 }
 
 describe('C2: back-off delay', () => {
-  test('doubles from 10 s to 300 s', () => {
+  test('C2: the restart back-off doubles from 10 s to 300 s', () => {
     const delays = [0];
     for (let n = 0; n < 7; n++) delays.push(nextDelay(delays.at(-1) ?? 0, limits));
     expect(delays.slice(1)).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
   });
 
-  test('starts at the maximum if that is less than 10 s', () => {
+  test('C2: the restart back-off starts at its maximum if that is less than 10 s', () => {
     expect(nextDelay(0, { initialMs: 10_000, maxMs: 1_000 })).toBe(1_000);
     expect(nextDelay(1_000, { initialMs: 10_000, maxMs: 1_000 })).toBe(1_000);
   });
 
   test.each([
-    ['no record: at once', [], 0],
-    ['the first death: at once', [run(0)], 0],
-    ['the second one: 10 s', [run(1), run(0)], 10_000],
-    ['only the newest record is left: the attempts before count as short', [run(3)], 40_000],
-    ['a record is missing between two: it counts as short', [run(2), run(0)], 20_000],
-    ['one is missing since a long run', [run(7), run(5, HOUR / 2)], 20_000],
-    ['one is missing since another spec', [run(7), run(5, 1_000, { hash: 'old' })], 10_000],
-    ['numbers that begin anew in a new sandbox: each record counts', [run(1), run(0), run(0)], 20_000],
+    ['no record: none', [], 0],
+    ['one exit: none', [run(0)], 0],
+    ['two exits: 10 s', [run(1), run(0)], 10_000],
+    ['only the newest record is left: earlier attempts count as short', [run(3)], 40_000],
+    ['a record between two others is missing: it counts as short', [run(2), run(0)], 20_000],
+    ['a record after a long run is missing', [run(7), run(5, HOUR / 2)], 20_000],
+    ['a record after another spec is missing', [run(7), run(5, 1_000, { hash: 'old' })], 10_000],
+    ['attempt numbers restart in a new sandbox: each record counts', [run(1), run(0), run(0)], 20_000],
     ['the maximum', [run(50)], 300_000],
-    ['the newest ran for more than ten minutes: at once', [run(7, 600_001)], 0],
-    ['ten minutes are not more than ten minutes', [run(1, 600_000)], 10_000],
-    ['an earlier one ran long: what came before it does not count', [run(7), run(6), run(5, HOUR / 2)], 20_000],
-    ['an earlier one was of another spec: neither does that', [run(7), run(6), run(5, 1_000, { hash: 'old' })], 10_000],
-    ['the newest is of another spec: at once', [run(7, 1_000, { hash: 'old' })], 0],
+    ['the newest attempt ran for more than ten minutes: none', [run(7, 600_001)], 0],
+    ['the newest attempt ran for exactly ten minutes: 10 s', [run(1, 600_000)], 10_000],
+    ['an earlier attempt ran long: attempts before it do not count', [run(7), run(6), run(5, HOUR / 2)], 20_000],
     [
-      'a runtime that tells no times counts as a short run',
+      'an earlier attempt had another spec: attempts before it do not count',
+      [run(7), run(6), run(5, 1_000, { hash: 'old' })],
+      10_000,
+    ],
+    ['the newest attempt had another spec: none', [run(7, 1_000, { hash: 'old' })], 0],
+    [
+      'an attempt without times counts as short',
       [run(1, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: 9 ** 12 })],
       10_000,
     ],
-  ])('after a kubelet restart: %s', (_name, runs, delay) => {
-    expect(delayFromRuns(runs, 'h', limits)).toBe(delay);
-  });
+  ])(
+    'C2: the restart back-off after a kubelet restart, computed from the records in the runtime: %s',
+    (_name, runs, delay) => {
+      expect(delayFromRuns(runs, 'h', limits)).toBe(delay);
+    },
+  );
 });
 
-/** Lets a container crash again and again and says how long each restart had to wait. */
+/** Lets a container crash repeatedly, and returns the delay of each restart. */
 async function crash(
   backOff: Pick<RestartBackOff, 'check' | 'started'>,
   clock: FakeClock,
@@ -84,19 +91,19 @@ async function crash(
 }
 
 describe('C2: back-off over time', () => {
-  test('0, 10, 20, 40 s ...', async () => {
+  test('C2: a crashing container restarts after 0, 10, 20, 40 s and so on', async () => {
     const clock = new FakeClock();
     const waits = await crash(new RestartBackOff({ clock }, limits), clock, Array(8).fill(1_000));
     expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
   });
 
-  test('is reset after more than ten minutes of running', async () => {
+  test('C2: the restart back-off is reset after more than ten minutes of running', async () => {
     const clock = new FakeClock();
     const waits = await crash(new RestartBackOff({ clock }, limits), clock, [1, 1, 1, 600_001, 1, 1]);
     expect(waits).toEqual([0, 10_000, 20_000, 0, 10_000, 20_000]);
   });
 
-  test('has the same delays for a kubelet that restarts at any time', async () => {
+  test('C2: the restart back-off is the same if the kubelet restarts at any time', async () => {
     const ran = fc.array(fc.constantFrom(1, 1_000, 60_000, 599_000, 700_000), { minLength: 1, maxLength: 9 });
     await fc.assert(
       fc.asyncProperty(ran, async (ranMs) => {
@@ -112,7 +119,7 @@ describe('C2: back-off over time', () => {
     );
   });
 
-  test('counts a start that was not reported, by a killed kubelet or a call with a lost response', async () => {
+  test('C2: the restart back-off counts a start that a killed kubelet or a call with a lost response did not report', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     const records: RuntimeContainerStatus[] = [];
@@ -128,11 +135,12 @@ describe('C2: back-off over time', () => {
       if (attempt === 1) backOff.started(pod(), container('a'), 'h', records);
     }
     expect(delays).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
-    // A record that is collected brings an older death to light: nothing has started since.
+    // After a record is removed, an older termination is the newest one. The back-off stays, because no container has
+    // started since.
     expect(backOff.check(pod(), container('a'), 'h', records.slice(1))?.delayMs).toBe(80_000);
   });
 
-  test('is reset for another spec, and separate for another pod', async () => {
+  test('C2: the restart back-off is reset for another spec, and separate for another pod', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     await crash(backOff, clock, [1, 1, 1]);
@@ -144,7 +152,7 @@ describe('C2: back-off over time', () => {
   });
 
   test.each([
-    ['absent, then empty, as defaults write it', undefined, {}, true],
+    ['absent, then empty', undefined, {}, true],
     ['absent, then with empty lists', undefined, { limits: {}, requests: {}, claims: [] }, true],
     [
       'the same in another order',
@@ -154,7 +162,7 @@ describe('C2: back-off over time', () => {
     ],
     ['other requests', { requests: { cpu: '1' } }, { requests: { cpu: '2' } }, false],
     ['requests that become limits', { requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
-  ])('resources: %s', async (_name, before, after, held) => {
+  ])('C2: whether a change of resources resets the restart back-off: %s', async (_name, before, after, held) => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     const first = [run(0, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
@@ -164,7 +172,7 @@ describe('C2: back-off over time', () => {
     expect(verdict?.delayMs).toBe(held ? 10_000 : undefined);
   });
 
-  test('does not wait for an hour if the wall clock is set back by an hour', async () => {
+  test('the restart back-off does not last an hour longer if the wall clock is set back by an hour', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     const dead = [run(1, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
@@ -174,7 +182,7 @@ describe('C2: back-off over time', () => {
     expect(backOff.check(pod(), container('a'), 'h', dead)).toBeUndefined();
   });
 
-  test('forgets a pod that is gone', async () => {
+  test('the restart back-off of a removed pod is forgotten', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     await crash(backOff, clock, [1, 1, 1]);
@@ -185,7 +193,7 @@ describe('C2: back-off over time', () => {
   });
 });
 
-test('a run without a known start does not count as long', () => {
+test('a run without a known start time does not count as long for the back-off', () => {
   expect(ranLongEnough(run(0, 600_001))).toBe(true);
   expect(ranLongEnough(run(0, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: HOUR }))).toBe(false);
 });

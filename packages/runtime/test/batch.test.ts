@@ -12,7 +12,7 @@ const pods: readonly Pod[] = Array.from({ length: PODS }, (_, n) =>
   pod({ containers: [sleeper('a')] }, { name: `web-${n}`, uid: `uid-${n}` }),
 );
 
-/** When each pod was ready, in ms after the first call. */
+/** Returns the time at which each pod became ready, in ms after the first call. */
 async function readyTimes(startConcurrency: number): Promise<number[]> {
   const machine = new Machine({ runtime: { latencies: typicalLatencies }, options: { startConcurrency } });
   const kubelet = machine.kubelet();
@@ -29,13 +29,13 @@ async function readyTimes(startConcurrency: number): Promise<number[]> {
   return ready;
 }
 
-/** How long the same pods take with nothing between the calls, so many at a time. */
+/** Returns how long the runtime calls alone would take for the same pods, with the same concurrency. */
 function bareRuntimeMs(): number {
   const { runPodSandboxMs = 0, createContainerMs = 0, startContainerMs = 0 } = typicalLatencies;
   return Math.ceil(PODS / CONCURRENCY) * (runPodSandboxMs + createContainerMs + startContainerMs);
 }
 
-test('a batch of pods takes hardly longer than the runtime itself, and its median pod hardly more than half of that', async () => {
+test('a batch of pods takes hardly longer than the calls of the runtime, and its median pod little more than half of that', async () => {
   const ready = await readyTimes(CONCURRENCY);
   const lastMs = ready.at(-1) ?? 0;
   const medianMs = ready[PODS / 2] ?? 0;

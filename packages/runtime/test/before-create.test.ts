@@ -9,64 +9,69 @@ import { record } from './builders.ts';
 describe('C1: before a container is created', () => {
   const create = { kind: 'create', stop: [], remove: [], attempt: undefined };
   test.each([
-    ['nothing is there: as the log directory says', [], undefined, create],
-    ['nothing is there, but a try was made: the same number again', [], 3, { ...create, attempt: 3 }],
+    ['no container: the number follows from the log directory', [], undefined, create],
+    ['no container after a tried attempt: the same number again', [], 3, { ...create, attempt: 3 }],
     ['containers of other names do not matter', [record('b', 'running')], undefined, create],
-    ['one runs: it is kept', [record('a', 'running')], undefined, { kind: 'running', id: 'a-0' }],
+    ['a running container is kept', [record('a', 'running')], undefined, { kind: 'running', id: 'a-0' }],
     [
-      'one runs beside one that never started: it is kept',
+      'a running container beside one that never started is kept',
       [record('a', 'created', { restartCount: 1 }), record('a', 'running')],
       undefined,
       { kind: 'running', id: 'a-0' },
     ],
     [
-      'one never started: it goes, its number comes again',
+      'a container that never started is removed, and its number is used again',
       [record('a', 'created')],
       undefined,
       { ...create, remove: [{ id: 'a-0', restartCount: 0 }], attempt: 0 },
     ],
     [
-      'the start of one was broken off and is over: it is told so',
+      'a container whose start was aborted is removed and marked as such',
       [{ ...record('a', 'created'), startOver: true }],
       undefined,
       { ...create, remove: [{ id: 'a-0', restartCount: 0, startOver: true }], attempt: 0 },
     ],
     [
-      'C2: one never started, and nothing is left of those that ran before: its number comes again',
+      'C2: a container that never started is removed, even if no earlier one exists, and its number is used again',
       [record('a', 'created', { restartCount: 3 })],
       undefined,
       { ...create, remove: [{ id: 'a-3', restartCount: 3 }], attempt: 3 },
     ],
     [
-      'one that would not go was given up: it stays',
+      'a container that cannot be removed and was given up is kept',
       [record('a', 'created', { restartCount: 2 }), record('a', 'exited', { restartCount: 1 })],
       3,
       { ...create, attempt: 3 },
     ],
     [
-      'one never started after two that ran: it goes, its number comes again',
+      'a container that never started after two that ran is removed, and its number is used again',
       [record('a', 'created', { restartCount: 2 }), record('a', 'exited', { restartCount: 1 }), record('a', 'exited')],
       2,
       { ...create, remove: [{ id: 'a-2', restartCount: 2 }], attempt: 2 },
     ],
-    ['one ended: the next number', [record('a', 'exited', { restartCount: 4 })], undefined, { ...create, attempt: 5 }],
     [
-      'one ended since the try: the next number all the same',
+      'after an exited container the next number is used',
+      [record('a', 'exited', { restartCount: 4 })],
+      undefined,
+      { ...create, attempt: 5 },
+    ],
+    [
+      'after a container that exited since the tried attempt the next number is used',
       [record('a', 'exited', { restartCount: 4 })],
       2,
       { ...create, attempt: 5 },
     ],
     [
-      'nobody knows whether one runs: it is stopped first',
+      'a container in an unknown state is stopped first',
       [record('a', 'unknown')],
       undefined,
       { ...create, stop: ['a-0'], attempt: 1 },
     ],
-  ] as const)('%s', (_name, containers, tried, expected) => {
+  ] as const)('C1: before a container is created: %s', (_name, containers, tried, expected) => {
     expect(beforeCreate(containers, 'a', tried)).toEqual(expected);
   });
 
-  test('creates nothing beside a running container, with a number above all earlier runs', () => {
+  test('C1: no container is created beside a running one, and its number is above all earlier runs', () => {
     const arbitrary = fc.array(
       fc.record({
         state: fc.constantFrom('created' as const, 'running' as const, 'exited' as const, 'unknown' as const),
@@ -94,7 +99,7 @@ describe('C1: before a container is created', () => {
   });
 });
 
-describe('tried attempts', () => {
+describe('attempt numbers that were tried', () => {
   const lost = new CriError({
     rpc: 'CreateContainer',
     code: 'DEADLINE_EXCEEDED',
@@ -104,7 +109,7 @@ describe('tried attempts', () => {
     'failed to reserve container name "a_web_default_uid_0": name "a_web_default_uid_0" is reserved for "f00"';
   const taken = new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details });
 
-  test('recognize each form in which a runtime reports a taken name', () => {
+  test('recognises each form in which a runtime reports a container name that is already in use', () => {
     expect(isNameTaken(taken)).toBe(true);
     expect(isNameTaken(new CriError({ rpc: '', code: 'ALREADY_EXISTS', details: '' }))).toBe(true);
     expect(
@@ -121,13 +126,13 @@ describe('tried attempts', () => {
     expect(isNameTaken(new CriError({ rpc: '', code: 'UNKNOWN', details: before }))).toBe(false);
   });
 
-  // By the square of their number it would take longer than a test may.
-  test('W3: parse a long message with many names in linear time', () => {
+  // Quadratic time would exceed the test's timeout.
+  test('W3: parses a long error message with many container names in linear time', () => {
     const profile = `cannot load seccomp profile "/seccomp/${'name '.repeat(100_000)}": no such file or directory`;
     expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);
   });
 
-  test('C1: keep the number of a call with a lost response until it succeeds', () => {
+  test('C1: keeps the attempt number of a creation with a lost response until it succeeds', () => {
     const tried = new TriedAttempts({ clock: new FakeClock() });
     tried.failed('uid', 'a', 3, lost);
     expect(tried.get('uid', 'a')).toBe(3);
@@ -136,7 +141,7 @@ describe('tried attempts', () => {
     expect(tried.get('uid', 'a')).toBeUndefined();
   });
 
-  test('give up a name only after it has been taken for five minutes', async () => {
+  test('gives up a container name only after it has been in use for five minutes', async () => {
     const clock = new FakeClock();
     const tried = new TriedAttempts({ clock });
     tried.failed('uid', 'a', 0, taken);
@@ -148,7 +153,7 @@ describe('tried attempts', () => {
     expect(tried.get('uid', 'a')).toBe(1);
   });
 
-  test('retry soon after a name was first found taken, but not later', async () => {
+  test('retries soon after a container name was first found in use, but not later', async () => {
     const clock = new FakeClock();
     const tried = new TriedAttempts({ clock });
     tried.failed('uid', '', 0, lost);
@@ -160,7 +165,7 @@ describe('tried attempts', () => {
     expect(tried.retryAtMs('uid', '')).toBeUndefined();
   });
 
-  test('forget a pod that is gone', () => {
+  test('forgets the tried attempt numbers of a removed pod', () => {
     const tried = new TriedAttempts({ clock: new FakeClock() });
     tried.failed('uid', 'a', 1, lost);
     tried.failed('uid2', 'a', 2, lost);

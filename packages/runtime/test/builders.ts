@@ -80,7 +80,7 @@ export function status(
   };
 }
 
-/** A context in which probes say what the two records say, by container id. */
+/** A context with the given liveness and startup probe results by container ID. */
 export function context(
   liveness: Readonly<Record<string, ProbeResult | undefined>> = {},
   startup: Readonly<Record<string, ProbeResult | undefined>> = {},

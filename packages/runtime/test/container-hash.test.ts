@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { containerHash } from '../src/reconcile/container-hash.ts';
 
-test('the hash equals upstream’s, so that running containers survive a change of kubelet', () => {
+test('the container hash equals upstream’s, so that running containers survive a change of the kubelet', () => {
   expect(containerHash({ name: 'test_container', image: 'foo/image:v1' })).toBe('8e45cbd0');
 });
 
-test('the hash depends exactly on name and image', () => {
+test('the container hash depends exactly on name and image', () => {
   const hashes = [
     containerHash({ name: 'a', image: 'b' }),
     containerHash({ name: 'b', image: 'a' }),
@@ -18,7 +18,7 @@ test('the hash depends exactly on name and image', () => {
   for (const hash of hashes) expect(hash).toMatch(/^[1-9a-f][0-9a-f]{0,7}$/);
 });
 
-test('the hash is FNV-1a of the JSON bytes printed as decimal numbers, for any text', () => {
+test("the container hash is FNV-1a of the container's JSON with decimal numbers, for any text", () => {
   const text = fc.string({ unit: 'grapheme' }).filter((each) => !/[<>&\u2028\u2029]/.test(each));
   fc.assert(
     fc.property(text, text, (image, name) => {

@@ -25,24 +25,24 @@ async function loaded(content: string): Promise<ContainerNotes> {
   return notes;
 }
 
-describe('notes of an earlier kubelet', () => {
+describe('notes that an earlier kubelet process wrote about its containers', () => {
   test.each([
     ['is empty', ''],
-    ['is cut off', '{"a":{"id":"1","restart":{"reason":"L'],
-    ['holds no object', '[{"id":"1"}]'],
-    ['holds a note without an id', '{"a":{"postStart":true}}'],
-    ['holds a note with a restart that is none', '{"a":{"id":"1","restart":true}}'],
-    ['holds a note that replaces nothing', '{"a":{"id":"1","replaces":{"id":"0"}}}'],
-  ])('are ignored if the file %s', async (_, content) => {
+    ['is truncated', '{"a":{"id":"1","restart":{"reason":"L'],
+    ['contains no JSON object', '[{"id":"1"}]'],
+    ['contains a note without an ID', '{"a":{"postStart":true}}'],
+    ['contains a note with an invalid restart', '{"a":{"id":"1","restart":true}}'],
+    ['contains a note without the replaced container', '{"a":{"id":"1","replaces":{"id":"0"}}}'],
+  ])('the notes file of an earlier kubelet is ignored if it %s', async (_, content) => {
     expect((await loaded(content)).get('uid-1', 'a')).toBeUndefined();
   });
 
-  test('are read if they are sound', async () => {
+  test('valid notes of an earlier kubelet are read', async () => {
     const note = { id: '1', postStart: true, replaces: { id: '0', restart } };
     expect((await loaded(JSON.stringify({ a: note, b: 1 }))).get('uid-1', 'a')).toEqual(note);
   });
 
-  test('W5: are ignored if the file is larger than any kubelet writes', async () => {
+  test('W5: the notes file is ignored if it is larger than any kubelet writes', async () => {
     const notes = await loaded(JSON.stringify({ a: { id: '1', restart }, b: 'x'.repeat(5 * 1024 * 1024) }));
     expect(notes.get('uid-1', 'a')).toBeUndefined();
     await notes.put('uid-1', 'a', { id: '2', restart });
@@ -50,7 +50,7 @@ describe('notes of an earlier kubelet', () => {
   });
 
   test.each(['a FIFO', 'a link to an endless device', 'a directory'])(
-    'W6: do not hold up their pod if the file is %s',
+    'W6: a pod is not blocked if its notes file is %s',
     async (kind) => {
       const root = fs.mkdtempSync(path.join(os.tmpdir(), 'notes-'));
       try {
@@ -69,7 +69,7 @@ describe('notes of an earlier kubelet', () => {
     },
   );
 
-  test('are written by the next sync if they could not be written', async () => {
+  test('notes that could not be saved are saved by the next sync', async () => {
     const files = new MemoryFileSystem();
     const notesOf = () => new ContainerNotes({ fs: files, logger: silentLogger }, { rootDirectory: ROOT });
     const notes = notesOf();
@@ -83,7 +83,7 @@ describe('notes of an earlier kubelet', () => {
     expect((await notesOf().read('uid-1')).get('a')).toEqual({ id: '1', restart });
   });
 
-  test('of many containers that are stopped at once take two writes of the file', async () => {
+  test('notes of many containers that stop at the same time are saved in two writes', async () => {
     const files = new MemoryFileSystem();
     const { writeFileAtomic } = files;
     let writes = 0;
@@ -100,7 +100,7 @@ describe('notes of an earlier kubelet', () => {
     expect(writes).toBeLessThanOrEqual(2);
   });
 
-  test('K4: are not kept by reading the status of a pod that was forgotten', async () => {
+  test('K4: reading the status of a forgotten pod keeps no notes in memory', async () => {
     const machine = new Machine();
     await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a'), sleeper('b')] }));
     const { cri, fs: files, clock } = machine;

@@ -3,14 +3,14 @@ import { criPods } from '../src/index.ts';
 import { pod } from './builders.ts';
 import { Machine, sleeper } from './machine.ts';
 
-/** A runtime with one pod that runs, and a reader of its pods that starts nothing. */
+/** A runtime with one running pod, and a reader of the runtime's pods that starts nothing. */
 async function withOnePod() {
   const machine = new Machine();
   const kubelet = machine.kubelet();
   const web = pod({ containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
   let asked = 0;
-  /** Whether the runtime shows nothing. */
+  /** Whether the runtime's lists are empty. */
   const lists = { empty: false };
   const cri = new Proxy(machine.cri, {
     get(target, name) {
@@ -35,7 +35,7 @@ test('criPods shows the same pods as a PodRuntime', async () => {
   expect(await status()).toMatchObject({ name, namespace, sandboxes: [{ state: 'notReady' }] });
 });
 
-test('events name the pod, the container and the kind', async () => {
+test('runtime events contain the pod, the container and the kind of event', async () => {
   const { machine, web, pods, status } = await withOnePod();
   const stop = new AbortController();
   const id = (await status()).containers[0]?.id ?? '';
@@ -49,7 +49,7 @@ test('events name the pod, the container and the kind', async () => {
   stop.abort();
 });
 
-test('K4: forgets a pod that is no longer listed', async () => {
+test('K4: criPods forgets a pod that is no longer listed', async () => {
   const { pods, lists, status, asked } = await withOnePod();
   await status();
   await status();
@@ -61,7 +61,7 @@ test('K4: forgets a pod that is no longer listed', async () => {
   expect(asked()).toBe(2);
 });
 
-test('reads a pod without the kubelet’s labels after an event, before any list shows it', async () => {
+test('criPods reads a pod without the kubelet’s labels after an event, before any list shows it', async () => {
   const { machine, pods } = await withOnePod();
   const stop = new AbortController();
   const told = (async () => {

@@ -22,13 +22,13 @@ async function read(path: string, volumeName = 'v'): Promise<string> {
 }
 
 describe('readEnvironmentFiles', () => {
-  it('reads a file of a volume, through links inside of it', async () => {
+  it('reads an environment file of a volume through symbolic links inside the volume', async () => {
     await fs.symlink('sub/env', `${VOLUME}/relative`);
     await fs.symlink('/sub/env', `${VOLUME}/absolute`);
     for (const path of ['sub/env', './sub//env', 'relative', 'absolute']) expect(await read(path)).toBe("A='a'");
   });
 
-  it('W5: does not open a FIFO, a socket or a device', async () => {
+  it('W5: opens no FIFO, socket or device as environment file', async () => {
     for (const kind of ['fifo', 'socket', 'charDevice'] as const) {
       fs.makeSpecial(`${VOLUME}/${kind}`, kind);
       await fs.symlink(kind, `${VOLUME}/to-${kind}`);
@@ -38,7 +38,7 @@ describe('readEnvironmentFiles', () => {
     }
   });
 
-  it('W3: follows no link out of the volume', async () => {
+  it('W3: an environment file may not be a link out of the volume', async () => {
     await fs.symlink('/etc/shadow', `${VOLUME}/absolute`);
     await fs.symlink('../../../../../../../etc/shadow', `${VOLUME}/relative`);
     await fs.symlink('../../../../../../../etc', `${VOLUME}/directory`);
@@ -50,7 +50,7 @@ describe('readEnvironmentFiles', () => {
     }
   });
 
-  it('rejects non-files, large files, link loops and missing volumes', async () => {
+  it('rejects environment files that are no files, too large, link loops or in missing volumes', async () => {
     await fs.symlink('loop', `${VOLUME}/loop`);
     await fs.writeFile(`${VOLUME}/huge`, new Uint8Array((1 << 20) + 1));
     await expect(read('sub')).rejects.toThrow("couldn't parse env file: sub is not a regular file");
@@ -59,7 +59,7 @@ describe('readEnvironmentFiles', () => {
     await expect(read('x', 'w')).rejects.toThrow('cannot find the volume "w" referenced by FileKeyRef');
   });
 
-  it('W5: reads each file once, up to the total limit', async () => {
+  it('W5: reads each environment file once, up to the total size limit', async () => {
     await fs.writeFile(`${VOLUME}/large`, new Uint8Array(1 << 20));
     const paths = Array.from({ length: 17 }, (_, index) => `to-large-${index}`);
     for (const path of paths) await fs.symlink('large', `${VOLUME}/${path}`);

@@ -9,7 +9,7 @@ const withDebuggers = (...ephemeralContainers: EphemeralContainer[]): Pod =>
   pod({ containers: [sleeper('app')], ephemeralContainers });
 
 describe('ephemeral containers', () => {
-  test('starts one that is added to a running pod, and never again', async () => {
+  test('an ephemeral container that is added to a running pod starts once and never again', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, withDebuggers());
@@ -18,7 +18,7 @@ describe('ephemeral containers', () => {
     expect((await machine.sync(kubelet, debugged)).results).toEqual([{ action: 'StartContainer', target: 'look' }]);
     await machine.clock.advance(10);
     for (let n = 0; n < 3; n++) expect(await machine.sync(kubelet, debugged)).toEqual({ results: [] });
-    // Another kubelet does not start it either.
+    // Another kubelet process does not start the container either.
     expect(await machine.sync(machine.kubelet(), debugged)).toEqual({ results: [] });
     const ended = (await machine.status(kubelet, debugged)).containers.find(({ name }) => name === 'look');
     expect(ended).toMatchObject({ state: 'exited', exitCode: 3, restartCount: 0 });
@@ -26,7 +26,7 @@ describe('ephemeral containers', () => {
     expect(machine.counts.get('kubelet_started_containers_total{"container_type":"ephemeral_container"}')).toBe(1);
   });
 
-  test('lets one see the processes of its target', async () => {
+  test('an ephemeral container sees the processes of its target container', async () => {
     const machine = new Machine();
     const created: Init<CreateContainerRequest>[] = [];
     const kubelet = machine.kubelet(
@@ -50,7 +50,7 @@ describe('ephemeral containers', () => {
     });
   });
 
-  test('makes one with a missing target wait with the reason, without affecting others', async () => {
+  test('an ephemeral container with a missing target waits with the reason, and other containers are not affected', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const lost = withDebuggers({ ...sleeper('look'), targetContainerName: 'nobody' }, sleeper('other'));
@@ -68,7 +68,7 @@ describe('ephemeral containers', () => {
     expect(machine.live()).toEqual(['app/0', 'other/0']);
   });
 
-  test('C3: stops them with the pod, and does not keep the pod running for them', async () => {
+  test('C3: ephemeral containers stop with the pod, and do not keep the pod running', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const ending = pod({ restartPolicy: 'Never', containers: [once('app')], ephemeralContainers: [sleeper('look')] });

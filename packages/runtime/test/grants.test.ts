@@ -19,7 +19,7 @@ const granted: GrantedOptions = {
   cdiDevices: ['example.com/led=led0'],
 };
 
-/** A machine with grants, and what the runtime is told to make. */
+/** A machine with resource grants, and the configurations of the containers that it created. */
 function machineWith(options: ContainerGrants['options']) {
   const machine = new Machine({ components: { grants: { options } } });
   const create = vi.spyOn(machine.cri, 'createContainer');
@@ -27,7 +27,7 @@ function machineWith(options: ContainerGrants['options']) {
 }
 
 describe('devices granted to a container', () => {
-  it('are in its configuration; its own variables and the kubelet’s annotations take precedence', async () => {
+  it('the container config has the allocated devices; variables of the container and the kubelet’s annotations take precedence', async () => {
     const { machine, configs } = machineWith(async () => granted);
     const container = { ...sleeper('a'), env: [{ name: 'OWN', value: 'pod' }] };
     await machine.sync(machine.kubelet(), pod({ containers: [container] }));
@@ -41,7 +41,7 @@ describe('devices granted to a container', () => {
     expect(config?.annotations?.['io.kubernetes.container.hash']).not.toBe('not this');
   });
 
-  it('are requested before each attempt; the container waits if they are unavailable', async () => {
+  it('devices are requested before each attempt, and the container waits if they are not available', async () => {
     let fails = true;
     const { machine } = machineWith(async () => {
       if (fails) throw new Error('no led today');

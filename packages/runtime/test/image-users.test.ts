@@ -21,21 +21,21 @@ test.each([
   [digest, 1],
   [`registry.example/app@${digest}`, 1],
   ['registry.example/app:latest', 2],
-])('the user of %s is requested %d times in two starts', async (ref, times) => {
+])('the user of the image %s is requested %d times for two container starts', async (ref, times) => {
   const { asked, users } = world(messages.Image.create({ id: digest, username: 'www' }));
   expect(await users.get(ref, signal)).toEqual({ username: 'www' });
   expect(await users.get(ref, signal)).toEqual({ username: 'www' });
   expect(asked).toEqual(Array(times).fill(ref));
 });
 
-test('a missing image is requested again', async () => {
+test('the user of a missing image is requested again', async () => {
   const { asked, users } = world(null);
   expect(await users.get(digest, signal)).toEqual({ uid: 0 });
   await users.get(digest, signal);
   expect(asked).toHaveLength(2);
 });
 
-test('at most a thousand users are cached', async () => {
+test('at most a thousand users of images are cached', async () => {
   const { asked, users } = world(messages.Image.create({ id: 'x' }));
   const ref = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`;
   for (let n = 0; n <= 1_000; n++) await users.get(ref(n), signal);

@@ -11,7 +11,7 @@ const volumes = [
 ];
 const volumeMounts = [{ name: 'data', mountPath: '/data', subPath: 'etc' }];
 
-/** A machine whose volumes show, and the pulls that it was asked for. */
+/** A machine that mounts image volumes, and the image pulls that it requested. */
 function machineOf(
   puller: Partial<ImagePuller> = {},
   more: MachineOptions = {},
@@ -62,7 +62,7 @@ test('pulls the image of a volume once for all containers that mount it', async 
   expect(machine.counts.get('kubelet_image_volume_mounted_succeed_total{}')).toBe(2);
 });
 
-test('C7: makes a container wait whose image volume cannot be pulled, while others start', async () => {
+test('C7: a container waits whose image volume cannot be pulled, and other containers start', async () => {
   const failure = Object.assign(new Error('pull access denied'), { code: 'ErrImagePull' });
   const { machine } = machineOf({
     async ensureImageExists(_pod, { name, image = '' }) {
@@ -80,7 +80,7 @@ test('C7: makes a container wait whose image volume cannot be pulled, while othe
   expect(machine.events).toContain('Warning Failed containers{a}: Error: ErrImagePull');
 });
 
-test('makes a container wait for the last of several failed image volumes, and reports each', async () => {
+test('a container waits with the reason of the last of several failed image volumes, and each failure is reported', async () => {
   const codes: Record<string, string> = { 'data:1': 'ErrImageNeverPull', 'other:1': 'ErrImagePull' };
   const { machine } = machineOf({
     async ensureImageExists(_pod, { name, image = '' }) {
@@ -117,7 +117,7 @@ test('does not look up a deleted RuntimeClass for image volumes', async () => {
   expect(results).toContainEqual({ action: 'StartContainer', target: 'a' });
 });
 
-test('counts an image that the runtime cannot mount', async () => {
+test('counts an image volume that the runtime cannot mount', async () => {
   const { machine } = machineOf();
   const failure = new CriError({
     rpc: 'CreateContainer',
@@ -138,8 +138,8 @@ test('counts an image that the runtime cannot mount', async () => {
   expect(machine.counts.has('kubelet_image_volume_mounted_succeed_total{}')).toBe(false);
 });
 
-// With all volumes gone through for each container, it would take longer than a test may.
-test('K5: finds the volumes of very many containers in linear time', async () => {
+// A search through all volumes for each container would exceed the test's timeout.
+test('K5: finds the image volumes of very many containers in linear time', async () => {
   const many = Array.from({ length: 20_000 }, (_, index) => ({ name: `v${index}`, emptyDir: {} }));
   const images = { ensureImageExists: async () => ({ imageRef: '' }) };
   const web = pod({ containers: [], volumes: [...many, ...volumes] });

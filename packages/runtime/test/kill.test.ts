@@ -14,15 +14,15 @@ describe('C5: grace period', () => {
   });
   const silent: Pod = { ...pod(), spec: { containers: [] } };
   const rows: [string, Pod, KillReason, number][] = [
-    ['is what the pod says', pod(), 'Unknown', 30],
-    ['is 2 s where nobody says anything', silent, 'Unknown', 2],
-    ['is what the deletion says before all others', pod({}, { deletionGracePeriodSeconds: 1 }), 'LivenessProbe', 1],
-    ['may be 0 by deletion', pod({}, { deletionGracePeriodSeconds: 0 }), 'Unknown', 0],
-    ['is what the liveness probe says when it failed', pod(), 'LivenessProbe', 5],
-    ['is what the startup probe says when it failed', pod(), 'StartupProbe', 7],
-    ['is not what a probe says when a hook failed', pod(), 'FailedPostStartHook', 30],
+    ["the pod's terminationGracePeriodSeconds", pod(), 'Unknown', 30],
+    ['2 s if none is declared', silent, 'Unknown', 2],
+    ['deletionGracePeriodSeconds takes precedence', pod({}, { deletionGracePeriodSeconds: 1 }), 'LivenessProbe', 1],
+    ['0 if deletionGracePeriodSeconds is 0', pod({}, { deletionGracePeriodSeconds: 0 }), 'Unknown', 0],
+    ['terminationGracePeriodSeconds of a failed liveness probe', pod(), 'LivenessProbe', 5],
+    ['terminationGracePeriodSeconds of a failed startup probe', pod(), 'StartupProbe', 7],
+    ["the pod's, not a probe's, after a failed hook", pod(), 'FailedPostStartHook', 30],
   ];
-  test.each(rows)('%s', (_name, aPod, reason, expected) => {
+  test.each(rows)('C5: the grace period of a killed container: %s', (_name, aPod, reason, expected) => {
     expect(terminationGracePeriodSeconds(aPod, probed, reason)).toBe(expected);
   });
 
@@ -34,12 +34,12 @@ describe('C5: grace period', () => {
     [500, 2],
     [0, 2],
     [-55_000, 2],
-  ])('with %d ms of it left the runtime is given %d s', (leftMs, expected) => {
+  ])('with %d ms left of the grace period, the runtime gets a timeout of %d s', (leftMs, expected) => {
     expect(stopTimeoutSeconds(leftMs)).toBe(expected);
   });
 });
 
-test('C4: sidecars wait for main containers and later sidecars, init containers for none', () => {
+test('C4: sidecars stop after main containers and later sidecars; init containers wait for no other', () => {
   const web = pod({
     initContainers: [sidecar('s1'), container('i'), sidecar('s2'), sidecar('s3')],
     containers: [container('a'), container('b')],
@@ -75,7 +75,7 @@ const stubborn: MachineOptions = { runtime: { script: () => ({ ignoreTerm: true 
 const slow = (stopDelayMs: number): MachineOptions => ({ runtime: { script: () => ({ stopDelayMs }) } });
 
 describe('killPod', () => {
-  test('signals all containers at once, stops the sandbox, and reports the results', async () => {
+  test('killPod signals all containers immediately, stops the sandbox, and returns a result for each', async () => {
     const { machine, kill, ends } = await running(pod({ containers: [sleeper('a'), sleeper('b')] }), slow(1_000));
     expect(await kill()).toBe(1_000);
     expect(machine.live()).toEqual([]);
@@ -87,25 +87,25 @@ describe('killPod', () => {
     expect(await kill()).toBe(0);
   });
 
-  test('C5: kills a container that ignores its signal after the grace period', async () => {
+  test('C5: a container that ignores its stop signal is killed after the grace period', async () => {
     const { kill } = await running(pod({ terminationGracePeriodSeconds: 3, containers: [sleeper('a')] }), stubborn);
     expect(await kill()).toBe(3_000);
   });
 
-  test('C5: uses an override, but at least 2 s', async () => {
+  test('C5: killPod uses a grace period override, but at least 2 s', async () => {
     const web = pod({ containers: [sleeper('a')] });
     const { kill } = await running(web, stubborn);
     expect(await kill(web, 0)).toBe(2_000);
   });
 
-  test('C5: kills a container that only the runtime knows with the settings from its annotations', async () => {
+  test('C5: a container that only the runtime knows is killed with the grace period and hook in its annotations', async () => {
     const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
     const { machine, kill } = await running(web, stubborn);
     expect(await kill('unknown')).toBe(4_000);
     expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
   });
 
-  describe('W6: if reading the annotations hangs', () => {
+  describe('W6: reading the annotations of a container hangs', () => {
     const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
     const hanging = async () => {
       const world = await running(web, stubborn);
@@ -113,20 +113,20 @@ describe('killPod', () => {
       return world;
     };
 
-    test('stops a container that only the runtime knows after 2 s', async () => {
+    test('W6: if reading its annotations hangs, a container that only the runtime knows is stopped after 2 s', async () => {
       const { machine, kill } = await hanging();
       expect(await kill('unknown', 1)).toBe(4_000);
       expect(machine.live()).toEqual([]);
       expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
     });
 
-    test('gives a container that is no longer in the spec the pod’s grace period', async () => {
+    test('W6: if reading its annotations hangs, a container that left the spec gets the pod’s grace period', async () => {
       const { machine, kill } = await hanging();
       expect(await kill(pod({ terminationGracePeriodSeconds: 7, containers: [] }))).toBe(9_000);
       expect(machine.live()).toEqual([]);
     });
 
-    test('C5: fails without stopping a container with an unknown grace period', async () => {
+    test('C5: killPod fails without stopping a container whose grace period is unknown', async () => {
       const { machine, kubelet, runningPod } = await hanging();
       const killing = kubelet.killPod(undefined, runningPod, undefined, new AbortController().signal);
       await expect(machine.settle(killing)).rejects.toMatchObject({ code: 'KillPod' });
@@ -134,13 +134,13 @@ describe('killPod', () => {
     });
   });
 
-  test('kills a container that is no longer in the spec', async () => {
+  test('killPod stops a container that is no longer in the spec', async () => {
     const { machine, kill } = await running(pod({ containers: [sleeper('a'), sleeper('b')] }));
     await kill(pod({ containers: [sleeper('a')] }));
     expect(machine.live()).toEqual([]);
   });
 
-  test('C5: signals all containers after a kubelet restart during the kill', async () => {
+  test('C5: all containers are signalled again if the kubelet restarts during a kill', async () => {
     const web = pod({ terminationGracePeriodSeconds: 60, containers: [sleeper('a'), sleeper('b')] });
     const { machine, kubelet, runningPod } = await running(web, stubborn);
     const stop = new AbortController();
@@ -154,22 +154,25 @@ describe('killPod', () => {
   });
 
   test.each([
-    ['longer than what is left', 25, 30_000],
-    ['shorter than what is left', 5, 25_000],
-  ])('C5: a second kill that is %s never lengthens the first', async (_name, graceSeconds, expectedMs) => {
-    const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
-    const { machine, kubelet, runningPod, kill } = await running(web, stubborn);
-    const stop = new AbortController();
-    const first = kubelet.killPod(web, runningPod, undefined, stop.signal).catch(() => 'aborted');
-    const startMs = machine.clock.monotonic();
-    await machine.clock.advance(20_000);
-    stop.abort(new Error('a shorter grace period came'));
-    expect(await machine.settle(first)).toBe('aborted');
-    await kill(web, graceSeconds);
-    expect(machine.clock.monotonic() - startMs).toBe(expectedMs);
-  });
+    ['longer than the remaining time', 25, 30_000],
+    ['shorter than the remaining time', 5, 25_000],
+  ])(
+    'C5: a second kill with a grace period %s never extends the first one',
+    async (_name, graceSeconds, expectedMs) => {
+      const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
+      const { machine, kubelet, runningPod, kill } = await running(web, stubborn);
+      const stop = new AbortController();
+      const first = kubelet.killPod(web, runningPod, undefined, stop.signal).catch(() => 'aborted');
+      const startMs = machine.clock.monotonic();
+      await machine.clock.advance(20_000);
+      stop.abort(new Error('a shorter grace period came'));
+      expect(await machine.settle(first)).toBe('aborted');
+      await kill(web, graceSeconds);
+      expect(machine.clock.monotonic() - startMs).toBe(expectedMs);
+    },
+  );
 
-  test('C5: grants the full grace period again if the runtime could not be reached', async () => {
+  test('C5: a retried kill grants the full grace period if the runtime could not be reached before', async () => {
     const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
     const { machine, kubelet, runningPod, kill } = await running(web, stubborn);
     machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
@@ -179,7 +182,7 @@ describe('killPod', () => {
     expect(await kill()).toBe(30_000);
   });
 
-  test('C5: names containers that cannot be stopped, and does not stop their sandbox early', async () => {
+  test('C5: killPod names containers that cannot be stopped, and does not stop their sandbox early', async () => {
     const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
     machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
     const killing = kubelet.killPod(pod({ containers: [sleeper('a')] }), runningPod, 1, new AbortController().signal);
@@ -223,7 +226,7 @@ describe('C5: container that the runtime cannot stop', () => {
     return { ...world, asked, tried };
   }
 
-  test('is killed without its unknown signal after its grace period', async () => {
+  test('C5: a container with an unknown stop signal is killed after its grace period', async () => {
     const { machine, asked, tried } = await refusing((timeout) => timeout > 0);
     expect(await tried()).toBe('KillPod');
     await machine.clock.advance(29_999);
@@ -234,7 +237,7 @@ describe('C5: container that the runtime cannot stop', () => {
     expect([machine.live(), asked.slice(2)]).toEqual([[], [30, 0]]);
   });
 
-  test('gets a shorter grace period if requested meanwhile, but at least 2 s', async () => {
+  test('C5: a container that the runtime cannot stop gets a shorter grace period on request, but at least 2 s', async () => {
     const { machine, tried } = await refusing((timeout) => timeout > 0);
     expect(await tried()).toBe('KillPod');
     await machine.clock.advance(5_000);
@@ -246,7 +249,7 @@ describe('C5: container that the runtime cannot stop', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  test('at all is killed with its sandbox', async () => {
+  test('C5: a container that the runtime cannot stop at all is killed with its sandbox', async () => {
     const { machine, kubelet, tried } = await refusing(() => true);
     expect(await tried()).toBe('KillPod');
     expect(machine.live()).toEqual(['a/0']);
@@ -256,7 +259,7 @@ describe('C5: container that the runtime cannot stop', () => {
     expect((await machine.status(kubelet, web)).sandboxes[0]?.state).toBe('notReady');
   });
 
-  test('only temporarily is signalled later', async () => {
+  test('C5: a container that the runtime temporarily cannot stop is signalled later', async () => {
     let refuses = true;
     const { machine, asked, tried } = await refusing(() => refuses);
     expect(await tried()).toBe('KillPod');
@@ -273,16 +276,16 @@ describe('C4: sidecars', () => {
     containers: [sleeper('a')],
   });
 
-  test('C4: stop after the last main container, in reverse order', async () => {
+  test('C4: sidecars stop after the last main container, in reverse order', async () => {
     const { kill, ends } = await running(web, slow(1_000));
     await kill();
     expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([1_000, 2_000, 3_000]);
   });
 
-  test('C4: stop together when the grace period is over', async () => {
+  test('C4: sidecars stop together when the grace period is over', async () => {
     const { kill, ends } = await running({ ...web, spec: { ...web.spec, terminationGracePeriodSeconds: 5 } }, stubborn);
     await kill();
-    // The sidecars get the usual 2 s, side by side.
+    // The sidecars get the minimum grace period of 2 s, concurrently.
     expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([5_000, 7_000, 7_000]);
   });
 });
@@ -311,27 +314,27 @@ describe('C5: preStop', () => {
     return world;
   };
 
-  test('C5: runs within the grace period', async () => {
+  test('C5: a preStop hook runs within the grace period', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(4_000, log));
     expect(await kill()).toBe(10_000);
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('C5: is abandoned if it takes the whole grace period, and the container gets 2 s', async () => {
+  test('C5: a preStop hook that takes the whole grace period is abandoned, and the container gets 2 s', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(60_000, log));
     expect(await kill()).toBe(12_000);
   });
 
-  test('C5: runs for an orphaned pod from its annotations', async () => {
+  test("C5: the preStop hook of an orphaned pod is read from the container's annotations", async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(1_000, log));
     expect(await kill('unknown', 5)).toBe(5_000);
     expect(log[0]).toBe('bye 5000');
   });
 
-  test('C5: runs once: a kill after an aborted one waits for the running hook', async () => {
+  test('C5: a preStop hook runs once: a kill after an aborted one waits for the running hook', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod, kill } = await start(hooked(8_000, log));
     const stop = new AbortController();
@@ -342,12 +345,12 @@ describe('C5: preStop', () => {
     expect(await machine.settle(first)).toBe('aborted');
     expect(log).toEqual(['bye 10000']);
     await kill(web, 4);
-    // The hook had its 8 s, the container what was left of the 9 s then, but 2 s at least.
+    // The hook used 8 s of the grace period of 9 s; the container gets the rest, but at least 2 s.
     expect(machine.clock.monotonic() - startMs).toBe(10_000);
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('C5: runs once: a retried kill continues after the hook', async () => {
+  test('C5: a preStop hook runs once: a retried kill continues after the hook', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod, kill } = await start(hooked(4_000, log));
     machine.cri.faults.add({ rpc: 'stopContainer', times: 2, fault: { kind: 'error', code: 'UNAVAILABLE' } });
@@ -360,7 +363,7 @@ describe('C5: preStop', () => {
     expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000']);
   });
 
-  test('C5: runs again for the next container of the name', async () => {
+  test('C5: a preStop hook runs again for the next container of the same name', async () => {
     const log: string[] = [];
     const { machine, kubelet, kill } = await start(hooked(1_000, log));
     await kill();
@@ -371,7 +374,7 @@ describe('C5: preStop', () => {
     expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000', 'bye 10000']);
   });
 
-  test('K4: is cancelled for a pod that is gone', async () => {
+  test('K4: a preStop hook is cancelled when its pod is gone', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod } = await start(hooked(8_000, log));
     const stop = new AbortController();
@@ -383,7 +386,7 @@ describe('C5: preStop', () => {
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('records an event without the error text if it fails, and the container is stopped', async () => {
+  test('a failed preStop hook records an event without the error text, and the container is stopped', async () => {
     const { machine, kill } = await start(hooked(1_000, [], 'fail'));
     await kill();
     expect(machine.live()).toEqual([]);
@@ -391,7 +394,7 @@ describe('C5: preStop', () => {
     expect(machine.events.join()).not.toContain('1234');
   });
 
-  test('C5: continues beyond its grace period until the container has stopped, with an event', async () => {
+  test('C5: a preStop hook continues beyond the grace period until the container has stopped, with an event', async () => {
     const ends: number[] = [];
     const { machine, kill } = await running(web, {
       ...stubborn,
@@ -414,13 +417,13 @@ describe('C5: preStop', () => {
     expect(told).toEqual(['Warning FailedPreStopHook containers{a}: PreStopHook failed']);
   });
 
-  test('C5: succeeds if it completes in the extension of its grace period', async () => {
+  test('C5: a preStop hook succeeds if it completes within the 2 s after the grace period', async () => {
     const { machine, kill } = await start(hooked(11_000));
     expect(await kill()).toBe(12_000);
     expect(machine.events.join()).not.toContain('FailedPreStopHook');
   });
 
-  describe('of a container that exits', () => {
+  describe('preStop hook of a container that exits', () => {
     const spec = (preStop: LifecycleHandler, exitAfterSeconds: number) =>
       pod({
         terminationGracePeriodSeconds: 60,
@@ -444,7 +447,7 @@ describe('C5: preStop', () => {
     test.each<[string, LifecycleHandler]>([
       ['sleep', { sleep: { seconds: 50 } }],
       ['httpGet', { httpGet: { port: 80 } }],
-    ])('C5: cancels a %s hook when the container exits', async (_kind, preStop) => {
+    ])('C5: a preStop hook of type %s is cancelled when the container exits', async (_kind, preStop) => {
       const web = spec(preStop, 20);
       const { machine, kubelet, runningPod } = await sleeping(web);
       const killing = kubelet.killPod(web, runningPod, undefined, new AbortController().signal);
@@ -457,7 +460,7 @@ describe('C5: preStop', () => {
       expect(machine.events.join()).not.toContain('FailedPreStopHook');
     });
 
-    test('C5: cancels a sleep hook if the container had exited before the kill', async () => {
+    test('C5: a preStop sleep hook is cancelled if the container had exited before the kill', async () => {
       const web = spec({ sleep: { seconds: 50 } }, 20);
       const { machine, kubelet, runningPod } = await sleeping(web);
       await machine.clock.advance(25_000);
@@ -467,7 +470,7 @@ describe('C5: preStop', () => {
       expect(machine.clock.monotonic() - startMs).toBe(0);
     });
 
-    test('C5, W6: completes a sleep hook if the runtime does not report whether the container has exited', async () => {
+    test('C5, W6: a preStop sleep hook completes if the runtime does not report whether the container has exited', async () => {
       const web = spec({ sleep: { seconds: 50 } }, 55);
       const { machine, kubelet, runningPod } = await sleeping(web);
       await machine.clock.advance(10_000);
@@ -478,7 +481,7 @@ describe('C5: preStop', () => {
     });
   });
 
-  test('does not run with a grace period of 0', async () => {
+  test('no preStop hook runs with a grace period of 0', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(1_000, log));
     expect(await kill(web, 0)).toBe(2_000);
@@ -486,7 +489,7 @@ describe('C5: preStop', () => {
   });
 });
 
-test('uses the grace period of the failed probe', async () => {
+test('a kill after a failed probe uses the grace period of the probe', async () => {
   const livenessProbe = { terminationGracePeriodSeconds: 3, exec: { command: ['true'] } };
   const web = pod({ containers: [sleeper('a', { livenessProbe })] });
   const { machine, kubelet } = await running(web, stubborn);

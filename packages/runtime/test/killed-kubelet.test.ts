@@ -5,7 +5,7 @@ import { pod } from './builders.ts';
 import { converge, expectNoTwins, killedAt } from './kills.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('K1: kubelet killed at any call of the runtime', () => {
+describe('K1: a kubelet that is killed at any runtime call', () => {
   const web = pod({ initContainers: [once('i')], containers: [sleeper('a'), sleeper('b')] });
 
   const starting = async (at: number, sent: boolean): Promise<boolean> => {
@@ -24,7 +24,7 @@ describe('K1: kubelet killed at any call of the runtime', () => {
     const running = machine.cri.liveContainers().map(({ id }) => id);
     expectNoTwins(machine);
     await converge(machine, web);
-    // Nothing was restarted without cause, nothing was doubled, and what ran was kept.
+    // No container was restarted without a reason or started twice, and running containers kept running.
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
     const ids = machine.cri.liveContainers().map(({ id }) => id);
     for (const id of running) expect(ids).toContain(id);
@@ -39,18 +39,18 @@ describe('K1: kubelet killed at any call of the runtime', () => {
   };
 
   test.each([true, false])(
-    'K1: the next one makes one pod of it, whatever was under way (call sent: %s)',
+    'K1: after a kill at any runtime call, the next kubelet brings the pod to the same state (call reached the runtime: %s)',
     async (sent) => {
       let points = 0;
       while (await starting(points, sent)) points++;
-      // Three rounds of lists, statuses, a sandbox, and four calls for each of three containers.
+      // Three syncs with lists and statuses, one sandbox, and four calls for each of three containers.
       expect(points).toBeGreaterThan(20);
     },
   );
 
-  test('K1: the next kubelet continues a restart of all containers, each starting once', async () => {
+  test('K1: the next kubelet continues a restart of all containers, and each container starts once', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
-    // It exits with 42 once, and stays up afterwards.
+    // The first run of `a` exits with code 42, the later runs keep running.
     const script: Script = ({ name, attempt }) =>
       name === 'a' && attempt === 0 ? { exitAfterMs: 1, exitCode: 42 } : {};
     const all = pod({
@@ -72,7 +72,7 @@ describe('K1: kubelet killed at any call of the runtime', () => {
     }
   });
 
-  test('K1: the next kubelet completes a termination', async () => {
+  test('K1: the next kubelet completes the termination of a pod', async () => {
     for (let at = 0; at < 6; at++) {
       const machine = new Machine();
       await converge(machine, web, 3);
@@ -91,9 +91,9 @@ describe('K1: kubelet killed at any call of the runtime', () => {
   });
 });
 
-describe('K1: interrupted start', () => {
+describe('K1: a container start that a kill of the kubelet interrupted', () => {
   const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
-  /** The first start of all is broken off. */
+  /** The first container start is interrupted. */
   const breaksFirstStart = (): Script => {
     let first = true;
     return () => {
@@ -103,7 +103,7 @@ describe('K1: interrupted start', () => {
     };
   };
 
-  test('K1: does not count as a failure, so a run-once pod still runs without a restart count', async () => {
+  test('K1: an interrupted start does not count as a failure, so a run-once pod still runs without a restart count', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
     await machine.sync(machine.kubelet(), task);
@@ -114,7 +114,7 @@ describe('K1: interrupted start', () => {
     expect((await machine.status(next, task)).containers).toHaveLength(1);
   });
 
-  test('C2: leaves a record that never ran, however it is listed', async () => {
+  test('C2: an interrupted start leaves a container that never ran, however the runtime lists it', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });
     const kubelet = machine.kubelet();
@@ -128,7 +128,7 @@ describe('K1: interrupted start', () => {
     expect(listed.map(({ state }) => state)).toContain(ContainerState.CONTAINER_EXITED);
   });
 
-  test('C6: is kept if it completes while its removal is being prepared', async () => {
+  test('C6: a container whose interrupted start completes while its removal is being prepared is kept', async () => {
     const machine = new Machine();
     const late = { kind: 'lateSuccess', timeoutMs: 100, workDelayMs: 2_000 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
@@ -144,7 +144,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C1: blocks a new container that cannot be removed until it is given up after five minutes', async () => {
+  test('C1: a container that cannot be removed after an interrupted start blocks its successor for five minutes', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
     const busy = "container is in starting state, can't be removed";
@@ -153,7 +153,7 @@ describe('K1: interrupted start', () => {
     const web = pod({ containers: [sleeper('a')] });
     await machine.sync(kubelet, web);
     const soon = await machine.sync(kubelet, web);
-    // The runtime will be done with it in a moment.
+    // The retry comes soon, because the runtime should finish the start in a moment.
     expect((soon.error?.retryAtMs ?? 0) - machine.clock.monotonic()).toBe(1_000);
     for (let n = 0; n < 29; n++) {
       await machine.clock.advance(10_000);
@@ -166,7 +166,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('K1: does not block the next attempt if its start is over but it cannot be removed', async () => {
+  test('K1: a container that cannot be removed does not block its successor if its interrupted start is known to be over', async () => {
     const lives = [{ startError: message }, { exitAfterMs: 1_000 }, {}];
     const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
     const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
@@ -194,7 +194,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  test('P7: does not block a restart of all containers either', async () => {
+  test('P7: a container that cannot be removed after an interrupted start does not block a restart of all containers', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     const lives = [{ startError: message }, {}, { exitAfterMs: 1_000, exitCode: 42 }];
     const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
@@ -217,7 +217,7 @@ describe('K1: interrupted start', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 's/1']);
   });
 
-  test('C1: does not count as an attempt if it is interrupted between the status read and the creation', async () => {
+  test('C1: a start that is interrupted between the status read and the creation does not count as an attempt', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
@@ -231,7 +231,7 @@ describe('K1: interrupted start', () => {
     expect((await machine.status(kubelet, web)).containers).toHaveLength(1);
   });
 
-  test('counts as a failure if it fails for another reason', async () => {
+  test('a start that fails for a reason other than an interruption counts as a failure', async () => {
     const script: Script = () => ({ startError: 'exec: "nope": executable file not found in $PATH' });
     const machine = new Machine({ runtime: { script } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
@@ -241,7 +241,7 @@ describe('K1: interrupted start', () => {
     expect((await machine.sync(kubelet, task)).results).toMatchObject([{ action: 'KillPodSandbox' }]);
   });
 
-  test('is waited for five seconds after it was aborted', async () => {
+  test('the kubelet waits five seconds for a start that was aborted', async () => {
     const machine = new Machine({ runtime: { latencies: { startContainerMs: 1_000 } } });
     const kubelet = machine.kubelet();
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });

@@ -5,7 +5,10 @@ import type { Machine } from './machine.ts';
 
 type Cri = PodRuntimeComponents['cri'];
 
-/** The runtime as one kubelet sees it that is killed at its `at`th call: before it is sent, or before it is answered. */
+/**
+ * The runtime as seen by a kubelet that is killed at its call number `at`: before the request is sent, or before the
+ * response arrives.
+ */
 export function killedAt(cri: Cri, at: number, sent: boolean): { readonly cri: Cri; readonly calls: () => number } {
   let calls = 0;
   const never = new Promise<never>(() => {});
@@ -26,13 +29,13 @@ export function killedAt(cri: Cri, at: number, sent: boolean): { readonly cri: C
   };
 }
 
-/** C1, by what the runtime itself says. */
+/** Checks C1 in the runtime itself: no two running containers of a pod have the same name. */
 export function expectNoTwins(machine: Machine): void {
   const names = machine.cri.liveContainers().map(({ podUid, name }) => `${podUid}/${name}`);
   expect(names.length, `two of one name: ${machine.live().join()}`).toBe(new Set(names).size);
 }
 
-/** Syncs a pod by a new kubelet, again and again; no two containers of a name live at any time. */
+/** Syncs a pod repeatedly with a new kubelet. At no time may two containers with the same name run. */
 export async function converge(machine: Machine, web: Pod, rounds = 8): Promise<void> {
   const kubelet = machine.kubelet();
   for (let n = 0; n < rounds; n++) {

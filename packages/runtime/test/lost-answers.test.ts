@@ -21,7 +21,7 @@ describe('C1: lost responses', () => {
   } as const;
 
   test.each(calls.flatMap((rpc) => codes.map((code) => [rpc, code] as const)))(
-    'C1: %s went through, %s was the answer: one sandbox, one container, no restart counted',
+    'C1: if the response of %s is lost with %s, there is one sandbox and one container, and no restart is counted',
     async (rpc, code) => {
       const machine = new Machine();
       machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'answerLost', code } });
@@ -32,16 +32,19 @@ describe('C1: lost responses', () => {
     },
   );
 
-  test.each(calls)('C1: %s times out and completes in the runtime later', async (rpc) => {
-    for (const workDelayMs of [100, 1_500, 2_500, 5_000, 9_000]) {
-      const machine = new Machine();
-      machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'lateSuccess', timeoutMs: 50, workDelayMs } });
-      await converge(machine, web, 12);
-      expect(machine.live()).toHaveLength(1);
-    }
-  });
+  test.each(calls)(
+    'C1: %s times out and completes in the runtime later: no second sandbox or container is created',
+    async (rpc) => {
+      for (const workDelayMs of [100, 1_500, 2_500, 5_000, 9_000]) {
+        const machine = new Machine();
+        machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'lateSuccess', timeoutMs: 50, workDelayMs } });
+        await converge(machine, web, 12);
+        expect(machine.live()).toHaveLength(1);
+      }
+    },
+  );
 
-  test('C1: the kubelet restarts while a start with a lost response is in progress', async () => {
+  test('C1: a kubelet restart while a start with a lost response is in progress causes no second container', async () => {
     const machine = new Machine({ runtime: { latencies: { startContainerMs: 3_000 } } });
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'lateSuccess', timeoutMs: 10 } });
     const kubelet = machine.kubelet();
@@ -51,7 +54,7 @@ describe('C1: lost responses', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C1: a start that completes between the status read and the creation is kept', async () => {
+  test('C1: a container whose start completes between the status read and the creation is kept', async () => {
     const machine = new Machine();
     machine.cri.faults.add(lateStart);
     const kubelet = machine.kubelet();
@@ -65,8 +68,8 @@ describe('C1: lost responses', () => {
   });
 
   test.each([
-    ['that goes through before the pod is killed, unseen, is told to stop', 1_000, 1],
-    ['that is at work when the pod is killed is nothing to tell of', 0, 0],
+    ['that completes unseen before the pod is killed: the container is signalled', 1_000, 1],
+    ['that is in progress when the pod is killed: no event is recorded', 0, 0],
   ])('C5: a start with a lost response %s', async (_name, waitMs, told) => {
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
     machine.cri.faults.add(lateStart);
@@ -83,10 +86,13 @@ describe('C1: lost responses', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  describe('C5: before a sandbox is stopped, late starts are looked for', () => {
+  describe('C5: late starts are looked up before a sandbox is stopped', () => {
     const two = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a'), sleeper('b')] });
 
-    /** A pod of which `a` runs and takes 5 s to stop, and `b` was created, and starts 500 ms after the kill has begun if at all. */
+    /**
+     * A pod in which `a` runs and takes 5 s to stop, and `b` is created. If `b` starts at all, it does so 500 ms after
+     * the kill has begun.
+     */
     async function half(workDelayMs: number): Promise<{ machine: Machine; kill: () => Promise<number> }> {
       const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
       const fault = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs } as const;
@@ -108,7 +114,7 @@ describe('C1: lost responses', () => {
       return Object.fromEntries(containers.map(({ name, exitCode }) => [name, exitCode]));
     };
 
-    test('and a start that completes during the grace period of others gets its own', async () => {
+    test('C5: a container whose start completes during the grace period of others gets its own grace period', async () => {
       const { machine, kill } = await half(500);
       expect(await kill()).toBe(10_000);
       expect(await exits(machine)).toEqual({ a: 7, b: 7 });
@@ -118,7 +124,7 @@ describe('C1: lost responses', () => {
       ['hangs', { kind: 'hang' }, 7_000],
       ['fails', { kind: 'error', code: 'UNAVAILABLE' }, 5_000],
     ])(
-      'where the answer %s, nobody waits for it longer than 2 s, and no hook or event is told',
+      'C5: if the lookup of late starts %s, the kill continues after at most 2 s without a hook or event',
       async (_name, fault, ms) => {
         const { machine, kill } = await half(600_000);
         machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault });
@@ -131,7 +137,7 @@ describe('C1: lost responses', () => {
     );
   });
 
-  test('resources of the next container are not recorded while the previous one still exists', async () => {
+  test('resources of the next container are not recorded while the previous container still exists', async () => {
     const noted = new Map<string, string | undefined>();
     const applied: AppliedResources = {
       appliedToContainer: () => undefined,
@@ -177,7 +183,7 @@ describe('C1: lost responses', () => {
       '0 exited',
       '1 created',
     ]);
-    // As garbage collection takes it for one dead container too many.
+    // As container garbage collection does if there are too many dead containers.
     const crashed = containers.find(({ state }) => state === 'exited');
     await kubelet.removeContainer(crashed?.id ?? '', new AbortController().signal);
     full = true;
@@ -247,13 +253,16 @@ describe('C1: lost responses', () => {
     ]);
   });
 
-  describe('C5: container that started late', () => {
+  describe('C5: container with a late start', () => {
     const hooked = pod({
       terminationGracePeriodSeconds: 30,
       containers: [sleeper('a', { lifecycle: { preStop: { exec: { command: ['drain'] } } } })],
     });
 
-    /** A pod whose only container has started late, unseen; what is said of it, and of its stop, is what `says` puts in place. */
+    /**
+     * A pod whose only container started after the kubelet had given up on the start. `says` replaces the runtime's
+     * responses for this container.
+     */
     async function unseen(says: (machine: Machine) => Partial<Machine['cri']>) {
       const hook = { begun: 0, ended: 0 };
       const hooks: LifecycleHooks = {
@@ -293,16 +302,19 @@ describe('C1: lost responses', () => {
     test.each<[string, () => Promise<never>]>([
       ['fails', () => Promise.reject(new Error('away'))],
       ['hangs', () => new Promise(() => {})],
-    ])('is signalled by the next kill although its status then %s, and its hook ends', async (_name, answer) => {
-      const { machine, hook, over, kill } = await begun();
-      Object.assign(over, { containerStatus: answer });
-      await machine.settle(kill());
-      expect(hook).toEqual({ begun: 1, ended: 1 });
-      const { containers } = await machine.status(machine.kubelet(), hooked);
-      expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
-    });
+    ])(
+      'C5: a container with a late start is signalled by the next kill although reading its status %s, and its hook ends',
+      async (_name, answer) => {
+        const { machine, hook, over, kill } = await begun();
+        Object.assign(over, { containerStatus: answer });
+        await machine.settle(kill());
+        expect(hook).toEqual({ begun: 1, ended: 1 });
+        const { containers } = await machine.status(machine.kubelet(), hooked);
+        expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
+      },
+    );
 
-    /** The first kill has begun the hook, and is broken off after 5 s. */
+    /** The first kill has started the hook and is aborted after 5 s. */
     async function begun() {
       const parts = await unseen(() => ({}));
       const stop = new AbortController();
@@ -319,7 +331,7 @@ describe('C1: lost responses', () => {
         return { ...answer, status: answer.status && { ...answer.status, state: ContainerState.CONTAINER_UNKNOWN } };
       };
 
-    test('is signalled although its state is unknown and it cannot be stopped at first', async () => {
+    test('C5: a container with a late start is signalled although its state is unknown and it cannot be stopped at first', async () => {
       const { machine, over, kill } = await begun();
       let stops = 0;
       const stopContainer: Machine['cri']['stopContainer'] = (request, signal) => {
@@ -333,7 +345,7 @@ describe('C1: lost responses', () => {
       expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
     });
 
-    test('is not waited for when it is gone, and its hook ends', async () => {
+    test('C5: a kill does not wait for a container with a late start that is gone, and its hook ends', async () => {
       const { machine, hook, over, kill } = await begun();
       const gone = () => Promise.reject(new CriError({ rpc: 'ContainerStatus', code: 'NOT_FOUND', details: 'gone' }));
       Object.assign(over, { containerStatus: gone, stopContainer: gone });
@@ -344,7 +356,7 @@ describe('C1: lost responses', () => {
       expect(hook).toEqual({ begun: 1, ended: 1 });
     });
 
-    test('does not block the kill if it was never found running and cannot be read', async () => {
+    test('C5: a container with a late start that was never found running and cannot be read does not block the kill', async () => {
       const away = () => Promise.reject(new CriError({ rpc: 'Status', code: 'INTERNAL', details: 'away' }));
       const { machine, over, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
@@ -358,7 +370,7 @@ describe('C1: lost responses', () => {
       expect(machine.live()).toEqual([]);
     });
 
-    test('does not block the kill if its state is unknown and it cannot be stopped; its hook ends', async () => {
+    test('C5: a container with a late start in an unknown state that cannot be stopped does not block the kill; its hook ends', async () => {
       const { machine, hook, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
         stopContainer: () =>
@@ -370,7 +382,7 @@ describe('C1: lost responses', () => {
     });
   });
 
-  test('C6: a start that completes and exits between the status read and the creation is not repeated', async () => {
+  test('C6: a container whose start completes and exits between the status read and the creation does not run again', async () => {
     const script: Script = () => ({ exitAfterMs: 100, exitCode: 1 });
     const machine = new Machine({ runtime: { script } });
     machine.cri.faults.add(lateStart);
@@ -386,7 +398,7 @@ describe('C1: lost responses', () => {
     expect(containers.map(({ name, restartCount }) => `${name}/${restartCount}`).sort()).toEqual(['a/0', 'b/0']);
   });
 
-  test('C1: a sandbox whose response was lost is used immediately, without a failure', async () => {
+  test('C1: a sandbox whose creation response was lost is used immediately, without a failure', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'runPodSandbox', times: 1, fault: { kind: 'answerLost' } });
     expect((await machine.sync(machine.kubelet(), web)).error).toBeUndefined();
@@ -451,7 +463,7 @@ describe('C1: lost responses', () => {
           expectNoTwins(machine);
         }
         machine.cri.faults.clear();
-        // Long enough for every back-off, and for what was late.
+        // Long enough for every back-off and for all late effects.
         for (let n = 0; n < 12; n++) {
           await machine.sync(kubelet, rich);
           expectNoTwins(machine);

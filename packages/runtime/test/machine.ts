@@ -10,7 +10,7 @@ import type { PodRuntimeComponents, PodRuntimeOptions } from '../src/pod-runtime
 
 type Cri = PodRuntimeComponents['cri'];
 
-/** What a test may want otherwise. */
+/** Replaces parts of a {@link Machine}. */
 export interface MachineOptions {
   readonly runtime?: FakeRuntimeOptions;
   readonly hooks?: LifecycleHooks;
@@ -19,7 +19,7 @@ export interface MachineOptions {
   readonly components?: Partial<PodRuntimeComponents>;
 }
 
-/** A machine with a runtime in memory; kubelets come and go on it. */
+/** A machine with an in-memory runtime that outlives the kubelet processes on it. */
 export class Machine {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
@@ -39,7 +39,7 @@ export class Machine {
     );
   }
 
-  /** A kubelet's runtime side that has just started and knows nothing. */
+  /** Creates the runtime part of a newly started kubelet, without knowledge of earlier processes. */
   kubelet(cri: Cri = this.cri): PodRuntime {
     const metrics: Metrics = {
       counter: ({ name }) => ({
@@ -99,7 +99,7 @@ export class Machine {
     );
   }
 
-  /** Settles a promise of the runtime, moving the clock as far as it needs. */
+  /** Waits for a promise, and advances the clock as far as necessary. */
   async settle<T>(work: Promise<T>, maxMs = 600_000): Promise<T> {
     let done = false;
     const end = (): void => {
@@ -121,7 +121,7 @@ export class Machine {
     return this.settle(kubelet.getPodStatus(pod.metadata.uid, pod.metadata.name, pod.metadata.namespace));
   }
 
-  /** One look and one sync, as a pod worker does. */
+  /** Reads the pod's status and syncs the pod once, as a pod worker does. */
   async sync(
     kubelet: PodRuntime,
     pod: Pod,
@@ -131,7 +131,7 @@ export class Machine {
     return this.settle(kubelet.syncPod(pod, status, signal));
   }
 
-  /** What runs, as `name/attempt`. */
+  /** Returns the running containers as `name/attempt`. */
   live(): string[] {
     return this.cri.liveContainers().map(({ name, attempt }) => `${name}/${attempt}`);
   }
@@ -141,12 +141,12 @@ export class Machine {
   }
 }
 
-/** A container that runs until it is told to stop. */
+/** A container that runs until it is stopped. */
 export function sleeper(name: string, extra: Partial<AnyContainer> = {}): AnyContainer {
   return { name, image: 'busybox', command: ['sleep', '3600'], ...extra };
 }
 
-/** A container that exits at once. */
+/** A container that exits immediately. */
 export function once(name: string, exitCode = 0, extra: Partial<AnyContainer> = {}): AnyContainer {
   return { name, image: 'busybox', command: ['sh', '-c', `exit ${exitCode}`], ...extra };
 }

@@ -7,7 +7,7 @@ import { killedAt } from './kills.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
 const probe = { exec: { command: ['true'] } };
-/** Handles SIGTERM, and ends with exit code 0 then. */
+/** Exits with code 0 on SIGTERM. */
 const polite: MachineOptions = { runtime: { script: () => ({ termExitCode: 0 }) } };
 
 const job = (extra: Partial<Pod['spec']> = {}): Pod =>
@@ -22,7 +22,7 @@ function fail(machine: Machine, kind: 'liveness' | 'startup' = 'liveness'): void
 }
 
 describe('restarts after a failed liveness probe', () => {
-  test('C2: wait 0, 10, 20 and 40 s, like restarts after crashes', async () => {
+  test('C2: restarts after a failed liveness probe wait 0, 10, 20 and 40 s, like restarts after crashes', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a', { livenessProbe: probe })] });
@@ -43,7 +43,7 @@ describe('restarts after a failed liveness probe', () => {
     expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
   });
 
-  test('C2: do not wait after ten minutes of running', async () => {
+  test('C2: a restart after a failed liveness probe does not wait if the container ran for ten minutes', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, job());
@@ -55,7 +55,7 @@ describe('restarts after a failed liveness probe', () => {
     }
   });
 
-  test('C6: leave a restart of all containers requested by another exit to the next sync', async () => {
+  test('C6: a failed liveness probe leaves a restart of all containers that another exit requested to the next sync', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }];
     const containers = [
       sleeper('a', { livenessProbe: probe, restartPolicy: 'Never', restartPolicyRules: rules }),
@@ -72,7 +72,7 @@ describe('restarts after a failed liveness probe', () => {
   });
 });
 
-describe('C6: container that was stopped for a restart and exited with code 0', () => {
+describe('C6: container that the kubelet stopped for a restart and that exited with code 0', () => {
   /** Two failures: the second restart is delayed. */
   async function delayed(machine: Machine, web: Pod, kind: 'liveness' | 'startup') {
     const kubelet = machine.kubelet();
@@ -85,29 +85,32 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     return kubelet;
   }
 
-  test.each(['liveness', 'startup'] as const)('restarts after its back-off when its %s probe failed', async (kind) => {
-    const machine = new Machine(polite);
-    const kubelet = await delayed(machine, job(), kind);
-    const { containers } = await machine.status(kubelet, job());
-    expect(currentStatus(containers, 'a')).toMatchObject({ state: 'exited', exitCode: 0, restartCount: 1 });
-    await machine.clock.advance(10_000);
-    await machine.sync(kubelet, job());
-    expect(machine.live()).toEqual(['a/2']);
-  });
+  test.each(['liveness', 'startup'] as const)(
+    'C6: a container that exits with 0 after its %s probe failed restarts after its back-off, despite policy OnFailure',
+    async (kind) => {
+      const machine = new Machine(polite);
+      const kubelet = await delayed(machine, job(), kind);
+      const { containers } = await machine.status(kubelet, job());
+      expect(currentStatus(containers, 'a')).toMatchObject({ state: 'exited', exitCode: 0, restartCount: 1 });
+      await machine.clock.advance(10_000);
+      await machine.sync(kubelet, job());
+      expect(machine.live()).toEqual(['a/2']);
+    },
+  );
 
   test.each(['liveness', 'startup'] as const)(
-    'K1: starts again by a kubelet that was started meanwhile: its %s probe failed',
+    'K1: a container that exits with 0 after its %s probe failed is restarted by a kubelet that started in between',
     async (kind) => {
       const machine = new Machine(polite);
       await delayed(machine, job(), kind);
-      // The runtime's stamps of one instant differ by nanoseconds.
+      // The runtime's timestamps of simultaneous changes differ by nanoseconds.
       await machine.clock.advance(10_001);
       await machine.sync(machine.kubelet(), job());
       expect(machine.live()).toEqual(['a/2']);
     },
   );
 
-  test('does not restart after it exited with code 0 without being stopped', async () => {
+  test('a container that exited with code 0 without being stopped does not restart under OnFailure', async () => {
     const machine = new Machine(polite);
     const kubelet = await delayed(machine, job(), 'liveness');
     await machine.clock.advance(10_000);
@@ -120,7 +123,7 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     expect(machine.live()).toEqual([]);
   });
 
-  test('restarts despite policy Never after its definition changed and CreateContainer failed', async () => {
+  test('a container that was stopped because its definition changed restarts despite policy Never, even if CreateContainer failed once', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     const never = (image: string): Pod => pod({ restartPolicy: 'Never', containers: [sleeper('a', { image })] });
@@ -132,7 +135,7 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('restarts in a new sandbox although RunPodSandbox failed at first', async () => {
+  test('a container that was stopped for a restart restarts in a new sandbox although RunPodSandbox failed at first', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     const network = (hostNetwork: boolean): Pod => job({ hostNetwork });
@@ -144,7 +147,7 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('restarts after its postStart hook failed', async () => {
+  test('a container restarts after it was stopped because its postStart hook failed', async () => {
     const hooks: LifecycleHooks = { postStart: () => Promise.reject(new Error('no')), preStop: async () => {} };
     const machine = new Machine({ ...polite, hooks });
     const kubelet = machine.kubelet();
@@ -159,7 +162,7 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     expect(shouldStart(hooked, sleeper('a'), ended, defaultRestartFeatures)).toBe(true);
   });
 
-  test('K1: restarts once, whenever the kubelet was killed', async () => {
+  test('K1: a container that was stopped for a restart restarts once, whenever the kubelet was killed', async () => {
     let points = 0;
     for (; ; points++) {
       for (const sent of [true, false]) {
@@ -168,7 +171,7 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
         await machine.sync(first, job());
         fail(machine);
         const killed = killedAt(machine.cri, points, sent);
-        // The probes of the kubelet that is killed: the next one has not probed yet.
+        // The probe results belong to the kubelet that is killed; the next kubelet has not probed yet.
         const second = machine.kubelet(killed.cri);
         const died = (async () => {
           const status = await second.getPodStatus('uid-1', 'web', 'default');
@@ -183,14 +186,14 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
           await machine.clock.advance(2_000);
         }
         const [live] = machine.live();
-        // Killed before it had decided: nothing has happened to the container.
+        // `a/0` runs if the kubelet was killed before it decided to restart the container.
         expect(['a/0', 'a/1']).toContain(live);
         if (killed.calls() <= points) return expect(points).toBeGreaterThan(8);
       }
     }
   });
 
-  test('K1: is signalled by the next kubelet if StopContainer did not reach the runtime', async () => {
+  test('K1: the next kubelet stops a container for a restart if StopContainer did not reach the runtime', async () => {
     const machine = new Machine(polite);
     await machine.sync(machine.kubelet(), job());
     fail(machine);
@@ -230,29 +233,35 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     return machine.live();
   }
 
-  test.each(['the same', 'the next'])('starts again by %s kubelet, though StartContainer failed', async (which) => {
-    let isFirst = true;
-    const hooks: LifecycleHooks = {
-      async postStart() {
-        if (!isFirst) return;
-        isFirst = false;
-        throw new Error('no');
-      },
-      preStop: async () => {},
-    };
-    const machine = new Machine({ ...polite, hooks });
-    const kubelet = machine.kubelet();
-    const hooked = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a', { lifecycle: { postStart: probe } })] });
-    await machine.sync(kubelet, hooked);
-    await machine.clock.advance(20_001);
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: refused });
-    await machine.sync(kubelet, hooked);
-    expect(machine.live()).toEqual([]);
-    expect(await later(machine, hooked, which === 'the same' ? kubelet : undefined)).toEqual(['a/1']);
-  });
+  test.each(['the same', 'the next'])(
+    'C6: a container that was stopped for a restart is started by %s kubelet although StartContainer failed',
+    async (which) => {
+      let isFirst = true;
+      const hooks: LifecycleHooks = {
+        async postStart() {
+          if (!isFirst) return;
+          isFirst = false;
+          throw new Error('no');
+        },
+        preStop: async () => {},
+      };
+      const machine = new Machine({ ...polite, hooks });
+      const kubelet = machine.kubelet();
+      const hooked = pod({
+        restartPolicy: 'OnFailure',
+        containers: [sleeper('a', { lifecycle: { postStart: probe } })],
+      });
+      await machine.sync(kubelet, hooked);
+      await machine.clock.advance(20_001);
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: refused });
+      await machine.sync(kubelet, hooked);
+      expect(machine.live()).toEqual([]);
+      expect(await later(machine, hooked, which === 'the same' ? kubelet : undefined)).toEqual(['a/1']);
+    },
+  );
 
   test.each(['the same', 'the next'])(
-    'starts again by %s kubelet, though StartContainer and then CreateContainer failed',
+    'C6: a container that was stopped for a restart is started by %s kubelet although StartContainer and CreateContainer failed',
     async (which) => {
       const machine = new Machine(polite);
       const kubelet = machine.kubelet();
@@ -268,7 +277,7 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
     },
   );
 
-  test('is killed and started again, though notes cannot be written', async () => {
+  test('C6: a container is stopped and restarted even if notes about the restart cannot be written', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, job());

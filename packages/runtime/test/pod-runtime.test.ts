@@ -5,7 +5,7 @@ import { pod } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
 describe('new pod', () => {
-  test('gets its sandbox, its containers, and the usual events', async () => {
+  test('a new pod gets its sandbox, its containers, and the usual events', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a'), sleeper('b')] });
@@ -34,7 +34,7 @@ describe('new pod', () => {
     expect(await machine.sync(kubelet, web)).toEqual({ results: [] });
   });
 
-  test('has a status with names, states, address, hash and attempt', async () => {
+  test('the status of a new pod has names, states, IP, hash and attempt of its containers', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a')] });
@@ -51,7 +51,7 @@ describe('new pod', () => {
     expect(pods[0]?.containers[0]?.hash).toBe(status.containers[0]?.hash);
   });
 
-  test('has its logs linked for collectors, and log and link removed with the container', async () => {
+  test('container logs get symbolic links for log collectors, and log and link are removed with the container', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ restartPolicy: 'Never', containers: [once('a', 0)] });
@@ -66,7 +66,7 @@ describe('new pod', () => {
     await machine.settle(kubelet.removeContainer(id, new AbortController().signal));
   });
 
-  test('shows the termination messages of its dead containers', async () => {
+  test('the pod status has the termination messages of exited containers', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const terminationMessagePath = '/dev/termination-log';
@@ -84,7 +84,7 @@ describe('new pod', () => {
     expect(messages).toEqual({ a: 'bye\n', b: 'oops\n' });
   });
 
-  test('starts init containers one at a time, then main containers', async () => {
+  test('init containers start one at a time, then the main containers', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ initContainers: [once('i1'), once('i2')], containers: [sleeper('a')] });
@@ -97,7 +97,7 @@ describe('new pod', () => {
     expect(seen).toEqual(['web_default(uid-1),i1', 'i2', 'a']);
   });
 
-  test('has its images pulled while the sandbox starts', async () => {
+  test('images of a new pod are pulled while its sandbox starts', async () => {
     const pulls: string[] = [];
     const machine = new Machine({
       runtime: { latencies: { runPodSandboxMs: 100 } },
@@ -188,7 +188,7 @@ describe('restarts', () => {
     expect(machine.live()).toEqual(['a/1']);
     const status = await machine.status(kubelet, web);
     expect(status.sandboxes.map(({ attempt }) => attempt)).toEqual([1, 0]);
-    // C3: the record of the init container went with its sandbox.
+    // C3: the record of the init container was removed together with its sandbox.
     expect(status.containers.filter(({ name }) => name === 'i')).toMatchObject([
       { sandboxId: status.sandboxes[0]?.id },
     ]);
@@ -238,7 +238,7 @@ describe('restarts', () => {
 });
 
 describe('failed probe', () => {
-  test('C6: of a container that has exited changes nothing: exit code and policy decide', async () => {
+  test('C6: a failed probe of an exited container changes nothing: exit code and restartPolicy decide', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a'), sleeper('b')] });
@@ -253,7 +253,7 @@ describe('failed probe', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toEqual([]);
   });
 
-  test('P7: of a container whose exit restarts all containers makes the status outdated, so that it is reported first', async () => {
+  test('P7: a failed probe of a container whose exit restarts all containers marks the status as outdated, so that it is reported first', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
@@ -272,7 +272,7 @@ describe('failed probe', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 'b/1']);
   });
 
-  test('R2: of a running container stops it, and its policy restarts it', async () => {
+  test('R2: a failed probe of a running container stops it, and its restartPolicy decides about a restart', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a')] });
@@ -284,7 +284,7 @@ describe('failed probe', () => {
 });
 
 describe('failures', () => {
-  test('a sandbox that cannot be created is an event and a result, not an exception', async () => {
+  test('a sandbox that cannot be created causes an event and a failed result, not an exception', async () => {
     const machine = new Machine();
     machine.cri.faults.add({
       rpc: 'runPodSandbox',
@@ -332,7 +332,7 @@ describe('failures', () => {
     expect((await machine.status(kubelet, web)).containers).toMatchObject([{ name: 'a', state: 'running' }]);
   });
 
-  test('a pull is cancelled if its sandbox cannot be created', async () => {
+  test("image pulls are cancelled if the pod's sandbox cannot be created", async () => {
     const pulls: AbortSignal[] = [];
     const machine = new Machine({
       images: {
@@ -358,7 +358,7 @@ describe('failures', () => {
   test.each([
     ['createContainer', 'CreateContainerError'],
     ['startContainer', 'RunContainerError'],
-  ] as const)('a failed %s makes its container wait with %s, and no other', async (rpc, reason) => {
+  ] as const)('a failed %s makes only its own container wait, with the reason %s', async (rpc, reason) => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'error', code: 'INTERNAL', message: 'disk on fire' } });
     const kubelet = machine.kubelet();
@@ -375,7 +375,7 @@ describe('failures', () => {
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
   });
 
-  test('the event of a failed start is the same for each attempt, with the name instead of the ID', async () => {
+  test('the event of a failed container start is the same for each attempt, with the name instead of the ID', async () => {
     const machine = new Machine();
     const cri = new Proxy(machine.cri, {
       get(target, name) {
@@ -392,7 +392,7 @@ describe('failures', () => {
     expect(kubelet.lastErrors('uid-1', 'a')?.message).not.toContain('"a"');
   });
 
-  test('a failed pull makes its container wait with its reason, and creates nothing', async () => {
+  test('a failed pull makes its container wait with the reason, and no container is created', async () => {
     const refuse = Object.assign(new Error('registry said no'), { code: 'ErrImagePull' });
     const machine = new Machine({ images: { ensureImageExists: () => Promise.reject(refuse) } });
     const kubelet = machine.kubelet();
@@ -408,7 +408,7 @@ describe('failures', () => {
     expect(kubelet.lastErrors('uid-1', 'a')).toMatchObject({ reason: 'CreateContainerConfigError' });
   });
 
-  test('nothing starts while a container that must be killed remains', async () => {
+  test('no container starts while a container that must be killed still exists', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
@@ -421,7 +421,7 @@ describe('failures', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 'b/0']);
   });
 
-  test('a postStart hook without hook support kills the container with the reason', async () => {
+  test('a container with a postStart hook is killed with the reason if the program does not support hooks', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const lifecycle = { postStart: { exec: { command: ['true'] } } };
@@ -434,7 +434,7 @@ describe('failures', () => {
     });
   });
 
-  test('a postStart hook delays the later containers, not the earlier ones', async () => {
+  test('a running postStart hook delays the start of later containers only', async () => {
     const order: string[] = [];
     const machine = new Machine({
       hooks: {
@@ -452,7 +452,7 @@ describe('failures', () => {
     expect(machine.live()).toEqual(['a/0', 'b/0', 'c/0', 'd/0']);
   });
 
-  test('a container that must not run as root leaves no files, however often it is retried', async () => {
+  test('a container that must not run as root leaves no files, however often its start is retried', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const refused = sleeper('a', { terminationMessagePath: '/dev/termination-log' });
@@ -465,7 +465,7 @@ describe('failures', () => {
     expect(machine.fs.paths().filter((path) => path.includes('/containers/a/'))).toEqual([]);
   });
 
-  test('a full disk prevents the termination message, not the container', async () => {
+  test('a full disk prevents the termination message file, not the container', async () => {
     const machine = new Machine();
     machine.fs.injectFault({ operation: 'write', code: 'ENOSPC', path: '/var/lib/kubelet', times: 9 });
     const kubelet = machine.kubelet();
@@ -476,7 +476,7 @@ describe('failures', () => {
   });
 
   test.each(['empty', 'noMetadata', 'unknownState', 'noIds', 'noLabels'] as const)(
-    'C1: answers that make no sense (%s) end no container, and begin no second one',
+    'C1: invalid runtime responses (%s) stop no container and start no second one',
     async (nonsense) => {
       const machine = new Machine();
       const kubelet = machine.kubelet();
@@ -495,7 +495,7 @@ describe('failures', () => {
   );
 });
 
-test('the runtime status is read', async () => {
+test('returns the status of the runtime', async () => {
   const machine = new Machine();
   machine.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni config uninitialized');
   expect(await machine.settle(readRuntimeStatus(machine.cri))).toMatchObject({
@@ -504,7 +504,7 @@ test('the runtime status is read', async () => {
   });
 });
 
-test('runtime events name the pod', async () => {
+test('events of the runtime contain the pod', async () => {
   const machine = new Machine();
   const kubelet = machine.kubelet();
   const stop = new AbortController();

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { pod } from './builders.ts';
 import { Machine, type MachineOptions, once, sleeper } from './machine.ts';
 
-/** A kubelet on a machine whose readings of sandboxes, or by another call, are counted. */
+/** A machine and a kubelet. `read` returns how often the runtime was called with `call` since the last time. */
 function counting(call = 'podSandboxStatus'): {
   readonly machine: Machine;
   readonly kubelet: ReturnType<Machine['kubelet']>;
@@ -22,7 +22,7 @@ function counting(call = 'podSandboxStatus'): {
       },
     }),
   );
-  // The constructor looks whether the method exists.
+  // The constructor reads the method to see whether it exists, which is not counted.
   count = 0;
   const read = (): number => {
     const counted = count;
@@ -32,7 +32,7 @@ function counting(call = 'podSandboxStatus'): {
   return { machine, kubelet, read };
 }
 
-test('reads a sandbox once while it is ready, and again when it is not', async () => {
+test("reads a sandbox's status once while the sandbox is ready, and again when it is not", async () => {
   const { machine, kubelet, read } = counting();
   const web = pod({ containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
@@ -48,7 +48,7 @@ test('reads a sandbox once while it is ready, and again when it is not', async (
   expect(read()).toBe(1);
 });
 
-test('shows a sandbox that another kubelet read before', async () => {
+test('returns the status of a sandbox that another kubelet process read before', async () => {
   const { machine, kubelet, read } = counting();
   const web = pod({ containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
@@ -60,7 +60,7 @@ test('shows a sandbox that another kubelet read before', async () => {
   expect(read()).toBe(1);
 });
 
-test('reads a sandbox without addresses again', async () => {
+test('reads the status of a sandbox without IPs again', async () => {
   const { machine, kubelet, read } = counting();
   const web = pod({ hostNetwork: true, containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
@@ -68,7 +68,7 @@ test('reads a sandbox without addresses again', async () => {
   expect(read()).toBe(2);
 });
 
-test('reads an exited container once with its message, a running one each time', async () => {
+test('reads an exited container once with its termination message, and a running container each time', async () => {
   const { machine, kubelet, read } = counting('containerStatus');
   const web = pod({ restartPolicy: 'Never', containers: [sleeper('a'), once('b', 3)] });
   await machine.sync(kubelet, web);
@@ -99,7 +99,7 @@ test('K4: does not keep a removed container', async () => {
   expect(read()).toBeGreaterThan(0);
 });
 
-test('reads a container again whose message may come from a late log', async () => {
+test('reads an exited container again if its termination message may come from a log that is written late', async () => {
   const { machine, kubelet, read } = counting('containerStatus');
   const terminationMessagePolicy = 'FallbackToLogsOnError';
   const web = pod({ restartPolicy: 'Never', containers: [once('b', 3, { terminationMessagePolicy })] });
@@ -111,7 +111,7 @@ test('reads a container again whose message may come from a late log', async () 
   expect(read()).toBe(1);
 });
 
-test('W6: gives up a message on a volume that hangs, without opening its file', async () => {
+test('W6: omits a termination message on a volume that hangs, without opening its file', async () => {
   const hostPath = '/mnt/server/message';
   const mount = {
     hostPath,
@@ -163,7 +163,7 @@ describe('containers created with the runtime’s own tools, without the kubelet
     };
   };
 
-  test('are shown in their pod as in the list of all pods', async () => {
+  test('containers created with the runtime’s own tools have the same status in their pod as in the list of all pods', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const { podSandboxId } = await machine.settle(machine.cri.runPodSandbox({ config: sandboxConfig('u-2') }));
@@ -177,7 +177,7 @@ describe('containers created with the runtime’s own tools, without the kubelet
     expect((await listed(machine, kubelet, 'u-2')).inLook).toEqual({ sandboxes: [], containers: [] });
   });
 
-  test('are shown in a pod of the kubelet', async () => {
+  test('a container created with the runtime’s own tools is shown in a pod of the kubelet', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a')] });
@@ -189,7 +189,7 @@ describe('containers created with the runtime’s own tools, without the kubelet
     expect(inLook).toEqual(inList);
   });
 
-  test('do not affect the reads of the kubelet’s pods by label', async () => {
+  test('containers created with the runtime’s own tools do not affect reading the kubelet’s pods by label', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const { cri } = machine;

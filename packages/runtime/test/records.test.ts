@@ -42,15 +42,15 @@ describe('the status of a container', () => {
     [Number.POSITIVE_INFINITY, 0],
     [1, 1e-6],
     [2e9, 2000],
-  ])('has a time of %d ns as %d ms', (ns, ms) => {
+  ])('a CRI time of %d ns is converted to %d ms', (ns, ms) => {
     expect(criTimeMs(ns)).toBe(ms);
   });
 
-  test('has no name and is the first attempt without labels and metadata', () => {
+  test('a container without labels and metadata has no name and is the first attempt', () => {
     expect(toContainerStatus(answer({ labels: {} }), '')).toMatchObject({ name: '', restartCount: 0 });
   });
 
-  test('has a message after its exit, and a signal if the runtime reports it', () => {
+  test("the status of an exited container has the runtime's message, and a stop signal if the runtime reports it", () => {
     const running = answer({ state: ContainerState.CONTAINER_RUNNING, message: 'odd' });
     expect(toContainerStatus(running, '').message).toBe('');
     expect(toContainerStatus(answer({ message: 'odd' }), '').message).toBe('odd');
@@ -65,7 +65,7 @@ describe('the status of a container', () => {
     [{ startedAt: 1 }, 'exited'],
     [{ reason: 'Error' }, 'exited'],
     [{}, 'created'],
-  ])('K1: counts an interrupted start as never started: %j is %s', (more, state) => {
+  ])('K1: counts an interrupted container start as never started: %j is %s', (more, state) => {
     const broken = answer({ reason: 'StartError', message: 'context canceled', ...more });
     expect(toContainerStatus(broken, '').state).toBe(state);
   });
@@ -81,23 +81,23 @@ describe('the status of a container', () => {
     [{ cpuShares: 1025 }, { cpuRequestMilli: 1001 }],
     [{ memoryLimitInBytes: 1 }, { memoryLimitBytes: 1 }],
     [{ memoryLimitInBytes: 0 }, undefined],
-  ])('has of %j what it is held to: %j', (linux, held) => {
+  ])("from the runtime's resources %j a container has the actual limits %j", (linux, held) => {
     const resources = messages.ContainerResources.create({ linux });
     expect(toContainerStatus(answer({ resources }), '').resources).toEqual(held);
   });
 });
 
 describe('sandboxes', () => {
-  test('are the first attempt without metadata, and ready or not ready', () => {
+  test('sandboxes without metadata are the first attempt, and are ready or not ready', () => {
     const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_NOTREADY });
     expect(toSandboxStatus(status)).toMatchObject({ attempt: 0, state: 'notReady' });
   });
 
-  test('may have further addresses without a first one', () => {
+  test('a sandbox may have additional IPs without a primary one', () => {
     expect(sandboxIps({ network: { ip: '', additionalIps: [{ ip: '10.0.0.1' }, { ip: '' }] } })).toEqual(['10.0.0.1']);
   });
 
-  test('are sorted by attempt, then age, then ID', () => {
+  test('sandboxes are sorted by attempt, then age, then ID', () => {
     const of = (id: string, attempt: number, createdAtMs: number) => ({ id, attempt, createdAtMs });
     const sorted = [of('a', 1, 5), of('b', 1, 7), of('d', 0, 9), of('c', 0, 9), of('e', 2, 1)].sort(newestSandboxFirst);
     expect(sorted.map(({ id }) => id)).toEqual(['e', 'b', 'a', 'c', 'd']);
@@ -106,7 +106,7 @@ describe('sandboxes', () => {
 });
 
 describe('attempts', () => {
-  test('with equal number and age are ordered by ID', () => {
+  test('container attempts with equal number and age are ordered by ID', () => {
     const [a, b] = [record('x', 'exited', { id: 'a' }), record('x', 'exited', { id: 'b' })];
     expect([byPrecedence(a, b), byPrecedence(b, a), byPrecedence(a, a)]).toEqual([-1, 1, 0]);
     expect([currentStatus([a, b], 'x'), currentStatus([b, a], 'x')]).toEqual([a, a]);
@@ -117,13 +117,13 @@ describe('attempts', () => {
     ]);
   });
 
-  test('may differ by less than a millisecond', () => {
+  test('container attempts may differ by less than a millisecond', () => {
     const older = record('x', 'exited', { id: 'a', createdAtMs: 5 });
     const newer = record('x', 'exited', { id: 'b', createdAtMs: 5.5 });
     expect([currentStatus([newer, older], 'x'), currentStatus([older, newer], 'x')]).toEqual([newer, newer]);
   });
 
-  test('that exited count for the back-off in any order', () => {
+  test('exited attempts count for the back-off in any order', () => {
     const run = (restartCount: number, state: RuntimeContainerStatus['state'] = 'exited') =>
       record('a', state, { restartCount, hash: 'h' });
     const limits = { initialMs: 10_000, maxMs: 300_000 };
@@ -131,7 +131,7 @@ describe('attempts', () => {
     expect(delayFromRuns([run(2, 'running'), run(1), run(0)], 'h', limits)).toBe(10_000);
   });
 
-  test('C3: of init containers are pruned except the newest exited one, in any order', () => {
+  test('C3: records of init containers are pruned except the newest exited one, in any order', () => {
     const web = pod({ initContainers: [container('i')] });
     const ended = [record('i', 'exited'), record('i', 'exited', { restartCount: 1 })];
     const running = record('i', 'running', { restartCount: 2 });
@@ -142,10 +142,13 @@ describe('attempts', () => {
     ['created', 'exited', 'a-0'],
     ['running', 'exited', undefined],
     ['created', 'running', undefined],
-  ] as const)('C6: one that was %s, and now is %s, has ended unseen: %s', (before, now, id) => {
-    const listed = record('a', now);
-    expect(exitedUnobserved([listed], [record('a', before)])?.id).toBe(id);
-  });
+  ] as const)(
+    'C6: whether a container that was %s and now is %s has exited without the kubelet noticing: %s',
+    (before, now, id) => {
+      const listed = record('a', now);
+      expect(exitedUnobserved([listed], [record('a', before)])?.id).toBe(id);
+    },
+  );
 });
 
 describe('lists of a runtime', () => {
@@ -160,7 +163,7 @@ describe('lists of a runtime', () => {
   const aContainer = (id: string, extra: Partial<Container> = {}): Container =>
     Object.assign(messages.Container.create({ id, podSandboxId: 's1', labels }), extra);
 
-  test('show the newest pod first, each as old as its oldest part with a known age', () => {
+  test('lists show the newest pod first; the age of a pod is that of its oldest sandbox or container with a known age', () => {
     const sandboxes = [1e6, 3e6, 2e6].map((createdAt, n) => aSandbox(`s${n}`, `u${n}`, { createdAt }));
     const pods = toRuntimePods([...sandboxes, aSandbox('s9', 'u9')], [aContainer('c', { createdAt: 0 })]);
     expect(pods.map(({ uid, createdAtMs }) => [uid, createdAtMs])).toEqual([
@@ -171,12 +174,12 @@ describe('lists of a runtime', () => {
     ]);
   });
 
-  test('show whether a sandbox is ready', () => {
+  test('lists of pods show whether a sandbox is ready', () => {
     const [shown] = toRuntimePods([aSandbox('s1', 'u1', { state: PodSandboxState.SANDBOX_NOTREADY })], []);
     expect(shown?.sandboxes).toMatchObject([{ state: 'notReady', attempt: 0 }]);
   });
 
-  test('show the image of a container as requested and as the node has it', () => {
+  test('lists of pods show the image of a container as requested and as resolved by the node', () => {
     const image = (fields: object): unknown[] => {
       const shown = toRuntimeContainer(messages.Container.create({ id: 'c', ...fields }));
       return [shown.image, shown.imageId];
@@ -186,15 +189,20 @@ describe('lists of a runtime', () => {
   });
 
   test.each<[string, ReturnType<typeof aSandbox>[], Container[], string[]]>([
-    ['what has its labels', [aSandbox('s1', 'u1')], [aContainer('c')], []],
-    ['a sandbox of others', [aSandbox('s1', 'u1', { labels: {} })], [], ['u1']],
-    ['a container of others', [aSandbox('s1', 'u1')], [aContainer('c', { labels: {} })], ['u1']],
-    ['a container without an id', [aSandbox('s1', 'u1')], [aContainer('', { labels: {} })], []],
-    ['a container elsewhere', [aSandbox('s1', 'u1')], [aContainer('c', { labels: {}, podSandboxId: 's2' })], []],
-    ['a sandbox without an id', [aSandbox('', 'u1', { labels: {} })], [], []],
+    ['all parts have the labels', [aSandbox('s1', 'u1')], [aContainer('c')], []],
+    ["a sandbox without the kubelet's labels", [aSandbox('s1', 'u1', { labels: {} })], [], ['u1']],
+    ["a container without the kubelet's labels", [aSandbox('s1', 'u1')], [aContainer('c', { labels: {} })], ['u1']],
+    ['a container without an ID', [aSandbox('s1', 'u1')], [aContainer('', { labels: {} })], []],
+    [
+      'a container of another sandbox',
+      [aSandbox('s1', 'u1')],
+      [aContainer('c', { labels: {}, podSandboxId: 's2' })],
+      [],
+    ],
+    ['a sandbox without an ID', [aSandbox('', 'u1', { labels: {} })], [], []],
     ['a sandbox without metadata', [aSandbox('s1', undefined)], [], []],
     ['a sandbox without a pod', [aSandbox('s1', '', { labels: { 'io.kubernetes.pod.uid': 'u2' } })], [], []],
-  ])('are incomplete by label: %s', (_what, sandboxes, containers, uids) => {
+  ])('whether a list by label misses a part of a pod: %s', (_what, sandboxes, containers, uids) => {
     expect([...podsBeyondLabels(sandboxes, containers)]).toEqual(uids);
   });
 });
@@ -206,28 +214,28 @@ describe('end of a log', () => {
 
   test.each<[string, string, boolean, number, number, object]>([
     ['the whole file', line('a'), true, 5, 100, { text: 'a\n', complete: true }],
-    ['fewer lines than asked for', line('x') + line('a'), false, 2, 100, { text: 'a\n', complete: false }],
-    ['as many lines as asked for', line('x') + line('a'), false, 1, 100, { text: 'a\n', complete: false }],
-    ['more', line('x') + line('a') + line('b'), false, 1, 100, { text: 'b\n', complete: true }],
-    ['as many bytes as asked for', line('x') + line('ab'), false, 9, 3, { text: 'ab\n', complete: true }],
+    ['fewer lines than requested', line('x') + line('a'), false, 2, 100, { text: 'a\n', complete: false }],
+    ['as many lines as requested', line('x') + line('a'), false, 1, 100, { text: 'a\n', complete: false }],
+    ['more lines than requested', line('x') + line('a') + line('b'), false, 1, 100, { text: 'b\n', complete: true }],
+    ['as many bytes as requested', line('x') + line('ab'), false, 9, 3, { text: 'ab\n', complete: true }],
     [
-      'a line that goes on',
+      'a line without an end',
       line('a', 'P') + line('b', 'P:tag') + line('c', 'PX'),
       true,
       9,
       9,
       { text: 'abc\n', complete: true },
     ],
-  ])('of %s', (_what, text, fromStart, maxLines, maxBytes, expected) => {
+  ])('the tail of a log file: %s', (_what, text, fromStart, maxLines, maxBytes, expected) => {
     expect(tail(text, fromStart, maxLines, maxBytes)).toEqual(expected);
   });
 });
 
-test('equals Go’s hash for texts that JSON escapes differently', () => {
+test('the container hash equals Go’s for texts that JSON escapes differently', () => {
   expect(containerHash({ name: 'c', image: 'a<b>&\u2028\u2029' })).toBe('85aa46a4');
   expect(containerHash({ name: 'c' })).toBe('27e233a');
 });
 
-test('the timeout for the runtime has whole seconds', () => {
+test('the timeout that the runtime gets is rounded to whole seconds', () => {
   expect([stopTimeoutSeconds(1_001_000), stopTimeoutSeconds(2001), stopTimeoutSeconds(0)]).toEqual([1001, 3, 2]);
 });

@@ -28,7 +28,7 @@ describe('container without a record in the runtime', () => {
     return all.containers.slice(records.containers.length);
   };
 
-  test('has exited as the pod’s status shows', () => {
+  test("a container without a record in the runtime has the exit code in the pod's status", () => {
     const [main] = remembered({}, { containerStatuses: [shown('app', ended(4))] });
     expect(main).toMatchObject({
       id: 'app-3',
@@ -43,7 +43,7 @@ describe('container without a record in the runtime', () => {
     });
   });
 
-  test('has ended with 137 under policy Never, if it is shown as running', () => {
+  test("a container without a record that the pod's status shows as running has exit code 137 under policy Never", () => {
     const [main] = remembered(
       { restartPolicy: 'Never' },
       { containerStatuses: [shown('app', { running: { startedAt: at(5) } })] },
@@ -52,21 +52,21 @@ describe('container without a record in the runtime', () => {
     expect(main).not.toHaveProperty('restartOwed');
   });
 
-  test('will restart if it is shown as waiting after its exit', () => {
+  test("a container without a record that the pod's status shows as waiting after its exit will restart", () => {
     const waiting = shown('app', { waiting: {} }, { lastState: ended(0) });
     expect(remembered({}, { containerStatuses: [waiting] })).toMatchObject([{ exitCode: 0, restartOwed: {} }]);
   });
 
   test.each<[string, Partial<Pod['spec']>, PodStatus]>([
     ['has not run', {}, { containerStatuses: [shown('app', { waiting: {} })] }],
-    ['is not of the pod', {}, { containerStatuses: [shown('other', ended(1))] }],
+    ["is not in the pod's spec", {}, { containerStatuses: [shown('other', ended(1))] }],
     [
-      'C3: is an init container that did its work in an earlier sandbox and waits for its turn',
+      'C3: is an init container that succeeded in an earlier sandbox and waits to run again',
       { initContainers: [container('i')] },
       { initContainerStatuses: [shown('i', { waiting: {} }, { lastState: ended(0) })] },
     ],
     [
-      'is one of a pod whose containers can all begin anew',
+      'belongs to a pod whose containers may all be restarted by a rule',
       {
         containers: [
           container('app', {
@@ -77,27 +77,27 @@ describe('container without a record in the runtime', () => {
       },
       { containerStatuses: [shown('app', ended(0))] },
     ],
-  ])('is omitted if it %s', (_, spec, podStatus) => {
+  ])('a container without a record is omitted if it %s', (_, spec, podStatus) => {
     expect(remembered(spec, podStatus)).toEqual([]);
   });
 
-  test('is omitted if the runtime has a record of it', () => {
+  test("a container that has a record in the runtime is not taken from the pod's status", () => {
     const podStatus = { containerStatuses: [shown('app', ended(1))] };
     expect(remembered({}, podStatus, status([record('app', 'created')]))).toEqual([]);
   });
 
   test.each([
-    ['the first sandbox, in the second in which that was made', 0, 5, 'sandbox-0'],
-    ['an earlier sandbox, before the newest was made', 1, 6, 'earlier'],
-    ['an earlier sandbox, in the second in which the newest was made', 1, 5, 'earlier'],
-    ['the newest sandbox, after that was made', 1, 4, 'sandbox-0'],
-  ])('C3: belongs to %s', (_, attempt, createdAt, sandboxId) => {
+    ["the first sandbox if it started in the second of the sandbox's creation", 0, 5, 'sandbox-0'],
+    ['an earlier sandbox if it started before the newest was created', 1, 6, 'earlier'],
+    ["an earlier sandbox if it started in the second of the newest sandbox's creation", 1, 5, 'earlier'],
+    ['the newest sandbox if it started after its creation', 1, 4, 'sandbox-0'],
+  ])('C3: a container without a record is assigned to %s', (_, attempt, createdAt, sandboxId) => {
     const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
     const podStatus = { initContainerStatuses: [shown('i', ended(0))] };
     expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
   });
 
-  test('C3: is one of an earlier sandbox, if it started in the future: the clock was set back', () => {
+  test('C3: a container without a record that started in the future belongs to an earlier sandbox, because the clock was set back', () => {
     const records = status([], [sandbox({ attempt: 1, createdAtMs: 4_000 })]);
     const podStatus = { initContainerStatuses: [shown('i', ended(0, at(61)))] };
     const [init] = remembered({ initContainers: [container('i')] }, podStatus, records);
@@ -132,19 +132,22 @@ describe('container without a record in the runtime', () => {
   test.each([
     ['runs', record('i', 'running', { sandboxId: 'sandbox-0' }), 'earlier'],
     ['has failed', record('i', 'exited', { sandboxId: 'sandbox-0', exitCode: 1 }), 'earlier'],
-    ['has done its work', record('i', 'exited', { sandboxId: 'sandbox-0' }), 'sandbox-0'],
+    ['has succeeded', record('i', 'exited', { sandboxId: 'sandbox-0' }), 'sandbox-0'],
     ['runs in another sandbox', record('i', 'running', { sandboxId: 'other' }), 'sandbox-0'],
-  ])('C3: before it comes an init container that %s', (_, first, sandboxId) => {
-    const podStatus = { initContainerStatuses: [shown('s', ended(0))], containerStatuses: [shown('app', ended(1))] };
-    const spec = { initContainers: [container('i'), sidecar('s')] };
-    const all = remembered(spec, podStatus, status([first]));
-    expect(all).toMatchObject([
-      { name: 'app', sandboxId },
-      { name: 's', sandboxId },
-    ]);
-  });
+  ])(
+    'C3: which sandbox a container without a record belongs to if an init container before it %s',
+    (_, first, sandboxId) => {
+      const podStatus = { initContainerStatuses: [shown('s', ended(0))], containerStatuses: [shown('app', ended(1))] };
+      const spec = { initContainers: [container('i'), sidecar('s')] };
+      const all = remembered(spec, podStatus, status([first]));
+      expect(all).toMatchObject([
+        { name: 'app', sandboxId },
+        { name: 's', sandboxId },
+      ]);
+    },
+  );
 
-  test('C2: is to start again as a sidecar that crashed', () => {
+  test('C2: a crashed sidecar without a record restarts', () => {
     const podStatus = { initContainerStatuses: [shown('s', { waiting: {} }, { lastState: ended(0) })] };
     expect(remembered({ initContainers: [sidecar('s')] }, podStatus)).toMatchObject([{ name: 's', restartOwed: {} }]);
   });
@@ -165,7 +168,7 @@ describe('records removed from the runtime by another program', () => {
   };
 
   test.each([false, true])(
-    'C6: a container under Never does not run again (kubelet restarted: %s)',
+    'C6: a container whose record was removed does not run again under policy Never (kubelet restarted: %s)',
     async (restarted) => {
       const machine = new Machine();
       const kubelet = machine.kubelet();
@@ -183,7 +186,7 @@ describe('records removed from the runtime by another program', () => {
     },
   );
 
-  test('C6: do not restart an ephemeral container', async () => {
+  test('C6: an ephemeral container whose record was removed does not restart', async () => {
     const machine = new Machine();
     const web = pod({ containers: [sleeper('b')], ephemeralContainers: [once('debug')] });
     await machine.sync(machine.kubelet(), web);
@@ -195,7 +198,7 @@ describe('records removed from the runtime by another program', () => {
     expect(containers.map(({ name }) => name)).toEqual(['b']);
   });
 
-  test('C3: do not restart a completed init container before the first main container starts', async () => {
+  test('C3: a completed init container whose record was removed does not restart before the first main container starts', async () => {
     const machine = new Machine();
     await machine.sync(machine.kubelet(), pod({ initContainers: [once('i')] }));
     await machine.clock.advance(1_000);
@@ -211,7 +214,7 @@ describe('records removed from the runtime by another program', () => {
     ['after it exited', false, 1_000],
     ['before it started', false, 0],
   ])(
-    'C3: do not restart a completed init container if the clock was set back %s',
+    'C3: a completed init container without a record does not restart if the clock was set back %s',
     async (_, restarted, beforeJumpMs) => {
       const machine = new Machine();
       const kubelet = machine.kubelet();
@@ -234,7 +237,7 @@ describe('records removed from the runtime by another program', () => {
     },
   );
 
-  test('C2: do not shorten the back-off of a crashing container', async () => {
+  test('C2: the back-off of a crashing container is not shortened if its records were removed', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [once('a', 1)] });
@@ -254,11 +257,11 @@ describe('records removed from the runtime by another program', () => {
   test.each<[string, ContainerStatus['state'], ContainerStatus['state']]>([
     ['is shown as running', { running: { startedAt: at(1) } }, undefined],
     [
-      'is shown as lost while it ran',
+      'is shown as lost while it was running',
       { waiting: {} },
       { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } },
     ],
-  ])('C2: a container that %s starts again at once', async (_, state, lastState) => {
+  ])('C2: a container without a record that %s restarts immediately', async (_, state, lastState) => {
     const machine = new Machine();
     const web = pod({ containers: [sleeper('a')] });
     const of = shown('a', state, { restartCount: 5, ...(lastState && { lastState }) });

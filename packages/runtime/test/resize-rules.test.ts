@@ -20,7 +20,7 @@ function podOf(containers: readonly Partial<Container>[], more: Partial<Pod['spe
   });
 }
 
-/** All of it runs, and has what `applied` says. */
+/** The actions for a pod whose containers run with the resources in `applied`. */
 function actionsOf(
   pod: Pod,
   applied: Readonly<Record<string, ResourceRequirements>>,
@@ -63,12 +63,12 @@ const summary = ({ containersToUpdate: { memory, cpu }, ...actions }: ReturnType
 const NOTHING = { memory: [], cpu: [], kill: [], start: [], podResources: false, podLevel: false };
 
 describe('actions for a changed allocation', () => {
-  test('are none if all resources are already applied, however they are written', () => {
+  test('a resize has no actions if all resources are already actuated, in whatever notation', () => {
     const pod = podOf([{ resources: exactly('1', '1Gi') }]);
     expect(summary(actionsOf(pod, { c0: exactly('1000m', '1024Mi') }))).toEqual(NOTHING);
   });
 
-  test('are updates of changed resources only, decreases first', () => {
+  test('a resize updates only changed resources, decreases first', () => {
     const pod = podOf([
       { resources: exactly('2', '1Gi') },
       { resources: exactly('1', '2Gi') },
@@ -78,7 +78,7 @@ describe('actions for a changed allocation', () => {
     expect(summary(actionsOf(pod, applied))).toEqual({ ...NOTHING, memory: ['c2', 'c1'], cpu: ['c2', 'c0'] });
   });
 
-  test('include a changed request with an unchanged limit', () => {
+  test('a resize includes a changed request with an unchanged limit', () => {
     const limits = { cpu: '2', memory: '2Gi' };
     const pod = podOf([{ resources: { requests: { cpu: '1', memory: '1Gi' }, limits } }]);
     const applied = { c0: { requests: { cpu: '500m', memory: '1Gi' }, limits } };
@@ -87,9 +87,9 @@ describe('actions for a changed allocation', () => {
 
   test.each([
     ['NotRequired', 'NotRequired', exactly('2', '2Gi'), { memory: ['c0'], cpu: ['c0'] }],
-    ['RestartContainer for what changes', 'RestartContainer', exactly('1', '2Gi'), 'restart'],
-    ['RestartContainer for what stays', 'RestartContainer', exactly('2', '1Gi'), { cpu: ['c0'] }],
-  ])('resizePolicy %s', (_what, restartPolicy, resources, expected) => {
+    ['RestartContainer for a changed resource', 'RestartContainer', exactly('1', '2Gi'), 'restart'],
+    ['RestartContainer for an unchanged resource', 'RestartContainer', exactly('2', '1Gi'), { cpu: ['c0'] }],
+  ])('a resize with resizePolicy %s', (_what, restartPolicy, resources, expected) => {
     const resizePolicy = [
       { resourceName: 'cpu', restartPolicy: 'NotRequired' },
       { resourceName: 'memory', restartPolicy },
@@ -99,13 +99,13 @@ describe('actions for a changed allocation', () => {
     expect(actions).toEqual({ ...NOTHING, ...(expected === 'restart' ? restart : (expected as object)) });
   });
 
-  test('are none for a stopped container, but the cgroup is still compared', () => {
+  test("a resize has no actions for a stopped container, but still compares the pod's cgroup", () => {
     const pod = podOf([{ resources: exactly('2', '2Gi') }, {}]);
     const actions = summary(actionsOf(pod, { c0: exactly('1', '1Gi') }, { exited: ['c0'], groupDiffers: true }));
     expect(actions).toEqual({ ...NOTHING, start: [0], podResources: true });
   });
 
-  test('for init containers and sidecars follow their gate', () => {
+  test('a resize includes init containers and sidecars if their feature gates are on', () => {
     const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: exactly('2', '1Gi') };
     const pod = podOf([{}], { initContainers: [side] });
     const has = { side: exactly('1', '1Gi') };
@@ -117,7 +117,7 @@ describe('actions for a changed allocation', () => {
     expect([...restarts.containersToKill.keys()]).toEqual(['id-side']);
   });
 
-  test('use the pod’s limit for containers without one, and include pod-level resources separately', () => {
+  test('a resize uses the pod-level limit for containers without one, and changes pod-level resources separately', () => {
     const pod = podOf([{}], { resources: exactly('2', '2Gi') });
     const applied = { c0: { limits: { cpu: '1', memory: '1Gi' } } };
     const ofPod = exactly('1', '1Gi');
@@ -143,46 +143,42 @@ describe('order of the steps', () => {
 
   test.each<[string, Partial<ResizePlan>, string[]]>([
     [
-      'up: the group first, its limit before its shares',
+      "increase: the pod's cgroup first, its limit before its shares",
       { group: { held: small, wanted: large } },
       ['memoryBytes', 'containers memory', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'containers cpu'],
     ],
     [
-      'down: the containers first, the shares before the limit',
+      'decrease: the containers first, shares before the limit',
       { group: { held: large, wanted: small } },
       ['containers memory', 'memoryBytes', 'containers cpu', 'cpuShares', 'cpuQuotaUs,cpuPeriodUs'],
     ],
     [
-      'a limit that there was not is smaller than none',
+      'a new limit counts as a decrease',
       { group: { held: unlimited, wanted: small } },
       ['containers memory', 'memoryBytes', 'containers cpu', 'cpuQuotaUs,cpuPeriodUs'],
     ],
+    ['a removed limit is kept', { group: { held: small, wanted: {} } }, ['containers memory', 'containers cpu']],
+    ['no cgroup of the pod', {}, ['containers memory', 'containers cpu']],
     [
-      'a limit that is not wanted any more stays',
-      { group: { held: small, wanted: {} } },
-      ['containers memory', 'containers cpu'],
-    ],
-    ['no group', {}, ['containers memory', 'containers cpu']],
-    [
-      'nothing of one resource: nothing of its group',
+      "an unchanged resource is not set in the pod's cgroup",
       { group: { held: small, wanted: large }, updates: { memory: [], cpu: [update] } },
       ['cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'containers cpu'],
     ],
     [
-      'a container that begins anew',
+      'a container that restarts',
       { group: { held: small, wanted: large }, updates: { memory: [], cpu: [] }, updatePodResources: true },
       ['memoryBytes', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares'],
     ],
     [
-      "the pod's own resources are noted when each was applied",
+      'pod-level resources are recorded after each was applied',
       { group: { held: small, wanted: large }, updates: { memory: [], cpu: [] }, updatePodLevelResources: true },
       ['memoryBytes', 'podLevel memory', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'podLevel cpu'],
     ],
-  ])('%s', (_what, plan, expected) => {
+  ])('the order of resize steps: %s', (_what, plan, expected) => {
     expect(words(plan)).toEqual(expected);
   });
 
-  test('never limits a pod to less than its container', () => {
+  test('a resize never limits a pod to less than its containers at any step', () => {
     const amount = fc.integer({ min: 1, max: 9 });
     fc.assert(
       fc.property(amount, amount, amount, amount, (memory, memoryNext, cpu, cpuNext) => {
@@ -221,16 +217,26 @@ describe('decreasing memory limit', () => {
   const MANY = 'cannot decrease memory limits: [attempting to set pod memory limit (5) below current usage (9), ';
 
   test.each([
-    ['used less', { podBytes: 5, containers: new Map([['c', 4]]) }, stats(4, { c: 3 }), undefined],
     [
-      'used as much',
+      'the usage is below the new limit',
+      { podBytes: 5, containers: new Map([['c', 4]]) },
+      stats(4, { c: 3 }),
+      undefined,
+    ],
+    [
+      'the usage equals the new limit',
       { podBytes: 5, containers: new Map() },
       stats(5),
       'attempting to set pod memory limit (5) below current usage (5)',
     ],
-    ['no figure of the pod', { podBytes: 5, containers: new Map() }, stats(undefined), 'missing pod memory usage'],
     [
-      'no figure of a container',
+      'without the usage of the pod',
+      { podBytes: 5, containers: new Map() },
+      stats(undefined),
+      'missing pod memory usage',
+    ],
+    [
+      'without the usage of a container',
       { containers: new Map([['c', 4]]) },
       stats(1, { c: undefined }),
       'missing container "c" memory usage',
@@ -242,13 +248,13 @@ describe('decreasing memory limit', () => {
       stats(9, { c: 7 }),
       `${MANY}attempting to set container "c" memory limit (4) below current usage (7)]`,
     ],
-  ])('%s', (_what, shrinking, figures, expected) => {
+  ])('whether the memory limit can be decreased: %s', (_what, shrinking, figures, expected) => {
     const problem = shrinkProblem(shrinking, figures);
     const prefix = expected === undefined || expected.startsWith('cannot') ? '' : 'cannot decrease memory limits: ';
     expect(problem).toBe(expected === undefined ? undefined : `${prefix}${expected}`);
   });
 
-  test('applies to containers whose limit decreases or is newly set', () => {
+  test('the check of a decreased memory limit applies to containers whose limit decreases or is newly set', () => {
     const of = (name: string, current: number, desired: number) =>
       ({
         container: { name },
@@ -264,7 +270,7 @@ describe('decreasing memory limit', () => {
 });
 
 describe('resources of a container', () => {
-  test('change CPU and memory only', () => {
+  test('an update of a container changes only CPU and memory', () => {
     const before = { requests: { cpu: '1', 'example.com/gpu': '1' }, limits: { 'hugepages-2Mi': '4Mi', cpu: '1' } };
     const figures = { cpuRequestMilli: 1500, cpuLimitMilli: 0, memoryRequestBytes: 0, memoryLimitBytes: 64 * MIB };
     expect(withCpuMemory(before, figures)).toEqual({
@@ -273,7 +279,7 @@ describe('resources of a container', () => {
     });
   });
 
-  test("include the pod's limit at creation if the container has none", () => {
+  test("the resources of a new container include the pod's limit if it has none", () => {
     const pod = podOf([{}], { resources: { limits: { cpu: '2' } } });
     expect(resourcesToApply(pod, { resources: { limits: { memory: '1Gi' } } })).toEqual({
       limits: { cpu: '2', memory: '1Gi' },
@@ -282,18 +288,18 @@ describe('resources of a container', () => {
   });
 
   test.each([
-    ['the runtime says nothing: what is wanted', undefined, exactly('100m', '64Mi')],
+    ['the allocated ones if the runtime reports none', undefined, exactly('100m', '64Mi')],
     [
-      'the same, as the kernel rounds it',
+      'the allocated ones if they equal the reported ones after rounding by the kernel',
       { cpuRequestMilli: 100, cpuLimitMilli: 100, memoryLimitBytes: 64 * MIB },
       exactly('100m', '64Mi'),
     ],
     [
-      'it has another',
+      'the reported ones if they differ',
       { cpuRequestMilli: 200, cpuLimitMilli: 300, memoryLimitBytes: 32 * MIB },
       { requests: { cpu: '200m', memory: '64Mi' }, limits: { cpu: '300m', memory: '32Mi' } },
     ],
-  ])('that another kubelet made: %s', (_what, told, expected) => {
+  ])('the resources of a container that another kubelet created: %s', (_what, told, expected) => {
     const pod = podOf([{ resources: exactly('100m', '64Mi') }]);
     expect(adoptedResources(pod, pod.spec.containers[0] as Container, told, 100_000)).toEqual(expected);
   });

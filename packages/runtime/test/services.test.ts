@@ -8,7 +8,10 @@ const kubernetes: ServiceData = {
   spec: { clusterIP: '10.0.0.1', ports: [{ port: 443 }] },
 };
 
-/** A machine whose services are read when `known` is set, and where the containers that it made find the API server. */
+/**
+ * A machine whose services are available once `known` is set. `hosts` returns the API server's address in the
+ * environment of each created container.
+ */
 function machineWithServices(): { machine: Machine; known: { services?: ServiceData[] }; hosts: () => string[] } {
   const known: { services?: ServiceData[] } = {};
   const machine = new Machine({ components: { services: () => known.services } });
@@ -22,7 +25,7 @@ function machineWithServices(): { machine: Machine; known: { services?: ServiceD
 }
 
 describe('services in the environment', () => {
-  it('delay an API pod until they have been read once', async () => {
+  it('an API pod waits until services have been read once', async () => {
     const { machine, known, hosts } = machineWithServices();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a')] });
@@ -38,7 +41,7 @@ describe('services in the environment', () => {
     expect(hosts()).toEqual(['10.0.0.1']);
   });
 
-  it('F4: do not delay a static pod', async () => {
+  it('F4: a static pod does not wait for services', async () => {
     const { machine, hosts } = machineWithServices();
     const plain = pod({ containers: [sleeper('a')] });
     const annotations = { 'kubernetes.io/config.source': 'file' };

@@ -14,7 +14,7 @@ test.each([
   [['7.log.20260101-000000'], 8],
   [['x.log', '9.txt', '12', '5.logs'], 0],
   [['99999999999999999999.log'], 0],
-])('the log files %j show %d starts', (names, expected) => {
+])('the log files %j mean %d earlier starts', (names, expected) => {
   expect(restartCountFromLogs(names)).toBe(expected);
 });
 
@@ -27,16 +27,16 @@ describe('C3: surplus records of init containers', () => {
     record('j', 'exited'),
     record('app', 'exited'),
   ];
-  test('C3: exclude the newest exited one of each', () => {
+  test('C3: surplus records of init containers exclude the newest exited one of each', () => {
     expect(surplusInitContainers(web, records, false).map(({ id }) => id)).toEqual(['i-1']);
   });
-  test('C3: include all in a new sandbox', () => {
+  test('C3: surplus records of init containers include all in a new sandbox', () => {
     expect(surplusInitContainers(web, records, true).map(({ id }) => id)).toEqual(['i-2', 'i-1', 'i-0', 'j-0']);
   });
 });
 
 describe('SyncResults', () => {
-  test('returns one error that names all failures', () => {
+  test('SyncResults returns one error that names all failures', () => {
     const results = new SyncResults();
     results.add('StartContainer', 'a', { reason: 'ErrImagePull', message: 'no "such" image' });
     results.add('StartContainer', 'b');
@@ -47,7 +47,7 @@ describe('SyncResults', () => {
     expect(results.done().error?.retryAtMs).toBeUndefined();
   });
 
-  test('returns the retry time if there are only waits', () => {
+  test('SyncResults returns the retry time if there are only waits', () => {
     const results = new SyncResults();
     results.add('StartContainer', 'a', { reason: 'CrashLoopBackOff', message: '', retryAtMs: 90 });
     results.add('StartContainer', 'b', { reason: 'ImagePullBackOff', message: '', retryAtMs: 70 });
@@ -57,7 +57,7 @@ describe('SyncResults', () => {
     expect(results.done().error?.message).toContain('failed to SyncPod: and more');
   });
 
-  test('returns no error without failures', () => {
+  test('SyncResults returns no error without failures', () => {
     const results = new SyncResults();
     results.add('KillContainer', 'a');
     expect(results.done()).toEqual({ results: [{ action: 'KillContainer', target: 'a' }] });
@@ -80,7 +80,7 @@ test('LastErrors keeps the errors of the last start, at most a thousand', () => 
   expect(errors.get('uid-300', 'a')).toBeUndefined();
 });
 
-test('C4: TerminationTurns waits no longer than allowed, and stops on abort', async () => {
+test('C4: waiting for the turn of a sidecar ends at the time limit or on abort', async () => {
   const clock = new FakeClock();
   const turns = new TerminationTurns({ clock }, new Map([['s', ['a', 'b']]]));
   const signal = new AbortController();

@@ -40,11 +40,11 @@ describe('the status of a container', () => {
     ['OOMKilled for exit code 137', 137, 'OOMKilled'],
     ['OOMKilled for exit code 0: a shell may outlive the process that was killed', 0, 'OOMKilled'],
     ['OOMKilled for any other exit code', 1, 'OOMKilled'],
-  ])('C6: the reason of a container in which a process was killed for its memory is %s', (_, exitCode, reason) => {
+  ])('C6: the reason of a container with an OOM kill is %s', (_, exitCode, reason) => {
     expect(toContainerStatus(answer({ exitCode, reason: 'OOMKilled' }), 's1').reason).toBe(reason);
   });
 
-  test('is what the runtime says, in our words', () => {
+  test("the status of a container has the runtime's values in the kubelet's types", () => {
     const status = toContainerStatus(
       answer({
         createdAt: 2_000_000_000,
@@ -75,11 +75,11 @@ describe('the status of a container', () => {
     });
   });
 
-  test('names its image as the node does where the runtime has no digest of it', () => {
+  test('the image ID of a container is that of the node if the runtime has no digest', () => {
     expect(toContainerStatus(answer({ imageId: 'id' }), '').imageId).toBe('id');
   });
 
-  test('has no end while it runs, and no begin before', () => {
+  test('a running container has no finish time, and a container that did not run has no start time', () => {
     const running = answer({ state: ContainerState.CONTAINER_RUNNING, exitCode: 9, finishedAt: 5e9, reason: 'x' });
     expect(toContainerStatus(running, '')).toMatchObject({
       state: 'running',
@@ -91,7 +91,7 @@ describe('the status of a container', () => {
     expect(toContainerStatus(created, '')).toMatchObject({ state: 'created', startedAtMs: 0 });
   });
 
-  test('is unknown for a state that nobody defined', () => {
+  test('a container in a state that CRI does not define is unknown', () => {
     expect(toContainerStatus(answer({ state: 17 }), '').state).toBe('unknown');
   });
 
@@ -101,12 +101,12 @@ describe('the status of a container', () => {
     ['context deadline exceeded', 0, 'created'],
     ['exec: "x": executable file not found', 0, 'exited'],
     ['context canceled', 5e9, 'exited'],
-  ])('K1: a start that was broken off (%s, started at %d) is %s', (message, startedAt, state) => {
+  ])('K1: a container whose start failed with %s, started at %d, counts as %s', (message, startedAt, state) => {
     const status = toContainerStatus(answer({ reason: 'StartError', exitCode: 128, message, startedAt }), '');
     expect(status).toMatchObject({ state, reason: 'StartError', message, exitCode: state === 'exited' ? 128 : 0 });
   });
 
-  test('takes name and attempt from the metadata where the labels are lost', () => {
+  test('a container without labels gets name and attempt from its CRI metadata', () => {
     const metadata = { name: 'app', attempt: 5 };
     expect(toContainerStatus(answer({ labels: {}, annotations: {}, metadata }), '')).toMatchObject({
       name: 'app',
@@ -115,7 +115,7 @@ describe('the status of a container', () => {
     });
   });
 
-  test('tells what the runtime enforces', () => {
+  test('the status of a container has the resources that the runtime enforces', () => {
     const resources = messages.ContainerResources.create({
       linux: { cpuPeriod: 100_000, cpuQuota: 50_000, cpuShares: 512, memoryLimitInBytes: 1024 },
     });
@@ -133,22 +133,22 @@ describe('the addresses of a sandbox', () => {
   test.each([
     ['none without a network', null, []],
     ['the primary one first', { ip: '10.0.0.1', additionalIps: [{ ip: 'fd00::1' }] }, ['10.0.0.1', 'fd00::1']],
-    ['none where one of them is nonsense', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, []],
+    ['none if one of them is invalid', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, []],
     ['none for the host network', { ip: '', additionalIps: [] }, []],
-  ])('%s', (_name, network, expected) => {
+  ])('the IPs of a sandbox: %s', (_name, network, expected) => {
     expect(sandboxIps({ network })).toEqual(expected);
   });
 
-  test('a runtime that tells no network is told apart from one that gave no address', () => {
+  test('a sandbox status without a network is distinguished from one without an IP', () => {
     expect(toSandboxStatus(messages.PodSandboxStatus.create({ id: 's' })).networkReported).toBe(false);
     expect(toSandboxStatus(messages.PodSandboxStatus.create({ id: 's', network: {} })).networkReported).toBeUndefined();
   });
 
   test.each([
-    ['the primary one', { ip: '<nil>' }, false],
-    ['another one', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, false],
-    ['none, as there is none', { ip: '', additionalIps: [{ ip: 'x' }] }, true],
-  ])('P7: a sandbox is not made again and again for an address that nobody can read: %s', (_name, network, changed) => {
+    ['the primary IP', { ip: '<nil>' }, false],
+    ['an additional IP', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, false],
+    ['no IP', { ip: '', additionalIps: [{ ip: 'x' }] }, true],
+  ])('P7: a sandbox with an invalid IP is not replaced again and again: %s', (_name, network, changed) => {
     const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_READY, network });
     expect(podSandboxChanged(pod(), { sandboxes: [toSandboxStatus(status)] }).changed).toBe(changed);
   });
@@ -157,7 +157,7 @@ describe('the addresses of a sandbox', () => {
 describe('the status of a pod', () => {
   const identity = { uid: 'uid-1', name: 'web', namespace: 'default' };
 
-  test('has the addresses of the newest sandbox, and only while that is ready', () => {
+  test('a pod has the IPs of its newest sandbox while that sandbox is ready', () => {
     const old = sandbox({ ips: ['10.0.0.1'] });
     expect(
       toRuntimePodStatus(identity, [old, sandbox({ id: 's1', attempt: 1, ips: ['10.0.0.2'] })], [], 5).ips,
@@ -167,7 +167,7 @@ describe('the status of a pod', () => {
     ).toEqual([]);
   });
 
-  test('sorts containers newest first, and of each the one that counts before the others', () => {
+  test('the status of a pod lists containers newest first, and the current attempt of each before the others', () => {
     const records = [
       record('a', 'exited', { restartCount: 0, createdAtMs: 10 }),
       record('b', 'running', { restartCount: 0, createdAtMs: 20 }),
@@ -177,7 +177,7 @@ describe('the status of a pod', () => {
     expect(newestContainersFirst(records).map(({ id }) => id)).toEqual(['a-1', 'late', 'b-0', 'a-0']);
   });
 
-  test('C1: however they are given, the first of each name is the one that counts, and none is lost', () => {
+  test('C1: in whatever order containers are listed, the first of each name is the current attempt, and none is lost', () => {
     const arbitrary = fc.array(
       fc.record({
         name: fc.constantFrom('a', 'b', 'c'),
@@ -210,7 +210,7 @@ describe('the lists of a runtime', () => {
   const aContainer = (id: string, extra: Partial<Container> = {}): Container =>
     Object.assign(messages.Container.create({ id, podSandboxId: 's1', labels, annotations, createdAt: 7e6 }), extra);
 
-  test('are put together by pod', () => {
+  test('the lists of sandboxes and containers are joined by pod', () => {
     const [pod, ...others] = toRuntimePods([aSandbox('s1', 'uid-1')], [aContainer('c1')]);
     expect(others).toEqual([]);
     expect(pod).toMatchObject({ uid: 'uid-1', name: 'web', namespace: 'default', createdAtMs: 5 });
@@ -236,7 +236,7 @@ describe('the lists of a runtime', () => {
       ],
     ],
     [undefined, []],
-  ] as const)('F2: a pod is of the source that its newest sandbox names: %s', (expected, given) => {
+  ] as const)('F2: a pod has the source that its newest sandbox names: %s', (expected, given) => {
     const sandboxes = given.map(([source, attempt]) =>
       aSandbox(`s${attempt}`, 'uid-1', {
         annotations: source === undefined ? {} : { 'kubernetes.io/config.source': source },
@@ -246,16 +246,16 @@ describe('the lists of a runtime', () => {
     expect(toRuntimePods(sandboxes, [aContainer('c1')])[0]?.source).toBe(expected);
   });
 
-  test('a container whose sandbox is gone still has its pod', () => {
+  test('a container without its sandbox is still assigned to its pod', () => {
     expect(toRuntimePods([], [aContainer('c1')])).toMatchObject([{ uid: 'uid-1', name: 'web', sandboxes: [] }]);
   });
 
-  test('a container whose labels are lost belongs to the pod of its sandbox', () => {
+  test('a container without labels belongs to the pod of its sandbox', () => {
     const [pod] = toRuntimePods([aSandbox('s1', 'uid-1')], [aContainer('c1', { labels: {} })]);
     expect(pod?.containers).toHaveLength(1);
   });
 
-  test('a pod is shown whole by a list of its label, unless it is told to be more than that', () => {
+  test('a list by pod UID label contains all containers of a pod if all its sandboxes and containers have the label', () => {
     const uids = fc.constantFrom('', 'u1', 'u2');
     const labelsOf = (uid: string) => (uid === '' ? {} : { ...labels, 'io.kubernetes.pod.uid': uid });
     const sandboxes = fc.array(fc.record({ uid: uids, label: uids }), { maxLength: 4 });
@@ -280,7 +280,7 @@ describe('the lists of a runtime', () => {
     );
   });
 
-  test('what is nobody’s, or has no id, is left out', () => {
+  test('sandboxes and containers without a pod or an ID are omitted', () => {
     const strange = [aContainer('', {}), aContainer('c2', { labels: {}, podSandboxId: 'elsewhere' })];
     expect(
       toRuntimePods([aSandbox('', 'uid-1'), aSandbox('s2', '', { state: PodSandboxState.SANDBOX_NOTREADY })], strange),

@@ -33,7 +33,7 @@ async function message(
   return readTerminationMessage(fs, status);
 }
 
-describe('W5: what a container put in the place of its file', () => {
+describe('W5: hostile termination message files', () => {
   const read = async (make: (fs: MemoryFileSystem) => Promise<void>): Promise<string> => {
     const fs = new MemoryFileSystem({ clock: new FakeClock() });
     await fs.mkdir('/var/lib/kubelet/pods/u/containers/a');
@@ -46,17 +46,20 @@ describe('W5: what a container put in the place of its file', () => {
     return readTerminationMessage(fs, status);
   };
 
-  test('a link is not followed', async () => {
+  test('W5: a symbolic link as termination message file is not followed', async () => {
     expect(await read((fs) => fs.symlink('/secret', FILE))).toBe(
       `Error on reading termination log ${FILE}: ELOOP: too many symbolic links encountered, open '${FILE}'`,
     );
   });
 
-  test.each(['fifo', 'socket', 'charDevice'] as const)('a %s is not opened', async (kind) => {
-    expect(await read(async (fs) => fs.makeSpecial(FILE, kind))).toMatch(/^Error on reading termination log .*ENXIO/);
-  });
+  test.each(['fifo', 'socket', 'charDevice'] as const)(
+    'W5: a %s as termination message file is not opened',
+    async (kind) => {
+      expect(await read(async (fs) => fs.makeSpecial(FILE, kind))).toMatch(/^Error on reading termination log .*ENXIO/);
+    },
+  );
 
-  test('of a large file the end is read, and no more', async () => {
+  test('W5: only the end of a large termination message file is read', async () => {
     expect(await read((fs) => fs.writeFile(FILE, `${'x'.repeat(100_000)}end`))).toHaveLength(4096);
   });
 });
@@ -64,51 +67,66 @@ describe('W5: what a container put in the place of its file', () => {
 describe('the termination message', () => {
   const log = `${stamp} F one\n${stamp} F two\n`;
   test.each([
-    ['is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
-    ['begins with its byte order mark', { [FILE]: '\ufeffbye' }, {}, '\ufeffbye'],
-    ['may be a byte order mark alone', { [FILE]: '\ufeff', [LOG]: log }, {}, '\ufeff'],
+    ['the termination message is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
+    ['the termination message keeps a byte order mark', { [FILE]: '\ufeffbye' }, {}, '\ufeffbye'],
+    ['the termination message may consist of a byte order mark', { [FILE]: '\ufeff', [LOG]: log }, {}, '\ufeff'],
     [
-      'is found where the pod names its path without a slash',
+      'the termination message is found if the pod names its path without a leading slash',
       { [FILE]: 'bye' },
       { path: 'dev/termination-log' },
       'bye',
     ],
     [
-      'is the end of the log where the file is empty and the container failed',
+      'the termination message is the end of the log if the file is empty and the container failed',
       { [FILE]: '', [LOG]: log },
       {},
       'one\ntwo\n',
     ],
-    ['is the end of the log where there is no file', { [LOG]: log }, {}, 'one\ntwo\n'],
+    ['the termination message is the end of the log if there is no file', { [LOG]: log }, {}, 'one\ntwo\n'],
     [
-      'is the end of the log where the container has no path for one',
+      'the termination message is the end of the log if the container has no termination message path',
       { [FILE]: 'other', [LOG]: log },
       { path: '' },
       'one\ntwo\n',
     ],
-    ['is nothing where the container succeeded', { [FILE]: '', [LOG]: log }, { exitCode: 0 }, ''],
+    ['the termination message is empty if the container succeeded', { [FILE]: '', [LOG]: log }, { exitCode: 0 }, ''],
     [
-      'is nothing where the container could not be started',
+      'the termination message is empty if the container could not be started',
       { [FILE]: '', [LOG]: log },
       { reason: 'ContainerCannotRun' },
       '',
     ],
-    ['is nothing with the policy File', { [FILE]: '', [LOG]: log }, { policy: 'File' }, ''],
-    ['is the last 4 KiB of a long file', { [FILE]: `x${'y'.repeat(4096)}` }, {}, 'y'.repeat(4096)],
     [
-      'says what went wrong with the file',
+      'the termination message is empty with the policy File and an empty file',
+      { [FILE]: '', [LOG]: log },
+      { policy: 'File' },
+      '',
+    ],
+    [
+      'the termination message is the last 4 KiB of a long file',
+      { [FILE]: `x${'y'.repeat(4096)}` },
+      {},
+      'y'.repeat(4096),
+    ],
+    [
+      'the termination message contains the error of reading the file',
       { [FILE]: 'bye' },
       { fault: 'EIO' },
       `Error on reading termination log ${FILE}: `,
     ],
-    ['says that there is no log either', {}, {}, 'Error on reading termination message from logs: '],
+    [
+      'the termination message says that there is no log if there is no file',
+      {},
+      {},
+      'Error on reading termination message from logs: ',
+    ],
   ] as const)('%s', async (_name, files, extra, expected) => {
     const actual = await message(files, extra);
     if (expected.startsWith('Error on')) expect(actual.startsWith(expected)).toBe(true);
     else expect(actual).toBe(expected);
   });
 
-  test('is the last 80 lines of the log, and of these the last 2 KiB', async () => {
+  test('the termination message from the log is the last 80 lines, up to 2 KiB', async () => {
     const lines = Array.from({ length: 500 }, (_, n) => `${stamp} F ${n}`).join('\n');
     const read = await message({ [LOG]: `${lines}\n` });
     expect(read).toBe(Array.from({ length: 80 }, (_, n) => `${n + 420}\n`).join(''));
@@ -118,12 +136,12 @@ describe('the termination message', () => {
     expect(cut.endsWith(`89 ${'z'.repeat(100)}\n`)).toBe(true);
   });
 
-  test('reads past a line that is longer than the first look', async () => {
+  test('the termination message is read from the log even if its last line is longer than one read', async () => {
     const read = await message({ [LOG]: `${stamp} F first\n${stamp} F ${'w'.repeat(100_000)}\n` });
     expect(read).toBe(`${'w'.repeat(2047)}\n`);
   });
 
-  test('is joined to what the runtime said', () => {
+  test("the termination message is appended to the runtime's message", () => {
     expect([joinMessages('', ''), joinMessages('a', ''), joinMessages('', 'b'), joinMessages('a', 'b')]).toEqual([
       '',
       'a',
@@ -136,28 +154,28 @@ describe('the termination message', () => {
 describe('the tail of a log', () => {
   const tail = (text: string, fromStart = true) => tailOfCriLog(Buffer.from(text), fromStart, 80, 2048);
 
-  test('puts partial lines together', () => {
+  test('the tail of a log joins partial lines', () => {
     expect(tail(`${stamp} P ab\n${stamp} F cd\n`).text).toBe('abcd\n');
     expect(tail(`${stamp} P:x ab\n`).text).toBe('ab');
   });
 
-  test('leaves out what is no log line, and an empty log is empty', () => {
+  test('the tail of a log omits malformed lines, and that of an empty log is empty', () => {
     expect(tail(`garbage\n${stamp} F ok\n`).text).toBe('ok\n');
     expect(tail('').text).toBe('');
     expect(tail(`${stamp} F`).text).toBe('\n');
     expect(tail('{broken\n{"log":7}\n').text).toBe('');
   });
 
-  test('may be in the format of Docker', () => {
+  test("the tail of a log in Docker's format is read", () => {
     const line = (log: string) => `${JSON.stringify({ log, stream: 'stderr', time: '2026-01-01T00:00:00Z' })}\n`;
     expect(tail(`${line('one ')}${line('line\n')}${line('"oops"\n')}`).text).toBe('one line\n"oops"\n');
   });
 
-  test('does not take the rest of a line for a line', () => {
+  test('the tail of a log does not show the rest of a line as a line', () => {
     expect(tail(`00Z stdout F half\n${stamp} F whole\n`, false)).toEqual({ text: 'whole\n', complete: false });
   });
 
-  test('never breaks, is never longer than asked for, and cuts no character', () => {
+  test('the tail of any log is no longer than requested and cuts no character', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: 'grapheme', maxLength: 40 })),

@@ -8,7 +8,7 @@ import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
 const postStart = { exec: { command: ['true'] } };
 
-/** A machine that notes what of two containers happens in which order. */
+/** A machine that records the order of hooks and starts of two containers. */
 function hookedMachine(
   outcome: (container: string) => Promise<void> = async () => {},
   runtime: MachineOptions['runtime'] = {},
@@ -49,48 +49,60 @@ const faults: readonly (readonly [string, RpcFault])[] = [
   ['came much too late', { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 7_000 }],
 ];
 
-describe('the answer to StartContainer', () => {
+describe('the response of StartContainer is lost or fails', () => {
   const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
 
-  test.each(faults)('C5: %s: the hook runs once, before the next container starts', async (_, fault) => {
-    const { machine, happened } = hookedMachine();
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, web);
-    expect(happened).toEqual(['hook of a, beside a/0']);
-    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
-    expect([started(machine, 'a'), started(machine, 'b')]).toEqual([1, 1]);
-    expect(await links(machine)).toEqual(['web_default_a', 'web_default_b']);
-  });
+  test.each(faults)(
+    'C5: if the response of StartContainer %s, the postStart hook runs once, before the next container starts',
+    async (_, fault) => {
+      const { machine, happened } = hookedMachine();
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, web);
+      expect(happened).toEqual(['hook of a, beside a/0']);
+      expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+      expect([started(machine, 'a'), started(machine, 'b')]).toEqual([1, 1]);
+      expect(await links(machine)).toEqual(['web_default_a', 'web_default_b']);
+    },
+  );
 
-  test.each(faults)('C5: %s: the hook of a sidecar runs once, before the next container starts', async (_, fault) => {
-    const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
-    const { machine, happened } = hookedMachine();
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, pod({ initContainers: [sidecar], containers: [sleeper('b')] }));
-    expect(happened).toEqual(['hook of s, beside s/0']);
-    expect(machine.live().toSorted()).toEqual(['b/0', 's/0']);
-    expect([started(machine, 's'), started(machine, 'b')]).toEqual([1, 1]);
-  });
+  test.each(faults)(
+    'C5: if the response of StartContainer %s, the postStart hook of a sidecar runs once, before the next container starts',
+    async (_, fault) => {
+      const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
+      const { machine, happened } = hookedMachine();
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, pod({ initContainers: [sidecar], containers: [sleeper('b')] }));
+      expect(happened).toEqual(['hook of s, beside s/0']);
+      expect(machine.live().toSorted()).toEqual(['b/0', 's/0']);
+      expect([started(machine, 's'), started(machine, 'b')]).toEqual([1, 1]);
+    },
+  );
 
-  test.each(faults)('%s: a container without a hook has its event and the link to its log', async (_, fault) => {
-    const { machine } = hookedMachine();
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, pod({ containers: [sleeper('b')] }));
-    expect(started(machine, 'b')).toBe(1);
-    expect(await links(machine)).toEqual(['web_default_b']);
-  });
+  test.each(faults)(
+    'if the response of StartContainer %s, a container without a hook gets its event and the link to its log',
+    async (_, fault) => {
+      const { machine } = hookedMachine();
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, pod({ containers: [sleeper('b')] }));
+      expect(started(machine, 'b')).toBe(1);
+      expect(await links(machine)).toEqual(['web_default_b']);
+    },
+  );
 
-  test.each(faults)('%s: an ephemeral container has its event and the link to its log', async (_, fault) => {
-    const { machine } = hookedMachine();
-    const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
-    await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }));
-    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
-    await syncs(machine, debugged);
-    expect(started(machine, 'debug')).toBe(1);
-    expect(await links(machine)).toEqual(['web_default_b', 'web_default_debug']);
-  });
+  test.each(faults)(
+    'if the response of StartContainer %s, an ephemeral container gets its event and the link to its log',
+    async (_, fault) => {
+      const { machine } = hookedMachine();
+      const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
+      await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }));
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      await syncs(machine, debugged);
+      expect(started(machine, 'debug')).toBe(1);
+      expect(await links(machine)).toEqual(['web_default_b', 'web_default_debug']);
+    },
+  );
 
-  test('S7: was lost: an ephemeral container is not reported as unfinished for ever', async () => {
+  test('S7: an ephemeral container whose start response was lost is not reported as unfinished forever', async () => {
     const { machine } = hookedMachine();
     const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
     const kubelet = machine.kubelet();
@@ -101,7 +113,7 @@ describe('the answer to StartContainer', () => {
     expect(containers.filter(({ startUnfinished }) => startUnfinished)).toEqual([]);
   });
 
-  test('C5: was lost: the hook that fails then ends its container, and the next attempt waits for its back-off', async () => {
+  test('C5: after a lost start response, a failed postStart hook kills its container, and the next attempt waits for its back-off', async () => {
     const { machine, happened } = hookedMachine(() => Promise.reject(new Error('no')));
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'answerLost' } });
     const kubelet = machine.kubelet();
@@ -111,7 +123,7 @@ describe('the answer to StartContainer', () => {
     expect(machine.live()).not.toContain('a/0');
   });
 
-  test('S7: was lost: the container is reported as unfinished until its hook has succeeded', async () => {
+  test('S7: a container whose start response was lost is reported as unfinished until its postStart hook has succeeded', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { machine } = hookedMachine(() => promise);
     const kubelet = machine.kubelet();
@@ -139,17 +151,20 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     ['OnFailure', 'the next'],
     ['Always', 'the same'],
     ['Always', 'the next'],
-  ] as const)('though StopContainer failed at first: policy %s, %s kubelet', async (policy, which) => {
-    const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
-    const kubelet = machine.kubelet();
-    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
-    await machine.sync(kubelet, hooked(policy));
-    expect(machine.live()).toEqual(['a/0']);
-    await machine.sync(which === 'the same' ? kubelet : machine.kubelet(), hooked(policy));
-    expect(machine.live()).not.toContain('a/0');
-  });
+  ] as const)(
+    'C5: a container whose postStart hook failed is stopped although StopContainer failed at first: policy %s, %s kubelet',
+    async (policy, which) => {
+      const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
+      const kubelet = machine.kubelet();
+      machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
+      await machine.sync(kubelet, hooked(policy));
+      expect(machine.live()).toEqual(['a/0']);
+      await machine.sync(which === 'the same' ? kubelet : machine.kubelet(), hooked(policy));
+      expect(machine.live()).not.toContain('a/0');
+    },
+  );
 
-  test('though StopContainer failed at first: a sidecar', async () => {
+  test('C5: a sidecar whose postStart hook failed is stopped although StopContainer failed at first', async () => {
     const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
     const web = pod({
       initContainers: [sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } })],
@@ -184,20 +199,23 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     ['OnFailure', 'the next'],
     ['Always', 'the same'],
     ['Always', 'the next'],
-  ] as const)('though the runtime is away at first: policy %s, %s kubelet', async (policy, which) => {
-    const machine = awayAfterHook();
-    const kubelet = machine.kubelet();
-    await machine.sync(kubelet, hooked(policy));
-    expect(machine.live()).toEqual(['a/0']);
-    const second = which === 'the same' ? kubelet : machine.kubelet();
-    await machine.sync(second, hooked(policy));
-    expect(machine.live()).not.toContain('a/0');
-    await machine.clock.advance(20_001);
-    await machine.sync(second, hooked(policy));
-    expect(machine.live()).toEqual(['a/1']);
-  });
+  ] as const)(
+    'C5: a container whose postStart hook failed is stopped although the runtime is down at first: policy %s, %s kubelet process',
+    async (policy, which) => {
+      const machine = awayAfterHook();
+      const kubelet = machine.kubelet();
+      await machine.sync(kubelet, hooked(policy));
+      expect(machine.live()).toEqual(['a/0']);
+      const second = which === 'the same' ? kubelet : machine.kubelet();
+      await machine.sync(second, hooked(policy));
+      expect(machine.live()).not.toContain('a/0');
+      await machine.clock.advance(20_001);
+      await machine.sync(second, hooked(policy));
+      expect(machine.live()).toEqual(['a/1']);
+    },
+  );
 
-  test('though the runtime is away at first: a sidecar', async () => {
+  test('C5: a sidecar whose postStart hook failed is stopped although the runtime is down at first', async () => {
     const machine = awayAfterHook();
     const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
     const web = pod({ initContainers: [sidecar], containers: [sleeper('b')] });
@@ -214,7 +232,7 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     [1, 'OnFailure', 'starts again'],
     [0, 'Always', 'starts again'],
   ] as const)(
-    'C6: a container that exited with %i while the runtime was away during its hook, under policy %s, %s',
+    'C6: a container that exited with code %i while the runtime was down during its postStart hook, under policy %s, %s',
     async (exitCode, policy, outcome) => {
       const machine = awayAfterHook(() => {
         const [live] = machine.cri.liveContainers();
@@ -229,10 +247,10 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
   );
 });
 
-describe('K1: the kubelet is killed over the start of a container with a hook', () => {
+describe('K1: the kubelet is killed during the start of a container with a postStart hook', () => {
   const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
 
-  test('C5: its hook runs at least once, before the next container starts, whichever call was the last', async () => {
+  test('C5: if the kubelet is killed at any call of a start, the postStart hook runs at least once, before the next container starts', async () => {
     for (let at = 0; ; at++) {
       let isLast = false;
       for (const sent of [true, false]) {
@@ -256,7 +274,7 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     }
   });
 
-  test('C5: while the hook runs: it runs again, and the next container starts after it', async () => {
+  test('C5: if the kubelet is killed during a postStart hook, the hook runs again, and the next container starts after it', async () => {
     let isKilled = false;
     const { machine, happened } = hookedMachine(() => (isKilled ? Promise.resolve() : new Promise(() => {})));
     const first = machine.kubelet();
@@ -269,7 +287,7 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
   });
 
-  test('C5: while the hook runs: it runs again, though the sync of the pod waits for its volumes', async () => {
+  test("C5: if the kubelet is killed during a postStart hook, the hook runs again although the pod's sync waits for volumes", async () => {
     let isKilled = false;
     const { machine, happened } = hookedMachine(() => (isKilled ? Promise.resolve() : new Promise(() => {})));
     const first = machine.kubelet();
@@ -284,7 +302,7 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C5: after the hook: it does not run again', async () => {
+  test('C5: if the kubelet is killed after a postStart hook, the hook does not run again', async () => {
     const { machine, happened } = hookedMachine();
     await syncs(machine, web);
     await syncs(machine, web);

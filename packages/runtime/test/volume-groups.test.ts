@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { pod } from './builders.ts';
 import { Machine, sleeper } from './machine.ts';
 
-it('groups that the volumes of a pod ask for are those of its sandbox and of its containers', async () => {
+it('supplemental groups that volumes request are set for the sandbox and for all containers', async () => {
   const mounts = { containerMounts: async () => [], extraSupplementalGroups: () => [7] };
   const machine = new Machine({ components: { mounts } });
   const [runs, creations] = [vi.spyOn(machine.cri, 'runPodSandbox'), vi.spyOn(machine.cri, 'createContainer')];

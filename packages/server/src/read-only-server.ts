@@ -16,7 +16,7 @@ import { type Endpoint, type Route, route } from './route.ts';
  * The components of {@link ReadOnlyServer}. Data is passed as functions, so that each request reads the current state.
  */
 export interface ReadOnlyServerComponents {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

@@ -101,7 +101,7 @@ describe('parseRequestPath', () => {
     ['a/b', 'a/b', undefined],
     ['*', '*', undefined],
     ['', '', undefined],
-  ])('%s', (target, path, segments) => {
+  ])('parseRequestPath parses %s', (target, path, segments) => {
     expect(parseRequestPath(target)).toMatchObject({ path, segments });
     expect(parseRequestPath(target).segments).toEqual(segments);
   });
@@ -164,7 +164,7 @@ describe('bearerToken', () => {
           { problem: 'no WebSocket protocol beside the bearer token' },
         ] as const,
     ),
-  ])('%j', (headers, token) => {
+  ])('bearerToken of a request with the headers %j', (headers, token) => {
     expect(bearerToken(headers)).toEqual(token);
   });
 
@@ -203,7 +203,7 @@ describe('judgeCertificate', () => {
     [good, ['ca'], 201, { problem: 'certificate has expired' }],
     [good, ['other'], 150, { problem: 'certificate signed by an authority that is no longer trusted' }],
     [{ ...good, user: undefined }, ['ca'], 150, undefined],
-  ])('%#', (certificate, authorities, nowMs, verdict) => {
+  ])('judgeCertificate: case %#', (certificate, authorities, nowMs, verdict) => {
     expect(judgeCertificate(certificate, new Set(authorities), nowMs)).toEqual(verdict);
   });
 });

@@ -42,7 +42,7 @@ describe('the exit status of a command', () => {
     ['of another status', '{"status":"Maybe"}', nonsense('unknown error')],
     ['that is no object', '[1]', nonsense('unknown error')],
     ['that is null', 'null', nonsense('unknown error')],
-  ])('the v4 status is %s', (_name, said, expected) => {
+  ])('the v4 exit status of a command: %s', (_name, said, expected) => {
     expect(JSON.stringify(commandStatus('v4.channel.k8s.io', said))).toBe(expected);
     expect(JSON.stringify(commandStatus('v5.channel.k8s.io', said))).toBe(expected);
   });
@@ -112,7 +112,7 @@ describe('terminal sizes', () => {
     ['no JSON', ['so wide}', '{"Width":80,"Height":24}'], []],
     ['good, and then not', ['{"Width":80,"Height":24}x}{"Width":1,"Height":1}'], ['{"Width":80,"Height":24}\n']],
     ['without end', ['{'.repeat(5000), '{"Width":80,"Height":24}'], []],
-  ])('%s', (_name, pieces, expected) => {
+  ])('reads terminal sizes that are sent %s', (_name, pieces, expected) => {
     expect(read(...pieces)).toEqual(expected);
   });
 

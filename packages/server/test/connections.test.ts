@@ -152,7 +152,7 @@ describe('the connection ledger of a server', () => {
     expect(session.done).not.toContain('destroy socket');
   });
 
-  it('failed connections are reported', () => {
+  it('the ledger reports failed connections', () => {
     const { server, logged } = tracked();
     const err = new Error('odd');
     server.emit('tlsClientError', err, ENDS);
@@ -190,7 +190,7 @@ it.each([
   expect(isGone({ destroyed: !gone, closed: !gone, stream: { destroyed, closed } } as never)).toBe(gone);
 });
 
-it.each([true, false])('a response counts as handed on: %s', (writableFinished) => {
+it.each([true, false])('whether a response counts as handed on to the client: %s', (writableFinished) => {
   expect(isFinished({ writableFinished } as never)).toBe(writableFinished);
   expect(isFinished({ writableFinished: !writableFinished, stream: { writableFinished } } as never)).toBe(
     writableFinished,

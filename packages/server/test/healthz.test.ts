@@ -21,7 +21,7 @@ const answer = (checks: HealthCheck[], query: Partial<HealthzQuery> = {}): strin
   return reply === undefined ? 'none' : `${reply.status} ${reply.body}`;
 };
 
-it("checks that succeed whenever the server answers have upstream's names", () => {
+it("health checks that succeed whenever the server answers have upstream's names", () => {
   expect([pingCheck, logCheck].map(({ name, check }) => [name, check()])).toEqual([
     ['ping', undefined],
     ['log', undefined],
@@ -34,7 +34,7 @@ it("checks that succeed whenever the server answers have upstream's names", () =
 });
 
 describe('answerHealthz', () => {
-  it('sends an early known result only to a request for that single check', () => {
+  it('healthz sends an early known result only to a request for that single check', () => {
     const early: HealthCheck = { name: 'runtime', check: () => undefined, early: () => 'connection refused' };
     expect(answer([early])).toBe('200 ok');
     expect(answer([early], { check: 'runtime' })).toBe('500 internal server error: connection refused\n');
@@ -42,24 +42,24 @@ describe('answerHealthz', () => {
     expect(answer([{ ...early, check: () => 'down' }], { check: 'runtime' })).toBe('500 internal server error: down\n');
   });
 
-  it('answers ok, and lists the checks in verbose mode', () => {
+  it('healthz answers ok, and lists the checks in verbose mode', () => {
     expect(answer([good])).toBe('200 ok');
     expect(answer([good], { verbose: true })).toBe('200 [+]ping ok\n[+]syncloop ok\nhealthz check passed\n');
   });
 
-  it('K5: lists all checks if one fails, without its reason', () => {
+  it('K5: healthz lists all checks if one fails, without its reason', () => {
     expect(answer([bad, good])).toBe(
       '500 [+]ping ok\n[-]pleg failed: reason withheld\n[+]syncloop ok\nhealthz check failed\n',
     );
   });
 
-  it('returns the reason of a failed check if that single check is requested', () => {
+  it('healthz returns the reason of a failed check if that single check is requested', () => {
     expect(answer([bad], { check: 'pleg' })).toBe('500 internal server error: pleg was last seen active 4m ago\n');
     expect(answer([bad], { check: 'ping' })).toBe('200 ok');
     expect(answer([bad], { check: 'nope' })).toBe('none');
   });
 
-  it('omits excluded checks, and reports unknown exclusions', () => {
+  it('healthz omits excluded checks, and reports unknown exclusions', () => {
     expect(answer([bad], { exclude: ['pleg'], verbose: true })).toBe(
       '200 [+]ping ok\n[+]pleg excluded: ok\nhealthz check passed\n',
     );
@@ -68,13 +68,13 @@ describe('answerHealthz', () => {
     );
   });
 
-  it("a check that throws counts as failed, and the error's text stays private (W4)", () => {
+  it("a health check that throws counts as failed, and the error's text is not sent to the client (W4)", () => {
     expect(answer([thrower])).toContain('[-]runtime failed');
     expect(answer([thrower], { check: 'runtime' })).toBe('500 internal server error: reason withheld\n');
   });
 });
 
-it('healthProblems returns the reasons for the log', () => {
+it('healthProblems returns the reasons of failed checks for the log', () => {
   expect(healthProblems([pingCheck, good, bad, thrower])).toEqual({
     pleg: 'pleg was last seen active 4m ago',
     runtime: 'gone',

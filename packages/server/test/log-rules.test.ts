@@ -45,7 +45,7 @@ describe('parseLogQuery', () => {
     ['sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z', invalid],
     ['stream=stdout', invalid],
     ['stream=Stdout&tailLines=1', invalid],
-  ])('%s', (query, expected) => {
+  ])('parseLogQuery reads %s', (query, expected) => {
     expect(parseLogQuery(new URLSearchParams(query), true)).toEqual(expected);
   });
 
@@ -135,7 +135,7 @@ describe('logContainer', () => {
       true,
       { problem: 'previous terminated container "main" in pod "web" not found' },
     ],
-  ])('%s', (_name, status, previous, expected) => {
+  ])('logContainer for a container with the status: %s', (_name, status, previous, expected) => {
     expect(logContainer(podWith(status), 'main', previous)).toEqual(expected);
   });
 });

@@ -32,7 +32,7 @@ describe('/containerLogs', () => {
 
   const PATH = '/containerLogs/default/web/main';
 
-  it("returns the container's output with the requested options", async () => {
+  it("/containerLogs returns the container's output with the requested options", async () => {
     const asked: [string, ContainerLogOptions][] = [];
     const port = await start(async function* (...[id, options]) {
       asked.push([id, options]);
@@ -68,7 +68,7 @@ describe('/containerLogs', () => {
     ]);
   });
 
-  it('sends a follower the headers immediately, and later the last line and the end', async () => {
+  it('a client that follows a log gets the headers immediately, and later the last line and the end', async () => {
     const lines = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
     const port = await start(async function* () {
       for (const { promise } of lines) yield { data: Buffer.from(await promise) };
@@ -87,7 +87,7 @@ describe('/containerLogs', () => {
     expect(got).toMatch(/last\n\r\n0\r\n\r\n$/);
   });
 
-  it('W2: a follower that disconnects leaves nothing open, with or without output', async () => {
+  it('W2: a client that follows a log and disconnects leaves no open file, with or without output', async () => {
     let open = 0;
     const port = await start(async function* (_id, _options, signal) {
       open++;
@@ -105,7 +105,7 @@ describe('/containerLogs', () => {
     await vi.waitFor(() => expect(open).toBe(0));
   });
 
-  it('a log that fails in the middle closes the connection', async () => {
+  it('a log that fails in the middle closes the connection of its client', async () => {
     const port = await start(async function* () {
       yield { data: Buffer.from('x') };
       throw new Error('lost');

@@ -74,7 +74,7 @@ describe('route', () => {
     },
   );
 
-  it('finds only endpoints that the server has', () => {
+  it('a request for an endpoint that the server does not have is not found', () => {
     expect(route('GET', '/pods', new Set(['healthz']))).toEqual({ endpoint: 'notFound' });
   });
 

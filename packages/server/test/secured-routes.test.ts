@@ -110,7 +110,9 @@ describe('the routes of the secured server', () => {
     ['portForward/ns/p', 'portForward'],
     ['x', 'other'],
     ['x/metrics', 'other'],
-  ])('/%s is counted as %s', (path, bucket) => expect(metricBucket(path.split('/'))).toBe(bucket));
+  ])('requests for /%s are counted in metrics as %s', (path, bucket) =>
+    expect(metricBucket(path.split('/'))).toBe(bucket),
+  );
 
   it('long-running requests are recognised by their label', () => {
     const long = ['exec', 'attach', 'portforward', 'debug', 'portForward', 'pods', 'run', ''].filter(isLongRunning);

@@ -488,7 +488,7 @@ describe('a v5 request', () => {
       head('GET', [KEY, VERSION]),
       /^HTTP\/1.1 101 [\s\S]*\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n/,
     ],
-  ])('%s', async (_name, bytes, expected) => {
+  ])('a v5 request %s', async (_name, bytes, expected) => {
     const { port } = await started((socket) => void socket.end('HTTP/1.1 404 Not Found\r\n\r\n'));
     const socket = await rawConnection(port);
     let got = '';
@@ -570,7 +570,7 @@ describe('a request for a SPDY tunnel over WebSocket', () => {
       /^HTTP\/1.1 400 /,
       'query parameter "port" is required',
     ],
-  ])('%s', async (_name, serve, method, options, status, body) => {
+  ])('a request for a SPDY tunnel %s', async (_name, serve, method, options, status, body) => {
     const { heard, closed } = await asked(serve, method, options);
     await closed;
     expect(heard.head).toMatch(status);

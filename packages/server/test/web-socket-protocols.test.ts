@@ -13,12 +13,12 @@ describe('WebSocket subprotocol selection', () => {
     ['v4', offers('v4.channel.k8s.io,channel.k8s.io'), false, []],
     ['v5 in capitals', offers('V5.channel.k8s.io'), false, []],
     ['nothing', { upgrade: 'websocket' }, false, []],
-    ['v5 by no WebSocket', offers('v5.channel.k8s.io', 'SPDY/3.1'), false, []],
+    ['v5 without a WebSocket upgrade', offers('v5.channel.k8s.io', 'SPDY/3.1'), false, []],
     ['port-forward', offers('SPDY/3.1+portforward.k8s.io', 'WebSocket'), false, ['portforward.k8s.io']],
     ['SPDY twice', offers('SPDY/3.1+a.k8s.io, x, SPDY/3.1+b.k8s.io'), false, ['a.k8s.io', 'b.k8s.io']],
     ['SPDY of others', offers('SPDY/3.1+portforward.example.org, SPDY/3+portforward.k8s.io'), false, []],
-    ['SPDY by no WebSocket', offers('SPDY/3.1+portforward.k8s.io', 'SPDY/3.1'), false, []],
-  ])('%s', (_name, headers, isCommand, protocols) => {
+    ['SPDY without a WebSocket upgrade', offers('SPDY/3.1+portforward.k8s.io', 'SPDY/3.1'), false, []],
+  ])('selects the WebSocket subprotocol for %s', (_name, headers, isCommand, protocols) => {
     expect(asksForCommandChannels(headers)).toBe(isCommand);
     expect(tunnelledProtocols(headers)).toEqual(protocols);
   });
@@ -32,13 +32,13 @@ describe('a WebSocket handshake', () => {
   };
 
   it.each<[string, string, IncomingHttpHeaders, number | undefined]>([
-    ['that is right', 'GET', headers, undefined],
+    ['that is valid', 'GET', headers, undefined],
     ['by POST', 'POST', headers, 405],
     ['without a key', 'GET', { ...headers, 'sec-websocket-key': undefined }, 400],
     ['with a short key', 'GET', { ...headers, 'sec-websocket-key': 'c2hvcnQ=' }, 400],
     ['without a version', 'GET', { ...headers, 'sec-websocket-version': undefined }, 400],
     ['of an old version', 'GET', { ...headers, 'sec-websocket-version': '8' }, 400],
-  ])('%s', (_name, method, given, status) => {
+  ])('a WebSocket handshake %s', (_name, method, given, status) => {
     const refusal = webSocketRefusal({ method, headers: given });
     expect(refusal?.status).toBe(status);
     const isOfVersion = refusal?.body.includes('Version') ?? false;

@@ -18,7 +18,7 @@ test('unpacks several header blocks as they were packed', async () => {
   await fc.assert(property);
 });
 
-test('has the dictionary with the Adler-32 sum that other implementations name', async () => {
+test('the SPDY dictionary has the Adler-32 sum that other implementations name', async () => {
   expect(headerDictionary).toHaveLength(1423);
   expect(deflateSync('', { dictionary: headerDictionary }).subarray(2, 6).toString('hex')).toBe('e3c6a7c2');
   // Compressed with the dictionary of moby/spdystream, which kubectl uses.

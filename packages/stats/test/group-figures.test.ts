@@ -224,7 +224,7 @@ describe('groupFiles', () => {
     },
   );
 
-  it('places each v1 file in the hierarchy of its controller, and the process list in the CPU hierarchy', () => {
+  it('reads each cgroup v1 file in the hierarchy of its controller, and the process list in the CPU hierarchy', () => {
     for (const { controller, name } of groupFiles(1, 'full')) {
       expect(name === 'cgroup.procs' ? 'cpu' : name.split('.')[0], name).toBe(controller);
     }

@@ -74,7 +74,10 @@ export function makeContext(overrides: Partial<PodStatusContext> = {}): PodStatu
   };
 }
 
-/** A container status in one of the states that the phase looks at; a number is the exit code of one that ended. */
+/**
+ * A container status in one of the states that the pod's phase depends on. A number is the exit code of a terminated
+ * container.
+ */
 export function apiStatus(
   name: string,
   state: 'waiting' | 'running' | 'crashed' | number,

@@ -38,9 +38,9 @@ test.each<[string, PodPhase, NonNullable<ContainerStatus['state']>, boolean, Pod
   ['an evicted pod whose container has stopped', 'Failed', { terminated: { exitCode: 0 } }, false, 'Failed'],
   ['an evicted pod whose container never ran', 'Failed', { waiting: {} }, false, 'Failed'],
   ['a pod over its deadline whose container runs', 'Failed', { running: {} }, true, 'Failed'],
-  ['a pod that has done its work', 'Succeeded', { terminated: { exitCode: 0 } }, false, 'Succeeded'],
-  ['a pod that runs', 'Running', { running: {} }, false, 'Running'],
-])('S7: readiness of %s follows from its phase %s', (_what, phase, state, isOver, expected) => {
+  ['a succeeded pod', 'Succeeded', { terminated: { exitCode: 0 } }, false, 'Succeeded'],
+  ['a running pod', 'Running', { running: {} }, false, 'Running'],
+])('S7: readiness of %s follows from its containers and its phase %s', (_what, phase, state, isOver, expected) => {
   const statuses = [{ ...apiStatus('main', 'running'), state }];
   expect(readinessPhase(makePod(), phase, statuses, isOver)).toBe(expected);
 });
@@ -68,9 +68,9 @@ describe('ContainersReady', () => {
       [init, apiStatus('proxy', 'running'), ready('a'), ready('b')],
       notReady('containers with unready status: [proxy]'),
     ],
-    ['nothing is known', 'Pending', [], notReady('containers with unknown status: [proxy a b]')],
+    ['no container status is known', 'Pending', [], notReady('containers with unknown status: [proxy a b]')],
     [
-      'one is not known, and others are not ready',
+      'one container is unknown, and others are not ready',
       'Running',
       [ready('proxy'), apiStatus('a', 'waiting')],
       notReady('containers with unknown status: [b], containers with unready status: [a]'),
@@ -82,7 +82,7 @@ describe('ContainersReady', () => {
       { status: 'False', reason: 'PodCompleted' },
     ],
     [
-      'the pod has succeeded, and one is not known',
+      'the pod has succeeded, and one container is unknown',
       'Succeeded',
       [ready('proxy'), ready('a')],
       notReady('containers with unknown status: [b]'),
@@ -93,14 +93,14 @@ describe('ContainersReady', () => {
       [ready('proxy'), ready('a'), ready('b')],
       { status: 'False', reason: 'PodFailed' },
     ],
-  ])('%s', (_name, phase, statuses, expected) => {
+  ])('the condition ContainersReady if %s', (_name, phase, statuses, expected) => {
     const of = conditionsOf(pod, phase, statuses);
     expect(of('ContainersReady')).toEqual({ type: 'ContainersReady', ...expected });
     expect(of('Ready')).toEqual({ type: 'Ready', ...expected });
   });
 });
 
-test('S7: the message names each readiness gate that is not True', () => {
+test('S7: the message of the Ready condition names each readiness gate that is not True', () => {
   const pod = makePod({ readinessGates: [{ conditionType: 'lb' }, { conditionType: 'dns' }] });
   const lb = { type: 'lb', status: 'Unknown' };
   const [told] = readyConditions({ pod, phase: 'Running', statuses: [ready('main')], otherConditions: [lb] });
@@ -122,25 +122,25 @@ describe('Initialized', () => {
   const not = (message: string) => ({ status: 'False', reason: 'ContainersNotInitialized', message });
   test.each<[string, PodPhase, readonly ContainerStatus[], object]>([
     [
-      'init containers are done, and sidecars have started',
+      'init containers have completed, and sidecars have started',
       'Pending',
       [done, startedOnly, ...waiting],
       { status: 'True' },
     ],
     [
-      'a sidecar has not started, though it is ready',
+      'a sidecar is ready but has not started',
       'Pending',
       [done, readyOnly, ...waiting],
       not('containers with incomplete status: [proxy]'),
     ],
     [
-      'an init container is not done, though it has started',
+      'an init container has started but not completed',
       'Pending',
       [apiStatus('init', 'running', { started: true }), startedOnly, ...waiting],
       not('containers with incomplete status: [init]'),
     ],
     [
-      'one is not known, and one is not done',
+      'one init container is unknown, and one has not completed',
       'Pending',
       [apiStatus('proxy', 'waiting'), ...waiting],
       not('containers with unknown status: [init], containers with incomplete status: [proxy]'),
@@ -149,12 +149,12 @@ describe('Initialized', () => {
     ['a main container has run', 'Running', [apiStatus('a', 1), apiStatus('b', 'waiting')], { status: 'True' }],
     ['the pod has succeeded', 'Succeeded', [done, readyOnly], { status: 'True', reason: 'PodCompleted' }],
     [
-      'the pod has succeeded, and of one nothing is known',
+      'the pod has succeeded, and one init container is unknown',
       'Succeeded',
       [done],
       not('containers with unknown status: [proxy]'),
     ],
-  ])('%s', (_name, phase, statuses, expected) => {
+  ])('the condition Initialized if %s', (_name, phase, statuses, expected) => {
     expect(conditionsOf(pod, phase, statuses)('Initialized')).toEqual({ type: 'Initialized', ...expected });
   });
 

@@ -12,7 +12,7 @@ const readiness = (changed: PodStatus | undefined) =>
   changed?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]);
 
 describe('withContainerChange', () => {
-  test('changes the container with this ID and the conditions that follow', () => {
+  test('withContainerChange changes the container with this ID and the conditions that follow from it', () => {
     const changed = withContainerChange(pod, status, 'm1', { ready: false });
     expect(changed?.containerStatuses).toEqual([{ ...main, ready: false }]);
     expect(changed?.initContainerStatuses).toEqual([proxy]);
@@ -23,19 +23,19 @@ describe('withContainerChange', () => {
     ]);
   });
 
-  test('changes sidecars too', () => {
+  test('withContainerChange changes sidecars, too', () => {
     const changed = withContainerChange(pod, status, 'p1', { started: false });
     expect(changed?.initContainerStatuses).toEqual([{ ...proxy, started: false }]);
     expect(changed?.containerStatuses).toEqual([main]);
   });
 
-  test('returns no change if the status already shows it or the container was replaced', () => {
+  test('withContainerChange returns no change if the status already shows it or the container was replaced', () => {
     expect(withContainerChange(pod, status, 'm1', { ready: true, started: true })).toBeUndefined();
     expect(withContainerChange(pod, status, 'm0', { ready: false })).toBeUndefined();
     expect(withContainerChange(pod, {}, 'm1', { ready: false })).toBeUndefined();
   });
 
-  test('adds no statuses or conditions that were not reported yet', () => {
+  test('withContainerChange adds no statuses or conditions that were not reported yet', () => {
     const { containerStatuses: _, conditions: __, ...bare } = status;
     expect(withContainerChange(pod, bare, 'p1', { ready: false })).toStrictEqual({
       ...bare,
@@ -44,14 +44,14 @@ describe('withContainerChange', () => {
     });
   });
 
-  test('does not make a Failed pod ready', () => {
+  test('withContainerChange does not make a Failed pod ready', () => {
     const unready = ['Ready', 'ContainersReady'].map((type) => ({ type, status: 'False', reason: 'PodFailed' }));
     const failed = { ...status, phase: 'Failed', conditions: unready, containerStatuses: [{ ...main, ready: false }] };
     const changed = withContainerChange(pod, failed, 'm1', { ready: true });
     expect(readiness(changed)?.[0]).toEqual(['Ready', 'False', 'PodFailed']);
   });
 
-  test('S7: makes an evicted pod not ready and ready again while its containers run', () => {
+  test('S7: withContainerChange makes an evicted pod unready and ready again while its containers run', () => {
     const evicted = { ...status, phase: 'Failed', reason: 'Evicted' };
     const unready = withContainerChange(pod, evicted, 'm1', { ready: false });
     expect(unready).toMatchObject({ phase: 'Failed', reason: 'Evicted' });

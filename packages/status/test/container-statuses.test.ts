@@ -43,7 +43,7 @@ const withInit = (fields: Partial<Pod['spec']> = {}): Pod => makePod({ initConta
 const ranBefore = { containerID: 'x://c0', state: { running: { startedAt: '2026-01-01T00:00:02Z' } } };
 
 describe('container without a record', () => {
-  test('waits for its first start', () => {
+  test('a container without a record in the runtime waits for its first start', () => {
     expect(shown(MAIN, [])).toEqual({
       name: 'main',
       state: { waiting: { reason: 'ContainerCreating' } },
@@ -56,7 +56,7 @@ describe('container without a record', () => {
     expect(shown({ name: 'main' }, []).image).toBe('');
   });
 
-  test('keeps its restart count and last state', () => {
+  test('a container without a record keeps its restart count and last state', () => {
     const lastState = { terminated: { exitCode: 3 } };
     const old = { state: { waiting: {} }, lastState, restartCount: 3 };
     expect(shown(MAIN, [], { old })).toMatchObject({ lastState, restartCount: 3 });
@@ -69,7 +69,7 @@ describe('container without a record', () => {
       exitCode: 137,
     },
   };
-  test('counts as restarted if it ran, unless the pod is being deleted', () => {
+  test('a container without a record that ran counts as restarted, unless the pod is being deleted', () => {
     expect(shown(MAIN, [], { old: ranBefore })).toMatchObject({ lastState: lost, restartCount: 1 });
     const metadata = { ...makePod().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
     const pod = makePod({}, { metadata });
@@ -79,7 +79,7 @@ describe('container without a record', () => {
   test.each([
     ['under policy Never', MAIN, makePod({ restartPolicy: 'Never' }), 'main'],
     ['that is ephemeral', { name: 'main' }, makePod(), 'ephemeral'],
-  ] as const)('C6: %s that ran has terminated for good', (_, container, pod, group) => {
+  ] as const)('C6: a container without a record that ran has terminated for good: %s', (_, container, pod, group) => {
     const status = shown(container, [], { old: ranBefore, pod, group });
     expect(status).toMatchObject({ state: lost, restartCount: 0, ready: false });
     expect(shown(container, [], { old: status, pod, group })).toEqual(status);
@@ -87,16 +87,16 @@ describe('container without a record', () => {
 
   test.each([
     ['an older sandbox', 3, { lastState: {}, restartCount: 1 }],
-    ['this sandbox, in the second in which it was made', 2, { lastState: lost, restartCount: 1 }],
+    ['this sandbox, in the second of its creation', 2, { lastState: lost, restartCount: 1 }],
     ['this sandbox', 0, { lastState: lost, restartCount: 1 }],
-  ])('C3: an init container that ran in %s', (_name, second, expected) => {
+  ])('C3: the status of an init container without a record that ran in %s', (_name, second, expected) => {
     const sandboxes = [makeSandbox({ createdAtMs: Date.UTC(2026, 0, 1, 0, 0, second, 900) })];
     const status = { ...runtimeStatus(), sandboxes };
     const options = { group: 'init', pod: withInit(), runtimeStatus: status, old: ranBefore } as const;
     expect(shown(INIT, [], options)).toMatchObject({ state: { waiting: { reason: 'PodInitializing' } }, ...expected });
   });
 
-  test('C3: an init container that ran at an unknown time ran in this sandbox', () => {
+  test('C3: an init container without a record that ran at an unknown time counts as run in this sandbox', () => {
     const status = { ...runtimeStatus(), sandboxes: [makeSandbox()] };
     const old = { containerID: 'x://c0', state: { running: {} } };
     const options = { group: 'init', pod: withInit(), runtimeStatus: status, old } as const;
@@ -108,7 +108,7 @@ describe('init container after a main container was created', () => {
   const main = runtimeContainer({ id: 'm1' });
   const options = { group: 'init', pod: withInit() } as const;
 
-  test('has completed if it has no record and was never reported', () => {
+  test('after a main container was created, an init container without record and earlier status has completed', () => {
     expect(shown(INIT, [main], options).state).toEqual({
       terminated: {
         reason: 'Completed',
@@ -119,25 +119,28 @@ describe('init container after a main container was created', () => {
     });
   });
 
-  test('keeps its reported termination', () => {
+  test('after a main container was created, an init container keeps its reported termination', () => {
     const state = { terminated: { exitCode: 0, containerID: 'x://i1' } };
     expect(shown(INIT, [main], { ...options, old: { containerID: 'x://i1', state } }).state).toEqual(state);
   });
 
   test.each([
     ['an older sandbox', 's1', undefined, true],
-    ['an older sandbox, and it cannot start in the new one', 's1', CRASH, false],
-    ['the new sandbox, where it could not start before', 's2', CRASH, true],
-    ['a sandbox that is not told, where it could not start before', '', CRASH, true],
-  ])('C3: has completed unless it must run again: one of %s', (_name, sandboxId, failure, completed) => {
-    const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
-    const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
-    const { state } = shown(INIT, [], { ...options, runtimeStatus: status, startFailure: () => failure });
-    expect(state?.terminated?.reason).toBe(completed ? 'Completed' : undefined);
-    expect(state?.waiting).toEqual(completed ? undefined : CRASH);
-  });
+    ['an older sandbox, and cannot start in the new one', 's1', CRASH, false],
+    ['the new sandbox, where it could not start at first', 's2', CRASH, true],
+    ['an unknown sandbox, where it could not start at first', '', CRASH, true],
+  ])(
+    'C3: after a main container was created, an init container has completed unless it must run again: it ran in %s',
+    (_name, sandboxId, failure, completed) => {
+      const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
+      const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
+      const { state } = shown(INIT, [], { ...options, runtimeStatus: status, startFailure: () => failure });
+      expect(state?.terminated?.reason).toBe(completed ? 'Completed' : undefined);
+      expect(state?.waiting).toEqual(completed ? undefined : CRASH);
+    },
+  );
 
-  test('waits if it was created again', () => {
+  test('an init container waits if it was created again after a main container', () => {
     const again = runtimeContainer({ id: 'i2', name: 'init', state: 'created' });
     expect(shown(INIT, [main, again], options).state).toEqual({ waiting: {} });
   });
@@ -151,8 +154,8 @@ describe('container that could not be started', () => {
     ['a main container that succeeded and runs again', MAIN, 'main', 0, true],
     ['a main container that failed', MAIN, 'main', 1, true],
     ['an init container that failed', INIT, 'init', 1, true],
-    ['but no init container that is done', INIT, 'init', 0, false],
-  ])('waits with the reason: %s', (_name, container, group, exitCode, waits) => {
+    ['but not an init container that has completed', INIT, 'init', 0, false],
+  ])('a container that could not be started waits with the reason: %s', (_name, container, group, exitCode, waits) => {
     const { state } = shown(container, [ended(container.name, exitCode)], { group, startFailure, pod: withInit() });
     expect(state?.waiting).toEqual(waits ? CRASH : undefined);
     expect(state?.terminated?.exitCode).toBe(waits ? undefined : 0);
@@ -160,7 +163,7 @@ describe('container that could not be started', () => {
 });
 
 describe('state of a container', () => {
-  test('has times in whole seconds, without absent reason and message', () => {
+  test('the state of a container has times in whole seconds, and omits absent reason and message', () => {
     const record = runtimeContainer({ state: 'exited', exitCode: 2, reason: '' });
     expect(shown(MAIN, [record]).state).toEqual({
       terminated: {
@@ -172,7 +175,7 @@ describe('state of a container', () => {
     });
   });
 
-  test('has the epoch for missing times of a terminated container, and none for a running one', () => {
+  test('a terminated container without times has the epoch, a running one has no time', () => {
     const never = runtimeContainer({ state: 'exited', startedAtMs: 0, finishedAtMs: 0 });
     expect(shown(MAIN, [never]).state?.terminated).toMatchObject({
       startedAt: '1970-01-01T00:00:00Z',
@@ -181,16 +184,16 @@ describe('state of a container', () => {
     expect(shown(MAIN, [runtimeContainer({ startedAtMs: 0 })]).state).toEqual({ running: {} });
   });
 
-  test('is empty if the container was only created', () => {
+  test('the state of a container that was only created is empty', () => {
     expect(shown(MAIN, [runtimeContainer({ state: 'created' })]).state).toEqual({ waiting: {} });
   });
 
-  test('shows the previous attempt as the runtime reports it, even if it was last reported as running', () => {
+  test('the last state is the previous attempt as the runtime reports it, even if it was last reported as running', () => {
     const records = [runtimeContainer({}), runtimeContainer({ id: 'c0', state: 'exited', exitCode: 4 })];
     expect(shown(MAIN, records, { old: ranBefore }).lastState?.terminated?.exitCode).toBe(4);
   });
 
-  test('is unknown if the runtime has lost it', () => {
+  test('a container that the runtime has lost has the reason ContainerStatusUnknown', () => {
     const records = [runtimeContainer({ state: 'unknown' })];
     const message = 'The container could not be located when the pod was terminated';
     expect(shown(MAIN, records, { old: { ...ranBefore, containerID: 'x://c1' } }).state).toEqual({
@@ -199,7 +202,7 @@ describe('state of a container', () => {
     expect(shown(MAIN, records).state).toEqual({ waiting: {} });
   });
 
-  test('keeps the reported previous attempt if the runtime has no record', () => {
+  test('a container keeps its reported last state if the runtime has no record of the previous attempt', () => {
     const lastState = { terminated: { exitCode: 5 } };
     const same = { ...ranBefore, containerID: 'x://c1', lastState };
     expect(shown(MAIN, [runtimeContainer()], { old: same }).lastState).toEqual(lastState);
@@ -211,7 +214,7 @@ describe('state of a container', () => {
   });
 });
 
-test('a container shows that its record was removed for a restart of all containers', () => {
+test('a container whose record was removed for a restart of all containers has the reason RestartingAllContainers', () => {
   const { state } = shown(MAIN, [], { old: ranBefore, restartsAll: true });
   const message = 'The container is removed because RestartAllContainers in place';
   expect(state).toEqual({ waiting: { reason: 'RestartingAllContainers', message } });
@@ -221,26 +224,44 @@ describe('volume mounts', () => {
   const mount = { name: 'data', mountPath: '/data', readOnly: true };
   const none = { mountPropagation: 'None', recursiveReadOnly: 'Enabled' };
   test.each<[string, object, boolean, object]>([
-    ['that may be written to say no more', { readOnly: false, recursiveReadOnly: 'Enabled' }, true, {}],
-    ['that ask for nothing', {}, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
-    ['that must be', none, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
-    ['that must be, of a runtime that cannot', none, false, { readOnly: true, recursiveReadOnly: 'Disabled' }],
-    ['that may be', { recursiveReadOnly: 'IfPossible' }, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
+    ['that is writable: no value', { readOnly: false, recursiveReadOnly: 'Enabled' }, true, {}],
+    ['that is read-only without recursiveReadOnly', {}, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
+    ['with recursiveReadOnly Enabled', none, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
     [
-      'that must be, and propagate',
+      'with recursiveReadOnly Enabled, if the runtime cannot',
+      none,
+      false,
+      { readOnly: true, recursiveReadOnly: 'Disabled' },
+    ],
+    [
+      'with recursiveReadOnly IfPossible',
+      { recursiveReadOnly: 'IfPossible' },
+      true,
+      { readOnly: true, recursiveReadOnly: 'Enabled' },
+    ],
+    [
+      'with recursiveReadOnly Enabled and mount propagation',
       { ...none, mountPropagation: 'HostToContainer' },
       true,
       { readOnly: true, recursiveReadOnly: 'Disabled' },
     ],
-    ['that must not be', { recursiveReadOnly: 'Disabled' }, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
-  ])('are recursively read-only (KEP-3857) for mounts that are %s', (_name, fields, recursiveReadOnly, expected) => {
-    const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
-    const told = [{ name: 'data', mountPath: '/data', ...expected }];
-    expect(shown(container, [runtimeContainer()], { recursiveReadOnly }).volumeMounts).toEqual(told);
-    expect(shown(container, [], { recursiveReadOnly }).volumeMounts).toEqual(told);
-  });
+    [
+      'with recursiveReadOnly Disabled',
+      { recursiveReadOnly: 'Disabled' },
+      true,
+      { readOnly: true, recursiveReadOnly: 'Disabled' },
+    ],
+  ])(
+    'the status of a volume mount is recursively read-only (KEP-3857) for a mount %s',
+    (_name, fields, recursiveReadOnly, expected) => {
+      const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
+      const told = [{ name: 'data', mountPath: '/data', ...expected }];
+      expect(shown(container, [runtimeContainer()], { recursiveReadOnly }).volumeMounts).toEqual(told);
+      expect(shown(container, [], { recursiveReadOnly }).volumeMounts).toEqual(told);
+    },
+  );
 
-  test('are omitted if there are none', () => {
+  test('a container without volume mounts has no volume mount statuses', () => {
     expect(shown({ ...MAIN, volumeMounts: [] }, [])).not.toHaveProperty('volumeMounts');
   });
 });

@@ -6,7 +6,10 @@ import type { StatusApi } from '../src/status-writer-ports.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a strategic merge patch makes of a status: null deletes, maps merge, and some lists do by their key. */
+/**
+ * Applies a strategic merge patch to a status: null removes a field, maps are merged, and some lists are merged by
+ * their key.
+ */
 export function applyStatusPatch(status: PodStatus, patch: Json): PodStatus {
   return mergeMap(status as Json, patch) as PodStatus;
 }
@@ -54,12 +57,12 @@ function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An error as the client of the API server has it. */
+/** An error with the fields of an error of the API client. */
 export function apiError(httpStatus: number | undefined, text = 'refused'): Error {
   return Object.assign(new Error(text), httpStatus === undefined ? {} : { httpStatus });
 }
 
-/** What a {@link FakeApi} does to a request. `lost`: it is done, but the answer never comes. */
+/** The outcome of a request to a {@link FakeApi}. `lost`: the request takes effect, but the response never arrives. */
 export type Fault = { readonly delayMs?: number; readonly error?: Error; readonly lost?: boolean };
 
 /** An API server that holds pods by namespace and name. */
@@ -67,9 +70,9 @@ export class FakeApi implements StatusApi {
   readonly pods: Map<string, Pod> = new Map();
   readonly calls: string[] = [];
   readonly patches: PodStatusPatch[] = [];
-  /** Each phase that a pod was shown in, by UID. */
+  /** The phases that the API showed for each pod, in order, by UID. */
   readonly phases: Map<string, (string | undefined)[]> = new Map();
-  /** How many requests of one pod were ever under way at once. */
+  /** The largest number of simultaneous requests for one pod. */
   mostAtOnce = 0;
   fault: (call: string) => Fault | undefined = (): undefined => undefined;
   readonly #clock: Clock;

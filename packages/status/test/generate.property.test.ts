@@ -65,7 +65,7 @@ const seen: fc.Arbitrary<RuntimePodStatus> = fc
 const countsOf = ({ initContainerStatuses: init = [], containerStatuses: main = [] }: PodStatus) =>
   [...init, ...main].map(({ name, restartCount }) => `${name}: ${restartCount}`);
 
-test('S3: the status settles and counts stop while nothing changes in the runtime, whatever the state before', () => {
+test('S3: while nothing changes in the runtime, the status settles and restart counts stop, whatever the state before', () => {
   const look = fc.record({ seen, fails: fc.boolean(), podIsTerminal: fc.boolean() });
   fc.assert(
     fc.property(pod, fc.array(look, { minLength: 1, maxLength: 3 }), ({ restartPolicy, init, main, leaves }, looks) => {

@@ -18,7 +18,7 @@ const condition = (status: PodStatus, type: string): PodCondition | undefined =>
 const running = runtimeStatus(runtimeContainer());
 
 describe('running pod', () => {
-  test('shows the device health of main containers only', () => {
+  test('the status shows the device health of main containers only', () => {
     const resources = [{ name: 'example.com/led', resources: [{ resourceID: 'led0', health: 'Unhealthy' }] }];
     const pod = makePod({ initContainers: [{ name: 'init' }] });
     const status = generateApiPodStatus(pod, runtimeStatus(), makeContext({ resourcesStatus: () => resources }));
@@ -31,7 +31,7 @@ describe('running pod', () => {
   const pod = makePod({}, { metadata: { name: 'web', namespace: 'default', uid: 'u1', generation: 3 } });
   const status = generateApiPodStatus(pod, running, makeContext());
 
-  test('shows phase, addresses, QoS class and generation', () => {
+  test('the status has phase, IPs, QoS class and generation of a running pod', () => {
     expect(status).toMatchObject({
       phase: 'Running',
       podIP: '10.0.0.7',
@@ -42,7 +42,7 @@ describe('running pod', () => {
     });
   });
 
-  test('shows container IDs with the runtime’s name, and times in whole seconds', () => {
+  test('container IDs have the runtime’s name as prefix, and times are in whole seconds', () => {
     expect(status.containerStatuses).toEqual([
       {
         name: 'main',
@@ -54,13 +54,13 @@ describe('running pod', () => {
         image: 'busybox:1',
         imageID: 'sha256:1',
         containerID: 'containerd://c1',
-        // As of every container that has run, though it asks for nothing.
+        // A container that has run always has resources in its status, even if it requests none.
         resources: {},
       },
     ]);
   });
 
-  test('has every condition True with the generation', () => {
+  test('a running pod has every condition True with its generation', () => {
     const types = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
     expect(status.conditions).toEqual(types.map((type) => ({ type, status: 'True', observedGeneration: 3 })));
   });
@@ -70,16 +70,19 @@ describe('containers', () => {
   test.each([
     ['S2, C6: a main container', makePod({ restartPolicy: 'OnFailure' }), 'main', 'Succeeded'],
     ['S2, C3: an init container', makePod({ initContainers: [{ name: 'init' }] }), 'init', 'Pending'],
-  ])('shows %s as completed, whatever attempt was created late', (_, pod, name, phase) => {
-    const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
-    const done = runtimeContainer({ name, state: 'exited' });
-    const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());
-    const [one] = (name === 'init' ? status.initContainerStatuses : status.containerStatuses) ?? [];
-    expect(one).toMatchObject({ containerID: 'containerd://c1', state: { terminated: { exitCode: 0 } } });
-    expect([status.phase, condition(status, 'Initialized')?.status]).toEqual([phase, 'True']);
-  });
+  ])(
+    '%s that succeeded stays completed even if a further attempt was created after its exit',
+    (_, pod, name, phase) => {
+      const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
+      const done = runtimeContainer({ name, state: 'exited' });
+      const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());
+      const [one] = (name === 'init' ? status.initContainerStatuses : status.containerStatuses) ?? [];
+      expect(one).toMatchObject({ containerID: 'containerd://c1', state: { terminated: { exitCode: 0 } } });
+      expect([status.phase, condition(status, 'Initialized')?.status]).toEqual([phase, 'True']);
+    },
+  );
 
-  test('shows a container that was never created as waiting, for init containers if there are any', () => {
+  test('a container that was never created waits with ContainerCreating, or PodInitializing if there are init containers', () => {
     const context = makeContext({ sandboxReady: false });
     const plain = generateApiPodStatus(makePod(), runtimeStatus(), context);
     expect(plain.containerStatuses?.[0]?.state).toEqual({ waiting: { reason: 'ContainerCreating' } });
@@ -93,7 +96,7 @@ describe('containers', () => {
     });
   });
 
-  test('shows a container that could not be started as terminated at the epoch, as upstream does', () => {
+  test('a container that could not be started has terminated at the epoch, as upstream shows it', () => {
     const failed = runtimeContainer({ state: 'exited', exitCode: 128, reason: 'StartError', startedAtMs: 0 });
     const status = generateApiPodStatus(makePod(), runtimeStatus(failed), makeContext());
     const [container] = status.containerStatuses ?? [];
@@ -101,7 +104,7 @@ describe('containers', () => {
     expect(terminated).toMatchObject({ startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-01-01T00:00:09Z' });
   });
 
-  test('shows a crashed container as waiting with the reason, and its termination as last state', () => {
+  test('a crashed container waits with the reason, and its termination is the last state', () => {
     const dead = runtimeContainer({ state: 'exited', exitCode: 3, reason: 'Error', message: 'boom', restartCount: 2 });
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
     const status = generateApiPodStatus(makePod(), runtimeStatus(dead), makeContext({ startFailure }));
@@ -113,7 +116,7 @@ describe('containers', () => {
     });
   });
 
-  test('shows the newest attempt as state and the one before as last state', () => {
+  test('the newest attempt of a container is its state, and the one before its last state', () => {
     const seen = runtimeStatus(
       runtimeContainer({ restartCount: 1 }),
       runtimeContainer({ id: 'c0', state: 'exited', exitCode: 1 }),
@@ -139,7 +142,7 @@ describe('containers', () => {
     },
   );
 
-  test('S3: counts a crashing container from the reported count, although the runtime counts from less', () => {
+  test("S3: the restart count of a crashing container continues from the reported count, although the runtime's count is lower", () => {
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
     const told = (id: string, state: 'running' | 'exited', restartCount: number, oldStatus: PodStatus | undefined) =>
       generateApiPodStatus(
@@ -155,7 +158,7 @@ describe('containers', () => {
     expect(waitingAgain.containerStatuses?.[0]?.state?.waiting).toMatchObject(startFailure());
   });
 
-  test('S3: does not decrease restart counts if only an older record is left', () => {
+  test('S3: restart counts do not decrease if only an older record is left', () => {
     const before = runtimeStatus(runtimeContainer({ state: 'exited', restartCount: 5 }));
     const oldStatus = generateApiPodStatus(makePod(), before, makeContext());
     const older = runtimeStatus(runtimeContainer({ id: 'c0', state: 'exited', restartCount: 4 }));
@@ -163,7 +166,7 @@ describe('containers', () => {
     expect(status.containerStatuses?.[0]?.restartCount).toBe(5);
   });
 
-  test('shows a container that ran and has no record as terminated with unknown status', () => {
+  test('a container that ran and has no record in the runtime has terminated with the reason ContainerStatusUnknown', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const status = generateApiPodStatus(makePod(), runtimeStatus(), makeContext({ oldStatus }));
     expect(status.phase).toBe('Running');
@@ -174,7 +177,7 @@ describe('containers', () => {
   });
 
   test.each(['running', 'exited'] as const)(
-    'C3: shows an init container that was %s in an older sandbox as running again',
+    'C3: an init container that was %s in an older sandbox is shown as running again',
     (state) => {
       const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
       const before = runtimeStatus(runtimeContainer({ name: 'init', state, exitCode: state === 'exited' ? 143 : 0 }));
@@ -194,7 +197,7 @@ describe('containers', () => {
     },
   );
 
-  test('S1: shows a main container that terminated in an older sandbox as terminated, although its record is gone', () => {
+  test('S1: a main container that terminated in an older sandbox stays terminated, although its record is gone', () => {
     const pod = makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main' }, { name: 'other' }] });
     const ended = runtimeContainer({ state: 'exited' });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(ended), makeContext());
@@ -222,7 +225,7 @@ describe('containers', () => {
       },
       'main',
     ],
-  ] as const)('S1: shows %s in back-off with its exit code when its pod has terminated', (_, spec, name) => {
+  ] as const)('S1: %s in back-off is shown with its exit code when its pod has terminated', (_, spec, name) => {
     const pod = makePod(spec);
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
     const ended = runtimeStatus(runtimeContainer({ name, state: 'exited', exitCode: 42, reason: 'Error' }));
@@ -242,7 +245,7 @@ describe('containers', () => {
     const ended = runtimeStatus(runtimeContainer({ state: 'exited', exitCode: 0, restartOwed }));
     const oldStatus = generateApiPodStatus(pod, running, makeContext());
 
-    test('S1: waits for its restart, and its pod has not succeeded', () => {
+    test('S1: a container that exited with 0 after its probe failed waits for its restart, and its pod has not succeeded', () => {
       const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
       expect(status.phase).toBe('Running');
       expect(status.containerStatuses?.[0]).toMatchObject({
@@ -252,14 +255,14 @@ describe('containers', () => {
       });
     });
 
-    test('S1: waits in back-off, and its pod has not succeeded', () => {
+    test('S1: a container that exited with 0 after its probe failed waits in back-off, and its pod has not succeeded', () => {
       const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
       const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, startFailure }));
       expect(status.phase).toBe('Running');
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ waiting: { reason: 'CrashLoopBackOff' } });
     });
 
-    test('S2: fails its pod if the pod is terminated before the restart', () => {
+    test('S2: a pod fails if it is terminated before a container that was stopped for its probe has restarted', () => {
       const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, podIsTerminal: true }));
       expect(status.phase).toBe('Failed');
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ terminated: { exitCode: 0 } });
@@ -268,19 +271,22 @@ describe('containers', () => {
     test.each([
       ['its next attempt was created', { state: 'created' }],
       ['the postStart hook of its next attempt runs', { state: 'running', startUnfinished: true }],
-    ] as const)('S2: has not ended its pod while %s', (_, attempt) => {
-      const next = runtimeContainer({ id: 'c2', restartCount: 1, ...attempt });
-      const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
-      const status = generateApiPodStatus(
-        makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main', livenessProbe: {} }] }),
-        runtimeStatus(next, ...ended.containers),
-        makeContext({ oldStatus: waiting }),
-      );
-      expect(status.containerStatuses?.[0]).toMatchObject({ state: { waiting: {} } });
-      expect(status.phase).toBe('Running');
-    });
+    ] as const)(
+      'S2: a pod has not terminated while a container that was stopped for its probe restarts: %s',
+      (_, attempt) => {
+        const next = runtimeContainer({ id: 'c2', restartCount: 1, ...attempt });
+        const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
+        const status = generateApiPodStatus(
+          makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main', livenessProbe: {} }] }),
+          runtimeStatus(next, ...ended.containers),
+          makeContext({ oldStatus: waiting }),
+        );
+        expect(status.containerStatuses?.[0]).toMatchObject({ state: { waiting: {} } });
+        expect(status.phase).toBe('Running');
+      },
+    );
 
-    test('S1: has succeeded once it has run again and ended by itself', () => {
+    test('S1: a container that was stopped for its probe has succeeded once it has restarted and exited by itself', () => {
       const again = runtimeContainer({ id: 'c2', state: 'exited', exitCode: 0, restartCount: 1 });
       const both = runtimeStatus(again, ...ended.containers);
       expect(generateApiPodStatus(pod, both, makeContext({ oldStatus })).phase).toBe('Succeeded');
@@ -311,14 +317,14 @@ describe('containers', () => {
     expect(later.containerStatuses?.[0]).toMatchObject({ state: { running: {} }, ready: true });
   });
 
-  test('shows a container that ran and whose state is unknown as terminated', () => {
+  test('a container that ran and whose state is unknown is shown as terminated', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));
     const status = generateApiPodStatus(makePod(), lost, makeContext({ oldStatus }));
     expect(status.containerStatuses?.[0]?.state?.terminated).toMatchObject({ reason: 'ContainerStatusUnknown' });
   });
 
-  test('C3: shows an init container without records as completed once a main container exists, but not a sidecar', () => {
+  test('C3: an init container without records is shown as completed once a main container exists, a sidecar is not', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }, { name: 'proxy', restartPolicy: 'Always' }] });
     const status = generateApiPodStatus(pod, running, makeContext());
     expect(status.initContainerStatuses?.[0]).toMatchObject({
@@ -328,7 +334,7 @@ describe('containers', () => {
     expect(status.initContainerStatuses?.[1]?.state?.waiting).toBeDefined();
   });
 
-  test('C3: shows an init container that cannot start in a new sandbox as waiting, repeatedly', () => {
+  test('C3: an init container that cannot start in a new sandbox is shown as waiting at each sync', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }] });
     const done = runtimeContainer({ id: 'i1', name: 'init', state: 'exited' });
     const main = runtimeContainer();
@@ -352,7 +358,8 @@ describe('containers', () => {
     for (const status of [...looks(after, told), ...looks(after, undefined)]) {
       expect(status.initContainerStatuses?.[0]).toMatchObject({ state: { waiting: failure }, lastState: {} });
     }
-    // A main container in that sandbox says that it has run there: what was said before is out of date.
+    // The main container has run in the new sandbox, so the init container has completed there: the earlier status is
+    // out of date.
     const here = { ...after, containers: [runtimeContainer({ id: 'c2', sandboxId: 's2' }), ...after.containers] };
     for (const status of [...looks(here, told), ...looks(here, undefined)]) {
       expect(status.initContainerStatuses?.[0]?.state?.terminated).toMatchObject({ reason: 'Completed' });
@@ -360,7 +367,7 @@ describe('containers', () => {
     }
   });
 
-  test('sorts main containers by name, and keeps init containers in spec order', () => {
+  test('main containers are sorted by name, and init containers keep the order of the spec', () => {
     const containers = [{ name: 'z' }, { name: 'a' }];
     const status = generateApiPodStatus(
       makePod({ containers, initContainers: containers }),
@@ -386,13 +393,13 @@ describe('sidecar that restarts', () => {
 
   test.each<[what: string, main: Partial<RuntimeContainerStatus>]>([
     ['runs', {}],
-    ['has failed, and is to start again', ended],
+    ['has failed and will restart', ended],
     ['has succeeded', { state: 'exited' }],
-  ])('does not make a pod Pending whose main container %s', (_what, main) => {
+  ])('a restarting sidecar does not make a pod Pending whose main container %s', (_what, main) => {
     expect(phase(main)).toBe('Running');
   });
 
-  test('does not make a pod Pending if one of its main containers exists', () => {
+  test('a restarting sidecar does not make a pod Pending if one of its main containers exists', () => {
     const two = makePod({ ...pod.spec, containers: [{ name: 'main' }, { name: 'other' }] });
     const both = [runtimeContainer({}), runtimeContainer({ id: 'o', name: 'other' })];
     const seen = { ...runtimeStatus(starting, ...both), sandboxes: [makeSandbox()] };
@@ -400,9 +407,9 @@ describe('sidecar that restarts', () => {
   });
 
   test.each<[what: string, main: Partial<RuntimeContainerStatus>, sandbox: Partial<RuntimeSandboxStatus>]>([
-    ['ended in an older sandbox', { ...ended, sandboxId: 's0' }, {}],
-    ['ended in a sandbox that is not ready', ended, { state: 'notReady' }],
-  ])('makes a pod Pending whose main container %s', (_what, main, sandbox) => {
+    ['terminated in an older sandbox', { ...ended, sandboxId: 's0' }, {}],
+    ['terminated in a sandbox that is not ready', ended, { state: 'notReady' }],
+  ])('a restarting sidecar makes a pod Pending whose main container %s', (_what, main, sandbox) => {
     expect(phase(main, sandbox)).toBe('Pending');
   });
 });
@@ -462,7 +469,7 @@ test('S7: a readiness gate may refer to a condition of the kubelet', () => {
 });
 
 describe('kept values', () => {
-  test('S4: conditions of other writers, and DisruptionTarget', () => {
+  test('S4: the status keeps conditions of other writers, and DisruptionTarget', () => {
     const theirs = { type: 'example.com/theirs', status: 'True', reason: 'X' };
     const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' };
     const pod = makePod({}, { status: { conditions: [theirs, { type: 'Ready', status: 'False' }] } });
@@ -471,7 +478,7 @@ describe('kept values', () => {
     expect(status.conditions?.filter(({ type }) => type === 'Ready')).toHaveLength(1);
   });
 
-  test('the creation of the first sandbox as start time if no earlier status has one', () => {
+  test('the start time is the creation of the first sandbox if no earlier status has one', () => {
     const sandboxes = [Date.UTC(2026, 0, 2), Date.UTC(2026, 0, 1)].map((createdAtMs) => makeSandbox({ createdAtMs }));
     const seen = { ...running, sandboxes };
     expect(generateApiPodStatus(makePod(), seen, makeContext()).startTime).toBe('2026-01-01T00:00:00Z');
@@ -479,13 +486,13 @@ describe('kept values', () => {
     expect(generateApiPodStatus(makePod(), seen, makeContext({ oldStatus })).startTime).toBeUndefined();
   });
 
-  test('the pod’s address after its sandbox is gone', () => {
+  test('the status keeps the pod’s IP after its sandbox is gone', () => {
     const oldStatus = { podIPs: [{ ip: '10.0.0.7' }] };
     const gone = { ...runtimeStatus(), ips: [] };
     expect(generateApiPodStatus(makePod(), gone, makeContext({ oldStatus })).podIP).toBe('10.0.0.7');
   });
 
-  test('one address per family, IPv4 first unless IPv6 is preferred, whatever the node’s addresses', () => {
+  test('the status has one IP per family, IPv4 first unless IPv6 is preferred, whatever the node’s addresses', () => {
     const seen = { ...runtimeStatus(), ips: ['fd00::1', '10.0.0.7', '10.0.0.8'] };
     const v4 = generateApiPodStatus(makePod(), seen, makeContext());
     expect(v4.podIPs).toEqual([{ ip: '10.0.0.7' }, { ip: 'fd00::1' }]);
@@ -493,13 +500,13 @@ describe('kept values', () => {
     expect(generateApiPodStatus(makePod(), seen, makeContext({ hostIps })).podIP).toBe('10.0.0.7');
     const v6 = generateApiPodStatus(makePod(), seen, makeContext({ podIpFamily: 6 }));
     expect(v6.podIPs).toEqual([{ ip: 'fd00::1' }, { ip: '10.0.0.7' }]);
-    // A runtime tells no addresses of what is on the host's network.
+    // The runtime reports no IP addresses for a pod in the host network.
     const bare = { ...seen, ips: [] };
     const host = generateApiPodStatus(makePod({ hostNetwork: true }), bare, makeContext({ hostIps }));
     expect(host.podIPs).toEqual([{ ip: 'fd00::9' }, { ip: '192.168.0.1' }]);
   });
 
-  test('a host-network pod has the node’s addresses', () => {
+  test('a host-network pod has the node’s IPs', () => {
     const pod = makePod({ hostNetwork: true });
     const status = generateApiPodStatus(pod, { ...runtimeStatus(), ips: [] }, makeContext());
     expect(status.podIP).toBe('192.168.0.1');
@@ -509,7 +516,7 @@ describe('kept values', () => {
 describe('terminal phases', () => {
   const failure = { reason: 'DeadlineExceeded', message: 'too long' };
 
-  test('a decision of the kubelet fails the pod with its reason', () => {
+  test('a decision of the kubelet makes the phase Failed with its reason', () => {
     const status = generateApiPodStatus(makePod(), running, makeContext({ failure }));
     expect(status).toMatchObject({ phase: 'Failed', ...failure });
     expect(condition(status, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
@@ -569,7 +576,7 @@ describe('terminal phases', () => {
     );
   });
 
-  test('S1: the API’s terminal phase takes precedence', () => {
+  test('S1: the API’s terminal phase takes precedence over the generated one', () => {
     const pod = makePod({}, { status: { phase: 'Failed', reason: 'Evicted' } });
     expect(generateApiPodStatus(pod, running, makeContext())).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
@@ -579,7 +586,7 @@ describe('optional values', () => {
   const generate = (pod: Pod, overrides: Parameters<typeof makeContext>[0] = {}, seen = running): PodStatus =>
     generateApiPodStatus(pod, seen, makeContext(overrides));
 
-  test('containers of each kind', () => {
+  test('a status has lists of init, main and ephemeral containers only if the pod has such containers', () => {
     const plain = generate(makePod());
     expect(plain).not.toHaveProperty('initContainerStatuses');
     expect(plain).not.toHaveProperty('ephemeralContainerStatuses');
@@ -594,7 +601,7 @@ describe('optional values', () => {
     expect(shown).toMatchObject({ state: { running: {} }, containerID: 'containerd://d1', ready: false });
   });
 
-  test('resize conditions and recursive read-only mounts', () => {
+  test('a status has resize conditions and recursive read-only mounts only if they apply', () => {
     const resize = { type: 'PodResizePending', status: 'True', reason: 'Deferred' };
     expect(generate(makePod(), { resizeConditions: [resize] }).conditions).toContainEqual(resize);
     const volumeMounts = [{ name: 'v', mountPath: '/v', readOnly: true, recursiveReadOnly: 'IfPossible' }];
@@ -604,7 +611,7 @@ describe('optional values', () => {
     expect(mode({})).toMatchObject({ recursiveReadOnly: 'Disabled' });
   });
 
-  test('the reason of an unchanged phase, as reported before, else as in the API', () => {
+  test('an unchanged phase keeps its reason as reported before, otherwise as in the API', () => {
     const words = (old: PodStatus, api: PodStatus = {}) => {
       const { reason, message } = generate(makePod({}, { status: api }), { oldStatus: old });
       return [reason, message];
@@ -618,13 +625,13 @@ describe('optional values', () => {
     expect(generate(makePod(), { oldStatus: { phase: 'Running', reason: 'r' } })).not.toHaveProperty('message');
   });
 
-  test('S1: the API’s phase if it is terminal and the reported one is not', () => {
+  test('S1: the phase is that of the API if it is terminal and the reported one is not', () => {
     const pod = makePod({}, { status: { phase: 'Succeeded' } });
     expect(generate(pod, { oldStatus: { phase: 'Running' } }).phase).toBe('Succeeded');
     expect(generate(pod, { oldStatus: { phase: 'Failed' } }).phase).toBe('Succeeded');
   });
 
-  test('S4: one DisruptionTarget, the kubelet’s own if it has one', () => {
+  test('S4: a status has at most one DisruptionTarget condition, the kubelet’s own if it has one', () => {
     const theirs = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' };
     const own = { ...theirs, reason: 'TerminationByKubelet' };
     const pod = makePod({}, { status: { conditions: [theirs] } });
@@ -634,12 +641,12 @@ describe('optional values', () => {
     expect(targets({ conditions: [] })).toEqual([theirs]);
   });
 
-  test('no start time from a sandbox without one', () => {
+  test('a status takes no start time from a sandbox without a creation time', () => {
     const seen = { ...running, sandboxes: [makeSandbox({ createdAtMs: 0 })] };
     expect(generate(makePod(), {}, seen)).not.toHaveProperty('startTime');
   });
 
-  test('no addresses that are missing or empty', () => {
+  test('a status has no IPs that are missing or empty', () => {
     const none = { ...runtimeStatus(), ips: [] };
     expect(generate(makePod(), { hostIps: [] }, none)).not.toHaveProperty('podIP');
     const oldStatus = { podIPs: [{ ip: '' }, { ip: '10.0.0.7' }] };

@@ -22,12 +22,15 @@ describe('phases', () => {
     [undefined, 'Failed', true, undefined],
     [undefined, 'Pending', false, 'Pending'],
     ['Running', undefined, false, 'Running'],
-  ])('S2: from %s to %s, with containers that may run: %s', (from, to, running, expected) => {
-    const merged = merge({ ...(from && { phase: from }) }, { ...(to && { phase: to }) }, running);
-    expect(merged.phase).toBe(expected);
-  });
+  ])(
+    'S2: a change of phase from %s to %s while containers may run (%s) is written as %s',
+    (from, to, running, expected) => {
+      const merged = merge({ ...(from && { phase: from }) }, { ...(to && { phase: to }) }, running);
+      expect(merged.phase).toBe(expected);
+    },
+  );
 
-  test('S2: withholds reason and message with the phase, but nothing else', () => {
+  test('S2: reason and message are withheld together with the terminal phase, and other fields are written', () => {
     const next = { phase: 'Failed', reason: 'Evicted', message: 'low on memory', podIP: '10.0.0.7' };
     expect(merge({ phase: 'Running', reason: 'Old' }, next, true)).toMatchObject({
       phase: 'Running',
@@ -70,7 +73,7 @@ test('F4: a mirror pod shows that its static pod restarts, even if it was termin
 
 describe('values of other writers', () => {
   const gate = condition('example.com/ready', 'True');
-  test('S4: their conditions come from the API, not from the kubelet’s status', () => {
+  test('S4: conditions of other writers come from the API, not from the kubelet’s status', () => {
     const stale = condition('example.com/ready', 'False');
     const merged = merge({ conditions: [gate] }, { conditions: [stale, condition('Ready', 'True')] });
     expect(merged.conditions).toEqual([gate, condition('Ready', 'True')]);
@@ -81,7 +84,7 @@ describe('values of other writers', () => {
     expect(merged.conditions).toEqual([gate]);
   });
 
-  test('S4: their fields are kept, known and unknown', () => {
+  test('S4: known and unknown fields of other writers are kept', () => {
     const foreign = {
       nominatedNodeName: 'node-2',
       resourceClaimStatuses: [{ name: 'gpu' }],
@@ -117,9 +120,12 @@ describe('values of other writers', () => {
     [{ observedGeneration: 3 }, { observedGeneration: 4 }, { observedGeneration: 4 }],
     [{ qosClass: 'Burstable' }, { qosClass: 'Guaranteed' }, { qosClass: 'Guaranteed' }],
     [{}, {}, {}],
-  ])('of generation and QoS class, %j and %j make %j', (api, next, expected) => {
-    expect(merge(api, next)).toStrictEqual({ conditions: [], ...expected });
-  });
+  ])(
+    "merging generation and QoS class of the API's status %j with the kubelet's %j gives %j",
+    (api, next, expected) => {
+      expect(merge(api, next)).toStrictEqual({ conditions: [], ...expected });
+    },
+  );
 
   test('the QoS class and the newest observed generation are kept', () => {
     expect(merge({ qosClass: 'Burstable', observedGeneration: 4 }, { observedGeneration: 3 })).toMatchObject({
@@ -129,10 +135,10 @@ describe('values of other writers', () => {
   });
 
   test.each([
-    ['told with the end of the pod', { phase: 'Running' }, { phase: 'Failed' }, false, 'True'],
-    ['not told before the pod has ended', { phase: 'Running' }, { phase: 'Failed' }, true, undefined],
-    ['not told of a pod that goes on', { phase: 'Running' }, { phase: 'Running' }, false, undefined],
-    ['not told afterwards', { phase: 'Failed' }, { phase: 'Failed' }, false, undefined],
+    ['written together with the terminal phase', { phase: 'Running' }, { phase: 'Failed' }, false, 'True'],
+    ['not written before the pod has terminated', { phase: 'Running' }, { phase: 'Failed' }, true, undefined],
+    ['not written for a running pod', { phase: 'Running' }, { phase: 'Running' }, false, undefined],
+    ['not written after the terminal phase', { phase: 'Failed' }, { phase: 'Failed' }, false, undefined],
   ])('DisruptionTarget is %s', (_name, api, next, running, expected) => {
     const conditions = [condition('DisruptionTarget', 'True', { reason: 'TerminationByKubelet' })];
     const merged = merge(api, { ...next, conditions }, running);

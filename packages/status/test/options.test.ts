@@ -7,6 +7,6 @@ test.each([
   [{ initialBackOffMs: -1 }, 'initialBackOffMs must be at least 0, not -1'],
   [{ maxBackOffMs: -1 }, 'maxBackOffMs must be at least 0, not -1'],
   [{ recheckMs: 0 }, 'recheckMs must be above 0, not 0'],
-])('StatusWriter rejects %j and names the invalid option', (options, message) => {
+])('StatusWriter rejects the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new StatusWriter({} as never, options)).toThrow(message);
 });

@@ -15,30 +15,35 @@ type Row = readonly [name: string, pod: Pod, statuses: readonly ContainerStatus[
 
 describe('main containers', () => {
   test.each<Row>([
-    ['none known', always, [], 'Pending'],
-    ['one waits for its first start', always, [apiStatus('a', 'running'), apiStatus('b', 'waiting')], 'Pending'],
-    ['one is not known yet', always, [apiStatus('a', 'running')], 'Pending'],
-    ['one has ended, one is not known yet', never, [apiStatus('a', 1)], 'Pending'],
+    ['no status is known', always, [], 'Pending'],
     [
-      'one is in no state, whatever it was in before',
+      'one container waits for its first start',
+      always,
+      [apiStatus('a', 'running'), apiStatus('b', 'waiting')],
+      'Pending',
+    ],
+    ['one container is unknown', always, [apiStatus('a', 'running')], 'Pending'],
+    ['one has terminated, one is unknown', never, [apiStatus('a', 1)], 'Pending'],
+    [
+      'one has no state, whatever its last state',
       never,
       [{ ...apiStatus('a', 'crashed'), state: {} }, apiStatus('b', 'running')],
       'Pending',
     ],
-    ['there are none', makePod({ containers: [] }), [], 'Pending'],
+    ['the pod has none', makePod({ containers: [] }), [], 'Pending'],
     ['both run', always, [apiStatus('a', 'running'), apiStatus('b', 'running')], 'Running'],
-    ['one runs, one waits to run again', always, [apiStatus('a', 'running'), apiStatus('b', 'crashed')], 'Running'],
-    ['both ended, policy Always', always, [apiStatus('a', 0), apiStatus('b', 0)], 'Running'],
+    ['one runs, one waits for its restart', always, [apiStatus('a', 'running'), apiStatus('b', 'crashed')], 'Running'],
+    ['both terminated, policy Always', always, [apiStatus('a', 0), apiStatus('b', 0)], 'Running'],
     ['both succeeded, policy OnFailure', onFailure, [apiStatus('a', 0), apiStatus('b', 0)], 'Succeeded'],
     ['one failed, policy OnFailure', onFailure, [apiStatus('a', 0), apiStatus('b', 1)], 'Running'],
     ['both succeeded, policy Never', never, [apiStatus('a', 0), apiStatus('b', 0)], 'Succeeded'],
     ['one failed, policy Never', never, [apiStatus('a', 0), apiStatus('b', 1)], 'Failed'],
     ['one runs on, policy Never', never, [apiStatus('a', 1), apiStatus('b', 'running')], 'Running'],
-  ])('%s', (_name, pod, statuses, expected) => {
+  ])('the pod phase, given its main containers: %s', (_name, pod, statuses, expected) => {
     expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
-  test('C6: only the exit code counts, even if a process was OOM killed', () => {
+  test('C6: the phase depends only on the exit code, even after an OOM kill of a process', () => {
     const killed = { ...apiStatus('a', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     for (const pod of [never, onFailure]) {
       expect(podPhase(pod, [killed, apiStatus('b', 0)], LIVE)).toBe('Succeeded');
@@ -46,7 +51,7 @@ describe('main containers', () => {
     expect(podPhase(always, [killed, apiStatus('b', 0)], ENDED)).toBe('Succeeded');
   });
 
-  test('C6: a container’s own policy and rules take precedence over the pod’s', () => {
+  test('C6: for the phase, a container’s own restartPolicy and rules take precedence over the pod’s', () => {
     const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
     const containers = [{ name: 'a', restartPolicy: 'Never', restartPolicyRules: [rule] }];
     const pod = makePod({ restartPolicy: 'Never', containers });
@@ -77,13 +82,14 @@ describe('init containers', () => {
     ['failed, policy Always', withInit('Always'), [apiStatus('init', 1), waiting], 'Pending'],
     ['failed, policy Never', withInit('Never'), [apiStatus('init', 1), waiting], 'Failed'],
     ['failed and waiting, policy Never', withInit('Never'), [apiStatus('init', 'crashed'), waiting], 'Failed'],
-    ['done', withInit('Always'), [apiStatus('init', 0), apiStatus('a', 'running')], 'Running'],
+    ['completed', withInit('Always'), [apiStatus('init', 0), apiStatus('a', 'running')], 'Running'],
     ['missing while the main container runs', withInit('Always'), [apiStatus('a', 'running')], 'Pending'],
-  ])('%s', (_name, pod, statuses, expected) => {
+  ])('the pod phase, given its init container: %s', (_name, pod, statuses, expected) => {
     expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
-  // Upstream's runtime takes it for a failure and ends the pod, and its status for a success: the pod is Pending for ever.
+  // Upstream's runtime code treats the container as failed and ends the pod; its status code treats the container as
+  // succeeded, so the pod stays Pending forever.
   test('C6: an init container with an OOM killed process has failed, although it exited with 0', () => {
     const killed = { ...apiStatus('init', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     expect(podPhase(withInit('Never'), [killed, waiting], LIVE)).toBe('Failed');
@@ -101,14 +107,14 @@ describe('sidecars', () => {
   test.each<[string, readonly ContainerStatus[], boolean, PodPhase]>([
     ['not started yet', [starting, main], false, 'Pending'],
     ['started', [started, main], true, 'Running'],
-    ['starting again while the main container runs', [starting, main], true, 'Running'],
+    ['restarting while the main container runs', [starting, main], true, 'Running'],
     ['crashed while the main container runs', [apiStatus('proxy', 1), main], true, 'Running'],
-    ['running on after the main container', [started, apiStatus('a', 0)], false, 'Running'],
+    ['still running after the main container has terminated', [started, apiStatus('a', 0)], false, 'Running'],
     ['waiting for its first start', [apiStatus('proxy', 'waiting'), main], true, 'Pending'],
-    ['not known, while the main container runs', [main], true, 'Pending'],
-    ['not known, when the main container has ended', [apiStatus('a', 0)], true, 'Pending'],
-    ['its end does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
-  ])('%s', (_name, statuses, hasInitialized, expected) => {
+    ['unknown while the main container runs', [main], true, 'Pending'],
+    ['unknown after the main container has terminated', [apiStatus('a', 0)], true, 'Pending'],
+    ['its exit code does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
+  ])('the pod phase, given its sidecar: %s', (_name, statuses, hasInitialized, expected) => {
     expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized })).toBe(expected);
   });
 });
@@ -118,8 +124,8 @@ describe('P7: a pod with a pending restart of all containers has not terminated,
   const withInit = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'i' }], containers: [{ name: 'a' }] });
 
   test.each<[string, Pod, readonly ContainerStatus[], object, PodPhase]>([
-    ['all others have ended for good', never, [apiStatus('a', 1), apiStatus('b', 1)], {}, 'Running'],
-    ['they have done so well', never, [apiStatus('a', 0), apiStatus('b', 0)], {}, 'Running'],
+    ['all others have terminated for good', never, [apiStatus('a', 1), apiStatus('b', 1)], {}, 'Running'],
+    ['all others have succeeded', never, [apiStatus('a', 0), apiStatus('b', 0)], {}, 'Running'],
     ['an init container has failed for good', withInit, [apiStatus('i', 1), apiStatus('a', 'waiting')], {}, 'Pending'],
     [
       'unless it is terminal and an init container has failed for good',
@@ -130,17 +136,20 @@ describe('P7: a pod with a pending restart of all containers has not terminated,
     ],
     ['unless it is terminal', never, [apiStatus('a', 1), apiStatus('b', 1)], { podIsTerminal: true }, 'Failed'],
     [
-      'unless nothing was asked',
+      'unless no restart was requested',
       never,
       [apiStatus('a', 1), apiStatus('b', 1)],
       { isRestartRequested: false },
       'Failed',
     ],
-  ])('%s', (_name, pod, statuses, more, expected) => {
-    expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
-  });
+  ])(
+    'P7: a pod with a pending restart of all containers has not terminated: %s',
+    (_name, pod, statuses, more, expected) => {
+      expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
+    },
+  );
 
-  test('except when it is being deleted', () => {
+  test('P7: a pod with a pending restart of all containers has terminated if it is being deleted', () => {
     const { metadata } = never;
     const gone: Pod = { ...never, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(podPhase(gone, [apiStatus('a', 1), apiStatus('b', 1)], context)).toBe('Failed');

@@ -10,7 +10,7 @@ const container = (name: string, requests = {}, limits = {}) => ({
 });
 
 test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, resources: object]>([
-  ['nothing asked for', {}, undefined, {}],
+  ['none without requests', {}, undefined, {}],
   [
     'the sums of its containers',
     { containers: [container('a', { cpu: '10m' }), container('b', { cpu: '500m' }, { cpu: '500m' })] },
@@ -18,7 +18,7 @@ test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, 
     { requests: { cpu: '510m' }, limits: { cpu: '500m' } },
   ],
   [
-    'what it asks for as a whole',
+    'its pod-level resources',
     {
       containers: [container('a', { cpu: '10m' })],
       resources: { requests: { cpu: '100m', memory: '32Mi' }, limits: { memory: '64Mi' } },
@@ -32,14 +32,14 @@ test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, 
     { cpu: '110m' },
     { requests: { cpu: '110m' }, limits: { cpu: '1100m' } },
   ],
-])('the resources of a pod: %s', (_what, spec, allocated, resources) => {
+])('the pod-level resources in the status: %s', (_what, spec, allocated, resources) => {
   const status = generateApiPodStatus(makePod(spec), runtimeStatus(), makeContext());
   expect(status.allocatedResources).toEqual(allocated);
   expect(status.resources).toEqual(resources);
 });
 
-// Upstream puts the first request back for as long as the pod runs: nothing in its group tells of another one.
-test('another memory request that a running pod was granted shows at once, whatever was told before', () => {
+// Upstream reports the first memory request as long as the pod runs, because the cgroup does not contain the request.
+test('a changed memory request of a running pod is shown immediately, whatever was reported before', () => {
   const groupLimits = { cpuShares: 51, cpuQuotaUs: -1, cpuPeriodUs: 100_000, memoryBytes: -1 };
   const before = { phase: 'Running', resources: { requests: { cpu: '50m', memory: '16Mi' } } };
   const pod = { ...makePod({ containers: [container('a', { cpu: '50m', memory: '24Mi' })] }), status: before };
@@ -48,7 +48,7 @@ test('another memory request that a running pod was granted shows at once, whate
 });
 
 test.each(['Running', 'Succeeded'] as const)(
-  'a pod that has ended keeps what was told last when its group is gone; the API shows it as %s',
+  'a terminated pod without a cgroup keeps its last reported resources; the API shows it as %s',
   (phase) => {
     const resources = { requests: { cpu: '51m', memory: '16Mi' } };
     const pod = { ...makePod({ containers: [container('a', { cpu: '50m', memory: '16Mi' })] }), status: { phase } };
@@ -56,7 +56,7 @@ test.each(['Running', 'Succeeded'] as const)(
       generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: { phase, resources }, podIsTerminal }))
         .resources;
     expect(told(true)).toEqual(resources);
-    // One that goes on is granted something else now and then.
+    // The resources of a pod that is not terminal may still change, so the reported ones are not kept.
     expect(told(false)).toEqual({ requests: { cpu: '50m', memory: '16Mi' } });
   },
 );

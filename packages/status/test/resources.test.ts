@@ -27,76 +27,76 @@ describe('the resources of a container', () => {
 
   test.each<[string, ResourceRequirements, RuntimeContainerStatus['resources'], ResourceRequirements]>([
     [
-      'what the runtime enforces, in the place of what is allocated',
+      'the enforced ones instead of the allocated ones',
       both('2', '2Gi'),
       { cpuRequestMilli: 500, cpuLimitMilli: 1000, memoryLimitBytes: 64 * MIB, memoryRequestBytes: 32 * MIB },
       { requests: { cpu: '500m', memory: '32Mi' }, limits: { cpu: '1', memory: '64Mi' } },
     ],
     [
-      'as the spec writes it, where it is the same',
+      'in the notation of the spec if the values are equal',
       both('1000m', '1024Mi'),
       { cpuLimitMilli: 1000, memoryLimitBytes: 1024 * MIB },
       both('1000m', '1024Mi'),
     ],
     [
-      'nothing of what is neither limited nor requested',
+      'without resources that are neither limited nor requested',
       {},
       { cpuRequestMilli: 2, cpuLimitMilli: 100, memoryLimitBytes: 9 },
       {},
     ],
     [
-      'other resources as they are',
+      'the allocated ones for other resources',
       { requests: { 'example.com/gpu': '1' } },
       { cpuRequestMilli: 2 },
       { requests: { 'example.com/gpu': '1' } },
     ],
     [
-      'a request below what the kernel tells apart',
+      "the allocated request if it is below the kernel's resolution",
       { requests: { cpu: '1m' } },
       { cpuRequestMilli: 2 },
       { requests: { cpu: '1m' } },
     ],
     [
-      'a limit below what the kernel tells apart',
+      "the allocated limit if it is below the kernel's resolution",
       { limits: { cpu: '5m' } },
       { cpuLimitMilli: 10 },
       { limits: { cpu: '5m' } },
     ],
     [
-      'a limit that was that small, and is none any more',
+      'without a limit if a small one was removed',
       { limits: { cpu: '11m' } },
       { cpuLimitMilli: 10 },
       { limits: { cpu: '10m' } },
     ],
     [
-      'a request as soon as the kernel tells it apart',
+      "the enforced request above the kernel's resolution",
       { requests: { cpu: '1m' } },
       { cpuRequestMilli: 3 },
       { requests: { cpu: '3m' } },
     ],
     [
-      'nothing of memory where none is allocated and none is enforced',
+      'without memory if none is allocated and none enforced',
       { limits: { cpu: '1' } },
       { cpuLimitMilli: 1000, memoryLimitBytes: 0 },
       { limits: { cpu: '1' } },
     ],
     [
-      'what is enforced, though none is allocated',
+      'the enforced ones even if none are allocated',
       { limits: { cpu: '1' } },
       { memoryLimitBytes: 64 * MIB },
       { limits: { cpu: '1', memory: '64Mi' } },
     ],
     [
-      'that none is enforced, where one is allocated',
+      'without a limit if one is allocated but not enforced',
       { limits: { memory: '1Gi' } },
       { memoryLimitBytes: 0 },
       { limits: { memory: '0' } },
     ],
-  ])('%s', (_what, allocated, told, expected) => {
+  ])('the resources of a container in the status are %s', (_what, allocated, told, expected) => {
     expect(shown(allocated, told)).toEqual(expected);
   });
 
-  test('that it asks for are told as allocated, where it asks for any', () => {
+  test('a container with requests has allocatedResources in its status', () => {
     const status = { state: 'running' } as RuntimeContainerStatus;
     const of = (resources: ResourceRequirements) =>
       containerResourceStatus({ name: 'c', resources }, status, 'x://1', undefined);
@@ -107,14 +107,14 @@ describe('the resources of a container', () => {
     expect(of({ limits: { cpu: '1' } })).not.toHaveProperty('allocatedResources');
   });
 
-  test('what the runtime does not tell stays as it was told, of the same container', () => {
+  test('resources that the runtime does not report stay as reported for the same container', () => {
     const old = { resources: both('1', '1Gi') };
     expect(shown(both('2', '2Gi'), undefined, { old })).toEqual(both('1', '1Gi'));
     expect(shown(both('2', '2Gi'), undefined, { old: { ...old, containerID: 'x://0' } })).toEqual(both('2', '2Gi'));
     expect(shown(both('2', '2Gi'), undefined)).toEqual(both('2', '2Gi'));
   });
 
-  test('what does not run has what it will start with', () => {
+  test('a container that does not run has the resources that it will start with', () => {
     expect(shown(both('2', '2Gi'), { cpuLimitMilli: 1 }, { state: 'exited' })).toEqual(both('2', '2Gi'));
   });
 });
@@ -129,7 +129,7 @@ describe('the resources of a pod', () => {
   });
   const group = { cpuShares: 512, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, memoryBytes: 32 * MIB };
 
-  test('are what its group is held to while it runs, and what is allocated before', () => {
+  test('the resources of a running pod are those of its cgroup, before that the allocated ones', () => {
     expect(resourcesOf(podOf('Running', undefined), group)).toEqual({
       allocatedResources: { cpu: '1', memory: '64Mi' },
       resources: { requests: { cpu: '500m', memory: '64Mi' }, limits: { cpu: '500m', memory: '32Mi' } },
@@ -148,47 +148,62 @@ describe('the resources of a pod', () => {
     spec: { containers: [{ name: 'c', image: 'i' }], ...(resources && { resources }) },
   });
   test.each<[string, ResourceRequirements | undefined, Partial<typeof none>, object]>([
-    ['the least shares are no request', undefined, {}, {}],
-    ['more shares are one', undefined, { cpuShares: 10_240 }, { requests: { cpu: '10' } }],
-    ['the least shares are one where more is asked for', { requests: { cpu: '5m' } }, {}, { requests: { cpu: '2m' } }],
-    ['a quota is a limit', undefined, { cpuQuotaUs: 25_000 }, { limits: { cpu: '250m' } }],
-    ['the least quota is none', undefined, { cpuQuotaUs: 1000 }, {}],
-    ['a quota above it is one', undefined, { cpuQuotaUs: 1100 }, { limits: { cpu: '11m' } }],
+    ['the minimum of CPU shares means no request', undefined, {}, {}],
+    ['more CPU shares mean a request', undefined, { cpuShares: 10_240 }, { requests: { cpu: '10' } }],
     [
-      'the least quota is one where more is asked for',
+      'the minimum of CPU shares means a small request if one is declared',
+      { requests: { cpu: '5m' } },
+      {},
+      { requests: { cpu: '2m' } },
+    ],
+    ['a CPU quota means a limit', undefined, { cpuQuotaUs: 25_000 }, { limits: { cpu: '250m' } }],
+    ['the minimum quota means no limit', undefined, { cpuQuotaUs: 1000 }, {}],
+    ['a quota above the minimum means a limit', undefined, { cpuQuotaUs: 1100 }, { limits: { cpu: '11m' } }],
+    [
+      'the minimum quota means a limit if one is declared',
       { limits: { cpu: '20m' } },
       { cpuQuotaUs: 1000 },
       { limits: { cpu: '10m' } },
     ],
-    ['a quota in another period', undefined, { cpuQuotaUs: 25_000, cpuPeriodUs: 50_000 }, { limits: { cpu: '500m' } }],
+    [
+      'a quota with another period',
+      undefined,
+      { cpuQuotaUs: 25_000, cpuPeriodUs: 50_000 },
+      { limits: { cpu: '500m' } },
+    ],
     ['a quota of several CPUs', undefined, { cpuQuotaUs: 500_000 }, { limits: { cpu: '5' } }],
     [
-      'a thousandth of a CPU where more is asked for',
+      'one milli-CPU if a small limit is declared',
       { limits: { cpu: '20m' } },
       { cpuQuotaUs: 100 },
       { limits: { cpu: '1m' } },
     ],
     ['no quota', undefined, { cpuQuotaUs: 0 }, {}],
-    ['no quota where one is asked for', { limits: { cpu: '20m' } }, { cpuQuotaUs: 0 }, { limits: { cpu: '20m' } }],
+    [
+      'no quota although a limit is declared',
+      { limits: { cpu: '20m' } },
+      { cpuQuotaUs: 0 },
+      { limits: { cpu: '20m' } },
+    ],
     ['memory', undefined, { memoryBytes: 32 * MIB }, { limits: { memory: '32Mi' } }],
     ['a byte of memory', undefined, { memoryBytes: 1 }, { limits: { memory: '1' } }],
     ['no memory', undefined, { memoryBytes: 0 }, {}],
     [
-      'memory that is asked for, which no group tells',
+      'a declared memory request, which the cgroup does not contain',
       { requests: { memory: '8Mi' } },
       {},
       { requests: { memory: '8Mi' } },
     ],
-  ])('of its group: %s', (_what, resources, limits, expected) => {
+  ])('the resources of a pod, derived from its cgroup: %s', (_what, resources, limits, expected) => {
     expect(resourcesOf(bare(resources), { ...none, ...limits }).resources).toStrictEqual(expected);
   });
 
-  test('a memory request of its own goes before those of its containers', () => {
+  test('a pod-level memory request takes precedence over those of the containers', () => {
     const shown = resourcesOf(podOf('Running', { requests: { memory: '1Gi' } }), group).resources;
     expect(shown?.requests?.memory).toBe('1Gi');
   });
 
-  test('no limit is none', () => {
+  test('an unlimited cgroup means no limits', () => {
     const unlimited = { ...group, cpuQuotaUs: -1, memoryBytes: -1 };
     expect(resourcesOf(podOf('Running', undefined), unlimited).resources).toEqual({
       requests: { cpu: '500m', memory: '64Mi' },

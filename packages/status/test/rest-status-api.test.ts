@@ -17,7 +17,7 @@ function recordingClient() {
 
 const { signal } = new AbortController();
 
-test('reads the pod, patches its status with a strategic merge patch, and deletes it by UID', async () => {
+test('restStatusApi reads the pod, patches its status with a strategic merge patch, and deletes it by UID', async () => {
   const { calls, api } = recordingClient();
   const patch = { metadata: { uid: 'u1' }, status: { phase: 'Running' as const } };
   expect(await api.getPod('default', 'web', signal)).toBe(pod);
@@ -31,7 +31,7 @@ test('reads the pod, patches its status with a strategic merge patch, and delete
   ]);
 });
 
-test("passes the client's errors on unchanged", async () => {
+test("restStatusApi throws the client's errors unchanged", async () => {
   const refused = Object.assign(new Error('gone'), { httpStatus: 404 });
   const fail = () => Promise.reject(refused);
   const api = restStatusApi({ get: fail, patch: fail, delete: fail });

@@ -17,12 +17,12 @@ const side = (overrides: object) => runtimeContainer({ name: 'side', id: 's1', .
 const shown = (status: PodStatus, name: string) => status.containerStatuses?.find((one) => one.name === name);
 const condition = (status: PodStatus) => status.conditions?.find(({ type }) => type === 'AllContainersRestarting');
 
-describe('a pod of which all containers begin anew', () => {
+describe('a pod with a restart of all containers', () => {
   const before = generateApiPodStatus(pod, runtimeStatus(main({}), side({})), makeContext());
   const exited = main({ state: 'exited', exitCode: 42, reason: 'Error' });
   const asked = generateApiPodStatus(pod, runtimeStatus(exited, side({})), makeContext({ oldStatus: before }));
 
-  test('says whether they do', () => {
+  test('the condition AllContainersRestarting is True while a restart of all containers is requested', () => {
     expect(condition(before)).toEqual({ type: 'AllContainersRestarting', status: 'False' });
     expect(condition(asked)).toEqual({
       type: 'AllContainersRestarting',
@@ -32,7 +32,7 @@ describe('a pod of which all containers begin anew', () => {
     });
   });
 
-  test('shows containers without a record as waiting for that, and how they ended, as far as it is known', () => {
+  test('after a restart of all containers, those without a record wait, with their exit as last state', () => {
     const context = makeContext({ oldStatus: asked });
     const status = generateApiPodStatus(pod, runtimeStatus(), context);
     const waiting = { reason: 'RestartingAllContainers' };
@@ -49,20 +49,21 @@ describe('a pod of which all containers begin anew', () => {
     expect(condition(status)?.status).toBe('False');
   });
 
-  test('K1: has not failed where a kubelet was killed when it had taken all records away, and had told nobody', () => {
+  test('K1: a pod has not failed if the kubelet was killed after it had removed all records, before it had reported that', () => {
     const context = makeContext({ oldStatus: before });
     const status = generateApiPodStatus(pod, { ...runtimeStatus(), sandboxes: [makeSandbox()] }, context);
     const waiting = { reason: 'RestartingAllContainers' };
     expect(status.phase).toBe('Running');
     for (const name of ['main', 'side'])
       expect(shown(status, name)).toMatchObject({ state: { waiting }, restartCount: 1 });
-    // What is gone from among others, or with its sandbox, was not taken away for that.
+    // A container that is missing while others exist, or whose sandbox has stopped, was not removed by a restart of all
+    // containers.
     const rest = { ...runtimeStatus(side({ state: 'exited', exitCode: 0 })), sandboxes: [makeSandbox()] };
     const partly = generateApiPodStatus(pod, rest, context);
     expect(shown(partly, 'main')?.lastState?.terminated?.reason).toBe('ContainerStatusUnknown');
     const stopped = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady' })] };
     expect(generateApiPodStatus(pod, stopped, context).phase).toBe('Failed');
-    // Nor is anything begun anew where no rule asks for it.
+    // Without a RestartAllContainers rule, missing containers do not mean a restart of all containers.
     const plain = makePod({ restartPolicy: 'Never', containers: [{ name: 'main', image: 'busybox' }] });
     const old = generateApiPodStatus(plain, runtimeStatus(main({})), makeContext());
     expect(
@@ -71,7 +72,7 @@ describe('a pod of which all containers begin anew', () => {
     ).toBe('Failed');
   });
 
-  test('K1: nor where it was killed when it had begun the init containers again', () => {
+  test('K1: a pod has not failed if the kubelet was killed after it had started the init containers again', () => {
     const initContainers = [{ name: 'init', image: 'busybox' }];
     const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers } };
     const init = runtimeContainer({ name: 'init', id: 'i1', state: 'exited', exitCode: 0 });
@@ -90,7 +91,7 @@ describe('a pod of which all containers begin anew', () => {
         lastState: { terminated: { reason: 'RestartingAllContainers' } },
       });
     }
-    // While it begins for the first time nothing of it has gone.
+    // During the first initialization no container record has been removed.
     const lost = runtimeContainer({ name: 'init', id: 'i1', state: 'unknown' });
     const running = runtimeContainer({ name: 'init', id: 'i1' });
     const first = generateApiPodStatus(withInit, { ...runtimeStatus(running), ...ready }, makeContext());
@@ -102,7 +103,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(then.initContainerStatuses?.[0]?.state?.terminated?.reason).toBe('ContainerStatusUnknown');
   });
 
-  test('K1: nor where it was killed when it had taken away an init container that asked for it, before any other had run', () => {
+  test('K1: a pod has not failed if the kubelet was killed after it had removed the init container that requested the restart', () => {
     const init = { name: 'init', image: 'busybox', restartPolicy: 'Never', restartPolicyRules } as const;
     const withInit: Pod = makePod({ restartPolicy: 'Never', initContainers: [init], containers: [{ name: 'main' }] });
     const ready = { sandboxes: [makeSandbox()] };
@@ -116,7 +117,7 @@ describe('a pod of which all containers begin anew', () => {
     });
   });
 
-  test('S3: counts an init container without a record once, however often it is looked at', () => {
+  test('S3: an init container without a record counts one restart, however often the status is generated', () => {
     const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: 'init', image: 'busybox' }] } };
     const counts: (number | undefined)[] = [];
     let oldStatus = generateApiPodStatus(withInit, runtimeStatus(main({}), side({})), makeContext());
@@ -127,7 +128,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(counts).toEqual([1, 1, 1, 1]);
   });
 
-  test('keeps how they ended when they run again', () => {
+  test('after a restart of all containers, the last states show how the containers had terminated', () => {
     const again = runtimeStatus(main({ id: 'm2', restartCount: 1 }), side({ id: 's2', restartCount: 1 }));
     const status = generateApiPodStatus(pod, again, makeContext({ oldStatus: asked }));
     expect(shown(status, 'main')?.lastState).toMatchObject({ terminated: { exitCode: 42, reason: 'Error' } });
@@ -143,7 +144,7 @@ describe('a pod of which all containers begin anew', () => {
     ['was seen', [runtimeStatus(exited)]],
     ['was not seen', []],
   ])(
-    'tells how another one had crashed that its policy restarts, where the removal of its record %s',
+    'the last state of another container that crashed before the restart of all containers is kept if the removal of its record %s',
     (_name, removal) => {
       const restarts: Pod = makePod({ ...pod.spec, restartPolicy: 'Always' });
       const rounds = [
@@ -167,22 +168,25 @@ describe('a pod of which all containers begin anew', () => {
   const onSuccess = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }] as const;
   const asksAtSuccess = { restartPolicy: 'Never', restartPolicyRules: onSuccess } as const;
   test.each<[string, Partial<Container>, number, boolean]>([
-    ['had failed, and runs again by its policy', { restartPolicy: 'Always' }, 1, true],
+    ['had failed and restarts by its policy', { restartPolicy: 'Always' }, 1, true],
     ['had failed for good', { restartPolicy: 'Never' }, 1, false],
-    ['had succeeded, though it runs again by its policy', { restartPolicy: 'Always' }, 0, false],
-    ['had succeeded, and asked for it by that', asksAtSuccess, 0, true],
-  ])('tells how one ended that %s, or that it is removed', (_name, fields, exitCode, isTold) => {
-    const other = { name: 'side', image: 'busybox', ...fields };
-    const withOther: Pod = makePod({ ...pod.spec, containers: [...pod.spec.containers.slice(0, 1), other] });
-    const ended = runtimeStatus(exited, side({ state: 'exited', exitCode, reason: 'Done' }));
-    const oldStatus = generateApiPodStatus(withOther, ended, makeContext());
-    const status = generateApiPodStatus(withOther, runtimeStatus(), makeContext({ oldStatus }));
-    expect(shown(status, 'side')?.lastState?.terminated).toMatchObject(
-      isTold ? { exitCode, reason: 'Done' } : { exitCode: 137, reason: 'RestartingAllContainers' },
-    );
-  });
+    ['had succeeded and restarts by its policy', { restartPolicy: 'Always' }, 0, false],
+    ['had requested the restart by its success', asksAtSuccess, 0, true],
+  ])(
+    'the last state of another container after a restart of all containers, if it %s',
+    (_name, fields, exitCode, isTold) => {
+      const other = { name: 'side', image: 'busybox', ...fields };
+      const withOther: Pod = makePod({ ...pod.spec, containers: [...pod.spec.containers.slice(0, 1), other] });
+      const ended = runtimeStatus(exited, side({ state: 'exited', exitCode, reason: 'Done' }));
+      const oldStatus = generateApiPodStatus(withOther, ended, makeContext());
+      const status = generateApiPodStatus(withOther, runtimeStatus(), makeContext({ oldStatus }));
+      expect(shown(status, 'side')?.lastState?.terminated).toMatchObject(
+        isTold ? { exitCode, reason: 'Done' } : { exitCode: 137, reason: 'RestartingAllContainers' },
+      );
+    },
+  );
 
-  test('says so of one that the runtime has lost meanwhile, now or before its newest run', () => {
+  test('a container that the runtime lost during a restart of all containers has the reason RestartingAllContainers', () => {
     const restarting = { terminated: { exitCode: 137, reason: 'RestartingAllContainers' } };
     const lost = generateApiPodStatus(
       pod,
@@ -197,7 +201,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(shown(alone, 'side')?.lastState).toMatchObject({ terminated: { reason: 'ContainerStatusUnknown' } });
   });
 
-  test('stays Running between the end of the repeated init container and the start of the main containers', () => {
+  test('a pod stays Running between the end of a repeated init container and the start of the main containers', () => {
     const withInit: Pod = makePod({
       restartPolicy: 'Never',
       initContainers: [
@@ -220,7 +224,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(status.phase).toBe('Running');
   });
 
-  test('P7: has not ended while its init container runs once more, or is through, though the others had ended for good', () => {
+  test('P7: a pod has not terminated while its init container is repeated, although the other containers had terminated for good', () => {
     const initContainers = [
       { name: 'init', image: 'busybox' },
       { name: 'source', image: 'busybox', restartPolicy: 'Always', restartPolicyRules },
@@ -245,7 +249,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(shown(status, 'main')?.lastState?.terminated?.reason).toBe('RestartingAllContainers');
   });
 
-  test('P7: though the removal of one and its next creation were seen together', () => {
+  test('P7: a pod has not terminated if removal and next creation of an init container were seen together', () => {
     const oldStatus = generateApiPodStatus(
       pod,
       runtimeStatus(exited, side({ state: 'exited', exitCode: 1 })),
@@ -261,7 +265,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(status.phase).toBe('Running');
   });
 
-  test('S1: has ended where only a container asks that has a stray attempt beside it: nobody begins them anew', () => {
+  test('S1: a pod has terminated if the container that requests a restart of all has a stray attempt, because no restart follows', () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'NotIn', values: [42] } }] as const;
     const asks = { name: 'init', restartPolicy: 'Never', restartPolicyRules: rules };
     const withStray: Pod = makePod({ restartPolicy: 'Never', initContainers: [asks], containers: [{ name: 'main' }] });
@@ -273,7 +277,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(generateApiPodStatus(withStray, runtimeStatus(...records), makeContext()).phase).toBe('Succeeded');
   });
 
-  test('C3: is not shown as initialized by a main container that was merely created: it may be left over from before', () => {
+  test('C3: a main container that was only created does not show a pod as initialized if a rule may restart all containers', () => {
     const initContainers = [{ name: 'init', image: 'busybox' }];
     const withInit: Pod = makePod({ ...pod.spec, initContainers });
     const plain: Pod = makePod({ initContainers, containers: [{ name: 'main', image: 'busybox' }] });
@@ -287,7 +291,7 @@ describe('a pod of which all containers begin anew', () => {
   test.each([
     ['Succeeded', 0, 'PodCompleted'],
     ['Failed', 1, 'PodFailed'],
-  ])('has ended: %s', (phase, exitCode, reason) => {
+  ])('the condition AllContainersRestarting of a terminated pod: %s', (phase, exitCode, reason) => {
     const ended = { state: 'exited', exitCode, reason: '' };
     const status = generateApiPodStatus(
       pod,
@@ -298,7 +302,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(condition(status)).toEqual({ type: 'AllContainersRestarting', status: 'False', reason });
   });
 
-  test('S1: containers that had ended for good begin anew too, and the pod has not ended meanwhile', () => {
+  test('S1: a restart of all containers includes those that had terminated for good, and the pod does not terminate meanwhile', () => {
     const done = side({ state: 'exited', exitCode: 0 });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(exited, done), makeContext({ oldStatus: before }));
     const waiting = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus }));
@@ -310,7 +314,7 @@ describe('a pod of which all containers begin anew', () => {
     expect(illegalTransition(pod, oldStatus, waiting, off)).toContain('attempted illegal transition');
   });
 
-  test('is a pod like any other where the gate is off', () => {
+  test('without the feature gate, a rule to restart all containers has no effect', () => {
     const restartFeatures = { containerRestartRules: true, restartAllContainers: false };
     const context = makeContext({ oldStatus: before, restartFeatures });
     const status = generateApiPodStatus(pod, runtimeStatus(exited, side({ state: 'exited' })), context);
@@ -318,13 +322,13 @@ describe('a pod of which all containers begin anew', () => {
     expect(status.phase).toBe('Failed');
   });
 
-  test('a pod without such a rule does not tell of it', () => {
+  test('a pod without a rule to restart all containers does not have the condition AllContainersRestarting', () => {
     const plain = generateApiPodStatus(makePod(), runtimeStatus(runtimeContainer()), makeContext());
     expect(condition(plain)).toBeUndefined();
   });
 });
 
-test('stop signals are told where their gate is on', () => {
+test('the status has stop signals of containers only if their feature gate is on', () => {
   const runtime = runtimeStatus(runtimeContainer({ stopSignal: 'SIGUSR1' }));
   const told = (stopSignals?: boolean) =>
     generateApiPodStatus(makePod(), runtime, makeContext(stopSignals === undefined ? {} : { stopSignals }))

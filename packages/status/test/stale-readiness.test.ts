@@ -12,26 +12,26 @@ const shown = (status: string, message?: string): PodCondition =>
 const gate = (status: string): PodCondition => ({ type: GATE, status }) as PodCondition;
 
 test.each<[string, PodCondition[], boolean, boolean]>([
-  ['the gate is missing, and that is told', [shown('False', MISSING)], true, false],
-  ['it is there by now', [shown('False', MISSING), gate('True')], true, true],
-  ['it is there, and not True', [shown('False', MISSING), gate('False')], true, true],
-  ['all are ready, and that is told', [shown('True'), gate('True')], true, false],
-  ['it is gone again', [shown('True')], true, true],
-  ['an empty message is none', [shown('True', ''), gate('True')], true, false],
-  ['a container is not ready by what is shown', [shown('True'), gate('True')], false, true],
-  ['nothing is told yet', [gate('True')], true, false],
-])('%s', (_what, conditions, ready, isStale) => {
+  ['the gate is missing, as the status says', [shown('False', MISSING)], true, false],
+  ['the missing gate was added', [shown('False', MISSING), gate('True')], true, true],
+  ['the missing gate was added and is not True', [shown('False', MISSING), gate('False')], true, true],
+  ['all is ready, as the status says', [shown('True'), gate('True')], true, false],
+  ['the gate was removed', [shown('True')], true, true],
+  ['the message is empty', [shown('True', ''), gate('True')], true, false],
+  ['a container is not ready, but the status says Ready', [shown('True'), gate('True')], false, true],
+  ['the status has no Ready condition', [gate('True')], true, false],
+])("whether the readiness in a pod's status is outdated if %s", (_what, conditions, ready, isStale) => {
   const status = { phase: 'Running' as PodPhase, conditions, containerStatuses: [container('main', ready)] };
   const pod = (spec: object) => ({ ...makePod(spec), status });
   expect(isReadinessStale(pod({ readinessGates: [{ conditionType: GATE }] }))).toBe(isStale);
   expect(isReadinessStale(pod({}))).toBe(false);
 });
 
-test('nothing is stale where nothing is shown', () => {
+test('the readiness of a pod without a status is not outdated', () => {
   expect(isReadinessStale(makePod({ readinessGates: [{ conditionType: GATE }] }))).toBe(false);
 });
 
-test('a pod of no phase is shown by its containers', () => {
+test('the readiness of a pod without a phase is compared with its containers', () => {
   const pod = makePod({ readinessGates: [{ conditionType: GATE }] });
   const isStale = (status: string): boolean => {
     const conditions = [shown(status), gate('True')];
@@ -43,7 +43,7 @@ test('a pod of no phase is shown by its containers', () => {
   expect([isStale('True'), isStale('False')]).toEqual([false, true]);
 });
 
-test('sidecars count, too, and other init containers do not', () => {
+test('the readiness comparison includes sidecars, and no other init containers', () => {
   const initContainers = [
     { name: 'once', image: 'x' },
     { name: 'beside', image: 'x', restartPolicy: 'Always' },

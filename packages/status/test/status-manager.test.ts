@@ -25,7 +25,7 @@ function setUp() {
 
 const ready = (status: string): PodStatus => ({ phase: 'Running', conditions: [{ type: 'Ready', status }] });
 
-test('keeps the start time of the first status', async () => {
+test('the status manager keeps the start time of the first status', async () => {
   const { manager, clock } = setUp();
   manager.setPodStatus(makePod(), { phase: 'Pending' });
   await clock.advance(60_000);
@@ -33,7 +33,7 @@ test('keeps the start time of the first status', async () => {
   expect(manager.getPodStatus('u1')?.startTime).toBe('2026-01-01T00:00:00Z');
 });
 
-test('changes a condition’s transition time only with its status', async () => {
+test('the transition time of a condition changes only with its status', async () => {
   const { manager, clock } = setUp();
   const time = () => manager.getPodStatus('u1')?.conditions?.[0]?.lastTransitionTime;
   manager.setPodStatus(makePod(), ready('False'));
@@ -44,13 +44,13 @@ test('changes a condition’s transition time only with its status', async () =>
   expect(time()).toBe('2026-01-01T00:00:10Z');
 });
 
-test('S3: gives each change its own version, and none to an unchanged status', () => {
+test('S3: each change of a status gets a new version, and an unchanged status keeps its version', () => {
   const { manager, changes } = setUp();
   for (const status of ['False', 'False', 'True']) manager.setPodStatus(makePod(), ready(status));
   expect(changes.map(({ version }) => version)).toEqual([1, 2]);
 });
 
-test('S3: gives a pod that was forgotten and set again a newer version', () => {
+test('S3: a pod that was forgotten and set again gets a newer version', () => {
   const { manager, changes } = setUp();
   manager.setPodStatus(makePod(), ready('True'));
   manager.removeOrphanedStatuses(new Set());
@@ -65,7 +65,7 @@ test('logs once that a pod became ready, and once that it is no longer ready', (
   expect(lines.map(({ message }) => message)).toEqual(['Pod is ready', 'Pod is no longer ready']);
 });
 
-test('forgets the statuses of removed pods only', () => {
+test('the status manager forgets the statuses of removed pods only', () => {
   const { manager } = setUp();
   manager.setPodStatus(makePod(), ready('True'));
   manager.removeOrphanedStatuses(new Set(['u1']));
@@ -107,8 +107,8 @@ describe('terminated containers', () => {
   });
 
   test.each([
-    ['S1: the same holds for an init container once a main container has run', 'running', 'terminated'],
-    ['C3: before that a new sandbox makes it run again', 'waiting', 'running'],
+    ['S1: an init container keeps its termination once a main container has run', 'running', 'terminated'],
+    ['C3: an init container runs again in a new sandbox before a main container has run', 'waiting', 'running'],
   ] as const)('%s', (_name, main, expected) => {
     const { manager } = setUp();
     const containerStatuses = [apiStatus('main', main)];
@@ -122,7 +122,7 @@ describe('terminated containers', () => {
     const containerStatuses = [apiStatus('main', 0)];
     const initContainerStatuses = [apiStatus('init', 0)];
     manager.setPodStatus(pod, { phase: 'Running', containerStatuses, initContainerStatuses });
-    // A new sandbox was to begin it anew.
+    // The status of a pod that was about to be initialized again in a new sandbox.
     const anew = [apiStatus('init', 'waiting')];
     manager.setPodStatus(pod, { phase: 'Failed', reason: 'Terminated', initContainerStatuses: anew });
     expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', reason: 'Terminated', initContainerStatuses });
@@ -144,7 +144,7 @@ describe('terminated containers', () => {
   test.each([
     ['the pod’s policy', makePod({ restartPolicy: 'OnFailure' })],
     ['its own', makePod({ restartPolicy: 'Never', containers: [{ name: 'main', restartPolicy: 'Always' }] })],
-  ])('shows a container as running that may run again by %s', (_name, restartable) => {
+  ])('a terminated container may be shown as running again if it may restart by %s', (_name, restartable) => {
     const { manager } = setUp();
     manager.setPodStatus(restartable, { phase: 'Running', containerStatuses: [apiStatus('main', 1)] });
     manager.setPodStatus(restartable, { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] });
@@ -153,7 +153,7 @@ describe('terminated containers', () => {
 });
 
 describe('terminatePod', () => {
-  test('fails containers whose termination was not observed, and the pod', () => {
+  test('terminatePod fails containers whose termination was not observed, and the pod', () => {
     const { manager, changes } = setUp();
     const pod = makePod({ initContainers: [{ name: 'done' }, { name: 'never' }] });
     manager.setPodStatus(pod, {
@@ -172,11 +172,11 @@ describe('terminatePod', () => {
   test.each<[what: string, init: readonly (0 | 1 | 'running' | 'waiting')[], sidecar: boolean, counts: boolean]>([
     ['without init containers', [], false, true],
     ['whose init containers have completed', [0], false, true],
-    ['of which an init container failed', [1], false, false],
-    ['of which the last init container has not begun', [0, 'waiting'], false, false],
-    ['of which the last init container runs', ['running'], false, false],
-    ['of which the last sidecar runs', ['running'], true, true],
-  ])('fails a container that never ran in a pod %s: %s', (_what, states, isSidecar, counts) => {
+    ['with a failed init container', [1], false, false],
+    ['whose last init container has not started', [0, 'waiting'], false, false],
+    ['whose last init container runs', ['running'], false, false],
+    ['whose last sidecar runs', ['running'], true, true],
+  ])('terminatePod fails a container that never ran in a pod %s: %s', (_what, states, isSidecar, counts) => {
     const { manager } = setUp();
     const restartPolicy = isSidecar ? { restartPolicy: 'Always' } : {};
     const pod = makePod({ initContainers: states.map((_state, index) => ({ name: `i${index}`, ...restartPolicy })) });
@@ -188,7 +188,7 @@ describe('terminatePod', () => {
     expect(main?.state?.terminated?.reason).toBe(counts ? 'ContainerStatusUnknown' : undefined);
   });
 
-  test('does not count an init container that succeeded only because it was stopped as initialization', () => {
+  test('terminatePod does not count an init container as initialization that succeeded only because it was stopped', () => {
     const { manager } = setUp();
     const pod = makePod({ initContainers: [{ name: 'i' }] });
     const containerStatuses = [apiStatus('main', 'waiting')];
@@ -200,14 +200,14 @@ describe('terminatePod', () => {
     expect(init?.state?.terminated?.exitCode).toBe(0);
   });
 
-  test('keeps the phase of a static pod', () => {
+  test('terminatePod keeps the phase of a static pod', () => {
     const { manager } = setUp();
     manager.setPodStatus(makeStaticPod(), { phase: 'Running' });
     manager.terminatePod(makeStaticPod());
     expect(manager.getPodStatus('u1')?.phase).toBe('Running');
   });
 
-  test('S5: keeps a finished pod finished', () => {
+  test('S5: a pod that has finished stays finished', () => {
     const { manager, changes } = setUp();
     manager.terminatePod(makePod());
     manager.setPodStatus(makePod(), { phase: 'Failed', reason: 'late' });
@@ -215,7 +215,7 @@ describe('terminatePod', () => {
   });
 });
 
-test('cuts termination messages by bytes, between characters', () => {
+test('termination messages are cut by bytes, between characters', () => {
   const { manager } = setUp();
   const containers = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name }));
   const terminated = { exitCode: 1, message: '\u6f22'.repeat(4000) };
@@ -227,7 +227,7 @@ test('cuts termination messages by bytes, between characters', () => {
   expect(message).toBe('\u6f22'.repeat(819));
 });
 
-test('keeps all termination messages together within 12 KiB', () => {
+test('all termination messages of a pod together are kept within 12 KiB', () => {
   const { manager } = setUp();
   const terminated = { exitCode: 1, message: 'x'.repeat(20_000) };
   const containerStatuses = ['a', 'b'].map((name) => ({ ...apiStatus(name, 1), state: { terminated } }));
@@ -237,7 +237,7 @@ test('keeps all termination messages together within 12 KiB', () => {
   expect(lengths).toEqual([6144, 6144]);
 });
 
-test('S6: uses the status of a static pod’s own mirror pod, not that of an older manifest', () => {
+test('S6: a static pod has the status of its own mirror pod, not that of an older manifest', () => {
   const withHash = (kind: 'hash' | 'mirror', hash: string): Readonly<Record<string, string>> => ({
     'kubernetes.io/config.source': 'file',
     [`kubernetes.io/config.${kind}`]: hash,
@@ -258,24 +258,27 @@ test('S6: uses the status of a static pod’s own mirror pod, not that of an old
   expect(startBeside('new')).toBe(startTime);
 });
 
-test.each(['Failed', 'Succeeded'])('F4: restarts a static pod whose mirror pod shows it as %s from before', (phase) => {
-  const pod = makeStaticPod();
-  const message = 'Pod was terminated in response to imminent node shutdown.';
-  const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
-  const manager = new StatusManager({
-    ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
-    getMirrorPodByPod: () => makePod({}, { status: shown }),
-  });
-  expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
-  manager.setPodStatus(pod, { phase: 'Pending' });
-  expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
-});
+test.each(['Failed', 'Succeeded'])(
+  'F4: a static pod restarts although its mirror pod shows it as %s from before',
+  (phase) => {
+    const pod = makeStaticPod();
+    const message = 'Pod was terminated in response to imminent node shutdown.';
+    const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
+    const manager = new StatusManager({
+      ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
+      getMirrorPodByPod: () => makePod({}, { status: shown }),
+    });
+    expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
+    manager.setPodStatus(pod, { phase: 'Pending' });
+    expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
+  },
+);
 
 test.each([
   ['Never', 1],
   ['OnFailure', 0],
 ])(
-  'F4: restarts a static pod with restart policy %s whose mirror pod shows its container as terminated for good if the runtime does not know it',
+  'F4: with restart policy %s a static pod restarts although its mirror pod shows its container as terminated, if the runtime does not know it',
   (restartPolicy, exitCode) => {
     const pod = makeStaticPod({ restartPolicy });
     const state = { terminated: { exitCode, reason: 'Completed', startedAt: '2025-12-31T00:00:00Z' } };
@@ -303,7 +306,7 @@ test.each([
   },
 );
 
-test('S6: uses the running or restarting containers of a static pod’s mirror pod', () => {
+test('S6: running and restarting containers of a static pod are taken from its mirror pod', () => {
   const containerStatuses = [apiStatus('runs', 'running'), apiStatus('crashed', 1), apiStatus('done', 0)];
   const containers = [...containerStatuses.map(({ name }) => ({ name })), { name: 'unseen' }];
   const pod = makeStaticPod({ restartPolicy: 'OnFailure', containers });
@@ -313,7 +316,7 @@ test('S6: uses the running or restarting containers of a static pod’s mirror p
   expect(manager.knownStatus(pod)?.containerStatuses).toEqual(containerStatuses.slice(0, 2));
 });
 
-test('P3, F4: ignores the mirror pod of the first instance for a static pod that finished and starts again', () => {
+test('P3, F4: the mirror pod of the first instance is ignored for a static pod that finished and starts again', () => {
   const pod = makeStaticPod({ restartPolicy: 'Never' });
   const shown: PodStatus = {
     ...ready('True'),
@@ -329,7 +332,7 @@ test('P3, F4: ignores the mirror pod of the first instance for a static pod that
 
   manager.setPodStatus(pod, shown);
   manager.removeOrphanedStatuses(known);
-  // It has not come to its end yet.
+  // The pod has not been terminated yet, so its status is kept.
   expect(manager.knownStatus(pod)).toEqual(shown);
   manager.terminatePod(pod);
   manager.removeOrphanedStatuses(known);
@@ -345,12 +348,12 @@ test('P3, F4: ignores the mirror pod of the first instance for a static pod that
   expect(manager.knownStatus(pod)).toEqual(shown);
 });
 
-test('P3: gives a static pod with a reused UID a new start time, whatever sandboxes remain', async () => {
+test('P3: a static pod with a reused UID gets a new start time, whatever sandboxes remain', async () => {
   const { manager, clock } = setUp();
   const left = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady', createdAtMs: clock.now() })] };
   await clock.advance(60_000);
   manager.resetForNewInstance('u1');
-  // Until then another pod of its name is in its way, say: none of its time is over.
+  // The new pod may have to wait for another pod with the same name: its start time is not set before it starts.
   await clock.advance(5000);
   const startTime = '2026-01-01T00:01:05Z';
   const pod = makeStaticPod();
@@ -363,7 +366,7 @@ test('P3: gives a static pod with a reused UID a new start time, whatever sandbo
   manager.removeOrphanedStatuses(new Set());
   expect(manager.knownStatus(pod)).toBeUndefined();
   manager.resetForNewInstance('u1');
-  // Of a pod of the API its object tells.
+  // The status of a pod from the API comes from its API object.
   expect(manager.knownStatus(makePod({}, { status: { phase: 'Running' } }))).toEqual({ phase: 'Running' });
   manager.removeOrphanedStatuses(new Set(['u1']));
   expect(manager.knownStatus(pod)).toEqual({ startTime: '2026-01-01T00:01:10Z' });
@@ -394,7 +397,7 @@ describe('probe results', () => {
   const conditionsOf = (status: PodStatus | undefined) =>
     status?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]);
 
-  test('S7: make the pod ready immediately when the last container is ready, with the time', async () => {
+  test('S7: a probe result makes the pod ready immediately when its last container becomes ready, with the time', async () => {
     const { manager, clock, changes } = setUp();
     manager.setPodStatus(pod, shown('True'));
     await clock.advance(5000);
@@ -412,7 +415,7 @@ describe('probe results', () => {
     expect(conditionsOf(manager.getPodStatus('u1'))?.[1]).toEqual(['Ready', 'False', 'ContainersNotReady']);
   });
 
-  test('S7: keep the pod not ready if a readiness gate is not True', () => {
+  test('S7: a probe result does not make the pod ready if a readiness gate is not True', () => {
     const { manager } = setUp();
     manager.setPodStatus(pod, shown('False'));
     manager.setContainerReadiness('u1', 'a-1', true);
@@ -422,14 +425,14 @@ describe('probe results', () => {
     ]);
   });
 
-  test('show that a container or sidecar has started', () => {
+  test('a startup probe result shows that a container or sidecar has started', () => {
     const { manager } = setUp();
     manager.setPodStatus(pod, { ...shown('True'), initContainerStatuses: [container('side')] });
     manager.setContainerStartup('u1', 'side-1', true);
     expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.started).toBe(true);
   });
 
-  test('R2: are ignored for another container, an unknown pod or an unchanged value', () => {
+  test('R2: a probe result is ignored for another container, an unknown pod or an unchanged value', () => {
     const { manager, changes } = setUp();
     manager.setContainerReadiness('u1', 'a-1', true);
     manager.setPodStatus(pod, shown('True'));

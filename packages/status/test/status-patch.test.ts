@@ -8,14 +8,14 @@ import { applyStatusPatch } from './fake-api.ts';
 const patch = (before: PodStatus, after: PodStatus) => podStatusPatch({ uid: 'u1' }, before, after)?.status;
 const ready = (status: string) => ({ type: 'Ready', status });
 
-test('S4: a patch contains the UID', () => {
+test('S4: a status patch contains the UID of the pod', () => {
   expect(podStatusPatch({ uid: 'u1' }, {}, { phase: 'Running' })).toEqual({
     metadata: { uid: 'u1' },
     status: { phase: 'Running' },
   });
 });
 
-test('S1: only a patch of the phase contains the resource version', () => {
+test('S1: only a status patch that changes the phase contains the resourceVersion', () => {
   const metadata = { uid: 'u1', resourceVersion: '7' };
   expect(podStatusPatch(metadata, {}, { phase: 'Running' })?.metadata).toEqual(metadata);
   expect(podStatusPatch(metadata, {}, { podIP: '10.0.0.7' })?.metadata).toEqual({ uid: 'u1' });
@@ -24,9 +24,9 @@ test('S1: only a patch of the phase contains the resource version', () => {
 describe('differences are sent as a strategic merge patch', () => {
   test.each<[string, PodStatus, PodStatus, object]>([
     ['a text', { phase: 'Pending', podIP: 'a' }, { phase: 'Running', podIP: 'a' }, { phase: 'Running' }],
-    ['what is gone', { reason: 'Evicted' }, {}, { reason: null }],
+    ['a removed field', { reason: 'Evicted' }, {}, { reason: null }],
     [
-      'a condition, of which the times stay',
+      'a condition, whose times are kept',
       {
         conditions: [
           { ...ready('False'), reason: 'x', lastTransitionTime: 't1' },
@@ -45,7 +45,7 @@ describe('differences are sent as a strategic merge patch', () => {
       },
     ],
     [
-      'a condition that is gone',
+      'a removed condition',
       { conditions: [ready('True'), { type: 'PodResizePending', status: 'True' }] },
       { conditions: [ready('True')] },
       {
@@ -54,31 +54,31 @@ describe('differences are sent as a strategic merge patch', () => {
       },
     ],
     [
-      'all conditions that are gone, one by one',
+      'all conditions removed, one by one',
       { conditions: [ready('True')] },
       { conditions: [] },
       { conditions: [{ $patch: 'delete', type: 'Ready' }] },
     ],
     [
-      'another address',
+      'another pod IP',
       { podIPs: [{ ip: 'a' }] },
       { podIPs: [{ ip: 'b' }] },
       { podIPs: [{ ip: 'b' }, { $patch: 'delete', ip: 'a' }], '$setElementOrder/podIPs': [{ ip: 'b' }] },
     ],
     [
-      'another address of the node',
+      'another host IP',
       { hostIPs: [{ ip: 'a' }] },
       { hostIPs: [{ ip: 'b' }] },
       { hostIPs: [{ ip: 'b' }, { $patch: 'delete', ip: 'a' }], '$setElementOrder/hostIPs': [{ ip: 'b' }] },
     ],
     [
-      'the order of addresses of the node',
+      'the order of host IPs',
       { hostIPs: [{ ip: 'a' }, { ip: 'b' }] },
       { hostIPs: [{ ip: 'b' }, { ip: 'a' }] },
       { '$setElementOrder/hostIPs': [{ ip: 'b' }, { ip: 'a' }] },
     ],
     [
-      'the order of addresses',
+      'the order of pod IPs',
       { podIPs: [{ ip: 'a' }, { ip: 'b' }] },
       { podIPs: [{ ip: 'b' }, { ip: 'a' }] },
       { '$setElementOrder/podIPs': [{ ip: 'b' }, { ip: 'a' }] },
@@ -100,7 +100,7 @@ describe('differences are sent as a strategic merge patch', () => {
       { allocatedResources: { cpu: '2', memory: '1Gi' } },
       { allocatedResources: { cpu: '2' } },
     ],
-  ])('%s', (_name, before, after, expected) => {
+  ])('the strategic merge patch for a changed status: %s', (_name, before, after, expected) => {
     expect(patch(before, after)).toEqual(expected);
   });
 
@@ -114,7 +114,7 @@ describe('differences are sent as a strategic merge patch', () => {
       },
     ],
     [
-      'what the server leaves out',
+      'fields that the API server omits',
       { conditions: [{ ...ready('True'), message: '', lastProbeTime: null }] as never },
       {
         conditions: [ready('True')],
@@ -126,12 +126,12 @@ describe('differences are sent as a strategic merge patch', () => {
       { containerStatuses: [{ ...apiStatus('a', 'running'), lastState: {} }] },
       { containerStatuses: [apiStatus('a', 'running')] },
     ],
-  ])('%s is no difference', (_name, before, after) => {
+  ])('statuses that differ only in %s need no patch', (_name, before, after) => {
     expect(patch(before, after)).toBeUndefined();
     expect(patch(after, before)).toBeUndefined();
   });
 
-  test('a container that runs since an unknown time still runs', () => {
+  test('a container that runs since an unknown time is kept as running in a patch', () => {
     const running = [{ ...apiStatus('a', 'running'), state: { running: { startedAt: null } } }] as never;
     expect(patch({}, { containerStatuses: running })?.containerStatuses).toEqual([
       { name: 'a', ready: false, restartCount: 0, state: { running: {} } },
@@ -162,7 +162,7 @@ const anyStatus = fc
   })
   .map((status) => Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined)) as PodStatus);
 
-test('a patch turns one status into the other', () => {
+test('a status patch turns one status into the other', () => {
   fc.assert(
     fc.property(anyStatus, anyStatus, (before, after) => {
       const difference = patch(before, after);
@@ -173,7 +173,7 @@ test('a patch turns one status into the other', () => {
   );
 });
 
-test('S4: keeps a condition that another client adds between read and patch', () => {
+test('S4: a status patch keeps a condition that another client adds between read and patch', () => {
   fc.assert(
     fc.property(anyStatus, anyStatus, (before, after) => {
       const gate = { type: 'gate', status: 'True' };
@@ -196,7 +196,7 @@ describe('needsReconcile', () => {
   const check = (next: PodStatus, running = false) =>
     needsReconcile(makePod({}, { status: api }), next, { ...context, couldHaveRunningContainers: running });
   test.each<[string, PodStatus, boolean]>([
-    ['the same', { phase: 'Running', conditions: [ready('True')] }, false],
+    ['the same content', { phase: 'Running', conditions: [ready('True')] }, false],
     [
       'another time of a condition',
       { phase: 'Running', conditions: [{ ...ready('True'), lastTransitionTime: 't2' }] },
@@ -204,16 +204,16 @@ describe('needsReconcile', () => {
     ],
     ['another reason of a condition', { phase: 'Running', conditions: [{ ...ready('True'), reason: 'x' }] }, true],
     [
-      'another’s condition',
+      'a condition of another writer',
       { phase: 'Running', conditions: [ready('True'), { type: 'gate', status: 'False' }] },
       false,
     ],
-    ['an address', { phase: 'Running', podIP: 'a', conditions: [ready('True')] }, true],
-  ])('%s', (_name, next, expected) => {
+    ['another pod IP', { phase: 'Running', podIP: 'a', conditions: [ready('True')] }, true],
+  ])('needsReconcile for an API status with %s', (_name, next, expected) => {
     expect(check(next)).toBe(expected);
   });
 
-  test('ignores the order of conditions, and a missing list', () => {
+  test('needsReconcile ignores the order of conditions, and a missing list', () => {
     const conditions = [ready('True'), { type: 'Initialized', status: 'True' }];
     const shows = (status: PodStatus | undefined, next: PodStatus) =>
       needsReconcile(makePod({}, status && { status }), next, context);
@@ -225,7 +225,7 @@ describe('needsReconcile', () => {
     expect(shows(undefined, { phase: 'Running' })).toBe(true);
   });
 
-  test('ignores a withheld phase until it may be written', () => {
+  test('needsReconcile ignores a terminal phase that is withheld', () => {
     const next = { phase: 'Succeeded', conditions: [ready('True')] };
     expect([check(next, true), check(next)]).toEqual([false, true]);
   });

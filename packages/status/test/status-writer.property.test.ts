@@ -63,7 +63,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const gate = { type: 'example.com/gate', status: 'True' };
 
-/** The version of each pod's newest status stands in a field that nothing holds back. */
+/** Each status contains its version in a field that is always written, even if other changes are delayed. */
 class World {
   readonly setUp: WriterSetUp;
   readonly newest = new Map<string, string>();
@@ -86,7 +86,7 @@ class World {
         break;
       }
       case 'finish':
-        // The pod workers finish a pod when nothing of it can run any more, and never start it again.
+        // The pod workers report a pod as finished when nothing of it can run any more, and never start it again.
         running.delete(`uid-${next.name}`);
         this.finished.add(next.name);
         manager.terminatePod(podOf(next.name));
@@ -139,7 +139,7 @@ class World {
   }
 }
 
-test('S1 S2 S3 S4 S5 S8: the API ends with the newest status, whatever fails in between', async () => {
+test('S1 S2 S3 S4 S5 S8: with random failures, the API server ends with the newest status', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer(), async (steps, seed) => {
       const world = new World(seed);
@@ -181,7 +181,7 @@ test('S1 S2 S3 S4 S5 S8: the API ends with the newest status, whatever fails in 
         if (pod !== undefined && world.gated.has(podName)) expect(pod.status?.conditions).toContainEqual(gate);
       }
 
-      // And then there is silence.
+      // When everything is written, no further requests follow.
       const calls = api.calls.length;
       await clock.advance(60_000);
       expect(api.calls).toHaveLength(calls);

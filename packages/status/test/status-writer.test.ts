@@ -23,7 +23,7 @@ const web = namedPod('web');
 const refused = () => ({ error: apiError(undefined, 'connection refused') });
 
 describe('status change', () => {
-  test('is written immediately as one PATCH', async () => {
+  test('a changed status is written immediately with one PATCH', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -33,7 +33,7 @@ describe('status change', () => {
     expect(observed).toEqual([0]);
   });
 
-  test('of a pod that the watch does not show starts with a GET; the response of the PATCH is used for the next one', async () => {
+  test('the status of a pod that the watch does not show is written after a GET; the PATCH response is used for the next write', async () => {
     const { clock, api, manager, unseen } = setUp();
     api.put(web);
     unseen.add('uid-web');
@@ -44,7 +44,7 @@ describe('status change', () => {
     expect(api.calls).toEqual(['get default/web', 'patch default/web', 'patch default/web']);
   });
 
-  test('on an outdated object is rejected, and repeated on the current one', async () => {
+  test('a status PATCH of an outdated object is rejected, and repeated on the current one', async () => {
     const { clock, api, manager, stale } = setUp();
     api.put({ ...web, status: { phase: 'Pending' } });
     const seen = api.get('web');
@@ -56,7 +56,7 @@ describe('status change', () => {
     expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
   });
 
-  test('that the API already shows is not written', async () => {
+  test('a status that the API already shows is not written', async () => {
     const { clock, api, manager } = setUp();
     const status = { phase: 'Running', startTime: '2026-01-01T00:00:00Z' };
     api.put({ ...web, status });
@@ -65,7 +65,7 @@ describe('status change', () => {
     expect(api.calls).toEqual([]);
   });
 
-  test('S3: during a write is written next, only the newest', async () => {
+  test('S3: a status that changes during a write is written next, only the newest version', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = () => ({ delayMs: 100 });
@@ -77,7 +77,7 @@ describe('status change', () => {
     expect(api.mostAtOnce).toBe(1);
   });
 
-  test('of one pod does not wait for another pod’s, up to the limit', async () => {
+  test('a status write of one pod does not wait for another pod’s, up to the limit of concurrent writes', async () => {
     const { clock, api, manager } = setUp({ concurrency: 2 });
     api.fault = (call) => (call.includes('/slow') ? { delayMs: 10_000 } : undefined);
     for (const name of ['slow1', 'web', 'slow2', 'last']) {
@@ -92,7 +92,7 @@ describe('status change', () => {
     expect(['slow1', 'slow2', 'last'].map((name) => api.get(name)?.status?.phase)).toEqual(Array(3).fill('Running'));
   });
 
-  test('is measured from the first unwritten change', async () => {
+  test('the status latency metric is measured from the first change that is not written', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
     api.fault = refused;
@@ -109,7 +109,7 @@ describe('status change', () => {
 });
 
 describe('S8: while the API server is unavailable', () => {
-  test('each pod is retried every 5 s for hours, and then only the newest status is written', async () => {
+  test('S8: while the API server is down for hours, each pod is retried every 5 s, and then only the newest status is written', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = refused;
@@ -124,7 +124,7 @@ describe('S8: while the API server is unavailable', () => {
     expect(api.patches.map(({ status }) => status.podIP)).toEqual(['999']);
   });
 
-  test('the pod is read again after a failed patch, retried forever, and logged more and more rarely', async () => {
+  test('S8: after a failed patch the pod is read again, retried forever, and logged more and more rarely', async () => {
     const { clock, api, manager, lines } = setUp();
     api.put(web);
     api.fault = (call) => (call.startsWith('patch') ? { error: apiError(422, 'invalid') } : undefined);
@@ -137,7 +137,7 @@ describe('S8: while the API server is unavailable', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('changes do not shorten the retry delays', async () => {
+  test('S8: changes of a status do not shorten the retry delays', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = refused;
@@ -151,7 +151,7 @@ describe('S8: while the API server is unavailable', () => {
     expect(api.calls.length - before).toBeLessThanOrEqual(1);
   });
 
-  test('conflicts with other writers do not lengthen the delays', async () => {
+  test('S8: conflicts with other writers do not lengthen the retry delays', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = (call) =>
@@ -163,7 +163,7 @@ describe('S8: while the API server is unavailable', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('the server’s requested delay is respected', async () => {
+  test('S8: the retry delay that the API server requests is respected', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = () => ({ error: Object.assign(apiError(429), { retryAfterMs: 60_000 }) });
@@ -180,7 +180,7 @@ describe('S8: while the API server is unavailable', () => {
     [Infinity, 200],
     [1e15, 600_000],
   ])(
-    'a server that requests %s ms is retried after at most %s ms, and not before half of that',
+    'S8: after the API server requested %s ms, a retry comes within %s ms, and not before half of that',
     async (retryAfterMs, waitMs) => {
       const { clock, api, manager } = setUp();
       api.put(web);
@@ -195,7 +195,7 @@ describe('S8: while the API server is unavailable', () => {
 });
 
 describe('periodic pass', () => {
-  test('repairs a status that another client overwrote within 10 s, or immediately after a hint', async () => {
+  test('a status that another client overwrote is written again within 10 s, or immediately after a hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -209,7 +209,7 @@ describe('periodic pass', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('sends no requests if nothing differs', async () => {
+  test('the periodic pass sends no requests if no status differs', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running' });
@@ -221,7 +221,7 @@ describe('periodic pass', () => {
     expect(api.calls).toHaveLength(before);
   });
 
-  test('uses the response of its own write if the watch lags', async () => {
+  test('the periodic pass uses the response of the last write if the watch lags', async () => {
     const { clock, api, manager, stale } = setUp();
     api.put(web);
     const seen = api.get('web');
@@ -235,7 +235,7 @@ describe('periodic pass', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('K4: forgets pods without a status', async () => {
+  test('K4: the status writer forgets pods without a status', async () => {
     const { clock, api, manager, writer } = setUp();
     for (let number = 0; number < 50; number++) {
       const pod = namedPod(`p${number}`);
@@ -253,9 +253,9 @@ describe('periodic pass', () => {
 
 describe('pod that is gone from the API', () => {
   test.each([
-    ['gone', undefined],
-    ['replaced by another of its name', namedPod('web', { uid: 'uid-new' })],
-  ])('because it is %s is not written', async (_name, there) => {
+    ['gone from the API', undefined],
+    ['replaced by another pod of its name', namedPod('web', { uid: 'uid-new' })],
+  ])('the status of a pod that is %s is not written', async (_name, there) => {
     const { clock, api, manager } = setUp();
     if (there) api.put(there);
     manager.setPodStatus(web, { phase: 'Running' });
@@ -264,7 +264,7 @@ describe('pod that is gone from the API', () => {
     expect(api.get('web')?.status).toBeUndefined();
   });
 
-  test('and therefore forbidden by the Node authorizer is logged at debug level and requested once', async () => {
+  test('a write that the Node authorizer forbids because the pod is gone is logged at debug level and tried once', async () => {
     const { clock, api, manager, unseen, lines } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running' });
@@ -281,7 +281,7 @@ describe('pod that is gone from the API', () => {
     expect(lines.filter(({ message }) => message === 'Pod does not exist on the server').length).toBe(1);
   });
 
-  test('and whose deletion is therefore forbidden counts as deleted', async () => {
+  test('a pod whose deletion is forbidden because it is gone counts as deleted', async () => {
     const { clock, api, manager, held, unseen, lines } = setUp();
     const ending = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
     api.put(ending);
@@ -297,7 +297,7 @@ describe('pod that is gone from the API', () => {
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('but shown by the watch is retried, because the Node authorizer may learn of a new pod later', async () => {
+  test('a forbidden write of a pod that the watch shows is retried, because the Node authorizer may learn of a new pod later', async () => {
     const { clock, api, manager, lines } = setUp();
     api.put(web);
     api.fault = () => ({ error: apiError(403) });
@@ -311,7 +311,7 @@ describe('pod that is gone from the API', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('S4: and replaced between read and patch is not changed', async () => {
+  test('S4: a pod that was replaced by another one between read and patch is not changed', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = (call) => (call.startsWith('patch') ? { delayMs: 100 } : undefined);
@@ -325,7 +325,7 @@ describe('pod that is gone from the API', () => {
 });
 
 describe('S2: terminal phase', () => {
-  test('is withheld while containers may run, and follows without another change', async () => {
+  test('S2: a terminal phase is withheld while containers may run, and written afterwards without another change', async () => {
     const { clock, api, manager, running } = setUp();
     api.put({ ...web, status: { phase: 'Running' } });
     running.add('uid-web');
@@ -338,7 +338,7 @@ describe('S2: terminal phase', () => {
     expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
 
-  test('follows immediately after a hint', async () => {
+  test('S2: a withheld terminal phase is written immediately after a hint', async () => {
     const { clock, api, manager, running, writer } = setUp();
     api.put({ ...web, status: { phase: 'Running' } });
     running.add('uid-web');
@@ -351,7 +351,7 @@ describe('S2: terminal phase', () => {
   });
 });
 
-test('S1: keeps a terminal phase that another client set', async () => {
+test('S1: a terminal phase that another client set is kept', async () => {
   const { clock, api, manager } = setUp();
   api.put({ ...web, status: { phase: 'Failed', reason: 'NodeLost' } });
   manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -359,7 +359,7 @@ test('S1: keeps a terminal phase that another client set', async () => {
   expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
 });
 
-test('S1: keeps a pod terminal that another client terminates between read and write', async () => {
+test('S1: a pod that another client sets to a terminal phase between read and write stays terminal', async () => {
   const { clock, api, manager } = setUp();
   api.put({ ...web, status: { phase: 'Pending' } });
   api.fault = (call) => (call.startsWith('patch') ? { delayMs: 100 } : undefined);
@@ -371,7 +371,7 @@ test('S1: keeps a pod terminal that another client terminates between read and w
   expect(api.phases.get('uid-web')).toEqual(['Pending', 'Failed']);
 });
 
-test('S6: keeps what the API showed until a restarted kubelet knows better', async () => {
+test("S6: the API's status is kept until a restarted kubelet has generated its own", async () => {
   const { clock, api, manager } = setUp();
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2025-12-31T00:00:00Z' }];
   const shown = { ...web, status: { phase: 'Running', startTime: '2025-12-31T00:00:00Z', conditions } };
@@ -381,7 +381,7 @@ test('S6: keeps what the API showed until a restarted kubelet knows better', asy
   expect(api.patches).toEqual([]);
 });
 
-test('S7: includes a readiness gate in the next status, and does not undo it with an older one', async () => {
+test('S7: a readiness gate is included in the next status, and an older status does not undo it', async () => {
   const { clock, api, manager } = setUp();
   const gate = { type: 'example.com/ready', status: 'True' };
   const before = {
@@ -401,7 +401,7 @@ describe('S5: API object of a pod', () => {
   const going = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
   const running = { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] };
 
-  test('is deleted once its last status is written and its resources are gone', async () => {
+  test('S5: the API object of a pod is deleted once its last status is written and its resources are gone', async () => {
     const { clock, api, manager, held } = setUp();
     api.put({ ...going, status: running });
     held.add('uid-web');
@@ -418,7 +418,7 @@ describe('S5: API object of a pod', () => {
     expect(api.calls).toHaveLength(before + 1);
   });
 
-  test('is deleted immediately if nothing is left', async () => {
+  test('S5: the API object of a pod is deleted immediately if no resources are left', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...going, status: running });
     manager.terminatePod({ ...going, status: running });
@@ -427,7 +427,7 @@ describe('S5: API object of a pod', () => {
     expect(api.phases.get('uid-web')).toEqual(['Running', 'Failed']);
   });
 
-  test('is deleted later if its deletion is requested after it terminated', async () => {
+  test('S5: the API object of a pod is deleted later if its deletion is requested after it terminated', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     manager.terminatePod(web);
@@ -438,7 +438,7 @@ describe('S5: API object of a pod', () => {
     expect(api.get('web')).toBeUndefined();
   });
 
-  test('is not deleted while the pod is not finished', async () => {
+  test('S5: the API object of a pod is not deleted while the pod is not finished', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...going, status: running });
     manager.setPodStatus(going, { phase: 'Succeeded' });
@@ -446,7 +446,7 @@ describe('S5: API object of a pod', () => {
     expect(api.get('web')?.status?.phase).toBe('Succeeded');
   });
 
-  test('is deleted again after a failed deletion, also if the watch does not show it', async () => {
+  test("S5: a failed deletion of a pod's API object is repeated, even if the watch does not show the pod", async () => {
     const { clock, api, manager, unseen } = setUp();
     api.put({ ...going, status: running });
     unseen.add('uid-web');
@@ -458,7 +458,7 @@ describe('S5: API object of a pod', () => {
     expect(api.get('web')).toBeUndefined();
   });
 
-  test('is not deleted if it belongs to another pod of the same name', async () => {
+  test('S5: the API object of another pod with the same name is not deleted', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...going, status: running });
     api.fault = (call) => (call.startsWith('delete') ? { delayMs: 100 } : undefined);
@@ -476,7 +476,7 @@ describe('static pod', () => {
   const pod = annotated('uid-static', { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'h1' });
   const mirror = annotated('uid-mirror', { 'kubernetes.io/config.mirror': 'h1' });
 
-  test('waits for its mirror pod, which then shows its status', async () => {
+  test('the status of a static pod waits for its mirror pod and is then written to it', async () => {
     const { clock, api, manager } = setUp();
     manager.setPodStatus(pod, { phase: 'Running' });
     await clock.advance(60_000);
@@ -486,7 +486,7 @@ describe('static pod', () => {
     expect(api.patches).toMatchObject([{ metadata: { uid: 'uid-mirror' }, status: { phase: 'Running' } }]);
   });
 
-  test('is shown in a new mirror pod, immediately after a hint', async () => {
+  test('the status of a static pod is written to a new mirror pod immediately after a hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(mirror);
     manager.setPodStatus(pod, { phase: 'Running' });
@@ -497,7 +497,7 @@ describe('static pod', () => {
     expect(api.get('web')).toMatchObject({ metadata: { uid: 'uid-mirror-2' }, status: { phase: 'Running' } });
   });
 
-  test('S2: has its terminal phase withheld by its own containers', async () => {
+  test('S2: the terminal phase of a static pod is withheld while its own containers may run', async () => {
     const { clock, api, manager, running } = setUp();
     api.put({ ...mirror, status: { phase: 'Running' } });
     running.add('uid-static');
@@ -509,7 +509,7 @@ describe('static pod', () => {
     expect(api.get('web')?.status?.phase).toBe('Succeeded');
   });
 
-  test('S5: has a mirror pod that is not deleted here', async () => {
+  test('S5: the status writer does not delete mirror pods', async () => {
     const { clock, api, manager } = setUp();
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     api.put({ ...mirror, metadata: { ...mirror.metadata, deletionTimestamp }, status: { phase: 'Failed' } });
@@ -522,7 +522,7 @@ describe('static pod', () => {
   const runs = { name: 'main', state: { running: {} } };
   const containers = (one: object): PodStatus => ({ containerStatuses: [one as ContainerStatus] });
 
-  test('F3: gets a new mirror pod after a restart if the old one cannot show its status', async () => {
+  test('F3: a restarted static pod gets a new mirror pod if the old one cannot show its status', async () => {
     const { clock, api, manager, writer, replaced, lines, observed } = setUp();
     api.put({ ...mirror, status: { phase: 'Succeeded', ...containers(ended) } });
     api.fault = (call) =>
@@ -543,7 +543,7 @@ describe('static pod', () => {
     expect(observed).toEqual([60]);
   });
 
-  test('whose status is rejected for another reason is retried in the same mirror pod', async () => {
+  test('a rejected status of a static pod is retried in the same mirror pod', async () => {
     const { clock, api, manager, replaced } = setUp();
     api.put({ ...mirror, status: { phase: 'Running', ...containers(runs) } });
     api.fault = (call) => (call.startsWith('patch') ? { error: apiError(422, 'invalid') } : undefined);
@@ -553,7 +553,7 @@ describe('static pod', () => {
     expect(replaced).toEqual([]);
   });
 
-  test('S6: keeps the start time of its mirror pod after a restart', async () => {
+  test('S6: after a kubelet restart, a static pod keeps the start time of its mirror pod', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...mirror, status: { phase: 'Running', startTime: '2025-12-31T00:00:00Z' } });
     manager.setPodStatus(pod, { phase: 'Running' });
@@ -562,7 +562,7 @@ describe('static pod', () => {
   });
 });
 
-test('disposal waits for writes in progress and leaves no timer', async () => {
+test('disposal of the status writer waits for writes in progress and leaves no timer', async () => {
   const { clock, api, manager, stop, writer } = setUpWriter();
   api.put(web);
   api.fault = () => ({ delayMs: 10_000 });

@@ -6,6 +6,6 @@ test.each([
   [1, '1970-01-01T00:00:00Z'],
   [0, null],
   [-1, null],
-])('%i ms are %s', (ms, text) => {
+])('%i ms are written as %s in the API', (ms, text) => {
   expect(apiTime(ms)).toBe(text);
 });

@@ -13,14 +13,14 @@ describe('nextStatus', () => {
   const next = (old: PodStatus | undefined, wanted: PodStatus, pod = makePod()) => nextStatus(pod, old, wanted, NOW);
 
   test.each<[string, PodStatus | undefined, PodStatus, string]>([
-    ['as it was told', { startTime: 't0' }, { startTime: 't1' }, 't0'],
-    ['as the sandbox says', undefined, { startTime: 't1' }, 't1'],
+    ['as reported before', { startTime: 't0' }, { startTime: 't1' }, 't0'],
+    ['at the creation of its sandbox', undefined, { startTime: 't1' }, 't1'],
     ['now', undefined, {}, '2026-01-01T00:00:30Z'],
-  ])('has the start time of a pod that started %s', (_name, old, wanted, startTime) => {
+  ])('nextStatus has the start time of a pod that started %s', (_name, old, wanted, startTime) => {
     expect(next(old, wanted).startTime).toBe(startTime);
   });
 
-  test('S1: keeps a terminal phase with its reason and message', () => {
+  test('S1: nextStatus keeps a terminal phase with its reason and message', () => {
     const running = { phase: 'Running', reason: 'new', message: 'new' };
     const evicted = { phase: 'Failed', reason: 'Evicted', message: 'low on memory' };
     expect(next(evicted, running)).toMatchObject(evicted);
@@ -31,7 +31,7 @@ describe('nextStatus', () => {
     expect(next({ phase: 'Running' }, running)).toMatchObject(running);
   });
 
-  test('keeps the transition time of an unchanged condition, unless it has its own', () => {
+  test('nextStatus keeps the transition time of an unchanged condition, unless the new condition has its own', () => {
     const old: PodStatus = { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: 't0' }] };
     const stamp = (condition: { type: string; status: string; lastTransitionTime?: string }) =>
       next(old, { conditions: [condition] }).conditions?.[0]?.lastTransitionTime;
@@ -49,19 +49,19 @@ describe('termination messages', () => {
       ?.terminated?.message;
 
   test.each([
-    ['as long as they may be', 'x'.repeat(LIMIT), LIMIT],
+    ['exactly 12 KiB', 'x'.repeat(LIMIT), LIMIT],
     ['longer', 'x'.repeat(LIMIT + 1), LIMIT],
-    ['of characters of two bytes', 'é'.repeat(LIMIT), LIMIT / 2],
-    ['that would end within a character of two bytes', `x${'é'.repeat(LIMIT)}`, LIMIT / 2],
-    ['that would end within a character of three bytes', `x${'€'.repeat(LIMIT)}`, LIMIT / 3],
-    ['that would end within a character of four bytes', `xx${'😀'.repeat(LIMIT)}`, 2 + 2 * (LIMIT / 4 - 1)],
+    ['characters of two bytes', 'é'.repeat(LIMIT), LIMIT / 2],
+    ['a limit within a character of two bytes', `x${'é'.repeat(LIMIT)}`, LIMIT / 2],
+    ['a limit within a character of three bytes', `x${'€'.repeat(LIMIT)}`, LIMIT / 3],
+    ['a limit within a character of four bytes', `xx${'😀'.repeat(LIMIT)}`, 2 + 2 * (LIMIT / 4 - 1)],
     ['short ones', 'short', 5],
-  ])('of %s are kept up to 12 KiB in whole characters', (_name, text, length) => {
+  ])('termination messages are kept up to 12 KiB in whole characters: %s', (_name, text, length) => {
     expect(text.startsWith(cut(text) ?? 'none')).toBe(true);
     expect(cut(text)).toHaveLength(length);
   });
 
-  test('of all containers of a pod together are no longer', () => {
+  test('termination messages of all containers of a pod together are kept up to 12 KiB', () => {
     const four = makePod({
       initContainers: [{ name: 'i' }],
       ephemeralContainers: [{ name: 'e' }],
@@ -70,7 +70,7 @@ describe('termination messages', () => {
     expect(cut('x'.repeat(LIMIT), four)).toHaveLength(LIMIT / 4);
   });
 
-  test('are cut in statuses of each kind and in last states, without other changes', () => {
+  test('termination messages are cut in statuses of all container types and in last states, without other changes', () => {
     const long = 'x'.repeat(LIMIT + 1);
     const both = { ...ended('main', long), lastState: { terminated: { exitCode: 2, message: long } } };
     const kinds = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
@@ -106,37 +106,37 @@ describe('S1: container that terminated for good', () => {
     ['does not run again', pod('Never'), main(apiStatus('a', 1)), main(apiStatus('a', 'running')), goneMain],
     ['does not wait again', pod('OnFailure'), main(apiStatus('a', 0)), main(apiStatus('a', 'waiting')), goneMain],
     [
-      'may run again where it failed and is to',
+      'may run again if it failed under OnFailure',
       pod('OnFailure'),
       main(apiStatus('a', 1)),
       main(apiStatus('a', 'running')),
       undefined,
     ],
-    ['may run again where all do', pod('Always'), main(apiStatus('a', 1)), main(apiStatus('a', 'running')), undefined],
+    ['may run again under Always', pod('Always'), main(apiStatus('a', 1)), main(apiStatus('a', 'running')), undefined],
     [
-      'may run again where nothing else is said',
+      'may run again without a restartPolicy',
       pod(),
       main(apiStatus('a', 1)),
       main(apiStatus('a', 'running')),
       undefined,
     ],
     [
-      'may run again in a pod that always restarts, whatever it says itself: as upstream',
+      'may run again in a pod with Always despite its own policy Never, as upstream',
       pod('Always', { containers: [{ name: 'a', restartPolicy: 'Never' }] }),
       main(apiStatus('a', 1)),
       main(apiStatus('a', 'running')),
       undefined,
     ],
     [
-      'may run again in a pod that says nothing, whatever it says itself: such a pod always restarts',
+      'may run again in a pod without restartPolicy despite its own policy Never',
       pod(undefined, { containers: [{ name: 'a', restartPolicy: 'Never' }] }),
       main(apiStatus('a', 1)),
       main(apiStatus('a', 'running')),
       undefined,
     ],
-    ['stays as it is', pod('Never'), main(apiStatus('a', 1)), main(apiStatus('a', 1)), undefined],
-    ['need not be told of', pod('Never'), main(apiStatus('a', 1)), {}, undefined],
-  ])('%s', (_name, of, old, next, problem) => {
+    ['may stay terminated', pod('Never'), main(apiStatus('a', 1)), main(apiStatus('a', 1)), undefined],
+    ['may be missing in the next status', pod('Never'), main(apiStatus('a', 1)), {}, undefined],
+  ])('S1: a container that terminated for good %s', (_name, of, old, next, problem) => {
     expect(illegalTransition(of, old, next)).toBe(problem);
   });
 
@@ -148,7 +148,7 @@ describe('S1: container that terminated for good', () => {
     initContainerStatuses: [container],
     containerStatuses: [a, b],
   });
-  test('includes init containers only after a main container has run', () => {
+  test('S1: init containers must stay terminated only after a main container has run', () => {
     const [done, again] = [apiStatus('init', 0), apiStatus('init', 'running')];
     const problem = 'terminated init container init attempted illegal transition to non-terminated state';
     const check = (...statuses: ContainerStatus[]) =>
@@ -159,7 +159,7 @@ describe('S1: container that terminated for good', () => {
     expect(check(apiStatus('a', 'crashed'))).toBe(problem);
   });
 
-  test('excludes sidecars, whatever gates are enabled', () => {
+  test('S1: sidecars may run again after they terminated, whatever feature gates are enabled', () => {
     const features = { ...defaultRestartFeatures, containerRestartRules: false };
     const old = init(apiStatus('proxy', 1), apiStatus('a', 'running'));
     expect(illegalTransition(pod('Never'), old, init(apiStatus('proxy', 'running')), features)).toBeUndefined();
@@ -180,7 +180,7 @@ describe('terminatedStatus', () => {
       .map(({ name }) => name);
   const two = makePod({ containers: [{ name: 'a' }, { name: 'b' }] });
 
-  test('terminates all containers whose termination was not observed', () => {
+  test('terminatedStatus terminates all containers whose termination was not observed', () => {
     const status = terminatedStatus(two, {
       phase: 'Running',
       containerStatuses: [apiStatus('a', 0), apiStatus('b', 'running')],
@@ -190,7 +190,7 @@ describe('terminatedStatus', () => {
     expect(status.containerStatuses?.[1]?.state).toEqual(unknown);
   });
 
-  test('S1: shows the last exit code of a container that waits for its restart', () => {
+  test('S1: terminatedStatus shows the last exit code of a container that waits for its restart', () => {
     const end = { terminated: { exitCode: 42, reason: 'Error', containerID: 'containerd://c1' } };
     const waiting = apiStatus('a', 'waiting', { lastState: end });
     const status = terminatedStatus(makePod({ containers: [{ name: 'a' }] }), {
@@ -200,18 +200,18 @@ describe('terminatedStatus', () => {
     expect(status.containerStatuses?.[0]?.state).toEqual(end);
   });
 
-  test('keeps a terminal phase, and the phase of a static pod', () => {
+  test('terminatedStatus keeps a terminal phase, and the phase of a static pod', () => {
     expect(terminatedStatus(two, { phase: 'Succeeded' }).phase).toBe('Succeeded');
     expect(terminatedStatus(makeStaticPod(), { phase: 'Running' }).phase).toBe('Running');
   });
 
-  test('has no statuses if none were reported', () => {
+  test('terminatedStatus has no container statuses if none were reported', () => {
     const status = terminatedStatus(two, { phase: 'Pending' });
     expect(status).not.toHaveProperty('containerStatuses');
     expect(status).not.toHaveProperty('initContainerStatuses');
   });
 
-  test('does not fail init containers after the last one that ran; the first counts as having run', () => {
+  test('terminatedStatus does not fail init containers after the last one that ran; the first counts as having run', () => {
     const pod = makePod({ initContainers: [{ name: 'i1' }, { name: 'i2' }, { name: 'i3' }] });
     const waits = (name: string) => apiStatus(name, 'waiting');
     const of = (...initContainerStatuses: ContainerStatus[]) => names(terminatedStatus(pod, { initContainerStatuses }));
@@ -226,45 +226,48 @@ describe('terminatedStatus', () => {
   const SIDECAR = { name: 'proxy', restartPolicy: 'Always' };
   const mains = [apiStatus('a', 'waiting'), apiStatus('b', 'waiting')];
   test.each<[string, Pod['spec']['initContainers'], readonly ContainerStatus[], readonly ContainerStatus[], string[]]>([
-    ['there are no init containers', undefined, [], mains, ['a', 'b']],
-    ['the last init container succeeded', [{ name: 'init' }], [apiStatus('init', 0)], mains, ['a', 'b']],
+    ['yes if there are no init containers', undefined, [], mains, ['a', 'b']],
+    ['yes if the last init container succeeded', [{ name: 'init' }], [apiStatus('init', 0)], mains, ['a', 'b']],
     [
-      'the last init container succeeded before',
+      'yes if the last init container succeeded before',
       [{ name: 'init' }],
       [{ ...apiStatus('init', 'waiting'), lastState: { terminated: { exitCode: 0 } } }],
       mains,
       ['a', 'b'],
     ],
     [
-      'one of them ran',
+      'yes if one of them ran',
       [{ name: 'init' }],
       [apiStatus('init', 'running')],
       [apiStatus('a', 1), apiStatus('b', 'waiting')],
       ['init', 'b'],
     ],
     [
-      'the last sidecar had started',
+      'yes if the last sidecar had started',
       [SIDECAR],
       [apiStatus('proxy', 'running', { started: true })],
       mains,
       ['proxy', 'a', 'b'],
     ],
-    ['not where the last init container failed', [{ name: 'init' }], [apiStatus('init', 1)], mains, []],
+    ['not if the last init container failed', [{ name: 'init' }], [apiStatus('init', 1)], mains, []],
     [
-      'not where the last sidecar had not started',
+      'not if the last sidecar had not started',
       [SIDECAR],
       [apiStatus('proxy', 'running', { started: false })],
       mains,
       ['proxy'],
     ],
-    ['not where the last sidecar ran no more', [SIDECAR], [apiStatus('proxy', 0, { started: true })], mains, []],
-    ['not where nothing is known of the last init container', [{ name: 'init' }], [], mains, []],
-  ])('fails main containers that never started if %s', (_name, initContainers, init, main, expected) => {
-    const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
-    expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
-  });
+    ['not if the last sidecar had stopped', [SIDECAR], [apiStatus('proxy', 0, { started: true })], mains, []],
+    ['not if the last init container is unknown', [{ name: 'init' }], [], mains, []],
+  ])(
+    'terminatedStatus decides whether main containers that never started have failed: %s',
+    (_name, initContainers, init, main, expected) => {
+      const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
+      expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
+    },
+  );
 
-  test('decides about initialization from the status before the containers were stopped', () => {
+  test('terminatedStatus decides about initialization from the status before the containers were stopped', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }] });
     const status = { initContainerStatuses: [apiStatus('init', 0)], containerStatuses: [apiStatus('main', 'waiting')] };
     const before = { ...status, initContainerStatuses: [apiStatus('init', 'running')] };

@@ -12,19 +12,19 @@ const { value } = fc.letrec((tie) => ({
 }));
 
 test.each<[string, unknown, string, unknown]>([
-  ['a zero is left out where Go leaves it out', 0, 'observedGeneration', undefined],
-  ['so is a signal', 0, 'signal', undefined],
-  ['any other zero says something', 0, 'exitCode', 0],
-  ['another number always does', 1, 'observedGeneration', 1],
+  ['a zero that Go omits', 0, 'observedGeneration', undefined],
+  ['a zero signal', 0, 'signal', undefined],
+  ['other zeros are kept', 0, 'exitCode', 0],
+  ['other numbers are kept', 1, 'observedGeneration', 1],
   ['an empty text', '', 'reason', undefined],
   ['null', null, 'startedAt', undefined],
   ['an empty list', [], 'conditions', undefined],
-  ['a state of nothing', {}, 'state', undefined],
-  ['an earlier state of nothing', { waiting: null }, 'lastState', undefined],
-  ['that it runs, though nobody knows since when', { running: { startedAt: null } }, 'state', { running: {} }],
-  ['an empty object elsewhere', {}, 'resources', {}],
+  ['an empty state', {}, 'state', undefined],
+  ['an empty last state', { waiting: null }, 'lastState', undefined],
+  ['a running state without a start time is kept', { running: { startedAt: null } }, 'state', { running: {} }],
+  ['other empty objects are kept', {}, 'resources', {}],
   ['false', false, 'ready', false],
-  ['what is within', [{ a: '', signal: 0, b: [{ state: {} }] }], 'list', [{ b: [{}] }]],
+  ['nested values', [{ a: '', signal: 0, b: [{ state: {} }] }], 'list', [{ b: [{}] }]],
 ])('normalized omits values without meaning: %s', (_what, value, name, expected) => {
   expect(normalized(value, name)).toStrictEqual(expected);
 });

@@ -34,7 +34,7 @@ test.each([
   ['a static pod with its mirror pod', staticPod('h1'), mirrorOf('h1'), 'm1'],
   ['a static pod without a hash, with its mirror pod', makeStaticPod(), mirrorOf('h1'), 'm1'],
   ['a static pod whose mirror pod shows an older manifest', staticPod('h2'), mirrorOf('h1'), undefined],
-])('the status of %s is written to %#', (_name, pod, mirror, uid) => {
+])('the pod that the status of %s is written to: %#', (_name, pod, mirror, uid) => {
   expect(writeTarget(pod, mirror)?.uid).toBe(uid);
 });
 
@@ -46,24 +46,24 @@ describe('S5: canBeDeleted', () => {
   };
   const mirror = { annotations: { 'kubernetes.io/config.mirror': 'h1' } };
   test.each([
-    ['once it is asked for, has ended, and is finished', make(deleted, 'Failed'), true, true],
-    ['after it has succeeded too', make(deleted, 'Succeeded'), true, true],
-    ['not before somebody asks for it', make({}, 'Failed'), true, false],
-    ['not before the API shows that it has ended', make(deleted, 'Running'), true, false],
-    ['not before the kubelet is through with it', make(deleted, 'Failed'), false, false],
-    ['not where it is a mirror pod', make({ ...deleted, ...mirror }, 'Failed'), true, false],
-  ])('%s', (_name, pod, finished, expected) => {
+    ['yes if it has a deletionTimestamp, is Failed and has finished', make(deleted, 'Failed'), true, true],
+    ['yes if it is Succeeded', make(deleted, 'Succeeded'), true, true],
+    ['not without a deletionTimestamp', make({}, 'Failed'), true, false],
+    ['not before the API shows a terminal phase', make(deleted, 'Running'), true, false],
+    ['not before the pod worker has finished', make(deleted, 'Failed'), false, false],
+    ['not for a mirror pod', make({ ...deleted, ...mirror }, 'Failed'), true, false],
+  ])('S5: whether the API object of a pod can be deleted: %s', (_name, pod, finished, expected) => {
     expect(canBeDeleted(pod, finished)).toBe(expected);
   });
 });
 
 test.each([
-  ['nothing was written', 3, undefined, true],
-  ['an older version was', 3, { version: 2, uid: 'u1' }, true],
-  ['this one was', 3, { version: 3, uid: 'u1' }, false],
-  ['a newer one was', 3, { version: 4, uid: 'u1' }, false],
-  ['it was to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
-])('S3: a status is written if %s', (_name, version, written, expected) => {
+  ['none was written before', 3, undefined, true],
+  ['an older version was written', 3, { version: 2, uid: 'u1' }, true],
+  ['this version was written', 3, { version: 3, uid: 'u1' }, false],
+  ['a newer version was written', 3, { version: 4, uid: 'u1' }, false],
+  ['this version was written to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
+])('S3: whether a status is written if %s', (_name, version, written, expected) => {
   expect(isNewer(version, 'u1', written)).toBe(expected);
 });
 
@@ -84,12 +84,12 @@ describe('newerOf', () => {
     ['x', '7', undefined],
     ['none', 'x', undefined],
     ['x', 'none', undefined],
-  ])('at %s and %s the newer is that at %s', (one, other, expected) => {
+  ])('of objects at the resourceVersions %s and %s the newer is that at %s', (one, other, expected) => {
     const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
     expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
   });
 
-  test('returns the first for equal versions, and undefined if the order is unknown', () => {
+  test('newerOf returns the first object for equal versions, and undefined if the order is unknown', () => {
     const one = at('7');
     expect(newerOf(one, at('7'))).toBe(one);
     expect(newerOf(one, one)).toBe(one);
@@ -110,21 +110,24 @@ test.each([
   ['Forbidden', false, true],
   ['Forbidden', true, false],
   ['Conflict', false, false],
-] as const)('%s of a pod that is watched (%s) means that it is gone: %s', (code, isWatched, gone) => {
-  expect(meansPodIsGone(code, isWatched)).toBe(gone);
-});
+] as const)(
+  'whether %s for a pod that the watch shows (%s) means that the pod is gone: %s',
+  (code, isWatched, gone) => {
+    expect(meansPodIsGone(code, isWatched)).toBe(gone);
+  },
+);
 
 test.each([
   ['Failed', [1, 2, 4, 8, 16]],
   ['NotFound', [1, 2, 4, 8, 16]],
   ['Forbidden', [4, 8, 16]],
   ['Conflict', []],
-] as const)('a series of %s is logged at its start, then less and less often: %j', (code, told) => {
+] as const)('a series of %s errors is logged at its start, then less and less often: %j', (code, told) => {
   const rows = Array.from({ length: 20 }, (_, index) => index + 1);
   expect(rows.filter((failures) => isFailureLogged(code, failures))).toEqual(told);
 });
 
-test('retries come after 200 ms, doubling to 5 s, each in the upper half of that', () => {
+test('retries of a status write come after 200 ms, doubling to 5 s, each in the upper half of that', () => {
   const delays = (chance: number) =>
     [1, 2, 3, 6, 1000].map((failures) => retryDelayMs(failures, { initialMs: 200, maxMs: 5_000 }, chance));
   expect(delays(1)).toEqual([200, 400, 800, 5_000, 5_000]);
@@ -139,7 +142,7 @@ test.each([
   [422, 'Invalid'],
   [500, 'Failed'],
   [undefined, 'Failed'],
-])('an answer of %s is %s', (httpStatus, code) => {
+])('a response with status %s counts as %s', (httpStatus, code) => {
   const error = apiError(httpStatus);
   const known = StatusApiError.from(error);
   expect([known.code, known.cause]).toEqual([code, error]);
@@ -153,15 +156,25 @@ describe('restartsTerminated', () => {
   const lists = ['containerStatuses', 'initContainerStatuses'] as const;
 
   test.each([
-    ['it runs', [of('a', ended)], [of('a', { running: {} })], true],
-    ['it waits', [of('a', ended)], [of('a', { waiting: {} })], true],
-    ['one of two', [of('a', { running: {} }), of('b', ended)], [of('a', ended), of('b', {})], true],
-    ['it has ended', [of('a', ended)], [of('a', { terminated: { exitCode: 1 } })], false],
-    ['it ran before', [of('a', { running: {} })], [of('a', { running: {} })], false],
-    ['another runs', [of('a', ended)], [of('b', { running: {} })], false],
-    ['nothing was shown', undefined, [of('a', { running: {} })], false],
-    ['nothing is shown', [of('a', ended)], undefined, false],
-  ] as const)('%s: %#', (_name, shown, next, expected) => {
+    ['the terminated container runs', [of('a', ended)], [of('a', { running: {} })], true],
+    ['the terminated container waits', [of('a', ended)], [of('a', { waiting: {} })], true],
+    [
+      'one of two terminated containers has no state',
+      [of('a', { running: {} }), of('b', ended)],
+      [of('a', ended), of('b', {})],
+      true,
+    ],
+    [
+      'the terminated container has terminated again',
+      [of('a', ended)],
+      [of('a', { terminated: { exitCode: 1 } })],
+      false,
+    ],
+    ['a running container runs', [of('a', { running: {} })], [of('a', { running: {} })], false],
+    ['another container runs', [of('a', ended)], [of('b', { running: {} })], false],
+    ['there was no status before', undefined, [of('a', { running: {} })], false],
+    ['there is no container status', [of('a', ended)], undefined, false],
+  ] as const)('restartsTerminated, if in the new status %s: %#', (_name, shown, next, expected) => {
     for (const list of lists) {
       expect(restartsTerminated({ [list]: shown } as PodStatus, { [list]: next } as PodStatus)).toBe(expected);
     }

@@ -8,7 +8,10 @@ import { StatusManager } from '../src/status-manager.ts';
 import { StatusWriter, type StatusWriterOptions } from '../src/status-writer.ts';
 import { FakeApi } from './fake-api.ts';
 
-/** A writer over a real manager, with an API server, a watch that is always up to date, and a node to hold pods. */
+/**
+ * A status writer with a real status manager, a fake API server, a watch that is up to date, and the set of pods that
+ * still have containers or volumes.
+ */
 export interface WriterSetUp {
   readonly clock: FakeClock;
   readonly api: FakeApi;
@@ -16,12 +19,12 @@ export interface WriterSetUp {
   readonly writer: StatusWriter;
   readonly running: Set<string>;
   readonly held: Set<string>;
-  /** Pods that the watch does not show (yet). */
+  /** UIDs of pods that the watch does not show. */
   readonly unseen: Set<string>;
-  /** Pods of which the watch shows an old state: that which stands here. */
+  /** Old states of pods: the watch shows these instead of the current states. */
   readonly stale: Map<string, Pod>;
   readonly observed: number[];
-  /** The UIDs of mirror pods in whose place others were wanted. */
+  /** The UIDs of mirror pods that were to be replaced. */
   readonly replaced: string[];
   readonly lines: LogLine[];
   readonly stop: () => Promise<void>;

@@ -8,7 +8,7 @@ const stack = (...frames: string[]): string =>
   ['Error: a place', ...frames.map((frame) => `    at ${frame}`)].join('\n');
 const OWN = 'callSite (file:///x/node_modules/@node-agent/telemetry/dist/index.js:10:5)';
 
-describe('the place that called a logger', () => {
+describe('the call site in log lines', () => {
   test.each([
     [
       [OWN, 'EventStream.run (file:///x/packages/pleg/src/event-stream.ts:71:9)'],
@@ -16,7 +16,7 @@ describe('the place that called a logger', () => {
     ],
     [[OWN, 'file:///x/packages/pleg/src/pleg.ts:5:1'], { file: 'pleg.ts', line: 5 }],
     [[OWN, 'async Pleg.run (file:///x/@node-agent/pleg/dist/index.js:812:7)'], { file: 'pleg/index.js', line: 812 }],
-    // A logger that passes lines on, in another package.
+    // A logger in another package that forwards its lines.
     [
       [
         OWN,
@@ -28,12 +28,12 @@ describe('the place that called a logger', () => {
     ],
     [[OWN, 'process.emit (node:events:508:28)'], undefined],
     [[OWN], undefined],
-  ])('of %j is %j', (frames, expected) => {
+  ])('the call site in the stack %j is %j', (frames, expected) => {
     expect(callSiteIn(stack(...frames))).toEqual(expected);
   });
 
   test.each(['text', 'json'] as const)(
-    'is in each line of the format %s, through children and a logger around it',
+    'every log line of the format %s has its call site, even through children and wrappers of a logger',
     async (format) => {
       const lines: string[] = [];
       const write = (line: string): void => void lines.push(line);

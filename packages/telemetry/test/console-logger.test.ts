@@ -8,7 +8,7 @@ function linesOf(level?: LogLevel) {
 }
 
 describe('the console logger', () => {
-  test('writes a line of the level, the message and the fields, those of its parents first', () => {
+  test("the console logger writes level, message and fields on one line, the parent's fields first", () => {
     const { lines, logger } = linesOf();
     logger.child({ component: 'pleg' }).child({ podUid: 'u1' }).warn({ afterMs: 20, note: 'two words' }, 'Pod is slow');
     expect(lines).toEqual(['warn  Pod is slow component=pleg podUid=u1 afterMs=20 note="two words"']);
@@ -20,20 +20,20 @@ describe('the console logger', () => {
     [undefined, 3],
     ['warn', 2],
     ['error', 1],
-  ] as const)('of level %s has %d of the five levels', (level, count) => {
+  ] as const)('a console logger of level %s writes %d of the five levels', (level, count) => {
     const { lines, logger } = linesOf(level);
     for (const name of ['trace', 'debug', 'info', 'warn', 'error'] as const) logger[name]({}, name);
     expect(lines).toHaveLength(count);
     expect(lines.at(-1)).toBe('error error');
   });
 
-  test('writes errors as what they say, and any value on one line', () => {
+  test('the console logger writes errors as their messages, and any value on one line', () => {
     const { lines, logger } = linesOf();
     logger.info({ err: new Error('no such pod'), pods: ['a\nb'], size: 2n, none: undefined, empty: '' }, 'Failed');
     expect(lines).toEqual(['info  Failed err="no such pod" pods=["a\\nb"] size="2" none=undefined empty=""']);
   });
 
-  test('writes what cannot be JSON as the reason why not, and never throws', () => {
+  test('the console logger writes the reason for a value that cannot be JSON, and never throws', () => {
     class Node {
       readonly self = this;
     }
@@ -42,7 +42,7 @@ describe('the console logger', () => {
     expect(lines).toEqual([expect.stringMatching(/^info {2}Looped node="Converting circular structure[^\n]* uid=u1$/)]);
   });
 
-  test('writes to the standard error stream by default', () => {
+  test('the console logger writes to the standard error stream by default', () => {
     const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {
       consoleLogger().info({ n: 1 }, 'Started');
@@ -52,7 +52,7 @@ describe('the console logger', () => {
     }
   });
 
-  test('W4: writes no secret, be it a field or in the middle of an error', () => {
+  test('W4: the console logger writes no secret, neither in a field nor inside an error text', () => {
     const { lines, logger } = linesOf();
     const err = new Error('GET https://me:pass-word@host failed with bearer abcdefgh1234');
     logger.child({ token: 'abc' }).error({ password: 'xyz', nested: { auth: 'uvw' }, err }, 'Refused');

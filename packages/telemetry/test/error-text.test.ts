@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { errorFields } from '../src/error-fields.ts';
 import { aggregateText, errorChainText, errorText } from '../src/error-text.ts';
 
-test('whatever was thrown says something', () => {
+test('errorText returns a text for any thrown value', () => {
   const said = [new Error('no room'), new TypeError('bad'), 'aborted', undefined, { code: 7 }].map(errorText);
   expect(said).toEqual(['no room', 'bad', 'aborted', 'undefined', '[object Object]']);
 });
 
-test("a runtime's error is told as its whole status", () => {
+test("the text of a CRI error is the runtime's whole gRPC status", () => {
   const error = Object.assign(new Error('PullImage: NOT_FOUND: none'), {
     statusMessage: 'rpc error: code = NotFound desc = none',
   });
@@ -27,11 +27,11 @@ describe('a chain of causes', () => {
     [chain('cannot read: EACCES', 'EACCES', 'denied'), 'cannot read: EACCES: denied'],
     [new Error('ended', { cause: 'by whoever began it' }), 'ended: by whoever began it'],
     [chain('a', 'b', 'c', 'd', 'e', 'f'), 'a: b: c: d: e'],
-  ])('%s says %s', (thrown, text) => {
+  ])('the chain of causes of %s has the text %s', (thrown, text) => {
     expect(errorChainText(thrown)).toBe(text);
   });
 
-  test('says what a runtime said once, though what it was made of has it in other words', () => {
+  test("the chain of causes shows a runtime's status once, although wrapped errors contain it in other words", () => {
     const given = Object.assign(new Error('14 UNAVAILABLE: away. Resolution note: '), {
       details: 'away. Resolution note: ',
     });
@@ -45,7 +45,7 @@ describe('a chain of causes', () => {
     expect(errorChainText(new Error('no pods', { cause: given }))).toBe(`no pods: ${given.message}`);
   });
 
-  test('is logged as far, each with what else it carries', () => {
+  test('the fields of a logged error include at most four causes, each with its own properties', () => {
     expect(errorFields('no error')).toBe('no error');
     expect(errorFields(Object.assign(new Error('plain'), { name: 'Named', code: 7 }))).toEqual({
       ...{ type: 'Named', message: 'plain', code: 7, stack: expect.any(String) },
@@ -60,7 +60,7 @@ describe('a chain of causes', () => {
   });
 });
 
-test('several errors are one text, each message once, in brackets where there are more', () => {
+test('aggregateText shows each message once, in brackets if there are several', () => {
   expect(aggregateText(['full'])).toBe('full');
   expect(aggregateText(['full', 'full'])).toBe('full');
   expect(aggregateText(['full', 'gone', 'full'])).toBe('[full, gone]');

@@ -20,6 +20,6 @@ test.each([
   [3_599_000, '59m59s'],
   [3_600_000, '1h0m0s'],
   [90_061_500, '25h1m1.5s'],
-])('%d ms is %s in Go’s words', (ms, expected) => {
+])("%d ms is written in Go's duration format as %s", (ms, expected) => {
   expect(goDuration(ms)).toBe(expected);
 });

@@ -8,7 +8,7 @@ const setUp = (level?: 'error') => {
   return { problem, said: () => lines.splice(0).map((line) => [line.level, line.message, line.fields.failures]) };
 };
 
-test('a problem that stays is one line, then a count when it is over', () => {
+test('a lasting problem is logged once, and again with a count when it is over', () => {
   const { problem, said } = setUp('error');
   problem.over();
   for (let n = 0; n < 39; n++) problem.failed(new Error('connection refused'));
@@ -22,7 +22,7 @@ test('a problem that stays is one line, then a count when it is over', () => {
   expect(lines.filter(([level]) => level === 'debug')).toHaveLength(38);
 });
 
-test('another problem is another line, and so is the same one after a success', () => {
+test('a different problem is logged, and so is the same problem after a success', () => {
   const { problem, said } = setUp();
   problem.failed(new Error('connection refused'));
   problem.failed(new Error('late'));
@@ -36,7 +36,7 @@ test('another problem is another line, and so is the same one after a success', 
   ]);
 });
 
-test('a problem may have no error', () => {
+test('a lasting problem may be logged without an error', () => {
   const { problem, said } = setUp();
   problem.failed();
   problem.failed();

@@ -17,7 +17,7 @@ async function capturedLogger(level: 'debug' | 'info') {
 }
 
 describe('the logger', () => {
-  test('writes one JSON object a line, with the fields of its parents', async () => {
+  test('the logger writes one JSON object per line, with the fields of its parents', async () => {
     const { logger, parsed } = await capturedLogger('info');
     logger.child({ component: 'pleg' }).warn({ podUid: 'u1' }, 'Relist failed');
     expect(parsed()).toEqual([
@@ -34,7 +34,7 @@ describe('the logger', () => {
   });
 
   test.each(['text', 'json'] as const)(
-    'of the format %s changes how much it logs while it runs, its children too',
+    'a logger of the format %s and its children follow a level that changes',
     async (format) => {
       const lines: string[] = [];
       const level = new LogLevelSwitch('info');
@@ -55,7 +55,7 @@ describe('the logger', () => {
     },
   );
 
-  test('says of each line how verbose upstream has to be for it; errors are always said', () => {
+  test("each log line has upstream's verbosity for its level, and an error has none", () => {
     const lines: string[] = [];
     const logger = jsonLogger({ level: 'trace', now: () => 0, write: (line) => void lines.push(line) });
     for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) logger[level]({}, 'x');
@@ -68,20 +68,20 @@ describe('the logger', () => {
     ]);
   });
 
-  test('leaves out what is below its level', async () => {
+  test('the logger omits lines below its level', async () => {
     const { logger, parsed } = await capturedLogger('info');
     logger.debug({}, 'quiet');
     expect(parsed()).toEqual([]);
   });
 
-  test('writes an error with its message', async () => {
+  test('the logger writes an error with its message', async () => {
     const { logger, parsed } = await capturedLogger('info');
     logger.error({ err: new Error('boom') }, 'Failed');
     expect(parsed()[0]).toMatchObject({ level: 'error', err: 'boom', errVerbose: { type: 'Error', message: 'boom' } });
     expect(parsed()[0]).not.toHaveProperty('v');
   });
 
-  test('says once what an error and its cause say, and what else the error carries', async () => {
+  test('the logger writes the text of an error and its cause once, and further properties of the error', async () => {
     const { logger, parsed } = await capturedLogger('info');
     const cause = Object.assign(new Error('EACCES'), { code: 'EACCES' });
     const told = Object.assign(new TypeError('cannot read: EACCES', { cause }), { file: '/x' });
@@ -103,7 +103,7 @@ describe('the logger', () => {
     expect(fourth).toBe('no error at all');
   });
 
-  test('has the stacks of errors only where it debugs, and follows a level that changes', async () => {
+  test('the logger writes stacks of errors only at level debug, even if the level changes', async () => {
     const lines: string[] = [];
     const level = new LogLevelSwitch('info');
     const write = (line: string): void => void lines.push(line);
@@ -115,7 +115,7 @@ describe('the logger', () => {
     expect(lines.map((line) => line.split('"stack"').length - 1)).toEqual([0, 2]);
   });
 
-  test('writes an error that is its own cause', async () => {
+  test('the logger writes an error that is its own cause', async () => {
     const { logger, parsed } = await capturedLogger('info');
     const outer = new Error('a');
     const inner = new Error('b', { cause: outer });
@@ -124,7 +124,7 @@ describe('the logger', () => {
     expect(JSON.stringify(parsed()[0].errVerbose).match(/"message"/g)).toHaveLength(5);
   });
 
-  test('W4: never writes a secret', async () => {
+  test('W4: the logger writes no secret', async () => {
     const { logger, parsed } = await capturedLogger('info');
     logger.info({ token: 's3cret', headers: { authorization: 's3cret' }, auth: { password: 's3cret' } }, 'Request');
     expect(JSON.stringify(parsed())).not.toContain('s3cret');
@@ -136,12 +136,12 @@ describe('the logger', () => {
     [2, 'debug'],
     [4, 'debug'],
     [5, 'trace'],
-  ])('verbosity %d is %s', (verbosity, level) => {
+  ])('verbosity %d means the level %s', (verbosity, level) => {
     expect(levelOfVerbosity(verbosity)).toBe(level);
   });
 });
 
-test('a logger for tests keeps the level of each line, and what its parents are about', () => {
+test("captureLogger keeps level, fields and parents' fields of each line", () => {
   const { logger, lines } = captureLogger();
   const child = logger.child({ component: 'a' });
   for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) {
@@ -153,7 +153,7 @@ test('a logger for tests keeps the level of each line, and what its parents are 
 describe('events', () => {
   const pod = { kind: 'Pod', namespace: 'default', name: 'web', uid: 'u1' };
 
-  test('the same again only counts, and moves to the end', () => {
+  test('a repeated event only raises its count, and moves to the end of the list', () => {
     let now = 1;
     const recorder = new MemoryEventRecorder(() => now);
     recorder.event(pod, 'Normal', 'Pulled', 'there');
@@ -169,13 +169,13 @@ describe('events', () => {
     ]);
   });
 
-  test('events of a container are its pod’s', () => {
+  test("an event about a container belongs to the container's pod", () => {
     const recorder = new MemoryEventRecorder(() => 0);
     recorder.event({ ...pod, fieldPath: 'spec.containers{main}' }, 'Normal', 'Started', 'x');
     expect(recorder.eventsOf(pod)).toHaveLength(1);
   });
 
-  test('K4: no more are kept than was said, and none of objects that are gone', () => {
+  test('K4: MemoryEventRecorder keeps no more events than its limit, and none of objects that were forgotten', () => {
     const recorder = new MemoryEventRecorder(() => 0, 3);
     for (let n = 0; n < 10; n++) recorder.event(pod, 'Normal', 'R', `message ${n}`);
     expect(recorder.eventsOf(pod).map(({ message }) => message)).toEqual(['message 7', 'message 8', 'message 9']);
@@ -183,7 +183,7 @@ describe('events', () => {
     expect(recorder.eventsOf(pod)).toEqual([]);
   });
 
-  test('events can be logged, and passed to several recorders', () => {
+  test('an event can be logged, and passed to several recorders', () => {
     const { logger, lines } = captureLogger();
     const memory = new MemoryEventRecorder(() => 0);
     fanOutEvents([memory, new LoggingEventRecorder(logger)]).event(pod, 'Normal', 'Started', 'up');

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { MetricsRegistry } from '../src/metrics-registry.ts';
 import { processMetrics } from '../src/process-metrics.ts';
 
-test('each kind is written in the text format, by name, with help and type', () => {
+test('each kind of metric is written in the text format, sorted by name, with help and type', () => {
   const registry = new MetricsRegistry();
   registry.gauge({ name: 'b_pods', help: 'Pods.\nMany.' }).set({}, 3);
   const counter = registry.counter({ name: 'a_total', help: 'All.', labels: ['code', 'verb'] });
@@ -33,15 +33,15 @@ test('each kind is written in the text format, by name, with help and type', () 
   );
 });
 
-describe('one name', () => {
-  test('asked for twice is one metric', () => {
+describe('metrics of one name', () => {
+  test('registering the same metric twice returns one metric', () => {
     const registry = new MetricsRegistry();
     registry.counter({ name: 'a', help: 'x' }).inc({});
     registry.counter({ name: 'a', help: 'x' }).inc({});
     expect(registry.text()).toContain('\na 2\n');
   });
 
-  test('cannot mean two things', () => {
+  test('refuses two different metrics of one name', () => {
     const registry = new MetricsRegistry();
     registry.counter({ name: 'a', help: 'x', labels: ['l'] });
     expect(() => registry.gauge({ name: 'a', help: 'x', labels: ['l'] })).toThrow('metric a is already a counter');
@@ -49,14 +49,14 @@ describe('one name', () => {
   });
 });
 
-test('a metric without a value is not written, and a counter does not shrink', () => {
+test('a metric without a value is not written, and a counter cannot decrease', () => {
   const registry = new MetricsRegistry();
   const counter = registry.counter({ name: 'a', help: 'x', labels: ['l'] });
   expect(registry.text()).toBe('');
   expect(() => counter.inc({ l: '' }, -1)).toThrow(RangeError);
 });
 
-test('numbers that JSON has not are written as Prometheus reads them', () => {
+test('infinite and NaN values are written as Prometheus reads them', () => {
   const registry = new MetricsRegistry();
   const gauge = registry.gauge({ name: 'a', help: 'x', labels: ['n'] });
   gauge.set({ n: '1' }, Number.NaN);
@@ -65,7 +65,7 @@ test('numbers that JSON has not are written as Prometheus reads them', () => {
   expect(registry.text()).toMatch(/} NaN\n.*} \+Inf\n.*} -Inf\n/);
 });
 
-test('the buckets of a histogram only grow, and end with the count', () => {
+test('histogram buckets are cumulative and end with the count', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (values) => {
       const registry = new MetricsRegistry();
@@ -122,7 +122,7 @@ test('omits process values that the system does not report, and shows 2^64 for a
   expect(text).not.toContain('process_virtual_memory_bytes');
 });
 
-test('the process is measured when it is asked for', () => {
+test('process metrics are measured at the time of the scrape', () => {
   const registry = new MetricsRegistry();
   const figures = { user: 1_500_000, rss: 7 };
   const collect = processMetrics(
@@ -144,7 +144,7 @@ test('the process is measured when it is asked for', () => {
   expect(text).toContain('\nprocess_start_time_seconds 5\n');
 });
 
-test('the process has the metrics that every client has, under their names', () => {
+test('process metrics have the names that all Prometheus client libraries use', () => {
   const registry = new MetricsRegistry();
   const systemUsage = () => ({ openFiles: 12, maxOpenFiles: 1024, virtualBytes: 3e9, maxVirtualBytes: 4e9 });
   const cpuUsage = () => ({ user: 500_000, system: 500_000 });
@@ -169,7 +169,7 @@ test('the process has the metrics that every client has, under their names', () 
   ]);
 });
 
-test('K4: a series that is removed is not written any more, and counts from nothing if it comes back', () => {
+test('K4: a removed series is not written any more, and starts from zero if it returns', () => {
   const registry = new MetricsRegistry();
   const counter = registry.counter({ name: 'a_total', help: 'All.', labels: ['pod'] });
   counter.inc({ pod: 'x' }, 5);

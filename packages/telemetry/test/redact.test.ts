@@ -13,7 +13,7 @@ async function logged(format: Format, write: (logger: Logger) => void): Promise<
   return lines.join('');
 }
 
-describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes no secret', (format) => {
+describe.each<Format>(['text', 'json'])('W4: redaction by the logger of the format %s', (format) => {
   it.each([
     'authorization',
     'Authorization',
@@ -28,7 +28,7 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     '.dockerconfigjson'.slice(1),
     ...['access_token', 'auth', 'client-key', 'clientSecret', 'Cookie', 'key-data', 'passwd', 'private_key'],
     ...['refresh_token', 'registryToken', 'secret'],
-  ])('in a field %s, at any depth, in lists, in children and in errors', async (field) => {
+  ])('W4: the logger redacts the field %s at any depth, in lists, in children and in errors', async (field) => {
     const deep = { a: { b: { c: [{ [field]: SECRET }] } } };
     const text = await logged(format, (logger) => {
       logger.info({ [field]: SECRET }, 'flat');
@@ -46,13 +46,13 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     [`basic ${SECRET}= failed`, 'basic [redacted] failed'],
     [`https://user:${SECRET}@registry.example/v2/`, 'https://user:[redacted]@registry.example/v2/'],
     [`got eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.${SECRET} here`, 'got [redacted] here'],
-  ])('in the middle of a text: %s', async (text, expected) => {
+  ])('W4: the logger redacts the secret within the text: %s', async (text, expected) => {
     expect(redact(text)).toBe(expected);
     expect(redact({ list: [text] })).toEqual({ list: [expected] });
     expect(await logged(format, (logger) => logger.error({ err: new Error(text) }, 'x'))).not.toContain(SECRET);
   });
 
-  it('in a token behind other parts, and several of them', () => {
+  it('W4: redact replaces each signed JWT in a text, and no similar text', () => {
     const token = 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0';
     expect(redact(`a.b-${token}.${SECRET}.c, ${token}.${SECRET}`)).toBe('a.b-[redacted].c, [redacted]');
     expect(redact(`${token}.`)).toBe('[redacted]');
@@ -61,13 +61,13 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     }
   });
 
-  // By the square of its length it would take longer than a test may.
-  it('W5: of a text that begins a token again and again as quickly as of any', () => {
+  // Quadratic time would exceed the test's timeout.
+  it('W5: redact takes linear time for a text that starts like a token again and again', () => {
     const text = '-eyJ'.repeat(50_000);
     expect(redact(text)).toBe(text);
   });
 
-  it('nor what is deeper than anybody logs on purpose', () => {
+  it('redact replaces values nested deeper than seven levels', () => {
     const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value : { a: nested(value, depth - 1) });
     const listed = (value: unknown, depth: number): unknown => (depth === 0 ? value : [listed(value, depth - 1)]);
     expect(redact(nested({ b: 'c' }, 7))).toEqual(nested({ b: 'c' }, 7));
@@ -78,26 +78,26 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     expect(redact(listed('c', 8))).toEqual(listed('c', 8));
   });
 
-  it('nor a cyclic or very deep object, of which it says that it left something out', async () => {
+  it('the logger marks the omitted part of a cyclic object as redacted', async () => {
     const cyclic: Record<string, unknown> = { name: 'a' };
     cyclic.self = cyclic;
     expect(await logged(format, (logger) => logger.info({ cyclic }, 'x'))).toContain('[redacted]');
   });
 });
 
-describe('the logger leaves alone', () => {
+describe('values that the logger does not redact', () => {
   it.each<[string, unknown]>([
     ['names of secrets', { secretName: 'my-token', tokenPath: '/var/run/token', secretRef: { name: 'x' } }],
-    ['an object of that name, but for what is in it', { secret: { name: 'x', namespace: 'y' } }],
+    ["an object in a field with a secret's name", { secret: { name: 'x', namespace: 'y' } }],
     ['empty values', { token: '', password: null, secret: undefined }],
-    ['what is null, or no object, in a list', [null, 1, true]],
+    ['null and plain values in a list', [null, 1, true]],
     ['numbers, booleans, dates', { a: 1, b: true, c: null, d: new Date(0) }],
-    ['texts that look a little alike', { a: 'the bearer of this', b: 'http://host:8080/path', c: 'a@b' }],
-  ])('%s', (_, value) => {
+    ['texts that are similar to credentials', { a: 'the bearer of this', b: 'http://host:8080/path', c: 'a@b' }],
+  ])('redact keeps %s', (_, value) => {
     expect(redact(value)).toEqual(value);
   });
 
-  it('everything of ordinary fields, and changes nothing that it was given', () => {
+  it('redact keeps all ordinary fields, and does not modify its argument', () => {
     fc.assert(
       fc.property(
         fc.object({

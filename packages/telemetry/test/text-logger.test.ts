@@ -4,11 +4,11 @@ import { createLogger } from '../src/create-logger.ts';
 import { quote, textLine } from '../src/text-line.ts';
 
 const line = { severity: 'I', atMs: 0, pid: 12345, source: 'pleg', message: 'Pod changed', fields: {} } as const;
-/** 22 November, 10:48 and a little in the time zone of whoever runs this. */
+/** 22 November, 10:48 in the local time zone. */
 const AT_MS = new Date(2026, 10, 22, 10, 48, 0, 7).getTime() + 0.125;
 
-describe('a line of text', () => {
-  test('is one of klog', () => {
+describe('a log line in text format', () => {
+  test('a log line in text format has the form of klog', () => {
     expect(textLine({ ...line, atMs: AT_MS, fields: { podUid: 'u1', count: 2, ready: true } })).toBe(
       'I1122 10:48:00.007125   12345 pleg:1] "Pod changed" podUid="u1" count=2 ready=true\n',
     );
@@ -31,16 +31,16 @@ describe('a line of text', () => {
     [10n, ' k="10"'],
     [Symbol('x'), ' k="Symbol(x)"'],
     [undefined, ''],
-  ])('has each value as klog writes it (%#)', (value, expected) => {
+  ])('a value in a text log line is quoted as by klog (case %#)', (value, expected) => {
     expect(textLine({ ...line, fields: { k: value } })).toMatch(/^I\d{4} .* pleg:1\] "Pod changed"/);
     expect(textLine({ ...line, fields: { k: value } }).split('"Pod changed"')[1]).toBe(`${expected}\n`);
   });
 
-  test('says where it comes from in one word', () => {
+  test('a text log line replaces spaces and brackets in its call site', () => {
     expect(textLine({ ...line, source: 'a b]:c' })).toContain(' a_b_c:1] ');
   });
 
-  test('W3: nothing that is logged can make a line that looks like another', () => {
+  test('W3: no logged value can produce text that looks like another log line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (message, value) => {
         const forged = `${value}\nE0101 00:00:00.000000       1 x:1] "forged"\r\n`;
@@ -51,7 +51,7 @@ describe('a line of text', () => {
     );
   });
 
-  test('is quoted as JSON where both agree', () => {
+  test('quotes a value like JSON if klog and JSON agree', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'abc "\\/é\n\r\t') }), (text) => {
         expect(quote(text)).toBe(JSON.stringify(text));
@@ -61,7 +61,7 @@ describe('a line of text', () => {
 });
 
 describe('the default text logger', () => {
-  test('says the file and line, the component, then the error, and what its parents are about', async () => {
+  test("the default text logger writes file and line, component, error, and the parents' fields", async () => {
     const lines: string[] = [];
     const logger = await createLogger({
       level: 'debug',

@@ -19,13 +19,13 @@ describe('traceparent', () => {
     [`00-${trace.toUpperCase()}-${span}-01`, undefined],
     [`00-${trace}-${span}`, undefined],
     ['', undefined],
-  ])('%s', (header, sampled) => {
+  ])('parses the traceparent header %s', (header, sampled) => {
     expect(parseTraceparent(header)).toEqual(
       sampled === undefined ? undefined : { traceId: trace, spanId: span, sampled },
     );
   });
 
-  it('is read as it was written', () => {
+  it('a formatted traceparent header is parsed to the same value', () => {
     fc.assert(
       fc.property(fc.nat(), fc.boolean(), (seed, sampled) => {
         const tracer = new Tracer({ random: seededRandom(seed) }, { samplingRatePerMillion: sampled ? 1e6 : 0 });
@@ -39,7 +39,7 @@ describe('traceparent', () => {
 });
 
 describe('Tracer', () => {
-  it('keeps the span of each piece of work through awaits, and none outside', async () => {
+  it('the tracer keeps the span of each operation across awaits, and has none outside', async () => {
     const tracer = new Tracer({ random: seededRandom(1) });
     const work = async (): Promise<string | undefined> => {
       const before = tracer.traceContext()?.traceparent;
@@ -52,7 +52,7 @@ describe('Tracer', () => {
     expect([tracer.current(), tracer.traceContext()]).toEqual([undefined, undefined]);
   });
 
-  it('makes parts of a trace, of the present one or of one that came from elsewhere', () => {
+  it('a span belongs to the current trace, or to the trace of a remote parent', () => {
     const tracer = new Tracer({ random: seededRandom(1) });
     tracer.run(() => {
       const outer = tracer.current();
@@ -65,7 +65,7 @@ describe('Tracer', () => {
     expect(tracer.run(() => tracer.current(), parent)).toMatchObject({ traceId: trace, sampled: true });
   });
 
-  it('samples the configured share of new traces, and creates no ID of only zeros', () => {
+  it('the tracer samples the configured share of new traces, and creates no ID of only zeros', () => {
     const random = seededRandom(7);
     const tracer = new Tracer({ random }, { samplingRatePerMillion: 250_000 });
     const sampled = Array.from({ length: 4_000 }, () => tracer.run(() => tracer.current()?.sampled)).filter(Boolean);

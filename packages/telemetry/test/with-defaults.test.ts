@@ -9,7 +9,7 @@ interface Components {
   readonly logger?: Logger;
 }
 
-test('omitted components get the system clock and random numbers, a silent logger and no recorder', () => {
+test('omitted components default to the system clock and random numbers, a silent logger and no recorder', () => {
   expect(withDefaults({ runtime: 'r' })).toEqual({
     runtime: 'r',
     clock: systemClock,
@@ -20,7 +20,7 @@ test('omitted components get the system clock and random numbers, a silent logge
   });
 });
 
-test('what is given stays; what is undefined, as a caller without exactOptionalPropertyTypes may have it, is left out', () => {
+test('given components are kept, and undefined ones are replaced by the defaults', () => {
   const clock = new FakeClock();
   const given = { runtime: 'r', clock, logger: undefined } as unknown as Components;
   const whole = withDefaults(given);

@@ -55,7 +55,7 @@ describe('AtomicWriter', () => {
     expect(await seen(fs, TARGET)).toEqual(BEFORE);
   });
 
-  it('W4: replaces all files in one rename, and removes the old ones', async () => {
+  it('W4: an update of a volume replaces all its files in one rename and removes the old files', async () => {
     const { fs, writer } = await make();
     await writer.write(TARGET, payload(BEFORE));
     const old = await fs.readlink(`${TARGET}/..data`);
@@ -67,7 +67,7 @@ describe('AtomicWriter', () => {
     expect(await names(fs)).toHaveLength(2);
   });
 
-  it('an unchanged payload is not written; any difference causes a write', async () => {
+  it('the atomic writer skips an unchanged payload and writes a payload with any difference', async () => {
     const { fs, writer } = await make();
     await writer.write(TARGET, payload(BEFORE));
     const old = await fs.readlink(`${TARGET}/..data`);
@@ -87,7 +87,7 @@ describe('AtomicWriter', () => {
     await expect(writer.write(TARGET, payload(BEFORE), 2000)).rejects.toMatchObject({ code: 'EROFS' });
   });
 
-  it("files get the payload's modes and owners, and the fsGroup can read them", async () => {
+  it('written files get the modes and owners of the payload, and are readable for the fsGroup', async () => {
     const { fs, writer } = await make();
     const files = new Map([
       ['plain', file('', 0o400)],
@@ -102,14 +102,14 @@ describe('AtomicWriter', () => {
     expect(await fs.stat(`${TARGET}/dir/token`)).toMatchObject({ mode: 0o640, uid: 1000, gid: 2000 });
   });
 
-  it('W3: writes nothing if any path of the payload leads out of the volume', async () => {
+  it('W3: writes no file of a payload if one of its paths leads out of the volume', async () => {
     const { fs, writer } = await make();
     const bad = payload({ good: 'x', 'a/../../out': 'y' });
     await expect(writer.write(TARGET, bad)).rejects.toMatchObject({ code: 'InvalidPath' });
     expect(fs.paths()).toEqual([TARGET]);
   });
 
-  it('W3: ignores a ..data link that leads out of the volume, and removes nothing at its target', async () => {
+  it("W3: an update replaces a ..data link that leads out of the volume and removes nothing at the link's target", async () => {
     const { fs, writer } = await make();
     await fs.mkdir('/elsewhere');
     await fs.writeFile('/elsewhere/both', 'old');
@@ -119,7 +119,7 @@ describe('AtomicWriter', () => {
     expect(await fs.readlink(`${TARGET}/..data`)).not.toContain('elsewhere');
   });
 
-  it('keeps entries that the atomic writer did not create: nested mount points and links out of the volume', async () => {
+  it('an update keeps nested mount points and links that the atomic writer did not create', async () => {
     const { fs, writer } = await make();
     await fs.mkdir(`${TARGET}/nested/mount`);
     await fs.symlink('/etc', `${TARGET}/link`);
@@ -129,7 +129,7 @@ describe('AtomicWriter', () => {
     expect(await names(fs)).not.toContain('both');
   });
 
-  it('W4: a kill at any operation leaves the old or the new files complete, and the next write cleans up', async () => {
+  it('W4: after a kill at any operation of an update, the volume has all old or all new files, and the next update removes leftovers', async () => {
     let killed = 0;
     let replaced = 0;
     for (let after = 0; after < 120; after++) {
@@ -151,7 +151,7 @@ describe('AtomicWriter', () => {
     expect(replaced).toBeGreaterThan(120 - killed);
   });
 
-  it('repeated write failures leave no old directories behind', async () => {
+  it('repeated write failures leave no old timestamped directories in the volume', async () => {
     for (const operation of ['write', 'mkdir', 'chown', 'symlink', 'rename'] as const) {
       const { fs, writer } = await make();
       await writer.write(TARGET, payload(BEFORE), 2000);

@@ -22,7 +22,7 @@ const volumeOf = (spec?: PersistentVolumeData['spec']): PersistentVolumeData => 
 const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 const bound = { spec: { volumeName: 'pv-1' }, status: { phase: 'Bound' } };
 
-describe('the claim of a volume', () => {
+describe('the PVC that a pod volume refers to', () => {
   it.each<[NonNullable<PodSpec['volumes']>[number], object | undefined]>([
     [
       { name: 'v', persistentVolumeClaim: { claimName: 'c' } },
@@ -41,7 +41,7 @@ describe('the claim of a volume', () => {
       { name: 'c', readOnly: false, isEphemeral: false },
     ],
     [{ name: 'v', emptyDir: {} }, undefined],
-  ])('the volume source %j refers to the claim %j', (volume, claim) => {
+  ])('the pod volume %j refers to the PVC %j', (volume, claim) => {
     expect(claimOf(podOf([]), volume)).toEqual(claim);
   });
 });
@@ -55,22 +55,30 @@ it.each<[ClaimData, string | undefined]>([
   [{ metadata: {}, spec: bound.spec }, 'PVC is not bound'],
   [{ metadata: {}, ...bound, spec: { volumeName: '' } }, 'PVC has empty pvc.Spec.VolumeName'],
   [{ metadata: {}, status: bound.status }, 'PVC has empty pvc.Spec.VolumeName'],
-])('the claim %j yields: %s', (claim, problem) => {
+])('a pod cannot use the PVC %j because: %s', (claim, problem) => {
   expect(claimProblem(claim)).toBe(problem);
 });
 
-describe('the claim of a generic ephemeral volume', () => {
+describe('the PVC of a generic ephemeral volume', () => {
   const owner = (uid: string, controller?: boolean) => ({
     ...{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid },
     ...(controller !== undefined && { controller }),
   });
   it.each<[string, ClaimData['metadata'], boolean]>([
-    ['by its owner', { namespace: 'default', ownerReferences: [owner('u1', true)] }, true],
-    ['by one of its owners', { namespace: 'default', ownerReferences: [owner('u0'), owner('u1', true)] }, true],
-    ['not by one that does not control it', { namespace: 'default', ownerReferences: [owner('u1')] }, false],
-    ['not in another namespace', { namespace: 'other', ownerReferences: [owner('u1', true)] }, false],
-    ['not without an owner', { namespace: 'default' }, false],
-  ])('the claim of an ephemeral volume is recognised %s', (_what, metadata, isIts) => {
+    ['that the pod owns', { namespace: 'default', ownerReferences: [owner('u1', true)] }, true],
+    [
+      'that the pod and another object own',
+      { namespace: 'default', ownerReferences: [owner('u0'), owner('u1', true)] },
+      true,
+    ],
+    [
+      'whose owner reference to the pod is no controller reference',
+      { namespace: 'default', ownerReferences: [owner('u1')] },
+      false,
+    ],
+    ['in another namespace', { namespace: 'other', ownerReferences: [owner('u1', true)] }, false],
+    ['without an owner', { namespace: 'default' }, false],
+  ])('checks that the PVC of a generic ephemeral volume belongs to the pod: a PVC %s', (_what, metadata, isIts) => {
     const message = `PVC ${metadata.namespace}/c was not created for pod default/pod-u1 (pod is not owner)`;
     const claim = { metadata: { name: 'c', ...metadata } };
     expect(ownerProblem(claim, podOf([]))).toBe(isIts ? undefined : message);
@@ -84,7 +92,7 @@ it.each<[PersistentVolumeData['spec'], string | undefined, string | undefined]>(
   [{ claimRef: { uid: 'x' } }, undefined, 'but its pv.Spec.ClaimRef.UID x does not point to claim.UID '],
   [{}, 'u', 'but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim'],
   [undefined, 'u', 'but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim'],
-])('a persistent volume with claimRef %j counts as bound to the claim %s: %s', (spec, uid, problem) => {
+])('a PersistentVolume with the spec %j is bound to the PVC with UID %s, or reported: %s', (spec, uid, problem) => {
   const claim = { metadata: { ...(uid && { uid }) } };
   expect(bindingProblem('pv-1', volumeOf(spec), claim)).toBe(problem && `found PV object pv-1 ${problem}`);
 });
@@ -97,18 +105,21 @@ it.each<[string | undefined, 'mounts' | 'devices' | 'nothing', string | undefine
   ['Block', 'mounts', 'volume data has volumeMode Block, but is specified in volumeMounts'],
   ['Filesystem', 'devices', 'volume data has volumeMode Filesystem, but is specified in volumeDevices'],
   [undefined, 'mounts', 'cannot get volumeMode for volume: pv-1'],
-])('a volume with volumeMode %s used as %s', (volumeMode, used, problem) => {
-  const container = {
-    name: 'main',
-    ...(used === 'mounts' && { volumeMounts: [{ name: 'data', mountPath: '/d' }] }),
-    ...(used === 'devices' && { volumeDevices: [{ name: 'data', devicePath: '/dev/d' }] }),
-  };
-  const pod = podOf([], 'u1', { containers: [container] });
-  const persistent = volumeOf(volumeMode === undefined ? undefined : { volumeMode });
-  expect(modeProblem('pv-1', persistent, pod, { name: 'data' })).toBe(problem);
-});
+])(
+  'a PersistentVolume with volumeMode %s that the pod uses in %s is accepted only if both agree',
+  (volumeMode, used, problem) => {
+    const container = {
+      name: 'main',
+      ...(used === 'mounts' && { volumeMounts: [{ name: 'data', mountPath: '/d' }] }),
+      ...(used === 'devices' && { volumeDevices: [{ name: 'data', devicePath: '/dev/d' }] }),
+    };
+    const pod = podOf([], 'u1', { containers: [container] });
+    const persistent = volumeOf(volumeMode === undefined ? undefined : { volumeMode });
+    expect(modeProblem('pv-1', persistent, pod, { name: 'data' })).toBe(problem);
+  },
+);
 
-it('a volume is available on the nodes that its node affinity selects, and everywhere without affinity', () => {
+it('a PersistentVolume can be mounted on nodes that its nodeAffinity selects, and on all nodes if it has none', () => {
   const terms = [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }];
   const zonal = volumeOf({ nodeAffinity: { required: { nodeSelectorTerms: terms } } });
   for (const volume of [volumeOf(), volumeOf({}), volumeOf({ nodeAffinity: {} })])
@@ -120,18 +131,21 @@ it('a volume is available on the nodes that its node affinity selects, and every
   );
 });
 
-describe('mount options of a persistent volume', () => {
+describe('mount options of a PersistentVolume', () => {
   it.each<[Record<string, string> | undefined, readonly string[] | undefined, readonly string[]]>([
     [undefined, undefined, []],
     [{}, [], []],
     [{}, ['ro', ''], ['ro']],
     [{ 'volume.beta.kubernetes.io/mount-options': 'noexec,,nodev' }, ['ro'], ['noexec', 'nodev']],
     [{ 'volume.beta.kubernetes.io/mount-options': '' }, ['ro'], []],
-  ])('mount options in annotations %j take precedence over %j', (annotations, mountOptions, options) => {
-    const metadata = annotations === undefined ? {} : { annotations };
-    const persistent = { metadata, ...(mountOptions && { spec: { mountOptions } }) };
-    expect(mountOptionsOf(persistent)).toEqual(options);
-  });
+  ])(
+    'mount options in the PersistentVolume annotations %j take precedence over spec.mountOptions %j',
+    (annotations, mountOptions, options) => {
+      const metadata = annotations === undefined ? {} : { annotations };
+      const persistent = { metadata, ...(mountOptions && { spec: { mountOptions } }) };
+      expect(mountOptionsOf(persistent)).toEqual(options);
+    },
+  );
 
   const persistent = volumeOf({ mountOptions: ['rw', 'nodev', 'noexec', 'nodev'] });
   it.each([
@@ -140,7 +154,7 @@ describe('mount options of a persistent volume', () => {
     [{ persistent, readOnly: true }, ['nodev', 'noexec', 'ro']],
     [{ readOnly: true }, ['ro']],
     [{}, []],
-  ])('a volume with %j is mounted with the options %j', (spec, options) => {
+  ])('the volume %j is mounted with the options %j', (spec, options) => {
     expect(optionsFor({ volume: { name: 'v' }, ...spec })).toEqual(options);
   });
 });
@@ -151,11 +165,11 @@ it.each([
   [{ annotations: { 'pv.beta.kubernetes.io/gid': '' } }, undefined],
   [{ annotations: { gid: '1234' } }, undefined],
   [{}, undefined],
-])('a persistent volume with %j requests the group %s', (metadata, gid) => {
+])('a PersistentVolume with the metadata %j adds the supplemental group %s', (metadata, gid) => {
   expect(volumeGid({ metadata })).toBe(gid);
 });
 
-describe('the type of a persistent volume', () => {
+describe('the plugin type of a PersistentVolume', () => {
   const common = {
     ...{ accessModes: [], capacity: {}, claimRef: {}, mountOptions: [], nodeAffinity: {} },
     ...{ persistentVolumeReclaimPolicy: 'Retain', storageClassName: 's', volumeAttributesClassName: 'a' },
@@ -166,7 +180,7 @@ describe('the type of a persistent volume', () => {
     [{ ...common, csi: undefined, local: { path: '/' } }, 'local'],
     [common, 'unknown'],
     [undefined, 'unknown'],
-  ])('the plugin type of the persistent volume %j is %s', (spec, type) => {
+  ])('the plugin type of a PersistentVolume with the spec %j is %s', (spec, type) => {
     expect(persistentVolumeType(volumeOf(spec))).toBe(type);
   });
 });

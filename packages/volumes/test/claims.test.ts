@@ -13,8 +13,8 @@ function make() {
   return { claims, ...setUp({}, {}, claims) };
 }
 
-describe('a claim bound to a hostPath volume', () => {
-  it('a claim mounts its bound host path, read-only if the pod requests that, and leaves the path unchanged', async () => {
+describe('a PVC bound to a hostPath PersistentVolume', () => {
+  it('a PVC mounts the host path of its PersistentVolume, read-only if the pod requests it, and never changes that path', async () => {
     const { claims, fs, manager, signal, under } = make();
     await fs.mkdir('/srv/data');
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data', type: 'Directory' } });
@@ -30,7 +30,7 @@ describe('a claim bound to a hostPath volume', () => {
     expect(await fs.exists('/srv/data')).toBe(true);
   });
 
-  it("a claim's host path is checked against its type, and failures name the persistent volume", async () => {
+  it('the host path of a PersistentVolume is checked against its hostPath type, and a failure names the PersistentVolume', async () => {
     const { claims, manager, signal, events } = make();
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data', type: 'Directory' } });
     const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
@@ -41,7 +41,7 @@ describe('a claim bound to a hostPath volume', () => {
     expect(events).toEqual([`FailedMount: MountVolume.SetUp failed for volume "pv-1" : ${why}`]);
   });
 
-  it('a claim is mounted under each volume name that the pod has for it', async () => {
+  it('a PVC that a pod uses in two volumes is mounted for both volume names', async () => {
     const { claims, manager, signal } = make();
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
     const pod = podOf([claimed('c'), { ...claimed('c'), name: 'again' }]);
@@ -51,7 +51,7 @@ describe('a claim bound to a hostPath volume', () => {
     expect(manager.volumePath(pod, 'again')).toBeUndefined();
   });
 
-  it('K3: a ready claim is not read again, so that its pod continues while the API server is down', async () => {
+  it('K3: a pod with ready volumes continues while the API server is down, because its PVC is not read again', async () => {
     const { claims, manager, signal } = make();
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
@@ -61,7 +61,7 @@ describe('a claim bound to a hostPath volume', () => {
     expect(claims.asked).toHaveLength(2);
   });
 
-  it("subPaths of a claim are created below the persistent volume's directory", async () => {
+  it('subPaths of a PVC are created below the host path of its PersistentVolume', async () => {
     const { claims, fs, manager, signal, under } = make();
     await fs.mkdir('/srv/data/part');
     claims.bind('c', 'pv-1', { hostPath: { path: '/srv/data' } });
@@ -77,7 +77,7 @@ describe('a claim bound to a hostPath volume', () => {
   });
 });
 
-describe('a claim that cannot be used', () => {
+describe('a PVC that a pod cannot use', () => {
   const hostPath = { hostPath: { path: '/srv' } };
   const claim = (change: Partial<ClaimData>) => (claims: MemoryClaims) => claims.bind('c', 'pv-1', hostPath, change);
   const volume =
@@ -93,7 +93,7 @@ describe('a claim that cannot be used', () => {
   });
   it.each<[string, (claims: MemoryClaims) => void, string]>([
     [
-      'is not there',
+      'does not exist',
       () => {},
       `${processing} failed to fetch PVC from API server: persistentvolumeclaims "c" not found`,
     ],
@@ -104,50 +104,57 @@ describe('a claim that cannot be used', () => {
     ],
     ['is not bound', claim({ status: { phase: 'Pending' } }), `${processing} PVC is not bound`],
     ['is lost', claim({ status: { phase: 'Lost' } }), `${processing} PVC is not bound`],
-    ['names no volume', claim({ spec: {} }), `${processing} PVC has empty pvc.Spec.VolumeName`],
+    ['has no volumeName', claim({ spec: {} }), `${processing} PVC has empty pvc.Spec.VolumeName`],
     [
       'is being deleted and has no pvc-protection finalizer',
       claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other'] } }),
       `${processing} PVC is being deleted`,
     ],
     [
-      'names a volume that is not there',
+      'names a PersistentVolume that does not exist',
       claim({ spec: { volumeName: 'pv-2' } }),
       `${processing} failed to fetch PV pv-2 from API server: persistentvolumes "pv-2" not found`,
     ],
     [
-      'names a volume that is not bound to a claim',
+      'names a PersistentVolume that is bound to no PVC',
       volume({ claimRef: undefined } as object),
       `${processing} found PV object pv-1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim`,
     ],
     [
-      'names a volume that another one has',
+      'names a PersistentVolume that is bound to another PVC',
       volume({ claimRef: { uid: 'uid-other' } }),
       `${processing} found PV object pv-1 but its pv.Spec.ClaimRef.UID uid-other does not point to claim.UID uid-c`,
     ],
-    ['has no volumeMode', volume({ volumeMode: undefined } as object), 'cannot get volumeMode for volume: pv-1'],
+    [
+      'has a PersistentVolume without volumeMode',
+      volume({ volumeMode: undefined } as object),
+      'cannot get volumeMode for volume: pv-1',
+    ],
     [
       'is a block device but used in volumeMounts',
       volume({ volumeMode: 'Block' }),
       'volume data has volumeMode Block, but is specified in volumeMounts',
     ],
     [
-      'has a volume of an unsupported type',
+      'has a PersistentVolume of an unsupported type',
       (claims) => claims.bind('c', 'pv-1', { csi: { driver: 'd', volumeHandle: 'h' }, capacity: { storage: '1Gi' } }),
       'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet',
     ],
-  ])('a claim that %s is reported, and the other volumes are set up', async (_why, given, message) => {
-    const { claims, manager, signal, under, events, clock } = make();
-    given(claims);
-    const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
-    const error = await errorOf(manager.waitForAttachAndMount(pod, signal));
-    expect(error.message).toBe(
-      `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
-    );
-    // Nothing was reported before: the pod's own event is the first.
-    expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
-    expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
-  });
+  ])(
+    "the pod's mount error names a PVC that %s, and the pod's other volumes are set up",
+    async (_why, given, message) => {
+      const { claims, manager, signal, under, events, clock } = make();
+      given(claims);
+      const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
+      const error = await errorOf(manager.waitForAttachAndMount(pod, signal));
+      expect(error.message).toBe(
+        `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
+      );
+      // Nothing was reported before: the pod's own event is the first.
+      expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
+      expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
+    },
+  );
 
   it.each<[string, (claims: MemoryClaims) => void, string]>([
     [
@@ -160,7 +167,7 @@ describe('a claim that cannot be used', () => {
       volume({ mountOptions: ['noexec'] }),
       'MountVolume.MountOptionSupport check failed for volume "pv-1" : mount options are not supported for this volume type',
     ],
-  ])('a claim that %s is reported by its own event at each attempt', async (_why, given, message) => {
+  ])('each attempt to mount a PVC that %s emits a FailedMount event', async (_why, given, message) => {
     const { claims, manager, signal, events, clock } = make();
     given(claims);
     const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
@@ -176,7 +183,7 @@ describe('a claim that cannot be used', () => {
     expect(events).toHaveLength(2);
   });
 
-  it('a claim is mounted as soon as it becomes usable', async () => {
+  it("retries mount a PVC after it was bound and its PersistentVolume's node affinity selects the node", async () => {
     const { claims, manager, signal, clock } = make();
     claims.bind('c', 'pv-1', { ...hostPath, nodeAffinity: required('zone') }, { status: { phase: 'Pending' } });
     await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
@@ -188,14 +195,14 @@ describe('a claim that cannot be used', () => {
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
-  it('a claim that is being deleted is still mounted while it has the pvc-protection finalizer', async () => {
+  it('a PVC with a deletionTimestamp is still mounted while it has the pvc-protection finalizer', async () => {
     const { claims, manager, signal } = make();
     const finalizers = ['kubernetes.io/pvc-protection'];
     claim({ metadata: { ...meta, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } })(claims);
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
-  it('C7: a hanging claim request delays no other volume, and delays its pod for at most 123 s', async () => {
+  it('C7: a PVC request that hangs delays its pod for at most 123 s and other volumes not at all', async () => {
     const { claims, manager, signal, clock, under } = make();
     claims.getClaim = () => new Promise(() => {});
     const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
@@ -209,9 +216,9 @@ describe('a claim that cannot be used', () => {
   });
 });
 
-describe('a claim of a generic ephemeral volume', () => {
+describe('the PVC of a generic ephemeral volume', () => {
   const ephemeral = { name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } };
-  it('the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod', async () => {
+  it('the PVC of a generic ephemeral volume is named after pod and volume, and is refused if the pod does not own it', async () => {
     const { claims, manager, signal, clock } = make();
     const owners = (uid: string, controller = true) => ({
       metadata: {
@@ -235,7 +242,7 @@ describe('a claim of a generic ephemeral volume', () => {
   });
 });
 
-it('a pod with claims is admitted if there is a source of claims, and refused by volume name if not', () => {
+it("a pod with PVCs is admitted if the program can read PVCs; otherwise admission fails with the volumes' names", () => {
   const pod = podOf([claimed('c'), { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } }]);
   expect(make().manager.unsupported(pod)).toEqual([]);
   expect(setUp().manager.unsupported(pod)).toEqual([
@@ -244,7 +251,7 @@ it('a pod with claims is admitted if there is a source of claims, and refused by
   ]);
 });
 
-it("claims do not conflict with one another or with the pod's other volumes", async () => {
+it('a PersistentVolume may have the name of another volume of its pod: each container mount gets its own host path', async () => {
   const { claims, manager, signal } = make();
   claims.bind('c', 'own', { hostPath: { path: '/srv/claimed' } });
   const pod = podOf([
@@ -262,7 +269,7 @@ it("claims do not conflict with one another or with the pod's other volumes", as
   ]);
 });
 
-it("supplemental groups of persistent volumes are reported once each, with the pod's own, when the volumes are ready", async () => {
+it("the extra supplemental groups of a pod are those of its PersistentVolumes, once each and without the pod's own, after the volumes are ready", async () => {
   const { claims, manager, signal } = make();
   for (const [name, gid] of Object.entries({ a: '7', b: '7', c: '8', d: 'none', e: '99999999999999999999', f: '9' })) {
     claims.bind(name, name, { hostPath: { path: `/srv/${name}` } });

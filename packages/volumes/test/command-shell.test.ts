@@ -17,15 +17,15 @@ async function children(): Promise<readonly string[]> {
   return text.split(' ').filter((pid) => pid !== '');
 }
 
-describe('commands that run through a helper shell', () => {
-  test('a command that succeeds returns no error', async () => {
+describe('CommandShell, which runs commands through a helper shell', () => {
+  test('CommandShell returns no error if the command succeeds', async () => {
     expect(await new CommandShell({ clock: systemClock }).run('echo', ['hello'], signal)).toEqual({
       exitCode: 0,
       output: '',
     });
   });
 
-  test('a failed command reports its exit and its output in one line of limited length', async () => {
+  test('the error of a failed command has its exit status and its output in one line of limited length', async () => {
     const shell = new CommandShell({ clock: systemClock });
     const script = 'echo one; echo two >&2; exit 7';
     expect(await shell.run('sh', ['-c', script], signal)).toEqual({ exitCode: 7, output: 'one two' });
@@ -34,7 +34,7 @@ describe('commands that run through a helper shell', () => {
     expect((await shell.run('no-such-program', [], signal)).exitCode).toBe(127);
   });
 
-  test('arguments reach the command unchanged', async () => {
+  test('CommandShell passes arguments with special characters unchanged to the command', async () => {
     const odd = [`a'b`, '$HOME', '`id`', 'two\nlines', '', '"', '\\', '*'];
     const result = await new CommandShell({ clock: systemClock }).run(
       'sh',
@@ -44,7 +44,7 @@ describe('commands that run through a helper shell', () => {
     expect(result.output).toBe(odd.map((text) => `<${text.replace('\n', ' ')}>`).join(''));
   });
 
-  test("each command's output is returned to its own caller, whatever the output contains", async () => {
+  test("CommandShell returns each command's output to that command's caller, whatever bytes the output contains", async () => {
     const shell = new CommandShell({ clock: systemClock });
     const other = shell.run('sh', ['-c', 'sleep 0.2; exit 9'], signal);
     const forged = 'a\r0 0\u20280 0\u20290 0';
@@ -55,7 +55,7 @@ describe('commands that run through a helper shell', () => {
     expect((await other).exitCode).toBe(9);
   });
 
-  test('commands run in parallel: a hanging command delays no other', async () => {
+  test('a hanging command delays no other command, because commands run in parallel', async () => {
     const shell = new CommandShell({ clock: systemClock });
     const stop = new AbortController();
     const hanging = shell.run('sleep', ['5'], stop.signal);
@@ -65,7 +65,7 @@ describe('commands that run through a helper shell', () => {
     await expect(hanging).rejects.toThrow('no longer wanted');
   });
 
-  test('W6: only the command that exceeds its deadline is killed; too many commands that survive the kill block new ones', async () => {
+  test('W6: a command that exceeds its deadline is killed alone; if too many commands survive their kill, new commands fail', async () => {
     const clock = new FakeClock();
     const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });
     const directory = await mkdtemp(join(tmpdir(), 'command-shell-'));
@@ -98,7 +98,7 @@ describe('commands that run through a helper shell', () => {
     }
   });
 
-  test('if the shell is killed, its running commands fail and the next command gets a new shell', async () => {
+  test('if the helper shell is killed, its running commands fail and the next command gets a new shell', async () => {
     const before = await children();
     const shell = new CommandShell({ clock: systemClock });
     const hanging = shell.run('sleep', ['5'], signal);
@@ -110,7 +110,7 @@ describe('commands that run through a helper shell', () => {
     expect(await shell.run('true', [], signal)).toEqual({ exitCode: 0, output: '' });
   });
 
-  test("a shell's exit, even if reported repeatedly, ends no command of the next shell", async () => {
+  test('the exit of an old helper shell, even if reported twice, ends no command of the new shell', async () => {
     const before = await children();
     const shell = new CommandShell({ clock: systemClock });
     await shell.run('true', [], signal);
@@ -123,7 +123,7 @@ describe('commands that run through a helper shell', () => {
     expect((await shell.run('sh', ['-c', 'sleep 0.2; exit 3'], signal)).exitCode).toBe(3);
   });
 
-  test("without a free file descriptor a command fails with that reason, and delays neither the next command nor the program's exit", () => {
+  test('if the process has no free file descriptor, a command fails with that reason and delays no later command', () => {
     const program = `
       const { openSync, closeSync } = await import('node:fs');
       const { CommandShell } = await import('${source}');
@@ -139,7 +139,7 @@ describe('commands that run through a helper shell', () => {
     expect([status, `${stdout}`]).toEqual([0, 'command shell: too many open files; then 0']);
   });
 
-  test('the helper shell does not keep the program running', () => {
+  test('an idle helper shell does not keep the program running', () => {
     const program = `const { CommandShell } = await import('${source}'); const clock = { setTimer: () => ({ cancel() {} }) }; process.stdout.write(String((await new CommandShell({ clock }).run('true', [], new AbortController().signal)).exitCode));`;
     const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
     expect([status, `${stdout}`]).toEqual([0, '0']);

@@ -20,7 +20,7 @@ describe('containerMounts', () => {
     expect(containerMounts({ name: 'c' }, volumes, false, new Map())).toEqual([]);
   });
 
-  it('mount paths and flags are copied from the volumeMounts', () => {
+  it('container mounts get their paths and flags from the volumeMounts', () => {
     expect(mountOf({})).toEqual({
       containerPath: '/d',
       hostPath: '/data',
@@ -52,9 +52,12 @@ describe('containerMounts', () => {
     [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, false, { recursiveReadOnly: false }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled' }, true, { recursiveReadOnly: true }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'None' }, true, { recursiveReadOnly: true }],
-  ])('recursiveReadOnly %j, with runtime support %s', (mount, recursive, expected) => {
-    expect(mountOf(mount, recursive)).toMatchObject(expected);
-  });
+  ])(
+    "recursive read-only for the volumeMount %j if the runtime's support for it is %s",
+    (mount, recursive, expected) => {
+      expect(mountOf(mount, recursive)).toMatchObject(expected);
+    },
+  );
 
   it.each<[Partial<VolumeMount>, string]>([
     [{ name: 'nope' }, 'cannot find volume "nope" to mount into container "c"'],
@@ -93,16 +96,16 @@ describe('block devices of a container', () => {
   it.each([
     ['true', 'r'],
     ['false', 'mrw'],
-  ])('a volume that is read-only (%s) has the permissions %s', (name, permissions) => {
+  ])('a block device whose volume is read-only (%s) has the permissions %s', (name, permissions) => {
     const device = { hostPath: `/links/${name}`, containerPath: '/dev/xvda', permissions };
     expect(devices(name, '/dev/xvda')).toEqual([device]);
   });
 
-  it('a container without block devices gets none', () => {
+  it('containerDevices returns nothing for a container without volumeDevices', () => {
     expect(containerDevices({ name: 'main' }, volumes)).toEqual([]);
   });
 
-  it('refuses a missing volume and a relative path', () => {
+  it('containerDevices refuses a missing volume and a relative devicePath', () => {
     expect(() => devices('none', '/dev/x')).toThrow('cannot find volume "none" to pass into container "main"');
     expect(() => devices('true', 'dev/x')).toThrow('error DevicePath `dev/x` must be an absolute path');
   });

@@ -15,14 +15,14 @@ import { mountPointsWithin } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { errorOf, podOf } from './helpers.ts';
 
-describe("detection of a disk's content", () => {
+describe("detection of a disk's file system", () => {
   it.each<[number, string, string | undefined]>([
     [2, '', undefined],
     [0, 'DEVNAME=/dev/sdb TYPE=ext4', 'ext4'],
     [0, 'DEVNAME=/dev/TYPE=xfs TYPE=ext4', 'ext4'],
     [0, 'DEVNAME=/dev/sdb PTTYPE=gpt', 'unknown data, probably partitions'],
     [0, 'DEVNAME=/dev/sdb PTTYPE=dos TYPE=vfat', 'unknown data, probably partitions'],
-  ])('blkid with exit code %i and output %j means: %s', (exitCode, output, format) => {
+  ])("blkid with exit code %i and output %j means that the disk's content is: %s", (exitCode, output, format) => {
     expect(diskFormat('/dev/sdb', { exitCode, output })).toBe(format);
   });
 
@@ -36,7 +36,7 @@ describe("detection of a disk's content", () => {
     [0, 'DEVNAME=/dev/sdb', 'blkid returns invalid output'],
     [0, 'DEVNAME=/dev/sdb SUBTYPE=ext4', 'blkid returns invalid output'],
   ])(
-    'blkid with exit code %i and output %j leaves the content unknown, so the disk is not formatted',
+    "blkid with exit code %i and output %j leaves the disk's content unknown, so the disk is not formatted",
     (exitCode, output, why) => {
       const message = `failed to get disk format of disk /dev/sdb: ${why}`;
       expect(() => diskFormat('/dev/sdb', { exitCode, output })).toThrow(
@@ -45,7 +45,7 @@ describe("detection of a disk's content", () => {
     },
   );
 
-  it('blkid probes the disk itself, not its cache', () => {
+  it('blkid reads the disk itself instead of its own cache', () => {
     expect(probeArguments('/dev/sdb').join(' ')).toBe('-p -s TYPE -s PTTYPE -o export /dev/sdb');
   });
 
@@ -55,11 +55,11 @@ describe("detection of a disk's content", () => {
     ['xfs', 'mkfs.xfs', ['-f', '/dev/sdb']],
     ['btrfs', 'mkfs.btrfs', ['/dev/sdb']],
     ['constructor', 'mkfs.constructor', ['/dev/sdb']],
-  ])('a %s file system is created by %s', (fsType, command, args) => {
+  ])('a disk with fsType %s is formatted by the command %s', (fsType, command, args) => {
     expect(makeCommand('/dev/sdb', fsType)).toEqual([command, args]);
   });
 
-  it('W3: a malformed file system type runs no other program', () => {
+  it('W3: an fsType that is no plain name starts no program', () => {
     for (const fsType of ['../sh', 'x/y', '', 'a b'])
       expect(() => makeCommand('/dev/sdb', fsType)).toThrow(
         expect.objectContaining({
@@ -69,7 +69,7 @@ describe("detection of a disk's content", () => {
       );
   });
 
-  it('a disk counts as damaged only if fsck reports uncorrected errors', () => {
+  it('a disk counts as damaged only if fsck reports errors that it could not correct', () => {
     expect([0, 1, 2, 4, 8, 127].filter(isBroken)).toEqual([4]);
   });
 });
@@ -88,7 +88,7 @@ function whyNoLoopDevice(): string | undefined {
 
 const problem = whyNoLoopDevice();
 
-describe('local volumes on a real disk', { timeout: 120_000 }, () => {
+describe('local PersistentVolumes on a real disk', { timeout: 120_000 }, () => {
   const mounter = new MountCommand({ fs, clock: systemClock });
   const disks = new DiskCommand({ mounter, clock: systemClock, logger: silentLogger });
   const foreignFiles = nodeForeignFiles({ clock: systemClock });
@@ -124,7 +124,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     await rm(root, { recursive: true });
   });
 
-  it('K1: a disk is formatted once, mounted once for all pods, found after a restart, and keeps its content', async () => {
+  it('K1: a local disk is formatted once, mounted once for all pods, found after a restart, and keeps its files', async () => {
     const path = await attachDisk();
     const local = plugin();
     const resolved = await local.resolve(podOf([]), spec(path, { mountOptions: ['noatime'] }));
@@ -159,7 +159,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     expect(await readFile(at('plugins/kubernetes.io/local-volume/mounts/pv-1/f'), 'utf8')).toBe('kept');
   });
 
-  it('an empty disk that is mounted read-only is not formatted', async () => {
+  it('an empty local disk that the pod mounts read-only is not formatted', async () => {
     const path = await attachDisk();
     const resolved = await plugin().resolve(podOf([]), spec(path, {}, true));
     const staging = plugin().node.stage(resolved.node ?? { uniqueName: '', name: '' }, signal);
@@ -170,7 +170,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     expect(await plugin().node.staged()).toEqual([]);
   });
 
-  it('refuses to mount a disk whose file system differs from the declared one, and reports both', async () => {
+  it('refuses to mount a local disk whose file system differs from fsType, and reports both', async () => {
     const path = await attachDisk();
     execFileSync('mkfs.ext4', ['-q', '-F', path]);
     const staged = async (fsType: string): Promise<string> => {
@@ -182,7 +182,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     expect(await mounts()).toEqual([]);
   });
 
-  it('refuses to mount a disk with other content, and leaves the content unchanged', async () => {
+  it('refuses to mount a local disk with a partition table, and leaves its content unchanged', async () => {
     // A partition table with one Linux partition.
     const table = Buffer.alloc(512);
     table.set([0, 0, 2, 0, 0x83, 0, 10, 0, 1, 0, 0, 0, 0, 8], 0x1be);
@@ -194,7 +194,7 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     expect(before.equals(await readFile(at('image')))).toBe(true);
   });
 
-  it('a directory is bind-mounted without its submounts, and keeps its submounts when its pod is removed', async () => {
+  it('a local directory is bind-mounted without the mounts below it, which stay when the pod is removed', async () => {
     await mkdir(at('disk/below'), { recursive: true });
     execFileSync('mount', ['-t', 'tmpfs', 'below', at('disk/below')]);
     await writeFile(at('disk/below/f'), '');

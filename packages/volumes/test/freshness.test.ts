@@ -9,8 +9,8 @@ const pod = (metadata: Partial<Pod['metadata']> = {}, itsSpec: Pod['spec'] = spe
 });
 
 test.each<[string, Pod, number, boolean]>([
-  ['a sync soon after', pod(), 29_999, true],
-  ['the next periodic sync', pod(), 30_000, false],
+  ['29.999 s without a change', pod(), 29_999, true],
+  ['30 s without a change', pod(), 30_000, false],
   ['another status', { ...pod({ resourceVersion: '2' }, { containers: [] }), status: { phase: 'Running' } }, 1, true],
   ['another label', pod({ labels: { app: 'db' } }), 1, false],
   ['an additional label', pod({ labels: { app: 'web', tier: 'a' } }), 1, false],
@@ -23,7 +23,7 @@ test.each<[string, Pod, number, boolean]>([
   expect(isFresh({ pod: pod(), atMs: 100_000 }, next, 100_000 + atMs)).toBe(fresh);
 });
 
-test('specs of a source without a version count as equal only if they are the same object', () => {
+test('after a change to a pod from a source without metadata.generation, content is fresh only if the spec is the same object', () => {
   const { generation: _, ...metadata } = pod().metadata;
   const filling = { pod: { metadata, spec }, atMs: 0 };
   expect(isFresh(filling, { metadata, spec }, 1)).toBe(true);

@@ -23,7 +23,7 @@ describe('checkHostPath', () => {
     ['Socket', 'socket', 'a socket file', undefined],
     ['CharDevice', 'charDevice', 'a character device', undefined],
     ['BlockDevice', 'blockDevice', 'a block device', undefined],
-  ])('hostPath type %s accepts a %s and nothing else', (type, kind, words, make) => {
+  ])('hostPath type %s accepts a %s and no other kind of file', (type, kind, words, make) => {
     for (const found of KINDS) {
       const refused = { action: 'refuse', message: `hostPath type check failed: /x is not ${words}` };
       const expected = found === kind ? { action: 'none' } : found === undefined && make ? { action: make } : refused;
@@ -62,7 +62,7 @@ describe('HostPathPlugin', () => {
     expect(error.message).toBe('failed to create hostPath file /no/f: the directory /no does not exist');
   });
 
-  it('returns the host path unchanged, follows links to check its type, and requests no relabelling', async () => {
+  it('a hostPath volume mounts its path as declared, checks the type behind symbolic links, and requests no SELinux relabelling', async () => {
     const { fs, foreignFiles, signal } = setUp();
     await fs.mkdir('/real');
     await fs.symlink('/real', '/link');
@@ -81,7 +81,7 @@ describe('HostPathPlugin', () => {
     });
   });
 
-  it('W6: the check of a host path on a hanging file system fails at its deadline and delays no other check', async () => {
+  it('W6: the check of a host path on a hanging file system fails at its deadline and delays no other host path', async () => {
     const { fs, clock, manager, signal } = setUp();
     await fs.mkdir('/nfs/data');
     fs.injectFault({ code: 'EIO', path: '/nfs', hangs: true });

@@ -13,11 +13,11 @@ describe('hugePageSize', () => {
     ['HugePages', ['hugepages-2Mi', 'hugepages-2048Ki'], '2Mi'],
     ['HugePages-1Gi', ['hugepages-2Mi', 'hugepages-1Gi'], '1Gi'],
     ['HugePages-1Gi', ['hugepages-1024Mi'], '1Gi'],
-  ])('the huge page size of medium %s with resources %j is %s', (medium, names, size) => {
+  ])('an emptyDir of medium %s in a pod with the resources %j has the huge page size %s', (medium, names, size) => {
     expect(hugePageSize(medium, podOf([], 'u', asking(...names)))).toBe(size);
   });
 
-  it('reads huge page requests of init containers and of the pod', () => {
+  it('the huge page size of an emptyDir follows from the requests of init containers and of the pod, too', () => {
     const requests = { 'hugepages-2Mi': '4Mi' };
     const initContainers = [{ name: 'i', resources: { requests } }];
     expect(hugePageSize('HugePages', podOf([], 'u', { initContainers }))).toBe('2Mi');
@@ -42,13 +42,13 @@ describe('hugePageSize', () => {
     ],
     ['HugePages-big', ['hugepages-2Mi'], 'HugePages-big: "big" must be a huge page size'],
     ['HugePages', ['hugepages-big'], 'hugepages-big: "big" must be a huge page size'],
-  ])('refuses huge page medium %s with %j', (medium, names, message) => {
+  ])('refuses an emptyDir of medium %s in a pod with the resources %j', (medium, names, message) => {
     expect(() => hugePageSize(medium, podOf([], 'u', asking(...names)))).toThrow(
       expect.objectContaining({ code: 'InvalidSource', message }),
     );
   });
 
-  it('recognises both media of huge pages: HugePages and HugePages-<size>', () => {
+  it('recognises the emptyDir media HugePages and HugePages-<size>', () => {
     expect(['HugePages', 'HugePages-2Mi', 'Memory', '', 'HugePages2Mi'].map(isHugePageMedium)).toEqual([
       true,
       true,
@@ -59,7 +59,7 @@ describe('hugePageSize', () => {
   });
 });
 
-describe('an emptyDir of huge pages', () => {
+describe('a huge page emptyDir', () => {
   const volume = { name: 'huge', emptyDir: { medium: 'HugePages-2Mi' } };
   const spec = {
     containers: [

@@ -27,8 +27,8 @@ const grouped = (fsGroup: number, fsGroupChangePolicy?: string): Partial<PodSpec
   securityContext: { fsGroup, ...(fsGroupChangePolicy && { fsGroupChangePolicy }) },
 });
 
-describe('a local directory', () => {
-  it("a local directory is bind-mounted at upstream's path for each pod, and is unchanged after the pods are removed", async () => {
+describe('a local PersistentVolume that is a directory', () => {
+  it("a local directory is bind-mounted at upstream's path for each pod, and keeps its files after the pods are removed", async () => {
     const { fs, manager, mounter, signal, under } = make();
     await fs.mkdir('/mnt/disk');
     await fs.writeFile('/mnt/disk/f', 'kept');
@@ -47,7 +47,7 @@ describe('a local directory', () => {
     expect(await fs.exists(`${ROOT}/plugins`)).toBe(false);
   });
 
-  it('K1: a local directory is mounted once per pod, and the next process finds the mount', async () => {
+  it('K1: a local directory is mounted once per pod, and a restarted kubelet finds the mount', async () => {
     const { fs, manager, newManager, mounter, signal } = make();
     await fs.mkdir('/mnt/disk');
     for (const each of [manager, newManager()]) await each.waitForAttachAndMount(podWith('u1', grouped(7)), signal);
@@ -67,7 +67,7 @@ describe('a local directory', () => {
     expect((await fs.stat('/mnt/disk')).gid).toBe(0);
   });
 
-  it('K1: a local directory has no node-level mount to remove, even while an unknown pod uses it', async () => {
+  it('K1: a restarted kubelet finds no node-level mount to remove for a local directory that an unknown pod uses', async () => {
     const { fs, foreignFiles, manager, mounter, paths, signal } = make();
     await fs.mkdir('/mnt/disk');
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -76,7 +76,7 @@ describe('a local directory', () => {
     expect([...(await mounter.mountPoints()).keys()]).toEqual([`${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
   });
 
-  it('a local directory gets the fsGroup of its first pod; a pod with another fsGroup gets a warning', async () => {
+  it('a local directory gets the fsGroup of its first pod; a pod with another fsGroup gets a warning event', async () => {
     const { fs, manager, events, signal } = make();
     await fs.mkdir('/mnt/disk/d');
     await fs.writeFile('/mnt/disk/d/f', '', { mode: 0o600 });
@@ -95,7 +95,7 @@ describe('a local directory', () => {
     expect((await fs.stat('/mnt/disk/d/f')).gid).toBe(8);
   });
 
-  it("with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root has another group", async () => {
+  it("with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root directory has another group", async () => {
     const { fs, manager, signal } = make();
     await fs.mkdir('/mnt/disk');
     await fs.writeFile('/mnt/disk/f', '');
@@ -108,7 +108,7 @@ describe('a local directory', () => {
     expect((await fs.stat('/mnt/disk/f')).gid).toBe(0);
   });
 
-  it('a change of ownership that lasts over 30 s is reported', async () => {
+  it('an ownership change of a volume that takes over 30 s emits an event', async () => {
     const { fs, manager, clock, events, signal } = make();
     await fs.mkdir('/mnt/disk');
     const given = Promise.withResolvers<{ entries: number; failed: number; failure: string }>();
@@ -132,7 +132,7 @@ describe('a local directory', () => {
     [{ path: '/mnt/file' }, 'only directory and block device are supported', initialization],
     [{ path: '/mnt/../etc' }, "invalid path: /mnt/../etc must not contain '..'", 'MountDevice'],
     [{ path: '' }, 'local volume source is nil or local path is not set', 'MountDevice'],
-  ])('a local volume of %j is refused: %s', async (local, message, what) => {
+  ])('a local PersistentVolume with %j is refused: %s', async (local, message, what) => {
     const { fs, manager, events, signal, under } = make({ local: local as { path: string } });
     await fs.mkdir('/mnt');
     await fs.writeFile('/mnt/file', '');
@@ -142,7 +142,7 @@ describe('a local directory', () => {
     expect(under('u1')).toEqual([]);
   });
 
-  it('a ReadWriteOncePod local volume is refused to a second pod', async () => {
+  it('a second pod cannot mount a ReadWriteOncePod local PersistentVolume', async () => {
     const { fs, manager, signal } = make({ accessModes: ['ReadWriteOncePod'] });
     await fs.mkdir('/mnt/disk');
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -151,7 +151,7 @@ describe('a local directory', () => {
     );
   });
 
-  it('the usage of a local directory is the usage of its file system', async () => {
+  it('the usage stats of a local directory are those of its whole file system', async () => {
     const { fs, manager, signal } = make();
     fs.limitBytes = 1_000_000;
     await fs.mkdir('/mnt/disk');
@@ -170,7 +170,7 @@ describe('a local directory', () => {
     ]);
   });
 
-  it('a local directory is never removed together with its mount point', async () => {
+  it('teardown of a local volume fails and deletes no file if its mount point holds files although nothing is mounted there', async () => {
     const { fs, manager, signal } = make();
     await fs.mkdir(`${ROOT}/pods/u1/${VOLUMES}/pv-1`);
     await fs.writeFile(`${ROOT}/pods/u1/${VOLUMES}/pv-1/precious`, '');
@@ -179,7 +179,7 @@ describe('a local directory', () => {
   });
 });
 
-describe('a local disk', () => {
+describe('a local PersistentVolume that is a disk', () => {
   it('a local disk is mounted once for the node, bind-mounted for each pod, and unmounted after the last pod', async () => {
     const { addDisk, fs, manager, mounter, clock, signal } = make({
       local: { path: '/dev/sdb', fsType: 'xfs' },
@@ -204,7 +204,7 @@ describe('a local disk', () => {
     expect(await fs.exists(STAGED)).toBe(false);
   });
 
-  it('a local disk that cannot be mounted leaves no mount point, and the failure is reported', async () => {
+  it('a local disk that cannot be mounted leaves no mount point, and the pod gets the error', async () => {
     const { addDisk, fs, manager, mounter, events, signal } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     const { VolumeError } = await import('../src/errors.ts');
@@ -216,7 +216,7 @@ describe('a local disk', () => {
     expect(await fs.exists(STAGED)).toBe(false);
   });
 
-  it("a disk whose file system differs from its persistent volume's fsType is reported", async () => {
+  it("refuses a local disk whose file system differs from the PersistentVolume's fsType", async () => {
     const { addDisk, manager, mounter, events, objects, signal } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     const { VolumeError } = await import('../src/errors.ts');
@@ -230,7 +230,7 @@ describe('a local disk', () => {
     expect(objects.map(({ kind, name }) => `${kind} ${name}`)).toEqual(['PersistentVolume pv-1', 'Pod pod-u1']);
   });
 
-  it('a disk that another program unmounted is reported, and nothing is bind-mounted in its place', async () => {
+  it('if another program has unmounted a local disk, its pod gets an error and nothing is bind-mounted instead', async () => {
     const { addDisk, manager, mounter, signal, under } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -240,7 +240,7 @@ describe('a local disk', () => {
     expect(under('u2')).toEqual([]);
   });
 
-  it('N5, K1: a disk stays mounted for the node while an unknown pod, whose directory could not be read, uses it', async () => {
+  it('N5, K1: a local disk stays mounted while a pod uses it whose directory could not be read at start-up', async () => {
     const { addDisk, fs, clock, manager, newManager, mounter, signal } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
     await manager.waitForAttachAndMount(podWith('u1'), signal);
@@ -266,7 +266,7 @@ describe('a local disk', () => {
     await running;
   });
 
-  it('N5: a disk stays mounted for the node if the pods directory is a symbolic link', async () => {
+  it('N5: a local disk in use stays mounted after a restart if the pods directory is a symbolic link', async () => {
     const { fs, foreignFiles, mounter, paths, signal } = make();
     for (const directory of [STAGED, '/data/pods']) await fs.mkdir(directory);
     await fs.symlink('/data/pods', `${ROOT}/pods`);
@@ -277,7 +277,7 @@ describe('a local disk', () => {
     expect(error).toMatchObject({ code: 'StillMounted', message: `local: ${STAGED} is still mounted at ${inPod}` });
   });
 
-  it('K1: after a kill at any step and a restart, pods have their disk, or no mount is left', async () => {
+  it('K1: after a kill at any step and a restart, a running pod has its local disk and a removed pod leaves no mount', async () => {
     for (const isWanted of [true, false]) {
       let killed = 0;
       for (let after = 0; after < 40; after++) {
@@ -334,7 +334,10 @@ it.each<[object, 'Always' | 'OnRootMismatch', boolean]>([
   [{ mode: 0o2750 }, 'OnRootMismatch', true],
   [{ mode: 0o2777 }, 'OnRootMismatch', false],
   [{ kind: 'file' }, 'OnRootMismatch', true],
-])('change of ownership for a directory with %j and policy %s: %s', (change, policy, isDue) => {
-  const root = { kind: 'directory', mode: 0o2770, gid: 7, ...change } as const;
-  expect(isForGroup(root, { gid: 7, policy })).toBe(isDue);
-});
+])(
+  'whether the ownership of a directory with %j is changed under fsGroupChangePolicy %s: %s',
+  (change, policy, isDue) => {
+    const root = { kind: 'directory', mode: 0o2770, gid: 7, ...change } as const;
+    expect(isForGroup(root, { gid: 7, policy })).toBe(isDue);
+  },
+);

@@ -9,33 +9,39 @@ const container = (name: string, memory?: string) => ({
 });
 
 it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
-  ['what pods may use on this node', {}, undefined, 1000, 1000],
-  ['whole bytes of that', {}, undefined, 1000.5, 1000],
-  ['nothing where that is not known', {}, undefined, 0, 0],
-  ['its own limit, which is less', {}, '400', 1000, 400],
-  ['what pods may use, which is less than its own limit', {}, '2k', 1000, 1000],
-  ['its own limit of a single byte', {}, '1', 1000, 1],
-  ['its own limit where nothing else is known', {}, '400', 0, 400],
+  ['the memory that pods may use on this node', {}, undefined, 1000, 1000],
+  ['the memory that pods may use, rounded to whole bytes', {}, undefined, 1000.5, 1000],
+  ['unset if the memory that pods may use is unknown', {}, undefined, 0, 0],
+  ['its sizeLimit, if smaller than the memory that pods may use', {}, '400', 1000, 400],
+  ['the memory that pods may use, if smaller than its sizeLimit', {}, '2k', 1000, 1000],
+  ['its sizeLimit of one byte', {}, '1', 1000, 1],
+  ['its sizeLimit if the memory that pods may use is unknown', {}, '400', 0, 400],
   ['the memory that pods may use, because a limit of 0 means none', {}, '0', 1000, 1000],
-  ["the pod's limit", { containers: [container('a', '300'), container('b', '200')] }, '600', 1000, 500],
-  ["its own limit, which is less than the pod's", { containers: [container('a', '300')] }, '200', 1000, 200],
-  ["what pods may use, which is less than the pod's limit", { containers: [container('a', '3k')] }, '2k', 1000, 1000],
+  ['the memory limit of the pod', { containers: [container('a', '300'), container('b', '200')] }, '600', 1000, 500],
+  ["its sizeLimit, if smaller than the pod's memory limit", { containers: [container('a', '300')] }, '200', 1000, 200],
   [
-    'its own limit, as one container has none',
+    "the memory that pods may use, if smaller than the pod's memory limit",
+    { containers: [container('a', '3k')] },
+    '2k',
+    1000,
+    1000,
+  ],
+  [
+    'its sizeLimit, if a container has no memory limit',
     { containers: [container('a', '300'), container('b')] },
     '600',
     1000,
     600,
   ],
   [
-    'its own limit, as one has a limit of 0',
+    'its sizeLimit, if a container has the memory limit 0',
     { containers: [container('a', '300'), container('b', '0')] },
     '600',
     1000,
     600,
   ],
   [
-    'its own limit, as an init container has none',
+    'its sizeLimit, if an init container has no memory limit',
     { containers: [container('a', '300')], initContainers: [container('i')] },
     ...(['600', 1000, 600] as const),
   ],
@@ -54,17 +60,17 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
     { containers: [container('a', '300'), container('b')], resources: { limits: { memory: '0' } } },
     ...(['600', 1000, 600] as const),
   ],
-])('the size limit of a memory volume is %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
+])('the tmpfs size of an emptyDir of medium Memory is %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
   const volume = { name: 'v', emptyDir: { medium: 'Memory', ...(sizeLimit !== undefined && { sizeLimit }) } };
   expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
 });
 
-it('memory volumes that the kubelet fills have no size limit', () => {
+it('tmpfs volumes that the kubelet fills (secrets, tokens) have no size limit', () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
 
 // Summing all containers again for each volume would exceed the test's timeout.
-it('W6: computes the size limits of many volumes of a pod with many containers in linear time', () => {
+it('W6: computes the tmpfs sizes of many volumes of a pod with many containers in linear time', () => {
   const containers = Array.from({ length: 5000 }, (_, index) => container(`c${index}`, '2'));
   const pod = podOf([], 'u1', { containers });
   const sizes = Array.from({ length: 5000 }, (_, index) =>

@@ -28,11 +28,11 @@ afterEach(async () => {
 });
 
 describe('MountCommand', () => {
-  it("reads this machine's mount table", async () => {
+  it('reads the mount table of the machine that runs the test', async () => {
     expect((await mounter.mountPoints()).get('/proc')).toBe('proc');
   });
 
-  it("errors of mount and umount contain the command's output", async () => {
+  it("an error of mount or umount contains the command's output", async () => {
     await mkdir(join(root, 'x'));
     const failed = await errorOf(mounter.unmount(join(root, 'x'), signal));
     expect(failed).toMatchObject({
@@ -56,7 +56,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     execFileSync('mount', ['--make-private', outer]);
   });
 
-  it('a directory on a private mount is bind-mounted on itself once, and nothing else is mounted', async () => {
+  it('shareDirectory bind-mounts a directory of a private mount on itself once, and mounts nothing else', async () => {
     const before = await mounts();
     const directory = join(outer, 'kubelet');
     expect(await share(directory)).toBe(true);
@@ -74,7 +74,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     expect(await readFile(join(outer, 'container/pods/v/f'), 'utf8')).toBe('seen');
   });
 
-  it('mounts below a directory stay visible after it is shared, for example volumes of running pods', async () => {
+  it('mounts of running pods below a directory stay visible after shareDirectory', async () => {
     const directory = join(outer, 'kubelet');
     execFileSync('mount', ['-t', 'tmpfs', 'x', join(directory, 'pods/v')]);
     await writeFile(join(directory, 'pods/v/f'), 'kept');
@@ -83,7 +83,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
     expect(await at(join(directory, 'pods/v'))).toMatchObject({ type: 'tmpfs', isShared: true });
   });
 
-  it('a directory that cannot be shared leaves no mount', async () => {
+  it('shareDirectory leaves no mount behind if it cannot share the directory', async () => {
     const directory = join(outer, 'kubelet');
     const before = await mounts();
     const tools = join(root, 'tools');
@@ -105,8 +105,8 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('shareD
   });
 });
 
-describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('memory volumes on Linux, as root', () => {
-  it('a memory volume holds data up to its size limit, and leaves neither mount nor directory', async () => {
+describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('tmpfs volumes on Linux, as root', () => {
+  it('a tmpfs volume holds data up to its size limit, and is removed without leaving a mount or a directory', async () => {
     const paths = new PodPaths(root);
     const plugin = new EmptyDirPlugin({ fs: nodeFileSystem, mounter, paths }, { allocatableMemoryBytes: 1 << 20 });
     const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Ki' } };
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('memory
     expect(await nodeFileSystem.exists(hostPath)).toBe(false);
   });
 
-  it('a huge page volume is mounted with the page size that the pod requests, even on a machine without such pages', async (context) => {
+  it('a huge page volume is mounted with the page size that the pod requests, even on a machine without huge pages of that size', async (context) => {
     const known = await readFile('/proc/filesystems', 'utf8');
     if (!known.includes('hugetlbfs')) context.skip('this kernel has no hugetlbfs');
     const plugin = new EmptyDirPlugin(

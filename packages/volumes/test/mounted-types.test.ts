@@ -48,14 +48,14 @@ beforeEach(() => {
 });
 
 describe('MountedTypes', () => {
-  it('W6: detects a new mount at the same path even if the kernel reused the old mount id', async () => {
+  it('W6: detects a new mount at the same path even if the kernel reused the old mount ID', async () => {
     expect(await types.at('/pods/a')).toBe('tmpfs');
     points.set('/pods/a', 'fuse.hang');
     await clock.advance(1000);
     expect(await types.at('/pods/a')).toBe('fuse.hang');
   });
 
-  it('detects another mount by its id immediately, also a mount newer than the cached table', async () => {
+  it('detects a replaced mount immediately by its mount ID, even if the mount is newer than the cached mount table', async () => {
     expect(await types.at('/pods/a')).toBe('tmpfs');
     ids.set('/pods/a', '207').set('/pods/c', '208');
     points.set('/pods/a', 'fuse.hang').set('/pods/c', 'tmpfs');
@@ -64,7 +64,7 @@ describe('MountedTypes', () => {
     expect(await types.at('/pods/d')).toBeUndefined();
   });
 
-  it('reads the mount table once for all lookups within a second, and not at all if nothing is mounted', async () => {
+  it('reads the mount table once for all lookups within a second, and not at all if no path is mounted', async () => {
     expect(await types.at('/pods/d')).toBeUndefined();
     expect(reads).toBe(0);
     for (let round = 0; round < 3; round++) {
@@ -76,7 +76,7 @@ describe('MountedTypes', () => {
     expect(reads).toBe(2);
   });
 
-  it('reads one mount id per minute while the mount table is unchanged', async () => {
+  it("checks each mount's ID once per minute while the mount table is unchanged", async () => {
     const minutes = 10;
     for (let minute = 0; minute < minutes; minute++) {
       for (const directory of ['/pods/a', '/pods/b']) expect(await types.at(directory)).toBe(points.get(directory));

@@ -2,7 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { expect, it } from 'vitest';
 import { MountCommand } from '../src/mount/mount-command.ts';
 
-it('parses the mount table of proc(5), and returns the same map for an unchanged table', async () => {
+it('parses the mount table as described in proc(5), and returns the same map object for an unchanged table', async () => {
   let lines = [
     '22 28 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw',
     '36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:9 - ext3 /dev/root rw,errors=continue',

@@ -48,7 +48,7 @@ describe('nextNodeVolumeStep', () => {
     [{ wanted: false, inPods: false, presence: 'absent', attached: false }, 'forget'],
     [{ presence: 'absent', attached: false, busy: true }, 'none'],
   ];
-  it.each(table)('the next step of a node volume in state %j at 10 ms is %s', (change, step) => {
+  it.each(table)('a node volume in the state %j at 10 ms: the next step is %s', (change, step) => {
     expect(nextNodeVolumeStep({ ...idle, ...change }, 10)).toBe(step);
   });
 });
@@ -79,9 +79,12 @@ describe('nodeVolumeUse', () => {
     [{ wanted: false, presence: 'uncertain' }, false, true],
     [{ wanted: false, presence: 'absent' }, false, false],
     [{ wanted: undefined, presence: 'uncertain' }, false, true],
-  ])("a pod's use of a node volume, given %j: wanted %s, present in the pod %s", (state, wanted, inPods) => {
-    expect(nodeVolumeUse(state)).toEqual({ wanted, inPods });
-  });
+  ])(
+    "a pod's volume in the state %j needs its node volume staged: %s, and may have it mounted: %s",
+    (state, wanted, inPods) => {
+      expect(nodeVolumeUse(state)).toEqual({ wanted, inPods });
+    },
+  );
 });
 
 /** The state of a volume on the machine. */
@@ -203,8 +206,8 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('crash'), index }) },
 );
 
-describe('node level and pod level together', () => {
-  it('K1: a volume is in use before its first mount, unstaged after its last pod, has one operation at a time, and reaches the same end state after a crash at any step', () => {
+describe('staging on the node together with setup in pods', () => {
+  it('K1: a volume is marked in use before staging, unstaged after its last pod, has one operation at a time, and converges after a crash at any step', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         const model = new Model();

@@ -228,7 +228,7 @@ describe('a volume that several pods share', () => {
     expect(ready).toContain('u2');
   });
 
-  it('C7: staging that hangs delays no removed pod; the volume is unstaged when staging has finished', async () => {
+  it('C7: staging that hangs does not delay the removal of its pod; the volume is unstaged when staging has finished', async () => {
     const { machine, clock, manager, signal } = make();
     const block = Promise.withResolvers<void>();
     machine.blocks.set('stage', block.promise);
@@ -242,7 +242,7 @@ describe('a volume that several pods share', () => {
     expect(machine.log).toEqual(['stage', 'unstage']);
   });
 
-  it('an unstaging failure delays no pod and is retried', async () => {
+  it('a failed unstaging is retried and delays no pod', async () => {
     const { machine, clock, manager, signal } = make();
     const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
@@ -258,7 +258,7 @@ describe('a volume that several pods share', () => {
     expect(machine.staged).toBe(false);
   });
 
-  it('a ReadWriteOncePod volume is set up for the second pod after the first pod has released it', async () => {
+  it('a ReadWriteOncePod volume is set up for a second pod after the first pod has released it', async () => {
     const { machine, clock, manager, signal } = make();
     machine.exclusive = true;
     const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podNamed(uid), signal));
@@ -276,7 +276,7 @@ describe('a volume that several pods share', () => {
     expect(machine.log).toEqual(['stage', 'setUp u1', 'tearDown u1', 'setUp u2']);
   });
 
-  it('a volume whose spec cannot be read is reported, and is read again after 500 ms at the earliest', async () => {
+  it('a volume whose PersistentVolume cannot be read fails its pod, and is read again after 500 ms at the earliest', async () => {
     const { machine, clock, manager, events, signal } = make();
     machine.failing.add('resolve');
     const error = await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
@@ -297,7 +297,7 @@ describe('a volume that several pods share', () => {
     expect([machine.log, events]).toEqual([['stage', 'setUp u1'], []]);
   });
 
-  it('K1: after a restart, a volume that no pod uses is unstaged; a volume that a pod uses is kept', async () => {
+  it('K1: after a restart, a staged volume is unstaged if no pod uses it, and kept if a pod uses it', async () => {
     const { machine, clock, manager, plugin, newManager, signal } = make();
     const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
@@ -315,7 +315,7 @@ describe('a volume that several pods share', () => {
   });
 });
 
-it('K1: a volume that a previous process staged is unstaged with its last pod, even if listing the staged volumes failed', async () => {
+it('K1: a volume that a previous process staged is unstaged after its last pod, even if listing staged volumes failed at first', async () => {
   const { machine, clock, manager, plugin, newManager, signal } = make();
   const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
   await clock.advance(100);
@@ -346,7 +346,7 @@ const command = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('kill' as const) }) },
 );
 
-it('K1: random pods, failures and kills break no staging rule and reach the wanted state', async () => {
+it('K1: with random pods, failures and kills, a volume is staged before pods use it and converges to what its pods need', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 30 }), async (commands) => {
       const { machine, clock, newManager, ...first } = make();

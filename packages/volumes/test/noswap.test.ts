@@ -13,7 +13,7 @@ describe('a tmpfs that is never swapped', () => {
     ['5.15.0', WHOLE, false],
     ['6.18.0', '0 100000 65536\n', false],
     ['none', WHOLE, false],
-  ])('noswap on Linux %s with the uid map %j is used: %s', (osRelease, uidMap, expected) => {
+  ])('tmpfs uses noswap on Linux %s with the uid map %j: %s', (osRelease, uidMap, expected) => {
     expect(supportsNoswap(osRelease, uidMap)).toBe(expected);
   });
 

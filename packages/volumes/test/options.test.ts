@@ -6,12 +6,12 @@ import { EmptyDirPlugin } from '../src/types/empty-dir.ts';
 test.each([
   [{ deadlineMs: 0 }, 'deadlineMs must be above 0, not 0'],
   [{ maxAbandoned: -1 }, 'maxAbandoned must be a whole number of at least 0, not -1'],
-])('a command shell refuses the options %j and names the invalid one', (options, message) => {
+])('CommandShell refuses the options %j and names the invalid one', (options, message) => {
   expect(() => new CommandShell({} as never, options)).toThrow(message);
 });
 
 test.each([Number.NaN, -1, undefined, '5'])(
-  'memory volumes refuse %s as the amount of memory that pods may use',
+  'refuses %s as the amount of memory that pods may use, which bounds tmpfs volumes',
   (bytes) => {
     const options = { allocatableMemoryBytes: bytes as number };
     const refusal = expect.objectContaining({ code: 'InvalidOptions', option: 'allocatableMemoryBytes' });

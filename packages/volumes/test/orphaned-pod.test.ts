@@ -5,7 +5,7 @@ import { MountCommand } from '../src/mount/mount-command.ts';
 import { removeOrphanedPod } from '../src/paths/orphaned-pod.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 
-test('N5: the mount table is read again before an orphaned directory is removed, however fresh the cached table is', async () => {
+test('N5: the mount table is read again before the directory of an orphaned pod is removed, however fresh the cached table is', async () => {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
   const paths = new PodPaths('/root');

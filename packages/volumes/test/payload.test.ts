@@ -24,7 +24,7 @@ describe('cleanPayload', () => {
     ['a/..b', 'a/..b'],
     [`a/${longest.name}`, `a/${longest.name}`],
     [longest.path, longest.path],
-  ])('the path %j is normalised to %j', (path, clean) => {
+  ])('the path %j of a file in a volume is normalised to %j', (path, clean) => {
     expect([...cleanPayload(named(path)).keys()]).toEqual([clean]);
   });
 
@@ -41,18 +41,18 @@ describe('cleanPayload', () => {
     ['a\0b', 'must not contain a NUL character'],
     [`a/${'é'.repeat(128)}`, 'filenames must be less than or equal to 255 characters'],
     [`${longest.path}x`, 'must be less than or equal to 4096 characters'],
-  ])('W3: refuses the path %j: %s', (path, problem) => {
+  ])('W3: refuses a file of a volume with the path %j: %s', (path, problem) => {
     expect(() => cleanPayload(named(path))).toThrow(
       expect.objectContaining({ code: 'InvalidPath', message: `invalid path: ${problem}` }),
     );
   });
 
-  it('refuses a file below a file; of two files with one path the later one is kept', () => {
+  it('refuses a payload with a file below another file; of two files with one path the later one is written', () => {
     expect(() => cleanPayload(named('a', 'a/b/c'))).toThrow('a/b/c is below a, which is a file');
     expect(shown(cleanPayload(named('./a', 'a')))).toEqual(['a 0 a']);
   });
 
-  it('W3: accepts no path that leads out of the volume, for random names', () => {
+  it('W3: for random paths, no accepted file of a payload is outside of the volume', () => {
     const names = fc.constantFrom('..', '.', '', 'a', '..data', '..b', 'c d');
     fc.assert(
       fc.property(fc.array(names, { maxLength: 6 }), (parts) => {
@@ -77,7 +77,7 @@ describe('configMapPayload', () => {
     ['all keys', {}, ['a 644 é', 'b 644 \ufffd\0', 'both 644 binary']],
     ['named keys', { items: [{ key: 'both', path: 'x/y', mode: 0o400 }] }, ['x/y 400 text']],
     [
-      'optional keys',
+      'missing keys of an optional volume are skipped',
       {
         items: [
           { key: 'gone', path: 'x' },
@@ -88,11 +88,11 @@ describe('configMapPayload', () => {
       ['a 644 é'],
     ],
     ['an empty list', { items: [] }, ['a 644 é', 'b 644 \ufffd\0', 'both 644 binary']],
-  ])('%s', (_what, selection, files) => {
+  ])('a configMap volume contains the selected keys as files: %s', (_what, selection, files) => {
     expect(shown(configMapPayload('cm', configMap, selection, 0o644))).toEqual(files);
   });
 
-  it('a configMap payload with missing keys is refused, naming them', () => {
+  it('a configMap volume with missing keys is refused with an error that names the missing keys', () => {
     const items = [{ key: 'toString', path: 'x' }];
     expect(() => configMapPayload('cm', configMap, { items }, 0)).toThrow(
       'configmap references non-existent config key: toString',
@@ -104,13 +104,13 @@ describe('configMapPayload', () => {
 
 describe('secretPayload', () => {
   const secret = { data: { password: 'aHVudGVyMg==' } };
-  it('a secret payload contains the decoded values', () => {
+  it('a secret volume contains the decoded values of the selected keys', () => {
     expect(shown(secretPayload('s', secret, {}, 0o600))).toEqual(['password 600 hunter2']);
     const items = [{ key: 'password', path: 'p', mode: 0o440 }];
     expect(shown(secretPayload('s', secret, { items }, 0o600))).toEqual(['p 440 hunter2']);
   });
 
-  it('a secret payload with missing keys is refused, naming the keys but no value', () => {
+  it('a secret volume with missing keys is refused with an error that names the missing keys but no value', () => {
     const items = [{ key: 'user', path: 'u' }];
     expect(() => secretPayload('s', secret, { items }, 0)).toThrow(/^references non-existent secret key: user$/);
     expect(() => secretPayload('s', undefined, {}, 0)).toThrow('secret "s" not found');
@@ -135,11 +135,11 @@ describe('downwardApiPayload', () => {
     [resource('limits.cpu', 'main'), 'f 644 8'],
     [resource('limits.cpu', 'init'), 'f 644 8'],
     [resource('limits.memory', 'main'), 'f 644 0'],
-  ])('%j', (item, file) => {
+  ])('a downward API volume contains the value of the item %j', (item, file) => {
     expect(shown(downwardApiPayload(pod, [item], 0o644, { cpu: '8' }))).toEqual([file]);
   });
 
-  it('a downward API payload names each invalid item', () => {
+  it('a downward API volume with invalid items is refused with an error that names each of them', () => {
     const items = [
       { path: 'a', fieldRef: { fieldPath: 'spec.nodeName' } },
       resource('limits.cpu', 'gone'),
@@ -157,7 +157,7 @@ describe('downwardApiPayload', () => {
     }
   });
 
-  it('an unexpected exception in a downward API payload is not reported as an invalid item', () => {
+  it('an exception of an unexpected kind is thrown on and not reported as an invalid downward API item', () => {
     const failure = new Error('no machine');
     const allocatable = {
       get cpu(): string {
@@ -185,23 +185,23 @@ describe('nestedMountPoints', () => {
     [{ '/dir': 'v', '/dir/a/b': 'v', '/dir/a/b/c/d': 'w', '/e': 'w' }, ['a/b', 'c/d']],
     [{ '/dir': 'v', dir: 'w', '/dir/a': 'w' }, ['a']],
     [{ '/dir': 'w', dir: 'v', '/dir/a': 'w' }, ['a']],
-  ])('%j', (mounts, points) => {
+  ])('mount points of other volumes inside a volume, for the volumeMounts %j', (mounts, points) => {
     expect(pointsOf(mounts)).toEqual(points);
   });
 
-  it("W3: nested mount points are never inside the atomic writer's own directories", () => {
+  it("W3: a mount point inside a volume is never in the atomic writer's own directories", () => {
     expect(() => pointsOf({ '/dir': 'v', '/dir/..data/x': 'w' })).toThrow('invalid container mount point ..data/x');
     expect(() => pointsOf({ '/dir': 'v', '/dir/a\0': 'w' })).toThrow('invalid container mount point a\0');
   });
 
   // Comparing each pair would exceed the test's timeout.
-  it('W6: nested mount points are found among 80,000 mounts without comparing each pair', () => {
+  it('W6: finds the mount points inside a volume among 80,000 mounts without comparing each pair of mounts', () => {
     const names = Array.from({ length: 80_000 }, (_, index) => `${index}`);
     const mounts = Object.fromEntries([['/dir', 'v'], ...names.map((name) => [`/dir/${name}`, 'w'])]);
     expect(pointsOf(mounts)).toEqual(names.sort());
   });
 
-  it('nested mount points include init, main and ephemeral containers, and never combine mounts of different containers', () => {
+  it("mount points inside a volume come from init, main and ephemeral containers, each container's mounts taken alone", () => {
     const nesting = (name: string) => ({
       name,
       volumeMounts: [
@@ -229,19 +229,22 @@ describe('the owner of service account token files', () => {
     [1000, [undefined, 0], undefined],
     [undefined, [0, 0], 0],
     [undefined, [undefined, undefined], undefined],
-  ])('the token owner for pod user %s and containers %j is %s', (ofPod, ofContainers, owner) => {
-    const containers = ofContainers.map((uid, index) => ({ name: `c${index}`, ...user(uid) }));
-    const [first, ...others] = containers;
-    for (const spec of [
-      { containers },
-      { containers: others, initContainers: [first] },
-      { containers: [first], ephemeralContainers: others },
-    ] as Partial<PodSpec>[]) {
-      expect(podUser(podOf([], 'u1', { ...user(ofPod), ...spec }))).toBe(owner);
-    }
-  });
+  ])(
+    'a service account token in a pod with runAsUser %s and the containers %j is owned by %s',
+    (ofPod, ofContainers, owner) => {
+      const containers = ofContainers.map((uid, index) => ({ name: `c${index}`, ...user(uid) }));
+      const [first, ...others] = containers;
+      for (const spec of [
+        { containers },
+        { containers: others, initContainers: [first] },
+        { containers: [first], ephemeralContainers: others },
+      ] as Partial<PodSpec>[]) {
+        expect(podUser(podOf([], 'u1', { ...user(ofPod), ...spec }))).toBe(owner);
+      }
+    },
+  );
 
-  it('the mode of a token file depends on its owner', () => {
+  it("a service account token file has mode 0600 if it has an owner or an fsGroup, otherwise the volume's default mode", () => {
     expect(tokenMode(0o644, undefined, undefined)).toBe(0o644);
     expect(tokenMode(0o644, 0, undefined)).toBe(0o600);
     expect(tokenMode(0o644, undefined, 0)).toBe(0o600);

@@ -67,8 +67,8 @@ function make(): { objects: Objects; fixture: Fixture } {
   return { objects, fixture: setUp({}, objects) };
 }
 
-describe('volumes whose content the kubelet writes', () => {
-  it("written volumes are at upstream's paths and read-only in containers", async () => {
+describe('volumes whose files the kubelet writes', () => {
+  it("configMap, secret, downward API and projected volumes are at upstream's paths and read-only in containers", async () => {
     const { fixture } = make();
     const pod = podOf([configMap, secret, downward, access]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -90,7 +90,7 @@ describe('volumes whose content the kubelet writes', () => {
     );
   });
 
-  it('W4: written volumes other than configMaps are in memory, and removal leaves no trace', async () => {
+  it('W4: secret, downward API and projected volumes are on tmpfs, configMap volumes on disk, and removal leaves none of them', async () => {
     const { fixture } = make();
     const pod = podOf([configMap, secret, downward, access]);
     await fixture.manager.makePodDataDirs('u1');
@@ -103,7 +103,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect((await fixture.mounter.mountPoints()).size).toBe(0);
   });
 
-  it('W4: if the tmpfs of a written volume cannot be mounted, then no secret is written to the disk', async () => {
+  it('W4: if the tmpfs of a secret volume cannot be mounted, no secret is written to the disk', async () => {
     const { fixture } = make();
     fixture.mounter.mount = () => Promise.reject(new Error('no mounts here'));
     const error = await errorOf(fixture.manager.waitForAttachAndMount(podOf([secret]), fixture.signal));
@@ -111,7 +111,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(await fixture.fs.readdir(directoryOf('keys'))).toEqual([]);
   });
 
-  it('written volumes are updated at the next sync, with all changes', async () => {
+  it('a sync updates configMap and secret volumes with all changes since the last sync', async () => {
     const { objects, fixture } = make();
     const pod = podOf([configMap, downward, access]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -127,7 +127,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(fixture.mounter.asked.filter((what) => what.startsWith('mount'))).toHaveLength(2);
   });
 
-  it('a written volume whose source cannot be read keeps its content and emits an event; a new process waits for the source', async () => {
+  it('a volume whose Secret cannot be read keeps its files and emits an event; after a restart, the pod waits for the Secret', async () => {
     const { objects, fixture } = make();
     const pod = podOf([configMap, secret]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -145,7 +145,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(error.message).toContain('unmounted volumes=[conf keys]');
   });
 
-  it('a volume waits for a missing required source with nothing on the disk, and does not wait for an optional source', async () => {
+  it('a pod waits for a missing required ConfigMap or Secret and does not wait for an optional one', async () => {
     const { objects, fixture } = make();
     const volumes = [
       { name: 'conf', configMap: { name: 'later' } },
@@ -163,7 +163,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(await read(fixture, 'conf', 'x')).toBe('y');
   });
 
-  it('a token volume is mounted while the token is requested, and the token is written after both succeed', async () => {
+  it('a token volume is mounted in parallel with the token request, and the token is written after both', async () => {
     const { objects, fixture } = make();
     const { promise, resolve } = Promise.withResolvers<void>();
     objects.answering = promise;
@@ -177,7 +177,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(fixture.mounter.asked).toHaveLength(1);
   });
 
-  it('a volume with missing content is not left mounted; later attempts mount it only after its content is available', async () => {
+  it('a volume whose Secret is missing is not left mounted; a retry mounts it only after the Secret exists', async () => {
     const { objects, fixture } = make();
     objects.failure = new Error('the server does not answer');
     const pod = podOf([access]);
@@ -194,7 +194,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(await read(fixture, 'access', 'token')).toBe('token-1');
   });
 
-  it('K1: a volume keeps its content if a new process cannot read its sources, even if the volume was not known to be ready', async () => {
+  it('K1: a volume keeps its files if a restarted kubelet cannot read the Secret, even if the volume was not recorded as ready', async () => {
     const { objects, fixture } = make();
     const pod = podOf([access]);
     await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
@@ -204,7 +204,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(await read(fixture, 'access', 'token')).toBe('token-1');
   });
 
-  it('the error of a projected volume names all missing sources', async () => {
+  it('the error of a projected volume names all its missing ConfigMaps and Secrets', async () => {
     const { objects, fixture } = make();
     objects.secrets.clear();
     objects.configMaps.clear();
@@ -213,7 +213,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(error.message).not.toContain('token-1');
   });
 
-  it("token files are readable by the pod's user and group only, and are requested with the pod's parameters", async () => {
+  it("service account tokens are requested with the pod's audience and expiry, and only the pod's user and group can read their files", async () => {
     const { objects, fixture } = make();
     const sources = [{ serviceAccountToken: { path: 'token', audience: 'vault', expirationSeconds: 600 } }];
     const volume = { name: 'access', projected: { defaultMode: 0o644, sources } };
@@ -228,7 +228,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(objects.requests).toEqual([{ audience: 'vault', expirationSeconds: 600 }]);
   });
 
-  it('a projected volume gets trust anchors by name or signer, which may be optional or required', async () => {
+  it('a projected clusterTrustBundle is selected by name or signer and may be optional', async () => {
     const asked: unknown[] = [];
     const trustBundles = {
       byName: async (...[name, optional]: [string, boolean, AbortSignal]) => {
@@ -260,7 +260,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(error.message).toContain('requires either name or signerName to be set');
   });
 
-  it('a written volume contains mount points for the volumes that are mounted below it', async () => {
+  it('a volume that the kubelet writes contains mount points for the volumes that containers mount below it', async () => {
     const { fixture } = make();
     const volumeMounts = [
       { name: 'conf', mountPath: '/etc/app' },
@@ -273,7 +273,7 @@ describe('volumes whose content the kubelet writes', () => {
   });
 
   // Scanning all mounts for each volume would exceed the test's timeout.
-  it('W6: a pod with many written volumes is ready in linear time', async () => {
+  it('W6: setup time of a pod with many configMap volumes grows linearly', async () => {
     const { manager, fs, signal } = setUp({}, new Objects());
     const names = Array.from({ length: 8000 }, (_, index) => `conf-${index}`);
     const pod = podOf(names.map((name) => ({ name, configMap: { name: 'cm' } })));
@@ -282,7 +282,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(Buffer.from(last).toString()).toBe('1');
   });
 
-  it('refuses written volumes by name if the program provides no source for them', async () => {
+  it('refuses configMap, secret, projected and downward API volumes by name if the program provides no data for them', async () => {
     const { manager, signal } = setUp();
     const bundle = { clusterTrustBundle: { path: 'ca', name: 'b' } };
     const other = { name: 'other', projected: { sources: [bundle] } };
@@ -299,7 +299,7 @@ describe('volumes whose content the kubelet writes', () => {
     expect(error.message).toContain('unmounted volumes=[access conf keys other]');
   });
 
-  it('K1: after a kill at any operation the next process sets the written volumes up, or leaves nothing', async () => {
+  it('K1: after a kill at any write, the restarted kubelet completes the volumes of a running pod and removes those of a deleted pod', async () => {
     let killed = 0;
     for (let after = 0; after < 150; after += 3) {
       const { fixture } = make();

@@ -96,8 +96,8 @@ function make() {
 
 const volumes = (...names: string[]): Volume[] => names.map((name) => ({ name, emptyDir: {} }));
 
-describe('a volume that cannot be set up', () => {
-  it('a failed setup is retried after 500 ms, then after 1 s; the pod is notified of each failure and of the next attempt', async () => {
+describe('a volume whose setup fails', () => {
+  it('a failed volume setup is retried after 500 ms, then after 1 s; each failure emits an event, and success is notified once', async () => {
     const { clock, manager, plugin, events, ready, signal } = make();
     plugin.failures.set('setUp a', 'secret "s" not found');
     const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
@@ -118,7 +118,7 @@ describe('a volume that cannot be set up', () => {
     expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
   });
 
-  it('a failed volume emits its own events; its pod emits one after each wait of two minutes', async () => {
+  it('a failed volume emits an event per failure, and its pod emits one after each two minutes of waiting', async () => {
     const { clock, manager, plugin, signal } = make();
     plugin.failures.set('setUp a', 'not found');
     const told: number[] = [];
@@ -132,7 +132,7 @@ describe('a volume that cannot be set up', () => {
     expect((await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal))).isTold).toBe(true);
   });
 
-  it("a failed setup is retried immediately when the volume's source has changed", async () => {
+  it("a failed volume setup is retried immediately after the pod's volume source has changed", async () => {
     const { clock, manager, plugin, ready, signal } = make();
     plugin.failures.set('setUp a', 'not found');
     await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
@@ -144,7 +144,7 @@ describe('a volume that cannot be set up', () => {
     expect(ready).toEqual(['u1']);
   });
 
-  it('a failed volume delays no other volume, and its back-off restarts after its pod was removed', async () => {
+  it('a failed volume delays no other volume, and its back-off starts from 500 ms after its pod was removed', async () => {
     const { clock, manager, plugin, signal } = make();
     plugin.failures.set('setUp a', 'not found');
     const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal));
@@ -162,8 +162,8 @@ describe('a volume that cannot be set up', () => {
   });
 });
 
-describe('C7: a volume whose operation hangs', () => {
-  it("a hanging setup delays no other volume, fails its pod's sync after 123 s, and is reported when it ends", async () => {
+describe('C7: a volume whose setup hangs', () => {
+  it("a hanging volume setup delays no other volume, fails its pod's sync after 123 s, and is reported when it ends", async () => {
     const { clock, manager, plugin, ready, signal } = make();
     const block = Promise.withResolvers<void>();
     plugin.blocks.set('setUp slow', block.promise);
@@ -207,8 +207,8 @@ describe('C7: a volume whose operation hangs', () => {
   });
 });
 
-describe('content that can change', () => {
-  it('a sync starts an update of the content and does not wait for it', async () => {
+describe('volumes whose files are updated', () => {
+  it('a sync of a ready pod starts the update of its configMap volume and does not wait for it', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     plugin.blocks.set('setUp a', new Promise(() => {}));
@@ -219,7 +219,7 @@ describe('content that can change', () => {
     expect(manager.volumePath(podOf([]), 'a')).toMatch(/\/a$/);
   });
 
-  it('content that changes during its update is updated once more', async () => {
+  it('a configMap that changes while its volume is being updated causes a second update', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     const block = Promise.withResolvers<void>();
@@ -235,8 +235,8 @@ describe('content that can change', () => {
   });
 });
 
-describe('a volume that cannot be torn down', () => {
-  it('a failed teardown is retried without a sync, and its pod is notified', async () => {
+describe('a volume whose teardown fails', () => {
+  it('a failed volume teardown is retried without a pod sync, and the pod worker is notified', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     plugin.failures.set('tearDown a', 'busy');
@@ -249,7 +249,7 @@ describe('a volume that cannot be torn down', () => {
     await manager.waitForUnmount(podOf([]), signal);
   });
 
-  it('a volume that is being torn down is set up again if its pod returns', async () => {
+  it('a volume that is being torn down is set up again if its pod needs it again', async () => {
     const { clock, manager, plugin, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a')), signal);
     plugin.failures.set('tearDown a', 'busy');
@@ -261,8 +261,8 @@ describe('a volume that cannot be torn down', () => {
   });
 });
 
-describe('the actual state of the world', () => {
-  it('K1: the actual state is rebuilt from the disk, and no volume is changed before its pod is known', async () => {
+describe('the actual state of the world after a restart', () => {
+  it('K1: after a restart, mounted volumes are found on the disk, and none is changed before its pod is known', async () => {
     const { clock, manager, newManager, plugin, gauges, signal } = make();
     await manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
     const actual = 'volume_manager_total_volumes kubernetes.io/scripted actual_state_of_world';
@@ -282,7 +282,7 @@ describe('the actual state of the world', () => {
     await running;
   });
 
-  it("W6: other pods' state is rebuilt while a removal that a previous process started continues", async () => {
+  it('W6: after a restart, a hanging removal that an earlier process began does not delay the volumes of other pods', async () => {
     const { clock, fs, manager, newManager, plugin, gauges, signal } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     await manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
@@ -300,7 +300,7 @@ describe('the actual state of the world', () => {
     await running;
   });
 
-  it('W6: the volume manager stops even if a removal that a previous process started hangs', async () => {
+  it('W6: the volume manager stops even if a removal that an earlier process began hangs', async () => {
     const { clock, fs, newManager, plugin } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     plugin.blocks.set('tearDown removing-a', new Promise(() => {}));
@@ -312,7 +312,7 @@ describe('the actual state of the world', () => {
     await running;
   });
 
-  it('counts leftover volumes of a previous kubelet process that cannot be reconstructed', async () => {
+  it('counts leftover volumes of an earlier process that cannot be reconstructed', async () => {
     const { clock, fs, newManager, plugin, gauges } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
     plugin.failures.set('tearDown removing-a', 'busy');
@@ -325,7 +325,7 @@ describe('the actual state of the world', () => {
     await running;
   });
 
-  it('a stopped volume manager retries nothing', async () => {
+  it('a stopped volume manager retries no volume operation', async () => {
     const { clock, manager, plugin, signal } = make();
     const life = new AbortController();
     const running = manager.start(life.signal);

@@ -12,8 +12,8 @@ const spec = (its?: NonNullable<VolumeSpec['persistent']>['spec']): VolumeSpec =
 });
 const own: VolumeSpec = { volume: { name: 'v' } };
 
-describe('a local volume', () => {
-  it("a local volume's name is the name of its persistent volume", () => {
+describe('rules for local PersistentVolumes', () => {
+  it("the node volume name of a local PersistentVolume is the PersistentVolume's name", () => {
     expect(localNodeVolume('pv-1')).toMatchObject({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
   });
 
@@ -23,18 +23,18 @@ describe('a local volume', () => {
     [['ReadWriteOncePod', 'ReadOnlyMany'], false],
     [['ReadOnlyMany', 'ReadWriteOncePod'], false],
     [[], false],
-  ])('a volume with access modes %j is limited to one pod: %s', (accessModes, expected) => {
+  ])('a PersistentVolume with access modes %j can be used by one pod only: %s', (accessModes, expected) => {
     expect(isReadWriteOncePod(spec({ accessModes }))).toBe(expected);
   });
 
-  it('a volume is limited to one pod only if its access mode is ReadWriteOncePod', () => {
+  it('a volume without access modes can be used by several pods', () => {
     expect([spec({}), spec(), own].map(isReadWriteOncePod)).toEqual([false, false, false]);
   });
 
   it.each([
     ['/mnt/disk', '/mnt/disk'],
     ['mnt/..disk', '/mnt/..disk'],
-  ])('a local volume with the path %j is mounted at %s', (path, at) => {
+  ])('a local PersistentVolume with the path %j is mounted from %s', (path, at) => {
     expect(localPath(spec({ local: { path } }))).toBe(at);
   });
 
@@ -44,11 +44,11 @@ describe('a local volume', () => {
     [spec(), 'local volume source is nil or local path is not set'],
     [own, 'local volume source is nil or local path is not set'],
     [spec({ local: { path: '/mnt/..' } }), "invalid path: /mnt/.. must not contain '..'"],
-  ])('W3: a local volume with the path %j is refused', (its, message) => {
+  ])('W3: a local PersistentVolume with the spec %j is refused', (its, message) => {
     expect(() => localPath(its)).toThrow(expect.objectContaining({ code: 'InvalidPath', message }));
   });
 
-  it('a local volume must be a directory or a block device', () => {
+  it('the path of a local PersistentVolume must be a directory or a block device', () => {
     expect([isDisk('/d', 'directory'), isDisk('/d', 'blockDevice')]).toEqual([false, true]);
     const refused = (message: string) => expect.objectContaining({ code: 'TypeCheckFailed', message });
     expect(() => isDisk('/d', undefined)).toThrow(refused('path "/d" does not exist'));
@@ -62,7 +62,7 @@ describe('a local volume', () => {
     [spec({}), 'ext4'],
     [spec(), 'ext4'],
     [own, 'ext4'],
-  ])('a local volume of %j is mounted as %s', (its, fsType) => {
+  ])('a disk of the local PersistentVolume %j has the file system %s', (its, fsType) => {
     expect(fileSystemOf(its)).toBe(fsType);
   });
 });
@@ -74,11 +74,11 @@ it.each([
   [{ fsGroup: 7, fsGroupChangePolicy: 'Always' }, { fsGroup: { gid: 7, policy: 'Always' } }],
   [{ fsGroup: 7, fsGroupChangePolicy: 'OnRootMismatch' }, { fsGroup: { gid: 7, policy: 'OnRootMismatch' } }],
   [{ fsGroup: 7, fsGroupChangePolicy: 'Sometimes' }, { fsGroup: { gid: 7, policy: 'Always' } }],
-])('the security context %j gives volumes the ownership %j', (securityContext, context) => {
+])('the pod security context %j gives volumes the ownership %j', (securityContext, context) => {
   expect(mountContext(podOf([], 'u1', securityContext && { securityContext }))).toEqual(context);
 });
 
-describe('volumes of a pod', () => {
+describe('which volumes of a pod its containers use', () => {
   const volumes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => ({ name, emptyDir: {} }));
   const container = (mount: string, device: string) => ({
     ...{ name: `of-${mount}`, volumeMounts: [{ name: mount, mountPath: '/m' }] },
@@ -90,7 +90,7 @@ describe('volumes of a pod', () => {
     ephemeralContainers: [container('e', 'f')],
   });
 
-  it('the used volumes of a pod are those that any kind of container mounts, as file system or block device', () => {
+  it('a pod uses the volumes that its init, main and ephemeral containers mount or use as block devices', () => {
     const { mounts, devices } = usedVolumes(pod);
     expect([[...mounts], [...devices]]).toEqual([
       ['a', 'c', 'e'],
@@ -99,7 +99,7 @@ describe('volumes of a pod', () => {
     expect(mountedVolumes(pod).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
   });
 
-  it('a pod without volumes uses none', () => {
+  it('a pod without volumes uses no volume', () => {
     expect(mountedVolumes(podOf(undefined))).toEqual([]);
   });
 });

@@ -66,7 +66,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     },
   );
 
-  it('W3: nothing outside of the volume is ever mounted, even if path components are swapped during preparation', async () => {
+  it('W3: no path outside of the volume is ever mounted, even if a process swaps subPath components during preparation', async () => {
     await writeFile(at('volume/dir/f'), 'own');
     await symlink('../outside', at('volume/link'));
     // Some attempts fail because an entry exists that was created while the name was absent. It is removed with the
@@ -89,7 +89,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     expect(seen).toContain('own');
   }, 60_000);
 
-  it('removing a subPath removes its stacked mounts and keeps mounts inside the volume', async () => {
+  it('removing a subPath unmounts all mounts stacked on it and keeps mounts inside the volume', async () => {
     mount('--bind', at('volume'), at('volume'));
     mount('--make-shared', at('volume'));
     const target = await subPaths.prepare(part('dir'), signal);
@@ -102,7 +102,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     expect(await mounts()).toEqual([at('volume'), at('volume/dir/disk')]);
   });
 
-  it('K1: after a kill, the next process reuses the subPath mount, or replaces a mount of another path', async () => {
+  it('K1: after a kill, a restarted kubelet reuses the subPath mount, or replaces a mount of another path', async () => {
     const target = await subPaths.prepare(part('dir'), signal);
     const next = new SubPathMounts({ fs, foreignFiles, mounter, paths: new PodPaths(root), logger: silentLogger });
     expect(await next.prepare(part('dir'), signal)).toBe(target);

@@ -25,8 +25,8 @@ async function show({ manager, signal }: Fixture, pod: Pod, environment = [{ nam
 const restarted = (fixture: Fixture): Fixture => ({ ...fixture, manager: fixture.newManager() });
 const left = ({ under }: Fixture): string[] => under('u1').filter((path) => path.startsWith('volume-subpaths'));
 
-describe('a subPath mount', () => {
-  it("a subPath is created with the volume's permissions, mounted, mounted again for the next container, and removed with the volume", async () => {
+describe('subPath mounts', () => {
+  it("a subPath gets the volume's permissions, is mounted for each container, and is unmounted with the volume", async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'a/b' });
     expect(await show(fixture, pod)).toBe(TARGET);
@@ -42,7 +42,7 @@ describe('a subPath mount', () => {
     expect(fixture.fs.heldPlaces).toBe(0);
   });
 
-  it("a subPath may be a file; the next container gets the file's current version", async () => {
+  it('a subPath may be a file; after a directory has replaced the file, the next container gets the directory', async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'conf' });
     await fixture.fs.mkdir(VOLUME);
@@ -65,7 +65,7 @@ describe('a subPath mount', () => {
     expect(error).toMatchObject({ code: 'InvalidPath', message: 'missing value for NAME' });
   });
 
-  it("a subPath of a downward API volume mounts the file's version at mount time", async () => {
+  it('a subPath may name a file of a downward API volume', async () => {
     const fixture = setUp();
     const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];
     const pod = podMounting({ subPath: 'name' }, { downwardAPI: { items } });
@@ -73,19 +73,22 @@ describe('a subPath mount', () => {
     expect(Buffer.from(await fixture.fs.readFile(TARGET)).toString()).toBe('pod-u1');
   });
 
-  it.each(['../../secret', '/etc/secret', 'loop'])('W3: refuses a subPath if a link leads to %s', async (target) => {
-    const fixture = setUp();
-    await fixture.fs.mkdir('/etc/secret');
-    await fixture.fs.mkdir(VOLUME);
-    await fixture.fs.symlink(target, `${VOLUME}/loop`);
-    const error = await errorOf(show(fixture, podMounting({ subPath: 'loop' })));
-    expect(error.code).toBe('SubPathFailed');
-    expect(error.message).toBe('failed to prepare subPath for volumeMount "data" of container "main"');
-    expect(fixture.mounter.asked).toEqual([]);
-    expect(left(fixture)).toEqual([]);
-  });
+  it.each(['../../secret', '/etc/secret', 'loop'])(
+    'W3: refuses a subPath if a symbolic link in it leads to %s',
+    async (target) => {
+      const fixture = setUp();
+      await fixture.fs.mkdir('/etc/secret');
+      await fixture.fs.mkdir(VOLUME);
+      await fixture.fs.symlink(target, `${VOLUME}/loop`);
+      const error = await errorOf(show(fixture, podMounting({ subPath: 'loop' })));
+      expect(error.code).toBe('SubPathFailed');
+      expect(error.message).toBe('failed to prepare subPath for volumeMount "data" of container "main"');
+      expect(fixture.mounter.asked).toEqual([]);
+      expect(left(fixture)).toEqual([]);
+    },
+  );
 
-  it('W3: creates nothing if a subPath is a dangling link, and the error names no host path', async () => {
+  it('W3: creates nothing if a subPath is a dangling symbolic link, and the error names no host path', async () => {
     const fixture = setUp();
     await fixture.fs.mkdir(VOLUME);
     await fixture.fs.symlink('missing', `${VOLUME}/link`);
@@ -110,10 +113,10 @@ describe('a subPath mount', () => {
 
 describe('subPaths after a crash', () => {
   it.each([
-    ['before the mount, where the target is of the other kind', 'target'],
+    ['before the mount, with a file as mount point of a directory', 'target'],
     ['after the mount', 'mounted'],
-    ['of something else under its name', 'other'],
-  ])('K1: a subPath is mounted again after a crash: %s', async (_name, state) => {
+    ['with another directory mounted for the subPath', 'other'],
+  ])('K1: after a crash %s, a restarted kubelet mounts the subPath', async (_name, state) => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'a' });
     await fixture.fs.mkdir(`${VOLUME}/a`);
@@ -147,7 +150,7 @@ describe('subPaths after a crash', () => {
     },
   );
 
-  describe('K1: a kill at any step of a subPath mount and unmount', () => {
+  describe('K1: a kill at any step of subPath mount and unmount', () => {
     const PART = { podUid: 'u1', container: 'main', volumeName: 'data', directoryName: 'data', index: 0, path: 'a/b' };
 
     /**
@@ -179,30 +182,33 @@ describe('subPaths after a crash', () => {
       return ended;
     }
 
-    it.each(['the pod goes on', 'the pod is gone'])('%s', async (after) => {
-      for (let calls = 0; ; calls++) {
-        const fixture = setUp();
-        const pod = podMounting({ subPath: 'a/b' });
-        await fixture.manager.makePodDataDirs('u1');
-        await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
-        const ended = await liveFor(fixture, calls);
-        if (after === 'the pod goes on') {
-          await show(restarted(fixture), pod);
-          expect((await fixture.fs.stat(TARGET)).inode).toBe((await fixture.fs.stat(`${VOLUME}/a/b`)).inode);
-          expect(fixture.fs.mountPoints()).toEqual([TARGET]);
-        } else {
-          await fixture.newManager().cleanupOrphanedPodDirs(() => false);
-          expect(fixture.fs.mountPoints()).toEqual([]);
-          expect(await fixture.fs.exists(POD)).toBe(false);
+    it.each(['the pod goes on', 'the pod is removed'])(
+      'K1: after a kill at any step of a subPath mount or unmount, a restarted kubelet mounts or removes the subPath: %s',
+      async (after) => {
+        for (let calls = 0; ; calls++) {
+          const fixture = setUp();
+          const pod = podMounting({ subPath: 'a/b' });
+          await fixture.manager.makePodDataDirs('u1');
+          await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+          const ended = await liveFor(fixture, calls);
+          if (after === 'the pod goes on') {
+            await show(restarted(fixture), pod);
+            expect((await fixture.fs.stat(TARGET)).inode).toBe((await fixture.fs.stat(`${VOLUME}/a/b`)).inode);
+            expect(fixture.fs.mountPoints()).toEqual([TARGET]);
+          } else {
+            await fixture.newManager().cleanupOrphanedPodDirs(() => false);
+            expect(fixture.fs.mountPoints()).toEqual([]);
+            expect(await fixture.fs.exists(POD)).toBe(false);
+          }
+          if (!ended) continue;
+          expect(calls).toBeGreaterThan(12);
+          return;
         }
-        if (!ended) continue;
-        expect(calls).toBeGreaterThan(12);
-        return;
-      }
-    });
+      },
+    );
   });
 
-  it('K4: a subPath mount that is aborted during its lookup leaves nothing after the pod is removed', async () => {
+  it('K4: a subPath mount that is aborted during its lookup leaves no mount after the pod is removed', async () => {
     const fixture = setUp();
     const { clock, fs, manager, signal } = fixture;
     const pod = podMounting({ subPath: 'x' });
@@ -226,7 +232,7 @@ describe('subPaths after a crash', () => {
     expect(await manager.podVolumesExist('u1')).toBe(false);
   });
 
-  it('a subPath mount that cannot be unmounted keeps its volume, and the failure is reported', async () => {
+  it('a subPath that cannot be unmounted keeps its volume mounted, and the error is reported', async () => {
     const fixture = setUp();
     const pod = podMounting({ subPath: 'x' });
     await show(fixture, pod);

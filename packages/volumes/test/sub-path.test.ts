@@ -18,7 +18,7 @@ describe('subPathOf', () => {
     [{ subPathExpr: 'logs/$(POD)' }, 'logs/web-0'],
     [{ subPathExpr: '$$(POD)/$(POD' }, '$(POD)/$(POD'],
     [{ subPath: '..a/b..' }, '..a/b..'],
-  ])('the subPath of %j is %j', (mount, path) => {
+  ])('the subPath of the volumeMount %j is %j', (mount, path) => {
     expect(subPathOf(mount, environment)).toBe(path);
   });
 
@@ -29,11 +29,11 @@ describe('subPathOf', () => {
     [{ subPathExpr: '$(ROOT)' }, 'error SubPath `/etc` must not be an absolute path'],
     [{ subPathExpr: '$(Z)/$(EMPTY)/$(A)/$(A)' }, 'missing value for A, EMPTY, Z'],
     [{ subPath: 'a\0b' }, 'unable to provision SubPath: must not contain a NUL character'],
-  ])('W3: refuses the subPath %j', (mount, message) => {
+  ])('W3: refuses the volumeMount %j because its subPath leads out of the volume', (mount, message) => {
     expect(() => subPathOf(mount, environment)).toThrow(expect.objectContaining({ code: 'InvalidPath', message }));
   });
 
-  it('W3: no accepted subPath leads out of the volume', () => {
+  it('W3: for random paths, no accepted subPath leads out of the volume', () => {
     const part = fc.oneof(fc.string(), fc.constantFrom('..', '/', '.', '$(UP)', '$(ROOT)', '\0'));
     fc.assert(
       fc.property(fc.array(part), fc.boolean(), (parts, isExpression) => {

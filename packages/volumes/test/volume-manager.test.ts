@@ -5,7 +5,7 @@ const scratch = { name: 'scratch', emptyDir: {} };
 
 describe('volumes of a pod', () => {
   // Counting all volumes for each volume would exceed the test's timeout.
-  it('W6: a pod with many volumes is ready in linear time', async () => {
+  it('W6: setup time of a pod with many volumes grows linearly', async () => {
     const { manager, signal } = setUp();
     const names = Array.from({ length: 30_000 }, (_, index) => `etc-${index}`);
     const pod = podOf(names.map((name) => ({ name, hostPath: { path: '/etc' } })));
@@ -35,7 +35,7 @@ describe('volumes of a pod', () => {
     expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750, 0o750, 0o755, 0o777]);
   });
 
-  it('parent directories of volumes are created once, and again if a sweep does not find them', async () => {
+  it('parent directories of volumes are created once, and created again after a sweep removed them', async () => {
     const { manager, fs, clock, under } = setUp();
     const made: string[] = [];
     const mkdir = fs.mkdir.bind(fs);
@@ -61,7 +61,7 @@ describe('volumes of a pod', () => {
     expect(under('u1')).toEqual(['plugins', 'volumes']);
   });
 
-  it('containers see volumes only after the volumes are ready', async () => {
+  it("containerMounts returns a pod's volumes only after they are ready", async () => {
     const { manager, signal } = setUp();
     const pod = podOf([scratch, { name: 'etc', hostPath: { path: '/etc' } }]);
     const [container] = pod.spec.containers;
@@ -96,13 +96,13 @@ describe('volumes of a pod', () => {
     expect((await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).mode).toBe(0o700);
   });
 
-  it("volumes belong to the pod's fsGroup", async () => {
+  it("an emptyDir volume belongs to the pod's fsGroup", async () => {
     const { manager, fs, signal } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch], 'u1', { securityContext: { fsGroup: 2000 } }), signal);
     expect(await fs.stat(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch`)).toMatchObject({ gid: 2000, mode: 0o2777 });
   });
 
-  it('a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal', async () => {
+  it('an emptyDir of medium Memory is a tmpfs of the smallest declared size, mounted once, and unmounted when the pod is removed', async () => {
     const { manager, newManager, mounter, signal, under } = setUp();
     const limit = (memory: string) => ({ resources: { limits: { memory } } });
     const volume = { name: 'mem', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } };
@@ -134,7 +134,7 @@ describe('volumes that cannot be set up', () => {
     ],
   ];
   it.each(refused)(
-    'an unsupported volume of type %s is named in an event and in the error, and the other volumes are set up',
+    "an event and the error name an unsupported %s volume, and the pod's other volumes are set up",
     async (_name, source, message) => {
       const { manager, events, signal, under } = setUp();
       const pod = podOf([{ name: 'v', ...source }, scratch]);
@@ -148,7 +148,7 @@ describe('volumes that cannot be set up', () => {
     },
   );
 
-  it('a full disk causes an event and an error, and a later call continues the setup', async () => {
+  it('a volume setup that fails on a full disk emits an event, and a later sync completes the setup', async () => {
     const { manager, fs, events, signal, clock } = setUp();
     fs.injectFault({ code: 'ENOSPC', operation: 'mkdir' });
     const error = await errorOf(manager.waitForAttachAndMount(podOf([scratch]), signal));
@@ -159,7 +159,7 @@ describe('volumes that cannot be set up', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('an unsupported volume is reported before its pod is admitted', () => {
+  it('admission reports an unsupported volume type before the pod starts', () => {
     const { manager } = setUp();
     expect(manager.unsupported(podOf([scratch]))).toEqual([]);
     expect(manager.unsupported(podOf([scratch, { name: 'c', csi: { driver: 'd' } }]))).toEqual([
@@ -168,7 +168,7 @@ describe('volumes that cannot be set up', () => {
   });
 
   it.each(['../../etc', '..', '', 'a/b', 'a\0b', 'x'.repeat(256)])(
-    'W3: refuses the pod UID %j in a path',
+    'W3: refuses the pod UID %j because it cannot be a directory name',
     async (uid) => {
       const { manager, fs, signal } = setUp();
       expect((await errorOf(manager.makePodDataDirs(uid))).code).toBe('InvalidPath');
@@ -179,7 +179,7 @@ describe('volumes that cannot be set up', () => {
 });
 
 describe('removal of volumes', () => {
-  it('removes all volumes of a pod and no volume of another pod', async () => {
+  it('removes all volumes of a removed pod and no volume of another pod', async () => {
     const { manager, signal, under, fs } = setUp();
     for (const uid of ['u1', 'u2']) await manager.waitForAttachAndMount(podOf([scratch], uid), signal);
     await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
@@ -189,7 +189,7 @@ describe('removal of volumes', () => {
     expect(under('u2')).toContain(`${EMPTY_DIRS}/scratch`);
   });
 
-  it('W3: removal never follows a link out of the volume', async () => {
+  it('W3: removal of a volume never follows a symbolic link out of the volume', async () => {
     const { manager, signal, fs } = setUp();
     await fs.mkdir('/precious');
     await fs.writeFile('/precious/file', 'x');
@@ -203,7 +203,7 @@ describe('removal of volumes', () => {
     expect(await fs.exists(volume)).toBe(false);
   });
 
-  it('W3: removal never deletes the content of a mount inside the volume, and reports the mount', async () => {
+  it('W3: removal of a volume never deletes files of a mount inside the volume, and reports that mount', async () => {
     const { manager, signal, fs, mounter } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     const inside = `${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/inside`;
@@ -217,7 +217,7 @@ describe('removal of volumes', () => {
   });
 
   it.each(['', '/u1/volumes'])(
-    'the volume manager starts although %s of the pods directory cannot be read',
+    'the volume manager starts although the directory pods%s cannot be read',
     async (below) => {
       const { manager, newManager, signal, fs } = setUp();
       await manager.waitForAttachAndMount(podOf([scratch]), signal);
@@ -231,7 +231,7 @@ describe('removal of volumes', () => {
     },
   );
 
-  it('K1: removal renames a volume in one step, and a new process finishes an interrupted removal', async () => {
+  it('K1: removal renames a volume in one step before deleting it, and a restarted kubelet finishes an interrupted removal', async () => {
     const { manager, newManager, signal, fs, under } = setUp();
     await manager.waitForAttachAndMount(podOf([scratch]), signal);
     await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/scratch/file`, 'x');
@@ -259,7 +259,7 @@ describe('removal of volumes', () => {
     await ended;
   });
 
-  it('reports volumes as possibly present if the disk cannot be read', async () => {
+  it('volumes of a pod count as possibly present if the pods directory cannot be read', async () => {
     const { manager, fs } = setUp();
     await manager.makePodDataDirs('u1');
     fs.injectFault({ code: 'EIO', operation: 'readdir' });
@@ -267,8 +267,8 @@ describe('removal of volumes', () => {
   });
 });
 
-describe('orphaned pods', () => {
-  it('orphaned pods lose their volumes, including tmpfs, and their directories; known pods lose nothing', async () => {
+describe('directories of orphaned pods', () => {
+  it('a sweep removes the volumes and directories of orphaned pods, including tmpfs, and nothing of known pods', async () => {
     const { manager, newManager, signal, fs, mounter } = setUp();
     for (const uid of ['gone', 'known']) {
       await manager.makePodDataDirs(uid);
@@ -285,7 +285,7 @@ describe('orphaned pods', () => {
     expect(mounter.asked.filter((what) => what === 'unmount')).toHaveLength(1);
   });
 
-  it("W3: an orphaned pod's directory is kept completely if it contains another mount", async () => {
+  it('W3: the directory of an orphaned pod is kept completely if it contains a mount of another program', async () => {
     const { manager, fs, mounter, signal } = setUp();
     await manager.makePodDataDirs('gone');
     await fs.mkdir(`${ROOT}/pods/gone/containers/x`);
@@ -298,7 +298,7 @@ describe('orphaned pods', () => {
     expect(fs.paths()).toEqual(before);
   });
 
-  it('W3: an orphaned pod keeps the content of volumes without a plugin, which delays no other orphan', async () => {
+  it("W3: the files of an orphaned pod's volume without a plugin are kept, and other orphaned pods are removed", async () => {
     const { manager, fs } = setUp();
     await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share`);
     await fs.writeFile(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share/precious`, 'x');
@@ -311,14 +311,14 @@ describe('orphaned pods', () => {
     expect(await fs.exists(`${ROOT}/pods/b`)).toBe(false);
   });
 
-  it('an orphaned pod loses empty directories of volumes without a plugin', async () => {
+  it("empty directories of an orphaned pod's volumes without a plugin are removed", async () => {
     const { manager, fs } = setUp();
     await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/share`);
     await manager.cleanupOrphanedPodDirs(() => false);
     expect(await fs.exists(`${ROOT}/pods/a`)).toBe(false);
   });
 
-  it('a pod whose directories are requested during the sweep no longer counts as orphaned', async () => {
+  it('a pod that requests its directories during a sweep no longer counts as orphaned', async () => {
     const { manager, fs } = setUp();
     for (const uid of ['a', 'b']) await manager.makePodDataDirs(uid);
     const asked: Promise<void>[] = [];
@@ -355,7 +355,7 @@ describe('orphaned pods', () => {
     expect(await fs.readdir(`${ROOT}/pods`)).toEqual([]);
   });
 
-  it('each orphaned pod is checked again right before its removal', async () => {
+  it('each orphaned pod is checked again immediately before its directory is removed', async () => {
     const { manager, fs } = setUp();
     for (let n = 0; n < 100; n++) await manager.makePodDataDirs(`p${n}`);
     let asked = 0;
@@ -364,7 +364,7 @@ describe('orphaned pods', () => {
     expect([asked, (await fs.readdir(`${ROOT}/pods`)).length]).toEqual([100, 99]);
   });
 
-  it('an orphaned pod never loses a file of a volume without a plugin', async () => {
+  it("a sweep never deletes a file of an orphaned pod's volume without a plugin", async () => {
     const { manager, fs } = setUp();
     await fs.mkdir(`${ROOT}/pods/a/volumes/kubernetes.io~nfs`);
     await fs.writeFile(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/image`, 'precious');
@@ -372,7 +372,7 @@ describe('orphaned pods', () => {
     expect(await fs.exists(`${ROOT}/pods/a/volumes/kubernetes.io~nfs/image`)).toBe(true);
   });
 
-  it('a missing pods directory means no orphaned pods', async () => {
+  it('a missing pods directory means that there are no orphaned pods', async () => {
     await expect(setUp().manager.cleanupOrphanedPodDirs(() => false)).resolves.toBeUndefined();
   });
 });
@@ -382,7 +382,7 @@ describe('K1: a kill at any operation', () => {
   const kill = (fs: Fixture['fs'], after: number) =>
     fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
 
-  it('K1: after a kill at any operation of the setup, the next process completes the setup', async () => {
+  it('K1: after a kill at any operation of a volume setup, the restarted kubelet completes the setup', async () => {
     let killed = 0;
     for (let after = 0; after < 60; after++) {
       const { manager, newManager, fs, mounter, signal, under } = setUp();
@@ -398,7 +398,7 @@ describe('K1: a kill at any operation', () => {
     expect(killed).toBeGreaterThan(10);
   });
 
-  it('K1: after a kill at any operation of the removal, the next process leaves nothing', async () => {
+  it('K1: after a kill at any operation of a volume removal, the restarted kubelet leaves no file', async () => {
     let killed = 0;
     for (let after = 0; after < 60; after++) {
       const { manager, newManager, fs, signal, under } = setUp();

@@ -41,7 +41,7 @@ describe('nextVolumeStep', () => {
     [{ wanted: false, presence: 'absent', node: 'staged' }, 'forget'],
     [{ wanted: undefined, presence: 'uncertain', node: 'notStaged' }, 'none'],
   ];
-  it.each(table)('the next step of a volume in state %j at 10 ms is %s', (change, step) => {
+  it.each(table)('a volume in the state %j at 10 ms: the next step is %s', (change, step) => {
     expect(nextVolumeStep({ ...idle, ...change }, 10)).toBe(step);
   });
 });

@@ -17,7 +17,7 @@ async function ready() {
 }
 
 describe('volumeUsage', () => {
-  it("reports usage, medium and size limit of a pod's own volumes, but not of host paths", async () => {
+  it('reports usage, medium and size limit of emptyDir volumes, but not of hostPath volumes', async () => {
     const { fs, clock, usage } = await ready();
     await fs.writeFile(`${ROOT}/pods/u1/${EMPTY_DIRS}/disk/f`, 'x'.repeat(5_000));
     const [disk, memory, info, ...others] = await usage();
@@ -29,7 +29,7 @@ describe('volumeUsage', () => {
     expect(others).toEqual([]);
   });
 
-  it('reads the mount table once per mount, and again if another mount has replaced it', async () => {
+  it('volume usage reads the mount table once per mount, and again after another mount has replaced it', async () => {
     const { mounter, usage } = await ready();
     const memory = `${VOLUMES}/kubernetes.io~empty-dir/memory`;
     await usage();
@@ -41,7 +41,7 @@ describe('volumeUsage', () => {
     expect(reads).toHaveBeenCalledOnce();
   });
 
-  it('a pod whose volumes are not ready has no volume usage', async () => {
+  it('reports no volume usage for a pod whose volumes are not ready', async () => {
     const { manager, signal } = setUp();
     expect(await manager.volumeUsage(POD, signal)).toEqual([]);
   });
@@ -58,7 +58,7 @@ describe('volumeUsage', () => {
     expect((await manager.volumeUsage(pod, signal)).map(({ name }) => name)).toEqual(['disk']);
   });
 
-  it('W6: a hanging volume delays neither other volumes nor operations, and is queried once for all waiting callers', async () => {
+  it('W6: a volume whose usage query hangs delays no other volume or operation, and is queried once for all callers', async () => {
     const { fs, clock, usage, manager, signal } = await ready();
     const hang = fs.injectFault({ code: 'EIO', path: `${VOLUMES}/kubernetes.io~empty-dir/disk`, hangs: true });
     const controller = new AbortController();
@@ -75,7 +75,7 @@ describe('volumeUsage', () => {
     for (const answer of answers) expect((await answer).map(({ name }) => name)).toEqual(['disk', 'memory', 'info']);
   });
 
-  it('W6: usage of a volume that is covered by another mount is not queried', async () => {
+  it('W6: the usage of a volume below another mount is not queried', async () => {
     const { fs, mounter, usage } = await ready();
     const disk = `${VOLUMES}/kubernetes.io~empty-dir/disk`;
     await mounter.mount('x', disk, 'fuse.hang', []);

@@ -15,7 +15,7 @@ async function setUp() {
   return { clock, fs, written };
 }
 
-test('a written payload is assumed present for ten minutes while its ..data link is unchanged', async () => {
+test('a written payload counts as present for ten minutes while its ..data link is unchanged', async () => {
   const { clock, written } = await setUp();
   expect(await written.holds('/volume', 'digest')).toBe(true);
   await clock.advance(599_999);
@@ -24,7 +24,7 @@ test('a written payload is assumed present for ten minutes while its ..data link
   expect(await written.holds('/volume', 'digest')).toBe(false);
 });
 
-test('a payload does not count as written if the files or the link differ, or if the volume was removed or released', async () => {
+test('a payload does not count as present if its files or ..data link differ, or if the volume was removed or released', async () => {
   const { fs, written } = await setUp();
   expect(await written.holds('/volume', 'other')).toBe(false);
   expect(await written.holds('/elsewhere', 'digest')).toBe(false);
@@ -39,7 +39,7 @@ test('a payload does not count as written if the files or the link differ, or if
   expect(await written.holds('/volume', 'digest')).toBe(false);
 });
 
-test('payload digests are equal for equal paths, content, owners and modes, in any order', () => {
+test('payloads with equal paths, content, owners and modes have equal digests, in any order of files', () => {
   const file = fc.record(
     { data: fc.uint8Array({ maxLength: 3 }), mode: fc.constantFrom(0o400, 0o644), ownerUid: fc.nat(2) },
     { requiredKeys: ['data', 'mode'] },

@@ -23,7 +23,10 @@ export interface AttackScene {
   readonly victim: Victim;
   /** Connections of the attacker, which the runner closes after the attack. */
   readonly connections: Connections;
-  /** Scales a count of the whole attack. Returns at least 1. */
+  /**
+   * Scales a number of requests or connections to the size of the run: `whole` is the number in a full attack. Returns
+   * at least 1.
+   */
   count(whole: number): number;
   /** Aborted when the attack's time is over. */
   readonly signal: AbortSignal;

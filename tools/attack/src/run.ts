@@ -78,7 +78,7 @@ export async function attackVictim(victim: Victim, attack: Attack, bounds: Bound
   };
 }
 
-/** What is known after an attack. */
+/** The observations after an attack. */
 interface Outcome {
   readonly observation: Observation;
   readonly isAlive: boolean;

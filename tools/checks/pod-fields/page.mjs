@@ -1,4 +1,7 @@
 // Renders docs/reference/pod-spec.md.
+import fs from 'node:fs';
+import path from 'node:path';
+import { root } from '../../bootstrap/toolchain.mjs';
 
 const SIGNS = {
   works: '✅ works',
@@ -83,6 +86,15 @@ function cell({ note, error, tests }) {
   const parts = [];
   if (error !== undefined) parts.push(`“${error}”`);
   if (note !== undefined) parts.push(note);
-  for (const [file, title] of tests) parts.push(`[${file.split('/').at(-1)}](../../${file}): ${title}`);
+  for (const [file, title] of tests) parts.push(`[${file.split('/').at(-1)}](../../${file}): ${testName(file, title)}`);
   return parts.join('; ').replaceAll('|', '\\|');
+}
+
+/** Returns the name of a test. For the label of a row, that is the title of the row's `test.each` with the label in it. */
+function testName(file, title) {
+  const text = fs.readFileSync(path.join(root, file), 'utf8');
+  const at = ["'", '"', '`'].map((quote) => text.indexOf(`${quote}${title}${quote}`)).find((index) => index >= 0);
+  if (at === undefined || !text.slice(0, at).trimEnd().endsWith('[')) return title;
+  const [, , ofTable] = /\]\s*(?:as const\s*)?\)\(\s*(['"`])(.*?)\1/.exec(text.slice(at)) ?? [];
+  return ofTable?.includes('%s') ? ofTable.replace('%s', () => title).replace(/: %[sj]$/, '') : title;
 }

@@ -10,15 +10,15 @@ export const pod = {
   PodSpec: [
     works('activeDeadlineSeconds', [
       t.syncer,
-      'fails a pod past its active deadline once, and does not sync it any more',
+      'fails a pod past its activeDeadlineSeconds once, and does not sync it any more',
     ]),
     works('affinity', [t.affinity, 'two terms, one of which matches']),
     others('automountServiceAccountToken', 'the API server, which adds the token volume'),
-    works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the usual events']),
-    works('dnsConfig dnsPolicy', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
+    works('containers', [t.podRuntime, 'a new pod gets its sandbox, its containers, and the usual events']),
+    works('dnsConfig dnsPolicy', [t.dns, "podDns adds the pod's own settings without duplicates, options by name"]),
     works(
       'enableServiceLinks',
-      [t.services, "shows the services of the pod's own namespace where it wants links, with all of their ports"],
+      [t.services, 'a pod with enableServiceLinks gets the variables of all services in its namespace, with all ports'],
       [
         t.workloads,
         "a pod's environment has the variables of its sources in the specified order, and those of services",
@@ -26,8 +26,8 @@ export const pod = {
     ),
     works(
       'ephemeralContainers',
-      [t.actions, 'one that was created and not started has not run'],
-      [t.ephemeral, 'starts one that is added to a running pod, and never again'],
+      [t.actions, 'a container that was created but not started is started'],
+      [t.ephemeral, 'an ephemeral container that is added to a running pod starts once and never again'],
       [
         t.debugging,
         'an ephemeral container sees the processes of its target, runs once, and is not restarted by the next kubelet',
@@ -39,38 +39,41 @@ export const pod = {
     ]),
     works(
       'hostIPC hostNetwork hostPID shareProcessNamespace',
-      [t.sandbox, 'shares namespaces as %j asks'],
+      [t.sandbox, 'the sandbox shares namespaces as requested by %j'],
       [t.security, "namespaces are the pod's own, shared among its containers, or the host's"],
     ),
     works(
       'hostUsers',
-      [t.userns, 'has the same IDs in its sandbox, containers and mounts; other pods have the node’s'],
-      [t.userns, 'waits with the reason if the runtime or the kernel does not support it'],
+      [
+        t.userns,
+        'a pod with a user namespace has the same IDs in sandbox, containers and mounts; other pods have the node’s',
+      ],
+      [t.userns, 'a pod with a user namespace waits with the reason if the runtime or the kernel does not support it'],
       [
         t.security,
         'a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them',
       ],
     ),
-    works('hostname subdomain', [t.hostname, 'both']),
-    works('hostnameOverride', [t.hostname, 'an override beats both']),
-    works('imagePullSecrets', [t.pullSecrets, "pulls with its own secrets first, then with the node's logins"]),
+    works('hostname subdomain', [t.hostname, 'its hostname and subdomain']),
+    works('hostnameOverride', [t.hostname, 'hostnameOverride, before hostname and subdomain']),
+    works('imagePullSecrets', [t.pullSecrets, "a pod pulls with its own secrets first, then with the node's logins"]),
     works(
       'initContainers',
-      [t.init, 'C3: the next one follows a success'],
-      [t.init, 'C4: main containers start when the last one runs'],
+      [t.init, 'C3: the next init container starts after the previous one has succeeded'],
+      [t.init, 'C4: main containers start when the last sidecar runs'],
     ),
     works('nodeName', [t.predicates, 'the name of another node']),
     works('nodeSelector', [t.predicates, 'admits a pod that matches the labels of the refreshed node']),
     works('os', [t.predicates, 'another operating system in the spec']),
     works(
       'overhead',
-      [t.sandbox, 'tells the resources of the containers together, and the overhead apart'],
-      [t.amounts, 'overhead on top, for limits only where there is one'],
+      [t.sandbox, 'the sandbox config has the sum of the container resources and the overhead separately'],
+      [t.amounts, 'the sum including the overhead, in limits only for resources with a limit'],
     ),
     others('preemptionPolicy', 'the scheduler: a kubelet preempts only for critical pods'),
     works(
       'priority',
-      [t.facts, 'critical is %s for %s'],
+      [t.facts, 'whether a pod is critical is %s for %s'],
       [t.preemption, 'preempts pods for a critical pod and sets the phase of the victims to Failed with a message'],
     ),
     others('priorityClassName', 'the API server, which sets `priority` from it'),
@@ -86,25 +89,28 @@ export const pod = {
     ),
     works(
       'resources',
-      [t.amounts, 'the pod as a whole in place of its containers'],
-      [t.sandbox, "takes the pod's own resources before those of its containers"],
+      [t.amounts, 'the pod-level resources instead of those of the containers'],
+      [t.sandbox, 'the sandbox config has the pod-level resources instead of those of the containers'],
     ),
-    works('restartPolicy', [t.actions, 'OnFailure: an exit with 0 is the end']),
+    works('restartPolicy', [t.actions, 'OnFailure: a container that exited with 0 does not restart']),
     works('runtimeClassName', [
       t.runtimeClasses,
-      'reads the handler of a class each time, because the class may have been recreated',
+      'reads a RuntimeClass each time, because the class may have been recreated',
     ]),
     others('schedulerName schedulingGates schedulingGroup topologySpreadConstraints', scheduler),
-    works('securityContext', [t.container, 'takes the container before the pod, and the pod before the image']),
+    works('securityContext', [
+      t.container,
+      "the security context of the container takes precedence over the pod's, and the pod's over the image's user",
+    ]),
     others('serviceAccount', 'the API server, which keeps the field equal to `serviceAccountName`'),
     works('serviceAccountName', [t.env, 'spec.serviceAccountName']),
     works('setHostnameAsFQDN', [
       t.sandbox,
-      'uses the FQDN as the host name where the pod asks for it and it fits into 64 characters',
+      'the hostname of a sandbox is the FQDN if setHostnameAsFQDN is set and it fits into 64 characters',
     ]),
-    works('terminationGracePeriodSeconds', [t.kill, 'is what the pod says']),
+    works('terminationGracePeriodSeconds', [t.kill, "the pod's terminationGracePeriodSeconds"]),
     works('tolerations', [t.predicates, 'admits a pod that tolerates the NoExecute taint of the node']),
-    works('volumes', [t.volumes, 'containers see volumes only after the volumes are ready']),
+    works('volumes', [t.volumes, "containerMounts returns a pod's volumes only after they are ready"]),
   ],
   HostAlias: [
     works('hostnames ip', [
@@ -113,12 +119,17 @@ export const pod = {
     ]),
   ],
   LocalObjectReference: [
-    works('name', [t.pullSecrets, "pulls with its own secrets first, then with the node's logins"]),
+    works('name', [t.pullSecrets, "a pod pulls with its own secrets first, then with the node's logins"]),
   ],
   PodDNSConfig: [
-    works('nameservers options searches', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
+    works('nameservers options searches', [
+      t.dns,
+      "podDns adds the pod's own settings without duplicates, options by name",
+    ]),
   ],
-  PodDNSConfigOption: [works('name value', [t.dns, "adds the pod's own settings without duplicates, options by name"])],
+  PodDNSConfigOption: [
+    works('name value', [t.dns, "podDns adds the pod's own settings without duplicates, options by name"]),
+  ],
   PodOS: [works('name', [t.predicates, 'another operating system in the spec'])],
   PodReadinessGate: [
     works('conditionType', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
@@ -188,7 +199,7 @@ export const pod = {
   ResourceRequirements: [
     works(
       'limits requests',
-      [t.resources, "takes the container's limit before the pod's"],
+      [t.resources, "the huge page limit of the container takes precedence over the pod's"],
       [t.predicates, 'too much CPU, reported in millicores'],
     ),
     works(

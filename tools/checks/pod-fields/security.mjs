@@ -3,19 +3,22 @@ import { files as t } from './tests.mjs';
 import { others, partly, works } from './verdicts.mjs';
 
 const users = [t.security, 'users and groups come from the container, else from the pod, else from the image'];
-const whose = [t.container, 'takes the container before the pod, and the pod before the image'];
-const nonRoot = [t.container, 'runAsNonRoot: image %j, pod %s, container %s'];
-const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'];
-const appArmor = [t.container, 'AppArmor: container %j, annotation %s'];
+const whose = [
+  t.container,
+  "the security context of the container takes precedence over the pod's, and the pod's over the image's user",
+];
+const nonRoot = [t.container, 'runAsNonRoot with image user %j, pod %s, container %s'];
+const seccomp = [t.container, 'the seccomp profile for pod %j, container %j, seccompDefault %s'];
+const appArmor = [t.container, 'the AppArmor profile for container %j, annotation %s'];
 const windows = 'kubelets on Windows; the API server refuses the field for a pod with `os: linux`';
 
 export const security = {
   PodSecurityContext: [
     works('appArmorProfile', appArmor, [t.appArmor, 'RuntimeDefault for the pod']),
-    works('fsGroup', [t.volumes, "volumes belong to the pod's fsGroup"]),
+    works('fsGroup', [t.volumes, "an emptyDir volume belongs to the pod's fsGroup"]),
     works('fsGroupChangePolicy', [
       t.local,
-      "with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root has another group",
+      "with fsGroupChangePolicy OnRootMismatch, ownership changes only if the volume's root directory has another group",
     ]),
     works('runAsGroup runAsUser', whose, users),
     works('seLinuxOptions', whose),
@@ -34,7 +37,7 @@ export const security = {
     ]),
     works('supplementalGroups', whose, users, [
       t.sandbox,
-      "carries the pod's security context, with the runtime's seccomp profile whatever the pod says",
+      "the sandbox config has the pod's security context, and always the runtime's default seccomp profile",
     ]),
     works('supplementalGroupsPolicy', [
       t.predicates,
@@ -44,7 +47,10 @@ export const security = {
       'sysctls',
       [t.security, "sets sysctls in the pod's namespaces"],
       [t.sysctls, 'an unsafe sysctl'],
-      [t.sandbox, "carries the pod's security context, with the runtime's seccomp profile whatever the pod says"],
+      [
+        t.sandbox,
+        "the sandbox config has the pod's security context, and always the runtime's default seccomp profile",
+      ],
     ),
     others('windowsOptions', windows),
   ],
@@ -63,9 +69,12 @@ export const security = {
     works(
       'procMount',
       [t.security, 'masks parts of /proc or makes them read-only, except with procMount Unmasked'],
-      [t.container, 'masks parts of /proc unless the container asks for all of it'],
+      [t.container, 'masks paths in /proc unless procMount is Unmasked'],
     ),
-    works('runAsNonRoot', nonRoot, [t.container, "lets a container out of its pod's runAsNonRoot"]),
+    works('runAsNonRoot', nonRoot, [
+      t.container,
+      "runAsNonRoot false of a container takes precedence over the pod's true",
+    ]),
     works('seccompProfile', seccomp, [
       t.security,
       "seccomp is unconfined by default, or uses the runtime's profile or a profile of the node",
@@ -74,7 +83,12 @@ export const security = {
   ],
   AppArmorProfile: [works('localhostProfile type', appArmor, [t.appArmor, 'a Localhost profile with an empty name'])],
   Capabilities: [works('add drop', whose)],
-  SELinuxOptions: [works('level role type user', [t.container, 'SELinux labels are taken over whole'])],
+  SELinuxOptions: [
+    works('level role type user', [
+      t.container,
+      'SELinux options of the container replace those of the pod as a whole',
+    ]),
+  ],
   SeccompProfile: [
     works('localhostProfile type', seccomp, [t.container, 'refuses a Localhost seccomp profile without a name']),
   ],
@@ -82,7 +96,10 @@ export const security = {
     works(
       'name value',
       [t.sysctls, 'safe sysctls'],
-      [t.sandbox, "carries the pod's security context, with the runtime's seccomp profile whatever the pod says"],
+      [
+        t.sandbox,
+        "the sandbox config has the pod's security context, and always the runtime's default seccomp profile",
+      ],
     ),
   ],
   WindowsSecurityContextOptions: [

@@ -2,7 +2,7 @@
 import { files as t } from './tests.mjs';
 import { others, partly, refused, works } from './verdicts.mjs';
 
-const unsupportedTest = [t.volumes, 'an unsupported volume is reported before its pod is admitted'];
+const unsupportedTest = [t.volumes, 'admission reports an unsupported volume type before the pod starts'];
 const unsupported = (fields, type, why) =>
   refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, unsupportedTest);
 /** A volume type that is not implemented: all of its fields have the same verdict. */
@@ -10,11 +10,11 @@ const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
 const claims = [
   t.claims,
-  'a claim mounts its bound host path, read-only if the pod requests that, and leaves the path unchanged',
+  'a PVC mounts the host path of its PersistentVolume, read-only if the pod requests it, and never changes that path',
 ];
 const local = [
   t.local,
-  "a local directory is bind-mounted at upstream's path for each pod, and is unchanged after the pods are removed",
+  "a local directory is bind-mounted at upstream's path for each pod, and keeps its files after the pods are removed",
 ];
 const disk = [
   t.local,
@@ -22,7 +22,7 @@ const disk = [
 ];
 const ownClaim = [
   t.claims,
-  'the claim of an ephemeral volume is named after the pod and the volume, and must be owned by the pod',
+  'the PVC of a generic ephemeral volume is named after pod and volume, and is refused if the pod does not own it',
 ];
 const otherTypes =
   'persistent volumes of types other than CSI, hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type nfs is not supported by this kubelet”';
@@ -31,28 +31,28 @@ const csiInline = [t.csi, 'is published under a volume ID of its own, without at
 const csiAttached = [t.csiAttach, 'V5: is staged only after it was reported in use and then attached'];
 const csiBlock = [t.blocks, "is staged, published and mapped at upstream's paths, and removed with its last pod"];
 const localBlock = [t.blocks, "is mapped at upstream's paths without a node-level call, and removed with its pod"];
-const devices = [t.mounts, 'a volume that is read-only (%s) has the permissions %s'];
+const devices = [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s'];
 const removed =
   'upstream has removed the plugin too: a CSI driver replaces it; volumes of this type are not translated to CSI volumes';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
-const payload = [t.payload, 'optional keys'];
-const filled = [t.projections, "written volumes are at upstream's paths and read-only in containers"];
-const anchors = [
+const payload = [t.payload, 'missing keys of an optional volume are skipped'];
+const filled = [
   t.projections,
-  'a projected volume gets trust anchors by name or signer, which may be optional or required',
+  "configMap, secret, downward API and projected volumes are at upstream's paths and read-only in containers",
 ];
+const anchors = [t.projections, 'a projected clusterTrustBundle is selected by name or signer and may be optional'];
 const imageVolume = [t.imageVolumes, 'pulls the image of a volume once for all containers that mount it'];
 const controller = 'the controller that creates the PersistentVolumeClaim';
 
 export const volumes = {
   Volume: [
-    works('name', [t.mounts, 'mount paths and flags are copied from the volumeMounts']),
+    works('name', [t.mounts, 'container mounts get their paths and flags from the volumeMounts']),
     works('configMap downwardAPI projected secret', filled),
     works('emptyDir', [
       t.volumes,
-      'a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal',
+      'an emptyDir of medium Memory is a tmpfs of the smallest declared size, mounted once, and unmounted when the pod is removed',
     ]),
-    works('hostPath', [t.volumes, 'containers see volumes only after the volumes are ready']),
+    works('hostPath', [t.volumes, "containerMounts returns a pod's volumes only after they are ready"]),
     works('image', imageVolume),
     partly('persistentVolumeClaim', otherTypes, csi, csiAttached, csiBlock, claims, local, disk, localBlock),
     partly('ephemeral', otherTypes, ownClaim),
@@ -74,11 +74,11 @@ export const volumes = {
   VolumeMount: [
     works('mountPath mountPropagation name readOnly recursiveReadOnly', [
       t.mounts,
-      'mount paths and flags are copied from the volumeMounts',
+      'container mounts get their paths and flags from the volumeMounts',
     ]),
     works('subPath', [
       t.subPaths,
-      "a subPath is created with the volume's permissions, mounted, mounted again for the next container, and removed with the volume",
+      "a subPath gets the volume's permissions, is mounted for each container, and is unmounted with the volume",
     ]),
     works('subPathExpr', [t.subPaths, "a subPathExpr is expanded from the container's environment"]),
   ],
@@ -86,36 +86,42 @@ export const volumes = {
   EmptyDirVolumeSource: [
     works(
       'medium',
-      [t.volumes, 'a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal'],
+      [
+        t.volumes,
+        'an emptyDir of medium Memory is a tmpfs of the smallest declared size, mounted once, and unmounted when the pod is removed',
+      ],
       [t.hugePages, 'a huge page emptyDir is mounted once, belongs to the fsGroup, and is removed with the pod'],
     ),
     partly('sizeLimit', 'for a volume on disk, eviction enforces the limit: a pod above it is evicted', [
       t.volumes,
-      'a memory volume is a tmpfs with the smallest declared size, mounted once, and unmounted on removal',
+      'an emptyDir of medium Memory is a tmpfs of the smallest declared size, mounted once, and unmounted when the pod is removed',
     ]),
   ],
   HostPathVolumeSource: [
     works('path type', [
       t.hostPath,
-      'returns the host path unchanged, follows links to check its type, and requests no relabelling',
+      'a hostPath volume mounts its path as declared, checks the type behind symbolic links, and requests no SELinux relabelling',
     ]),
   ],
   ConfigMapVolumeSource: [
     works('defaultMode items name optional', [
       t.projections,
-      'a volume waits for a missing required source with nothing on the disk, and does not wait for an optional source',
+      'a pod waits for a missing required ConfigMap or Secret and does not wait for an optional one',
     ]),
   ],
   SecretVolumeSource: [
     works('defaultMode items optional secretName', [
       t.projections,
-      'a volume waits for a missing required source with nothing on the disk, and does not wait for an optional source',
+      'a pod waits for a missing required ConfigMap or Secret and does not wait for an optional one',
     ]),
   ],
   KeyToPath: [works('key mode path', payload)],
   DownwardAPIVolumeSource: [works('defaultMode items', filled)],
   DownwardAPIVolumeFile: [
-    works('fieldRef mode path resourceFieldRef', [t.payload, 'a downward API payload names each invalid item']),
+    works('fieldRef mode path resourceFieldRef', [
+      t.payload,
+      'a downward API volume with invalid items is refused with an error that names each of them',
+    ]),
   ],
   ProjectedVolumeSource: [works('defaultMode sources', filled)],
   VolumeProjection: [
@@ -125,21 +131,30 @@ export const volumes = {
       'podCertificate',
       'projected source podCertificate is not supported by this kubelet',
       'not implemented yet',
-      [t.projections, 'refuses written volumes by name if the program provides no source for them'],
+      [
+        t.projections,
+        'refuses configMap, secret, projected and downward API volumes by name if the program provides no data for them',
+      ],
     ),
   ],
   ClusterTrustBundleProjection: [works('labelSelector name optional path signerName', anchors)],
   ConfigMapProjection: [
-    works('items name optional', [t.projections, 'the error of a projected volume names all missing sources']),
+    works('items name optional', [
+      t.projections,
+      'the error of a projected volume names all its missing ConfigMaps and Secrets',
+    ]),
   ],
   SecretProjection: [
-    works('items name optional', [t.projections, 'the error of a projected volume names all missing sources']),
+    works('items name optional', [
+      t.projections,
+      'the error of a projected volume names all its missing ConfigMaps and Secrets',
+    ]),
   ],
   DownwardAPIProjection: [works('items', filled)],
   ServiceAccountTokenProjection: [
     works('audience expirationSeconds path', [
       t.projections,
-      "token files are readable by the pod's user and group only, and are requested with the pod's parameters",
+      "service account tokens are requested with the pod's audience and expiry, and only the pod's user and group can read their files",
     ]),
   ],
   PodCertificateProjection: [
@@ -147,14 +162,23 @@ export const volumes = {
       'certificateChainPath credentialBundlePath keyPath keyType maxExpirationSeconds signerName userAnnotations',
       'projected source podCertificate is not supported by this kubelet',
       'not implemented yet',
-      [t.projections, 'refuses written volumes by name if the program provides no source for them'],
+      [
+        t.projections,
+        'refuses configMap, secret, projected and downward API volumes by name if the program provides no data for them',
+      ],
     ),
   ],
   LabelSelector: [
-    works('matchExpressions matchLabels', [t.trustLabels, 'of a signer are those of its bundles with matching labels']),
+    works('matchExpressions matchLabels', [
+      t.trustLabels,
+      'trust anchors of a signer are those of its ClusterTrustBundles with matching labels',
+    ]),
   ],
   LabelSelectorRequirement: [
-    works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with matching labels']),
+    works('key operator values', [
+      t.trustLabels,
+      'trust anchors of a signer are those of its ClusterTrustBundles with matching labels',
+    ]),
   ],
   ImageVolumeSource: [works('pullPolicy reference', imageVolume)],
   PersistentVolumeClaimVolumeSource: [works('claimName readOnly', claims)],

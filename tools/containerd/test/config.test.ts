@@ -68,6 +68,6 @@ test('writes runtime handlers and registries to the sections of each version', (
   }
 });
 
-test('configures a mirror that is asked first', () => {
+test('mirrorConfig makes containerd pull and resolve images from the mirror', () => {
   expect(mirrorConfig('http://127.0.0.1:5')).toBe('[host."http://127.0.0.1:5"]\ncapabilities = ["pull", "resolve"]\n');
 });

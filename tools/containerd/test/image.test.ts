@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-test('tar(1) can read the archive', () => {
+test('tar(1) can read a generated image archive', () => {
   const archive = tar([
     { path: 'dir', mode: 0o755 },
     { path: 'dir/file', mode: 0o640, data: new TextEncoder().encode('hello') },

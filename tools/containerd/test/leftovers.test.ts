@@ -10,7 +10,7 @@ const RULES = `-P POSTROUTING ACCEPT
 -A CNI-aaa -d 10.1.0.0/24 -m comment --comment "name: \\"na-1\\" id: \\"x y\\"" -j ACCEPT
 `;
 
-test('returns the rules of one network with the arguments that delete them', () => {
+test('masqueradeRules returns the iptables rules of one network, with the arguments that delete each rule', () => {
   expect(masqueradeRules(RULES, 'na-1')).toEqual([
     [
       'CNI-aaa',
@@ -54,6 +54,6 @@ test.each([
   ['/t/disk', ['/t/disk/x']],
   ['/t/none', []],
   ['/t/k2', []],
-])('mount points in %s: %j', (directory, points) => {
+])('the mount points in %s that leftovers may have are %j', (directory, points) => {
   expect(mountsIn(MOUNTS, directory)).toEqual(points);
 });

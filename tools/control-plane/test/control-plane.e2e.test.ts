@@ -75,7 +75,7 @@ function suite(binaries: ControlPlaneBinaries): void {
         return status?.certificate && Buffer.from(status.certificate, 'base64').toString();
       });
 
-    test('is ready, has the requested version, and has no nodes', async () => {
+    test('the control plane is ready, has the requested version, and has no nodes', async () => {
       expect((await plane.request('GET', '/readyz')).text).toBe('ok');
       expect(await plane.json('GET', '/version')).toMatchObject({ gitVersion: 'v1.36.3' });
       expect(await plane.kubectl(['get', 'nodes', '-o', 'name'])).toBe('');
@@ -134,7 +134,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       expect(await approveServingRequests(plane)).toEqual([]);
     });
 
-    test('keeps data when a process is killed and restarted', async () => {
+    test('the control plane keeps its data when a process is killed and restarted', async () => {
       const path = '/api/v1/namespaces/default/configmaps';
       await plane.json('POST', path, { metadata: { name: 'kept' } });
       for (const name of ['etcd', 'kube-apiserver'] as const) {
@@ -147,7 +147,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       await until('an answer', async () => (await plane.request('GET', `${path}/kept`)).status === 200);
     });
 
-    test('survives a compaction of etcd, and loses all data when it is wiped', async () => {
+    test('the control plane survives a compaction of etcd, and loses all data when etcd is wiped', async () => {
       const path = '/api/v1/namespaces/default/configmaps';
       await plane.json('POST', path, { metadata: { name: 'wiped' } });
       await plane.compact();
@@ -180,7 +180,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       expect(existsSync(there)).toBe(false);
     });
 
-    test('with reachableFromPods, listens on the address of the kubernetes service until it is stopped', async (context) => {
+    test('with reachableFromPods, the API server listens on the address of the kubernetes service until it is stopped', async (context) => {
       const reason = await cannotAddAddress();
       if (reason !== undefined) context.skip(reason);
       const other = new ControlPlane({ binaries, directory: join(parent, 'cp3'), reachableFromPods: true });

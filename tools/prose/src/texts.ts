@@ -20,8 +20,27 @@ export interface Text {
 const DIRECTIVE = /^\s*(biome-ignore|@ts-|@vitest|eslint|v8 |c8 |istanbul|#|<reference|@__PURE__|prettier)/;
 /** Names of the functions whose first argument is the name of a test or of a group of tests. */
 const TEST_FUNCTIONS = new Set(['it', 'test', 'describe', 'scenario', 'suite']);
+/** Properties of these functions that return such a function again: `it.each`, `describe.skipIf`. */
+const MODIFIERS = new Set([
+  'concurrent',
+  'each',
+  'fails',
+  'for',
+  'only',
+  'runIf',
+  'sequential',
+  'skip',
+  'skipIf',
+  'todo',
+]);
 /** The shortest string that counts as a message, in words. Shorter strings are mostly identifiers and values. */
 const MESSAGE_WORDS = 4;
+/** How many of these words must be plain ones: a template of placeholders and punctuation is no message. */
+const PLAIN_WORDS = 2;
+/** Code in another language, or a generated line of TypeScript: no text for readers. */
+const CODE = /^\s*(?:import|export) .*\bfrom ['"$]|;\s*(?:do|done|fi)\b/m;
+/** Stands for one `${...}` of a template while its words are counted. */
+const PLACEHOLDER = '{}';
 
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>;
 
@@ -47,7 +66,7 @@ export function textsOfSource(file: string, source: string): readonly Text[] {
     if (literal !== undefined) {
       const { start, end } = value;
       if (testName) texts.push({ kind: 'test name', text: literal, start, end, line: line(start) });
-      else if (!isTest && isMessage(literal))
+      else if (!isTest && isMessage(plainText(value, literal)))
         texts.push({ kind: 'message', text: literal, start, end, line: line(start) });
       if (value.type === 'Literal') return;
     }
@@ -75,15 +94,27 @@ function literalText(node: Node, source: string): string | undefined {
   return undefined;
 }
 
+/** Returns a literal's text with each `${...}` of a template shortened to one placeholder, so that its code counts as one word. */
+function plainText(node: Node, literal: string): string {
+  if (node.type !== 'TemplateLiteral') return literal;
+  const quasis = node.quasis as readonly { readonly value: { readonly raw: string } }[];
+  return quasis.map(({ value }) => value.raw).join(PLACEHOLDER);
+}
+
+/** A message is not code and has enough words, and at least two of them are plain words rather than placeholders, flags or paths. */
 function isMessage(text: string): boolean {
-  return text.trim().split(/\s+/).length >= MESSAGE_WORDS && /[a-z]{3}/.test(text);
+  const words = text.trim().split(/\s+/);
+  const plain = words.filter((word) => /^["'(`]*[A-Za-z]{2,}[,.:;)"'`]*$/.test(word));
+  return !CODE.test(text) && words.length >= MESSAGE_WORDS && plain.length >= PLAIN_WORDS && /[a-z]{3}/.test(text);
 }
 
 /** Reports whether a called expression is `it`, `it.each(...)`, `describe.skipIf(...)` and the like. */
 function isTestFunction(callee: unknown): boolean {
   if (!isNode(callee)) return false;
   if (callee.type === 'Identifier') return TEST_FUNCTIONS.has(String(callee.name));
-  if (callee.type === 'MemberExpression') return isTestFunction(callee.object);
+  if (callee.type === 'MemberExpression') {
+    return isNode(callee.property) && MODIFIERS.has(String(callee.property.name)) && isTestFunction(callee.object);
+  }
   if (callee.type === 'CallExpression') return isTestFunction(callee.callee);
   if (callee.type === 'TaggedTemplateExpression') return isTestFunction(callee.tag);
   return false;
@@ -170,11 +201,31 @@ function lineCounter(source: string): (offset: number) => number {
   };
 }
 
-/** Splits a text into sentences. Line breaks inside a paragraph do not end a sentence; tags and list items do. */
+/**
+ * Splits a text into sentences. Line breaks inside a paragraph do not end a sentence; tags and list items do. Neither a
+ * colon or semicolon nor a full stop inside a code span, a `{@link}` or parentheses ends one.
+ */
 export function sentencesOf(text: string): readonly string[] {
   return text
     .split(/\n\s*\n|\n(?=\s*(?:@|[-*] |\d+\. ))/)
-    .flatMap((paragraph) => paragraph.replace(/\s*\n\s*/g, ' ').split(/(?<=[.!?:;])\s+(?=[A-Z`{@*"])/))
+    .flatMap((paragraph) => splitSentences(paragraph.replace(/\s*\n\s*/g, ' ')))
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== '');
+}
+
+/** Text that may contain a full stop which does not end the sentence. */
+const UNSPLIT = /`[^`]*`|\$?\{[^{}]*\}|\([^()]{2,}\)|\b(?:e\.g|i\.e|etc|vs|cf)\./g;
+
+function splitSentences(paragraph: string): readonly string[] {
+  // A masked part keeps its length, so that places in the mask are places in the paragraph. "(... .)" keeps its end.
+  const mask = paragraph.replace(UNSPLIT, (part) =>
+    part.endsWith(')') ? `(${'_'.repeat(part.length - 3)}${part.slice(-2)}` : '_'.repeat(part.length),
+  );
+  const sentences: string[] = [];
+  let start = 0;
+  for (const end of mask.matchAll(/(?<=[.!?]["')\]*]?)\s+(?=[A-Z_@*"([])/g)) {
+    sentences.push(paragraph.slice(start, end.index));
+    start = end.index + end[0].length;
+  }
+  return [...sentences, paragraph.slice(start)];
 }

@@ -24,6 +24,12 @@ describe('textsOfSource', () => {
     ]);
   });
 
+  it('does not take the first argument of another method for the name of a test', () => {
+    expect(found('test/a.test.ts', "suite.until('the pod to run', f); test.each([1])('runs', f);")).toEqual([
+      '1 test name: runs',
+    ]);
+  });
+
   it('finds strings of four words and more as messages, but not in tests or imports', () => {
     const source =
       "import 'a module of four'; throw new Error('could not read the file'); const a = 'three words only';";
@@ -31,7 +37,21 @@ describe('textsOfSource', () => {
     expect(found('test/a.test.ts', source)).toEqual([]);
   });
 
-  it('names the file that does not parse', () => {
+  it('does not take a template of placeholders for a message', () => {
+    const source =
+      "a(`${b.map((c) => c)}/${d ? 'x' : y}: ${e} (${f})`); g(`cannot stop ${h.name}: ${i.text}`); j(`--${k} ${l} [${m}] ${n}`);";
+    expect(found('src/a.ts', source)).toEqual(['1 message: cannot stop ${h.name}: ${i.text}']);
+  });
+
+  it('does not take shell scripts and generated code for messages', () => {
+    const source = "run('while true; do sleep 1 & wait; done'); write(`export * as ${a} from '${b}'; // all of it`);";
+    expect(found('src/a.ts', source)).toEqual([]);
+    expect(found('src/a.ts', "fail('import it from a file; then stop the node');")).toEqual([
+      '1 message: import it from a file; then stop the node',
+    ]);
+  });
+
+  it('textsOfSource names the file that does not parse', () => {
     expect(() => textsOfSource('src/broken.ts', 'let = = 1')).toThrow(/^parse src\/broken\.ts: /);
   });
 });
@@ -56,6 +76,26 @@ describe('sentencesOf', () => {
       'Then stops.',
       '@returns the text',
       '- one',
+    ]);
+  });
+
+  it.each([
+    ['a colon before code', 'Starts the probe (upstream: `pkg/kubelet/prober/worker.go`).'],
+    ['a colon before a capital', 'Default: None of the pods; All others wait.'],
+    ['a full stop in a code span', 'Reads `a. B` and `c? D` in turn.'],
+    ['a full stop in parentheses', 'Kills the pod (see above. Upstream waits) with a grace period.'],
+    ['an abbreviation', 'Takes a name, e.g. Node.'],
+    ['a full stop in a placeholder', 'cannot read ${a. B} of the pod'],
+  ])('does not split at %s', (_, sentence) => {
+    expect(sentencesOf(sentence)).toEqual([sentence]);
+  });
+
+  it('splits before a code span and behind a closing quote', () => {
+    expect(sentencesOf('Says "no." `podUid` is unset. (It never waits.) Ends')).toEqual([
+      'Says "no."',
+      '`podUid` is unset.',
+      '(It never waits.)',
+      'Ends',
     ]);
   });
 });

@@ -10,11 +10,11 @@ describe('the run directory', () => {
     [{ uid: 7, xdgRuntimeDir: '/run/user/7', tmpDir: '/tmp' }, '/run/user/7/node-agent'],
     [{ uid: 7, xdgRuntimeDir: undefined, tmpDir: '/tmp' }, '/tmp/node-agent-7'],
     [{ uid: 7, xdgRuntimeDir: '', tmpDir: '/tmp' }, '/tmp/node-agent-7'],
-  ])('of %j is %s', (user, expected) => {
+  ])('the run directory for %j is %s', (user, expected) => {
     expect(defaultRunDir(user)).toBe(expected);
   });
 
-  test('may be as long as the paths of its sockets allow, in bytes', () => {
+  test('the run directory may be as long as the paths of its sockets allow, in bytes', () => {
     const longest = 107 - '/containerd/c.sock.ttrpc'.length;
     expect(runDirProblem(`/${'x'.repeat(longest - 1)}`)).toBeUndefined();
     expect(runDirProblem(`/${'x'.repeat(longest)}`)).toMatch(/too long by 1 bytes/);

@@ -61,13 +61,13 @@ describe('the guard of a shared runtime', () => {
 describe('the subnet of the pods', () => {
   const seed = Buffer.from([0, 5]);
 
-  test("is derived from the seed and avoids the machine's addresses", () => {
+  test("the pod subnet is derived from the seed and avoids the machine's addresses", () => {
     expect(freeSubnet(seed, [])).toBe('10.200.5.0/24');
     expect(freeSubnet(seed, ['10.200.5.1', '10.200.6.77', '10.200.70.1'])).toBe('10.200.7.0/24');
     expect(freeSubnet(Buffer.from([255, 255]), [])).toBe('10.215.255.0/24');
   });
 
-  test('is always between 10.200 and 10.247', () => {
+  test('the pod subnet is always between 10.200 and 10.247', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 2, maxLength: 2 }), (bytes) => {
         expect(freeSubnet(bytes, [])).toMatch(/^10\.2([0-3]\d|4[0-7])\.\d{1,3}\.0\/24$/);
@@ -103,7 +103,7 @@ describe('detecting a statically linked program', () => {
     ['cut off', elf(1, 1).subarray(0, 100), false],
     ['a script', Buffer.from(`#!/bin/sh\n${' '.repeat(100)}`), false],
     ['empty', Buffer.alloc(0), false],
-  ])('%s', (_, head, expected) => {
+  ])('whether an executable is statically linked: %s', (_, head, expected) => {
     expect(isStaticElf(head)).toBe(expected);
   });
 

@@ -33,7 +33,7 @@ describe("the kubelet's configuration", () => {
     healthzPort: 12346,
   };
 
-  test.each([1, 2] as const)('is accepted by the kubelet on cgroup v%i', async (cgroupVersion) => {
+  test.each([1, 2] as const)('the sample node is accepted by the kubelet on cgroup v%i', async (cgroupVersion) => {
     const fs = new MemoryFileSystem({ clock: { now: () => 0 } });
     await fs.mkdir('/r');
     await fs.writeFile('/r/kubelet.yaml', kubeletConfiguration(settings));
@@ -54,7 +54,10 @@ describe("the kubelet's configuration", () => {
     ['nameserver 127.0.0.53\n', false, '/etc/resolv.conf'],
     ['nameserver 127.0.0.53\nnameserver 192.0.2.1\n', true, '/etc/resolv.conf'],
     ['# nameserver 127.0.0.53\nsearch example.com\n', true, '/etc/resolv.conf'],
-  ])('for a resolv.conf of %j', (etcResolvConf, hasSystemdResolved, expected) => {
-    expect(resolvConfOf({ etcResolvConf, hasSystemdResolved })).toBe(expected);
-  });
+  ])(
+    'the sample node uses the resolver file with real name servers if /etc/resolv.conf is %j',
+    (etcResolvConf, hasSystemdResolved, expected) => {
+      expect(resolvConfOf({ etcResolvConf, hasSystemdResolved })).toBe(expected);
+    },
+  );
 });

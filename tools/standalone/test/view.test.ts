@@ -119,7 +119,7 @@ describe('podView', () => {
 });
 
 describe('renderTable', () => {
-  test('has a row for each pod with aligned columns', () => {
+  test('the view has a row for each pod with aligned columns', () => {
     const other = view({
       uid: 'u2',
       name: 'a-longer-name',
@@ -135,7 +135,7 @@ describe('renderTable', () => {
     ]);
   });
 
-  test('on a narrow terminal, shortens the last event first, then the containers', () => {
+  test('on a narrow terminal, the view shortens the last event first, then the containers', () => {
     const pods = [view({ containers: [{ name: 'a-container-of-a-long-name', state: 'running' }] })];
     const events = new Map([['u1', event()]]);
     expect(renderTable(pods, events, NOW, 107)[1]).toBe(
@@ -146,7 +146,7 @@ describe('renderTable', () => {
     );
   });
 
-  test('has no line that is wider than the terminal', () => {
+  test('no line of the view is wider than the terminal', () => {
     const views = fc.record({ name: fc.string(), phase: fc.string(), ip: fc.string(), restarts: fc.nat() });
     fc.assert(
       fc.property(
@@ -203,7 +203,7 @@ describe('the lines of stopping pods', () => {
     expect(endingLines(left, forMs, 200)).toEqual(expected);
   });
 
-  test('are empty if no pod is left', () => {
+  test('the lines above the table are empty if no pod is left', () => {
     expect(endingLines([], 0, 200)).toEqual([]);
   });
 });
@@ -291,7 +291,7 @@ describe("events in the kubelet's log", () => {
     expect(parseNodeLine('{"msg":"Skipping pod synchronization"}')).toBeUndefined();
   });
 
-  test('assembles lines from arbitrary pieces', () => {
+  test('LineSplitter assembles lines from pieces that end anywhere', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', 'é') })), (pieces) => {
         const splitter = new LineSplitter();
@@ -346,7 +346,7 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[2A\r\x1b[Jsaid\n\x1b[?25l\x1b[1mH\x1b[0m\none\n');
   });
 
-  test('cuts a block that is higher than the terminal, and shows by how much', () => {
+  test('the screen cuts a block that is higher than the terminal, and shows the number of omitted lines', () => {
     const terminal = new Terminal();
     new Screen(terminal).draw(['H', 'one', 'two', 'three', 'four', 'five']);
     expect(terminal.text).toContain('H\x1b[0m\none\ntwo\n… and 3 more\n');

@@ -281,7 +281,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.write(
       pod('hog', 'sleep 2; exec tail /dev/zero', { requests: limits, limits }, { restartPolicy: 'Never' }),
     );
-    const ended = await until('the end of the pod hog', async () => {
+    const ended = await until('the pod hog has terminated', async () => {
       const found = await side.pod('hog');
       return found?.status?.phase === 'Failed' ? found : undefined;
     });

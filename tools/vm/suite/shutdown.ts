@@ -99,7 +99,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
     say('the lock is held');
   });
 
-  test('terminates pods by priority, each with its own grace period, limited by that of its priority', async () => {
+  test('terminates pods by priority; each pod gets its own grace period, at most the period of its priority', async () => {
     await side.write(pod('deaf', DEAF, 10));
     await side.write(pod('polite', POLITE, 600, 1000));
     await side.write(pod('critical', DEAF, 600, 2_000_001_000));

@@ -51,7 +51,7 @@ await withCluster(
       });
     }, 240_000);
 
-    test('kubectl finds the plugin, which prints each step of a running pod with its times', async () => {
+    test('kubectl finds the plugin kubectl-why, which prints each step of a running pod with its times', async () => {
       const it = cluster();
       const { stdout: plugins } = await exec(it.programs.kubectl, ['plugin', 'list'], {
         env: { ...process.env, PATH: `${join(it.directory, 'bin')}${delimiter}${process.env.PATH}` },
@@ -68,7 +68,7 @@ await withCluster(
       const { code, stdout } = await why(it, ['web']);
       expect(code).toBe(0);
       expect(stdout).toMatch(/^Pod default\/web is Running, on the node e2e\n/);
-      expect(stdout).toMatch(/Waits for: nothing\n\nNext: nothing: it is as wanted\n/);
+      expect(stdout).toMatch(/Waits for: nothing\n\nNext: nothing: the pod is in the desired state\n/);
       console.log(stdout);
       const explained = JSON.parse((await why(it, ['web', '-o', 'json'])).stdout) as PodExplanation;
       const names = explained.steps.map(({ step, target }) => [step, target].filter(Boolean).join(' '));
@@ -80,7 +80,7 @@ await withCluster(
       expect(explained.steps.every(({ outcome }) => outcome === 'done')).toBe(true);
     });
 
-    test('prints what a waiting pod waits for, and since when', async () => {
+    test('kubectl why prints what a waiting pod waits for, and since when', async () => {
       const it = cluster();
       const volume = { name: 's', secret: { secretName: 'not-there' } };
       const volumeMounts = [{ name: 's', mountPath: '/s' }];
@@ -92,11 +92,11 @@ await withCluster(
       expect(text).toMatch(/Waits for:\n {2}- .*since \d{4}-/);
       expect(text).toMatch(/Next:\n(?: {2}- Volumes\n)? {2}- Sandbox\n {2}- Image main\n/);
       const node = await why(it, ['--node', 'e2e']);
-      expect(node.stdout).toMatch(/^Node e2e: \d+ pods?, \d+ of them not as wanted/);
+      expect(node.stdout).toMatch(/^Node e2e: \d+ pods?, \d+ of them not in the desired state/);
       expect(node.stdout).toContain('default/waits (Pending)');
     });
 
-    test('prints when a crashed container exited, and when it will be restarted', async () => {
+    test('kubectl why prints when a crashed container exited, and when it will be restarted', async () => {
       const it = cluster();
       await it.createPod('crashes', { containers: [script('main', 'exit 3')] });
       await it.podUntil('crashes', ({ status }) => (status?.containerStatuses?.[0]?.restartCount ?? 0) > 0);
@@ -106,10 +106,10 @@ await withCluster(
       });
       expect(text).toMatch(/container main: CrashLoopBackOff: .*\(for .*, since .*; tried again in /);
       expect(text).toMatch(/ContainerEnded +main +exit code 3/);
-      expect(text).toMatch(/begun [23] times/);
+      expect(text).toMatch(/started [23] times/);
     });
 
-    test('prints a message for a missing pod, an unscheduled pod, and a missing permission', async () => {
+    test('kubectl why prints a message for a missing pod, an unscheduled pod, and a missing permission', async () => {
       const it = cluster();
       expect(await why(it, ['nobody'])).toMatchObject({
         code: 1,
@@ -153,7 +153,7 @@ await withCluster(
       );
     });
 
-    test('prints for a terminating pod which container is being stopped, and the next steps', async () => {
+    test('kubectl why prints for a terminating pod which container is being stopped, and the next steps', async () => {
       const it = cluster();
       await it.create('/api/v1/namespaces/default/pods', {
         ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'slow' } },

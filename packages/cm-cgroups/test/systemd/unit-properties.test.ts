@@ -59,7 +59,7 @@ describe("systemd properties of a cgroup's limits", () => {
       2,
       {},
     ],
-  ])('%s', (_name, config, version, expected) => {
+  ])('systemd properties for %s', (_name, config, version, expected) => {
     const properties = resourceProperties(config, version, 257);
     expect(Object.fromEntries(properties.map(([name, , value]) => [name, value]))).toEqual(expected);
   });
@@ -115,7 +115,7 @@ describe('CPU lists as bit masks', () => {
     [' 2 , 0,,3 ', [0x0d]],
     ['0,8-9,16', [0x01, 0x03, 0x01]],
     ['4,6,8,10', [0x50, 0x05]],
-  ])('%s', (list, bytes) => {
+  ])('the CPU list %s as a bit mask', (list, bytes) => {
     expect([...cpuBits(list)]).toEqual(bytes);
   });
   test.each(['', ' ', ',', 'a', '3-1', '-1', '1-', '1-2-3', '99999999', '0x1'])('refuses the CPU list %j', (list) => {

@@ -24,7 +24,7 @@ interface SyntaxProblem {
 
 /** A mistake that upstream accepts with a warning. */
 export interface Leniency extends SyntaxProblem {
-  /** What happens to the text if it is not refused. */
+  /** How the text is handled if the file is not rejected. */
   readonly consequence: string;
 }
 

@@ -81,7 +81,7 @@ function oneEntry(text: string): Parsed<readonly (readonly [string, string])[]> 
   return pair === undefined ? { problem: 'want key=value' } : { value: [pair] };
 }
 
-/** `Name: value` with commas between; a name may come more than once. */
+/** Parses `Name: value` pairs separated by commas. A name may occur more than once. */
 function headers(text: string, previous: Json | undefined): Parsed<Json> {
   const pairs = parsePairs(text, ':');
   if (pairs.problem !== undefined) return pairs;
@@ -96,8 +96,9 @@ function headers(text: string, previous: Json | undefined): Parsed<Json> {
 const EFFECTS: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
 
 /**
- * `key=value:effect` or `key:effect`, with commas between; each key and effect once. A later flag replaces it all. A dash behind one, or
- * behind a key alone, would take it away: there is nothing yet to take away from.
+ * Parses taints separated by commas: `key=value:effect` or `key:effect`. Each key and effect may occur once. A later
+ * flag replaces the whole list. A trailing dash requests the removal of a taint and is ignored, because a node that
+ * registers has no taints yet.
  */
 function taints(text: string): Parsed<Json> {
   const found: Record<string, string>[] = [];
@@ -105,7 +106,7 @@ function taints(text: string): Parsed<Json> {
   for (const part of text === '' ? [] : text.split(',')) {
     const isRemoval = part.endsWith('-');
     const [spec = '', effect, ...more] = (isRemoval ? part.slice(0, -1) : part).split(':');
-    // Without an effect all of it is the key.
+    // Without an effect the whole text is the key.
     const [key = '', value = '', ...rest] = effect === undefined ? [spec] : spec.split('=');
     const isWhole = effect === undefined ? isRemoval : EFFECTS.has(effect);
     if (more.length > 0 || rest.length > 0 || !isWhole) {
@@ -123,7 +124,7 @@ function taints(text: string): Parsed<Json> {
   return { value: found };
 }
 
-/** `0:memory=1Gi,hugepages-1Gi=2Gi`, with semicolons between NUMA nodes, and no blanks. */
+/** Parses `0:memory=1Gi,hugepages-1Gi=2Gi`: NUMA nodes are separated by semicolons, and spaces are not allowed. */
 function reservedMemory(text: string, previous: Json | undefined): Parsed<Json> {
   const found: Json[] = Array.isArray(previous) ? [...previous] : [];
   for (const part of text.split(';')) {
@@ -147,7 +148,7 @@ function reservedMemory(text: string, previous: Json | undefined): Parsed<Json> 
   return { value: found };
 }
 
-/** `pattern=N`, with commas between. */
+/** Parses `pattern=N` pairs separated by commas. */
 function vmodule(text: string, previous: Json | undefined): Parsed<Json> {
   const found: Json[] = Array.isArray(previous) ? [...previous] : [];
   for (const part of text.split(',')) {

@@ -50,18 +50,18 @@ function mirrorText({ field, flag, path }: MirrorFlag, setting: FlagSetting | un
 
 type Item = Readonly<Record<string, Json>>;
 
-/** Each item of a list of objects as text. */
+/** Returns the items of a list of objects as texts. */
 function listed(value: Json | undefined, text: (item: Item) => string): string[] {
   return (value as readonly Item[]).map(text);
 }
 
-/** Quantities in their canonical form, by name. */
+/** Returns quantities in canonical form, by name. */
 function amounts(limits: Json | undefined): string {
   const all = Object.entries(limits as Readonly<Record<string, string>>);
   return pairs(Object.fromEntries(all.map(([name, amount]) => [name, parseQuantity(amount)])), '=');
 }
 
-/** The defaults of a command line: some differ from those of a file. */
+/** The defaults of a command line. Some of them differ from the defaults of a file. */
 function ownDefault(path: readonly string[]): Json | undefined {
   return FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
 }

@@ -70,7 +70,7 @@ function ownEntry(flag: KubeletFlag): HelpEntry {
 }
 
 function mirrorEntry({ flag, field, path }: (typeof mirrorFlags)[number]): HelpEntry {
-  // The defaults of a command line: without --config some differ from those of a file.
+  // The defaults of a command line. Without --config some of them differ from the defaults of a file.
   const own = FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
   return {
     name: flag.name,

@@ -1,26 +1,26 @@
 import { closest } from '../suggest.ts';
 
-/** What the reader of a command line has to know of a flag. */
+/** The properties of a flag that the parser needs. */
 export interface FlagShape {
-  /** Without dashes. */
+  /** Name without dashes. */
   readonly name: string;
   readonly shorthand?: string | undefined;
-  /** The text of a flag given without one; a flag that has none takes the next argument. */
+  /** Value of the flag if it is given without one. If absent, the flag takes the next argument as its value. */
   readonly bareText?: string | undefined;
 }
 
-/** One appearance of a flag on the command line. */
+/** One occurrence of a flag on the command line. */
 export interface FlagOccurrence {
   readonly name: string;
   readonly text: string;
 }
 
 export interface ParsedArguments {
-  /** In the order of the command line. */
+  /** The flags in the order of the command line. */
   readonly occurrences: readonly FlagOccurrence[];
-  /** What is no flag, and all that follows `--`. */
+  /** The arguments that are not flags, and all arguments after `--`. */
   readonly positional: readonly string[];
-  /** Flags that are unknown, lack their text or are not written as flags are. */
+  /** Errors: unknown flags, flags without their value, and malformed flags. */
   readonly problems: readonly string[];
 }
 
@@ -82,7 +82,7 @@ class ArgumentParser {
     else this.#occurrences.push({ name: shape.name, text });
   }
 
-  /** One letter after another, until one takes the rest as its text. */
+  /** Reads the letters one by one. The first flag that needs a value takes the rest of the text as its value. */
   #short(letters: string): void {
     for (let at = 0; at < letters.length; at++) {
       const letter = letters.charAt(at);

@@ -1,4 +1,4 @@
-/** The value of a flag, or what is wrong with its text. */
+/** The value of a flag, or the problem of its text. */
 export type Parsed<T> =
   | { readonly value: T; readonly problem?: never }
   | { readonly value?: never; readonly problem: string };
@@ -6,7 +6,7 @@ export type Parsed<T> =
 const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
 
-/** Go's `strconv.ParseBool`. */
+/** Parses a boolean as Go's `strconv.ParseBool` does. */
 export function parseBoolean(text: string): Parsed<boolean> {
   if (TRUE.has(text)) return { value: true };
   if (FALSE.has(text)) return { value: false };
@@ -16,7 +16,7 @@ export function parseBoolean(text: string): Parsed<boolean> {
 const INTEGER = /^([+-]?)(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)$/;
 const GROUPED = /^[+-]?(?:0[xXoObB]_?)?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*$/;
 
-/** Go's `strconv.ParseInt` with base 0: decimal, `0x1f`, `0o17`, `017`, `0b1`, `1_000`. */
+/** Parses an integer as Go's `strconv.ParseInt` with base 0 does: decimal, `0x1f`, `0o17`, `017`, `0b1`, `1_000`. */
 export function parseInteger(text: string): Parsed<number> {
   const problem = { problem: 'want a whole number' };
   if (!GROUPED.test(text)) return problem;
@@ -28,13 +28,15 @@ export function parseInteger(text: string): Parsed<number> {
   return Number.isSafeInteger(value) ? { value: sign === '-' ? 0 - value : value } : problem;
 }
 
-/** Go's `strconv.ParseUint` with base 10: digits alone. */
+/** Parses an integer as Go's `strconv.ParseUint` with base 10 does: digits only. */
 export function parseDecimal(text: string): Parsed<number> {
   const value = Number(text);
   return /^\d+$/.test(text) && Number.isSafeInteger(value) ? { value } : { problem: 'want a whole number' };
 }
 
-/** The parts of a list: commas between, in double quotes what holds a comma (`a,"b,c"`); none in an empty text. */
+/**
+ * Splits a list at its commas. Items that contain a comma are in double quotes (`a,"b,c"`). An empty text has no items.
+ */
 export function parseCommaList(text: string): Parsed<readonly string[]> {
   if (text === '') return { value: [] };
   const parts: string[] = [];
@@ -49,7 +51,7 @@ export function parseCommaList(text: string): Parsed<readonly string[]> {
   }
 }
 
-/** Pairs with commas between: `a=b,c=d`. Spaces around a key and a value do not count, empty parts are left out. */
+/** Parses pairs separated by commas: `a=b,c=d`. Spaces around keys and values are removed, empty parts are skipped. */
 export function parsePairs(text: string, separator: '=' | '<' | ':'): Parsed<readonly (readonly [string, string])[]> {
   const pairs: [string, string][] = [];
   for (const part of text.split(',')) {
@@ -61,7 +63,7 @@ export function parsePairs(text: string, separator: '=' | '<' | ':'): Parsed<rea
   return { value: pairs };
 }
 
-/** `key=value`, cut at the first separator. */
+/** Splits `key=value` at the first separator. */
 export function splitPair(text: string, separator: string): [string, string] | undefined {
   const at = text.indexOf(separator);
   return at < 0 ? undefined : [text.slice(0, at).trim(), text.slice(at + separator.length).trim()];

@@ -3,7 +3,10 @@ import type { ConfigIssue } from '../error.ts';
 import { keyProblem, nodeLabelProblem, valueProblem } from '../labels.ts';
 import type { CommandLine } from './command-line.ts';
 
-/** What is not allowed in the flags beside the fields (`ValidateKubeletFlags`, cmd/kubelet/app/options/options.go). */
+/**
+ * Returns the problems of the flags that do not set fields (`ValidateKubeletFlags`,
+ * cmd/kubelet/app/options/options.go).
+ */
 export function validateFlags({ flags, given }: CommandLine): readonly ConfigIssue[] {
   const issue = (flag: string, message: string): ConfigIssue => ({
     path: `--${flag}`,
@@ -41,7 +44,10 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
   ];
 }
 
-/** What is no address is left out later, as upstream does (`ParseNodeIPArgument`); what is one must go together. */
+/**
+ * Returns the problem of --node-ip. Texts that are not addresses are ignored later, as upstream does
+ * (`ParseNodeIPArgument`); two addresses must be of different families.
+ */
 function nodeIpProblem(text: string): string | undefined {
   const families = text.split(',').map((part) => isIP(part.trim()));
   const [first, second, third] = families.filter((family) => family !== 0);

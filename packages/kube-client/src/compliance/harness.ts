@@ -7,37 +7,40 @@ import type { KubeObject } from '../resource.ts';
 import { resources } from '../resources.ts';
 import type { RestClient } from '../rest-client.ts';
 
-/** A `RestClient`, of this version or of another. */
+/** A `RestClient` of this or another version of the package. */
 export type ComplianceClient = Pick<RestClient, keyof RestClient>;
 
-/** What the suite needs: a client of the server, and the clock that both go by. */
+/** The environment of the suite: a client of the server under test, and the clock of both. */
 export interface ComplianceOptions {
-  /** A client that may do everything. */
+  /** A client with all permissions. */
   readonly client: ComplianceClient;
   readonly clock: Clock;
   readonly random: Random;
   /** Lets `ms` milliseconds of the clock pass. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Where objects are made; it is made where it is not there. `kube-client-compliance` where absent. */
+  /** Namespace of the objects, which is created if it does not exist. Default: `kube-client-compliance`. */
   readonly namespace?: string;
-  /** The first and the longest wait of the reflectors, in milliseconds; their own where absent. */
+  /** First and longest back-off of the reflectors, in milliseconds. Default: the reflector's defaults. */
   readonly backOffMs?: number;
-  /** Breaks all connections of the client. The cases about that are skipped where absent; so it is with the next two. */
+  /**
+   * Breaks all connections of the client. If absent, the cases that need it are skipped; the same holds for the next
+   * two functions.
+   */
   readonly cutConnections?: () => Promise<void> | void;
-  /** Has the server forget its history, so that versions before now are expired. */
+  /** Makes the server forget its history, so that all earlier versions are expired. */
   readonly compact?: () => Promise<void> | void;
-  /** Has the server lose everything, its resource versions included. */
+  /** Makes the server lose all its data including the resource versions. */
   readonly wipe?: () => Promise<void> | void;
 }
 
 /** One case, for any test runner. */
 export interface ComplianceCase {
   readonly name: string;
-  /** @param skip ends the case as skipped; must throw @throws where client and server do not get on */
+  /** @param skip skips the case; must throw @throws if client or server behave wrongly */
   run(skip: (reason: string) => never): Promise<void>;
 }
 
-/** What a case works with. */
+/** The tools of one case. */
 export class Harness implements AsyncDisposable {
   readonly options: ComplianceOptions;
   readonly client: ComplianceClient;
@@ -54,12 +57,12 @@ export class Harness implements AsyncDisposable {
     this.#prefix = prefix;
   }
 
-  /** The labels of what the case makes. */
+  /** The labels of all objects that the case creates. */
   get labels(): Readonly<Record<string, string>> {
     return { case: this.#prefix };
   }
 
-  /** Sees to the namespace. */
+  /** Creates the namespace if it does not exist. */
   async prepare(): Promise<void> {
     const object = { metadata: { name: this.namespace } };
     await this.client.create(resources.namespaces, object).catch((error: unknown) => {
@@ -71,13 +74,13 @@ export class Harness implements AsyncDisposable {
     return `${this.#prefix}-${this.#count++}`;
   }
 
-  /** A config map, made. */
+  /** Creates a config map. */
   async configMap(data: Readonly<Record<string, string>> = {}): Promise<ConfigMap> {
     const metadata = { name: this.name(), namespace: this.namespace, labels: this.labels };
     return await this.client.create(resources.configMaps, { metadata, data });
   }
 
-  /** A reflector that runs until the end of the case. */
+  /** Starts a reflector that runs until the case ends. */
   follow<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
     const { client, clock, random, backOffMs } = this.options;
     const waits = backOffMs === undefined ? {} : { backOffMs, maxBackOffMs: backOffMs };
@@ -86,7 +89,7 @@ export class Harness implements AsyncDisposable {
     return reflector;
   }
 
-  /** Waits, up to half a minute of the clock, until something holds. */
+  /** Waits until a condition holds, for at most 30 s of the clock. */
   async eventually(what: string, holds: () => boolean): Promise<void> {
     for (let waitedMs = 0; waitedMs < 30_000; waitedMs += 50) {
       if (holds()) return;
@@ -95,7 +98,7 @@ export class Harness implements AsyncDisposable {
     assert.fail(`it does not come true: ${what}`);
   }
 
-  /** The error that a request must fail with. */
+  /** Returns the error of a request that must fail. */
   async refused(code: KubeErrorCode, request: Promise<unknown>): Promise<KubeError> {
     const error = await request.then(
       () => assert.fail(`expected ${code}, but it succeeded`),
@@ -120,5 +123,5 @@ export class Harness implements AsyncDisposable {
   }
 }
 
-/** A config map as it is on the wire. */
+/** A config map in wire format. */
 export type ConfigMap = NonNullable<(typeof resources.configMaps)['object']>;

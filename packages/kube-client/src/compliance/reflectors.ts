@@ -7,7 +7,7 @@ const { configMaps } = resources;
 
 type Run = (harness: Harness, skip: (reason: string) => never) => Promise<void>;
 
-/** Reflectors, over streaming lists and plain ones. */
+/** Cases of reflectors, with streaming lists and with plain lists. */
 export const reflectorCases: readonly (readonly [name: string, run: Run])[] = [true, false].flatMap(
   (streamingLists) => {
     const how = streamingLists ? 'a streaming list' : 'a plain list';
@@ -28,13 +28,14 @@ export const reflectorCases: readonly (readonly [name: string, run: Run])[] = [t
 
 function follow(harness: Harness, streamingLists: boolean): Reflector<ConfigMap> {
   const [[label, value] = []] = Object.entries(harness.labels);
-  // A server that has lost its past is silent to who goes on from it: that is to be noticed within the case.
+  // A server that has lost its data sends nothing to a watch that continues from an old version. A short idle timeout
+  // detects that during the case.
   const idleTimeoutMs = 5000;
   const options = { namespace: harness.namespace, labelSelector: `${label}=${value}`, streamingLists, idleTimeoutMs };
   return harness.follow<ConfigMap>({ resource: configMaps, ...options });
 }
 
-/** The data of all objects, as the reflector has them and as the server says. */
+/** Checks that the reflector has the same objects with the same data as the server. */
 async function agree(harness: Harness, reflector: Reflector<ConfigMap>): Promise<void> {
   const [[label, value] = []] = Object.entries(harness.labels);
   const { items } = await harness.client.list(configMaps, {
@@ -45,7 +46,7 @@ async function agree(harness: Harness, reflector: Reflector<ConfigMap>): Promise
   const had = (): unknown =>
     [...reflector.objects.values()].map(({ metadata }) => [metadata.uid, metadata.resourceVersion]).sort();
   await harness.eventually(
-    'the reflector has what the server has',
+    'the reflector and the server have the same objects',
     () => JSON.stringify(had()) === JSON.stringify(wanted),
   );
 }

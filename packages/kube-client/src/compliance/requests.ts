@@ -6,7 +6,7 @@ import type { Harness } from './harness.ts';
 
 const { configMaps } = resources;
 
-/** Requests and their errors. */
+/** Cases of requests and their errors. */
 export const requestCases: readonly (readonly [name: string, run: (harness: Harness) => Promise<void>])[] = [
   ['an object is made, read, replaced and deleted; what is stale is a conflict', readAndWrite],
   ['each kind of patch does what it says', patches],

@@ -67,7 +67,7 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     '',
     ...section('Waits for', waits(waitingFor, atMs), 'nothing'),
     ...section('Next', nextLines(next, worker), nothingNext(phase, causes.length > 0 || waitingFor.length > 0)),
-    ...section('Steps', stepLines(steps, atMs), 'none is known'),
+    ...section('Steps', stepLines(steps, atMs), 'none known'),
     ...section(
       'Probes',
       probes.map((probe) => probeLine(probe as ProbeView)),
@@ -86,11 +86,11 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
 /** Formats for a terminal which pods of a node wait, and for what. */
 export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeExplanation, atMs: number): string {
   const lines = [
-    `${pods} pod${pods === 1 ? '' : 's'}, ${waiting.length} of them not as wanted; at ${time(atMs)}`,
+    `${pods} pod${pods === 1 ? '' : 's'}, ${waiting.length} of them not in the desired state; at ${time(atMs)}`,
     '',
     ...section('Problems', problems.map(oneLine), 'none'),
     ...section(
-      'Not as wanted',
+      'Not in the desired state',
       waiting.flatMap(({ pod, phase, causes = [], waitingFor }) => [
         `${pod.namespace}/${pod.name} (${phase ?? 'no status'})`,
         ...(causes.length > 0 ? causes.map((cause) => `- ${cause}`) : waits(waitingFor, atMs)).map(
@@ -108,9 +108,9 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
 
 /** Formats the state of the eviction thresholds; further fields are printed as JSON. */
 function evictionLines({ thresholds = [], ...rest }: EvictionView): readonly string[] {
-  const lines = thresholds.map(({ threshold, available = 'not known', capacity, met }) => {
+  const lines = thresholds.map(({ threshold, available = 'unknown amount', capacity, met }) => {
     const of = capacity === undefined ? '' : ` of ${capacity}`;
-    return oneLine(`${threshold}: ${available}${of} available${met ? ', which is too little' : ''}`);
+    return oneLine(`${threshold}: ${available}${of} available${met ? ', threshold met' : ''}`);
   });
   const isEmpty = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.length === 0);
   const others = Object.entries(rest).filter(([, value]) => !isEmpty(value));
@@ -142,17 +142,17 @@ function nextLines(next: PodExplanation['next'], worker: unknown): readonly stri
   if (next.length > MAX_NEXT) lines.push(`- and ${next.length - MAX_NEXT} more`);
   const activity = (worker as PodWorkerView | undefined)?.activity;
   if (activity?.kind !== 'backingOff' || activity.untilMs === undefined) return lines;
-  return [...lines, `the next try is due at ${time(activity.untilMs)}`];
+  return [...lines, `next attempt at ${time(activity.untilMs)}`];
 }
 
 function stepLines(steps: readonly PodStep[], atMs: number): readonly string[] {
   const rows = steps.map(({ step, target = '', startedAtMs, endedAtMs, outcome, message, times, isEarlier }) => {
     const took = endedAtMs === undefined ? `${duration(atMs - startedAtMs)}...` : duration(endedAtMs - startedAtMs);
-    const how = endedAtMs === undefined ? 'goes on' : outcome;
+    const how = endedAtMs === undefined ? 'in progress' : outcome;
     const detail = [
       ...(how === undefined || how === 'done' ? [] : [how]),
       ...(message === undefined ? [] : [oneLine(message)]),
-      ...(times === undefined ? [] : [`begun ${times} times`]),
+      ...(times === undefined ? [] : [`started ${times} times`]),
       ...(isEarlier ? ['before this kubelet started'] : []),
     ];
     return {

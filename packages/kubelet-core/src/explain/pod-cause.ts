@@ -254,8 +254,8 @@ function isSidecar({ restartPolicy }: Container): boolean {
 
 /** Returns the text that replaces the list of next steps if there are none. */
 export function nothingNext(phase: string | undefined, hasCauses: boolean): string {
-  if (phase === 'Failed') return 'nothing: it has failed, and is not started again';
-  if (phase === 'Succeeded') return 'nothing: it has done its work';
-  if (hasCauses) return 'nothing is left to start';
-  return isTerminalPhase(phase) ? 'nothing' : 'nothing: it is as wanted';
+  if (phase === 'Failed') return 'nothing: the pod has failed and is not restarted';
+  if (phase === 'Succeeded') return 'nothing: the pod has succeeded';
+  if (hasCauses) return 'nothing: all start steps are done';
+  return isTerminalPhase(phase) ? 'nothing' : 'nothing: the pod is in the desired state';
 }

@@ -87,7 +87,7 @@ export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
 
 /** Returns the failed steps that concern the whole pod. Failures of a container are in the container's status. */
 function failures(steps: readonly PodStep[], retry: Pick<PodWait, 'untilMs'>): readonly PodWait[] {
-  return steps.flatMap(({ step, outcome, message = 'it failed', failingSinceMs }) => {
+  return steps.flatMap(({ step, outcome, message = 'failed', failingSinceMs }) => {
     const name = WHOLE_POD_STEPS.get(step);
     if (name === undefined || outcome !== 'failed') return [];
     return [{ what: `${name}: ${message}`, ...since(failingSinceMs), ...retry }];
@@ -96,7 +96,7 @@ function failures(steps: readonly PodStep[], retry: Pick<PodWait, 'untilMs'>): r
 
 function resizes({ status }: Pod): readonly PodWait[] {
   return (status?.conditions ?? []).flatMap((condition) => {
-    const known = { PodResizePending: 'it waits', PodResizeInProgress: 'it is being carried out' }[condition.type];
+    const known = { PodResizePending: 'pending', PodResizeInProgress: 'in progress' }[condition.type];
     if (known === undefined || condition.status === 'False') return [];
     const detail = condition.message ? `: ${condition.message}` : '';
     return [{ what: `resize: ${condition.reason ?? known}${detail}`, ...since(timeOf(condition.lastTransitionTime)) }];
@@ -127,7 +127,7 @@ function containers(
   const notReady = own
     .filter(({ state, ready }) => metadata.deletionTimestamp === undefined && state?.running && !ready)
     .map(({ name, state, started }) => {
-      const what = started === false ? 'its startup probe has not succeeded yet' : 'it is not ready';
+      const what = started === false ? 'startup probe has not succeeded yet' : 'not ready';
       const failed = steps.findLast((step) => step.step === 'Probe' && step.target?.endsWith(` of ${name}`));
       const sinceMs = failed?.startedAtMs ?? timeOf(state?.running?.startedAt);
       return { what: `container ${name}: ${what}`, ...since(sinceMs) };

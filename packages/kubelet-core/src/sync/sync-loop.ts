@@ -11,8 +11,8 @@ const MAX_WAIT_MS = 1000;
 export interface ConsumeOptions {
   /**
    * Whether items are handled regardless of the runtime's health once the runtime has been healthy for the first time.
-   * For items that need no runtime and would be outdated when the runtime is healthy again. Until then the source is
-   * not even read.
+   * For items that need no runtime and would be outdated when the runtime is healthy again. Before the runtime's first
+   * healthy state the source is not read.
    */
   readonly always?: boolean;
 }

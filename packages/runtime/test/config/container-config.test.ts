@@ -22,7 +22,7 @@ function configOf(
 }
 
 describe('generateContainerConfig', () => {
-  it('describes the container, with variables expanded in its command', () => {
+  it('the container config has image, command and environment, with variables expanded in the command', () => {
     const container = makeContainer({
       command: ['sh', '-c', '$(GREETING) $(MISSING) $$(GREETING)'],
       args: ['$(GREETING)!'],
@@ -63,7 +63,7 @@ describe('generateContainerConfig', () => {
     ]);
   });
 
-  it('W3: refuses a command that would fill the memory', () => {
+  it('W3: refuses a container command that would fill the memory when it is expanded', () => {
     const environment = [{ name: 'LARGE', value: 'x'.repeat(2 ** 20) }];
     const args = Array.from({ length: 17 }, () => '$(LARGE)');
     expect(configOf(makeContainer({ args: args.slice(1) }), { environment }).args).toHaveLength(16);
@@ -75,7 +75,7 @@ describe('generateContainerConfig', () => {
     );
   });
 
-  it('mounts what it was given, and the termination message file where there is one', () => {
+  it('the container config has the given mounts, and the termination message file if there is one', () => {
     const mount: Mount = {
       hostPath: '/data',
       containerPath: '/mnt',
@@ -109,7 +109,7 @@ describe('generateContainerConfig', () => {
     expect(configOf(makeContainer(), { terminationMessageFile }).mounts).toEqual([]);
   });
 
-  it('hands the images of volumes to the runtime, with what of them shows', () => {
+  it('the container config passes image volumes to the runtime with their subPaths', () => {
     const mount = {
       containerPath: '/img',
       hostPath: '',
@@ -129,13 +129,13 @@ describe('generateContainerConfig', () => {
     ['SIGUSR1', Signal.SIGUSR1],
     ['SIGRTMIN+3', Signal.SIGRTMINPLUS3],
     ['SIGRTMAX-1', Signal.SIGRTMAXMINUS1],
-  ])('stops with %s where the pod asks for it and the gate is open', (name, signal) => {
+  ])('the container config has the stop signal %s if the spec sets it and the feature gate is on', (name, signal) => {
     const container = makeContainer({ lifecycle: { stopSignal: name } });
     expect(configOf(container).stopSignal).toBe(signal);
     expect(configOf(container, { node: { ...nodeSettings, containerStopSignals: false } }).stopSignal).toBe(0);
   });
 
-  it.each(['SIGNOT', 'RUNTIME_DEFAULT', 'SIGRTMINPLUS3'])('refuses %s as a signal', (name) => {
+  it.each(['SIGNOT', 'RUNTIME_DEFAULT', 'SIGRTMINPLUS3'])('refuses %s as the stop signal of a container', (name) => {
     expect(() => configOf(makeContainer({ lifecycle: { stopSignal: name } }))).toThrow(
       `unknown stop signal ${JSON.stringify(name)}`,
     );
@@ -146,7 +146,7 @@ describe('the security context of a container', () => {
   const securityOf = (...args: Parameters<typeof configOf>): NonNullable<ContainerConfig['linux']>['securityContext'] =>
     configOf(...args).linux?.securityContext ?? null;
 
-  it('takes the container before the pod, and the pod before the image', () => {
+  it("the security context of the container takes precedence over the pod's, and the pod's over the image's user", () => {
     const podSecurity = {
       runAsUser: 1,
       runAsGroup: 2,
@@ -186,7 +186,7 @@ describe('the security context of a container', () => {
     });
   });
 
-  it('SELinux labels are taken over whole', () => {
+  it('SELinux options of the container replace those of the pod as a whole', () => {
     const pods = { user: 'u', role: 'r', type: 't', level: 's0:c1,c2' };
     const pod = makePod({ securityContext: { seLinuxOptions: pods } });
     expect(securityOf(makeContainer(), {}, pod)?.selinuxOptions).toEqual(pods);
@@ -195,7 +195,7 @@ describe('the security context of a container', () => {
     expect(securityOf(makeContainer())?.selinuxOptions).toBeNull();
   });
 
-  it('masks parts of /proc unless the container asks for all of it', () => {
+  it('masks paths in /proc unless procMount is Unmasked', () => {
     const node = { ...nodeSettings, extraMaskedPaths: ['/sys/devices/system/cpu/cpu0/thermal_throttle'] };
     const usual = securityOf(makeContainer(), { node });
     expect(usual?.maskedPaths).toContain('/proc/kcore');
@@ -218,12 +218,15 @@ describe('the security context of a container', () => {
       Localhost,
       '/var/lib/kubelet/seccomp/a/b.json',
     ],
-  ])('seccomp: pod %j, container %j, seccompDefault %s', (pods, own, seccompDefault, profileType, localhostRef) => {
-    const container = makeContainer(own ? { securityContext: { seccompProfile: own } } : {});
-    const pod = makePod(pods ? { securityContext: { seccompProfile: pods } } : {});
-    const context = { node: { ...nodeSettings, seccompDefault } };
-    expect(securityOf(container, context, pod)?.seccomp).toEqual({ profileType, localhostRef });
-  });
+  ])(
+    'the seccomp profile for pod %j, container %j, seccompDefault %s',
+    (pods, own, seccompDefault, profileType, localhostRef) => {
+      const container = makeContainer(own ? { securityContext: { seccompProfile: own } } : {});
+      const pod = makePod(pods ? { securityContext: { seccompProfile: pods } } : {});
+      const context = { node: { ...nodeSettings, seccompDefault } };
+      expect(securityOf(container, context, pod)?.seccomp).toEqual({ profileType, localhostRef });
+    },
+  );
 
   it('refuses a Localhost seccomp profile without a name', () => {
     const container = makeContainer({ securityContext: { seccompProfile: { type: 'Localhost' } } });
@@ -236,14 +239,20 @@ describe('the security context of a container', () => {
     [undefined, 'localhost/x', Localhost, 'x', 'localhost/x'],
     [undefined, 'runtime/default', RuntimeDefault, '', 'runtime/default'],
     [undefined, 'nonsense', Localhost, 'pods', 'localhost/pods'],
-  ])('AppArmor: container %j, annotation %s', (own, value, profileType, localhostRef, apparmorProfile) => {
-    const container = makeContainer(own ? { securityContext: { appArmorProfile: own } } : {});
-    const pods = { type: 'Localhost', localhostProfile: 'pods' };
-    const pod = makePod({ securityContext: { appArmorProfile: pods } }, { annotations: { [annotation]: value } });
-    expect(securityOf(container, {}, pod)).toMatchObject({ apparmor: { profileType, localhostRef }, apparmorProfile });
-  });
+  ])(
+    'the AppArmor profile for container %j, annotation %s',
+    (own, value, profileType, localhostRef, apparmorProfile) => {
+      const container = makeContainer(own ? { securityContext: { appArmorProfile: own } } : {});
+      const pods = { type: 'Localhost', localhostProfile: 'pods' };
+      const pod = makePod({ securityContext: { appArmorProfile: pods } }, { annotations: { [annotation]: value } });
+      expect(securityOf(container, {}, pod)).toMatchObject({
+        apparmor: { profileType, localhostRef },
+        apparmorProfile,
+      });
+    },
+  );
 
-  it('says nothing of AppArmor where nobody asks, and refuses what it does not know', () => {
+  it('omits the AppArmor profile if none is declared, and refuses an unknown type', () => {
     expect(securityOf(makeContainer())).toMatchObject({ apparmor: null, apparmorProfile: '' });
     const unknown = makeContainer({ securityContext: { appArmorProfile: { type: 'Strict' } } });
     expect(() => securityOf(unknown)).toThrow('unknown apparmor profile type: "Strict"');
@@ -251,7 +260,7 @@ describe('the security context of a container', () => {
     expect(() => securityOf(nameless)).toThrow('missing localhost apparmor profile name');
   });
 
-  it("shows an ephemeral container its target's processes, unless the pod shares them anyway", () => {
+  it('an ephemeral container shares the PID namespace of its target, unless the pod shares its PID namespace', () => {
     const target = { targetContainerId: 'c1' };
     expect(securityOf(makeContainer(), target)?.namespaceOptions).toMatchObject({
       pid: NamespaceMode.TARGET,
@@ -293,7 +302,7 @@ describe('the security context of a container', () => {
     [{ uid: 5 }, undefined, undefined, undefined],
     [{ uid: 0 }, 5, undefined, undefined],
     [{ username: 'www' }, 0, 5, undefined],
-  ])('runAsNonRoot: image %j, pod %s, container %s', (imageUser, podUser, ownUser, message) => {
+  ])('runAsNonRoot with image user %j, pod %s, container %s', (imageUser, podUser, ownUser, message) => {
     const container = makeContainer({
       securityContext: ownUser === undefined ? {} : { runAsUser: ownUser },
     });
@@ -303,7 +312,7 @@ describe('the security context of a container', () => {
     else expect(generate).toThrow(expect.objectContaining({ code: 'NonRootViolation', message }));
   });
 
-  it("lets a container out of its pod's runAsNonRoot", () => {
+  it("runAsNonRoot false of a container takes precedence over the pod's true", () => {
     const container = makeContainer({ securityContext: { runAsNonRoot: false } });
     expect(securityOf(container, {}, makePod({ securityContext: { runAsNonRoot: true } }))).toBeTruthy();
   });

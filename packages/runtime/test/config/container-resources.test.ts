@@ -20,16 +20,16 @@ function resourcesOf(
 }
 
 describe('CPU and memory', () => {
-  it('takes the limit for the request where there is no request', () => {
+  it('the CPU request of a container defaults to its limit', () => {
     expect(resourcesOf({ limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2048, cpuQuota: 200_000 });
     expect(resourcesOf({ requests: { cpu: '0' }, limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2 });
   });
 
-  it('limits nothing by time where quotas are off', () => {
+  it('there is no CPU quota if cpuCFSQuota is off', () => {
     expect(resourcesOf({ limits: { cpu: '2' } }, { cpuCfsQuota: false })).not.toHaveProperty('cpuQuota');
   });
 
-  it("takes the pod's limits where the container has none", () => {
+  it('the pod-level limits apply to a container without limits', () => {
     const spec = { resources: { limits: { cpu: '3', memory: '1Gi' } } };
     expect(resourcesOf({ limits: { cpu: '0' } }, {}, spec)).toMatchObject({
       cpuQuota: 300_000,
@@ -38,7 +38,7 @@ describe('CPU and memory', () => {
     expect(resourcesOf({ limits: { memory: '1k' } }, {}, spec)).toMatchObject({ memoryLimitInBytes: 1000 });
   });
 
-  it('has an OOM kill the whole container under cgroup v2, unless told otherwise', () => {
+  it('an OOM kill ends all processes of a container under cgroup v2, unless singleProcessOOMKill is set', () => {
     expect(resourcesOf({}, { singleProcessOomKill: false }).unified).toEqual({ 'memory.oom.group': '1' });
     expect(resourcesOf({}, { singleProcessOomKill: true }).unified).toEqual({});
     expect(resourcesOf({}, { singleProcessOomKill: false, cgroupVersion: 1 }).unified).toEqual({});
@@ -50,27 +50,27 @@ describe('oomScoreAdjust', () => {
   const guaranteed = { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } };
 
   it.each([
-    ['best effort', {}, {}, 1000],
-    ['guaranteed', { resources: guaranteed }, {}, -997],
-    ['a quarter of the memory', request('2Gi'), {}, 750],
-    ['next to nothing', request('1'), {}, 999],
-    ['all of the memory', request('8Gi'), {}, 3],
-    ['more than the memory', request('80Gi'), {}, 3],
-    ['node-critical', {}, { priority: 2_000_001_000, priorityClassName: 'system-node-critical' }, -997],
+    ['a BestEffort container', {}, {}, 1000],
+    ['a Guaranteed container', { resources: guaranteed }, {}, -997],
+    ['a container that requests a quarter of the memory', request('2Gi'), {}, 750],
+    ['a container that requests very little memory', request('1'), {}, 999],
+    ['a container that requests all of the memory', request('8Gi'), {}, 3],
+    ['a container that requests more than the memory', request('80Gi'), {}, 3],
+    ['a node-critical pod', {}, { priority: 2_000_001_000, priorityClassName: 'system-node-critical' }, -997],
     [
-      'cluster-critical',
+      'a cluster-critical pod',
       request('2Gi'),
       { priority: 2_000_000_000, priorityClassName: 'system-cluster-critical' },
       750,
     ],
-    ['a pod request of its own', request('1Gi'), { resources: { requests: { memory: '3Gi' } } }, 625],
-  ])('%s', (_, fields, spec, score) => {
+    ['a pod with pod-level requests', request('1Gi'), { resources: { requests: { memory: '3Gi' } } }, 625],
+  ])('the oom_score_adj of %s', (_, fields, spec, score) => {
     const container = makeContainer(fields);
     const pod = makePod({ containers: [container], ...spec });
     expect(oomScoreAdjust(pod, container, 'main', 8 * GI)).toBe(score);
   });
 
-  it('puts a sidecar at no more risk than the container that requests least', () => {
+  it('the oom_score_adj of a sidecar is at most that of the main container with the smallest request', () => {
     const sidecar = makeContainer({ name: 's', restartPolicy: 'Always', ...request('1Mi') });
     const pod = makePod({
       initContainers: [sidecar],
@@ -80,7 +80,7 @@ describe('oomScoreAdjust', () => {
     expect(oomScoreAdjust(pod, { ...sidecar, restartPolicy: 'OnFailure' }, 'init', 8 * GI)).toBe(999);
   });
 
-  it('keeps every burstable container between guaranteed and best-effort ones', () => {
+  it('the oom_score_adj of every burstable container is between those of guaranteed and best-effort ones', () => {
     fc.assert(
       fc.property(fc.bigInt(1n, 2n ** 62n), fc.integer({ min: 1, max: 2 ** 50 }), (bytes, capacity) => {
         const container = makeContainer(request(String(bytes)));
@@ -93,14 +93,14 @@ describe('oomScoreAdjust', () => {
 });
 
 describe('huge pages', () => {
-  it('limits every size, and to nothing where nothing is asked for', () => {
+  it('huge pages of every size are limited, to zero if none are requested', () => {
     expect(resourcesOf({ limits: { 'hugepages-2Mi': '100Mi' } }).hugepageLimits).toEqual([
       { pageSize: '2MB', limit: 100 * 2 ** 20 },
       { pageSize: '1GB', limit: 0 },
     ]);
   });
 
-  it("takes the container's limit before the pod's", () => {
+  it("the huge page limit of the container takes precedence over the pod's", () => {
     const spec = { resources: { limits: { 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '1Gi' } } };
     expect(resourcesOf({ limits: { 'hugepages-2Mi': '2Mi' } }, {}, spec).hugepageLimits).toEqual([
       { pageSize: '2MB', limit: 2 ** 21 },
@@ -115,7 +115,7 @@ describe('huge pages', () => {
     [1000n, '1000B'],
     [0n, '0B'],
     [1025n, undefined],
-  ])('%d bytes are %s to the kernel', (bytes, size) => {
+  ])("a huge page of %d bytes has the kernel's name %s", (bytes, size) => {
     expect(cgroupPageSize(bytes)).toBe(size);
   });
 });
@@ -126,22 +126,22 @@ describe('swap', () => {
 
   it.each([
     ['in proportion to the request', burstable, limited, {}, String(GI)],
-    ['not without the behaviour', burstable, { ...limited, swapBehavior: 'NoSwap' as const }, {}, '0'],
-    ['not for best-effort pods', {}, limited, {}, '0'],
+    ['none without swapBehavior LimitedSwap', burstable, { ...limited, swapBehavior: 'NoSwap' as const }, {}, '0'],
+    ['none for best-effort pods', {}, limited, {}, '0'],
     [
-      'not where request and limit are the same',
+      'none if request and limit are equal',
       { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '2Gi' } },
       limited,
       {},
       '0',
     ],
-    ['not for critical pods', burstable, limited, { priority: 2_000_000_000 }, '0'],
-    ['not for more than the node has', { requests: { memory: '9Gi' } }, limited, {}, '0'],
-  ])('%s', (_, resources, settings, spec, limit) => {
+    ['none for critical pods', burstable, limited, { priority: 2_000_000_000 }, '0'],
+    ["none if the request exceeds the node's memory", { requests: { memory: '9Gi' } }, limited, {}, '0'],
+  ])('the swap of a container: %s', (_, resources, settings, spec, limit) => {
     expect(resourcesOf(resources, settings, spec).unified).toEqual({ 'memory.swap.max': limit });
   });
 
-  it('is no more than the memory limit under cgroup v1, and not spoken of without a controller', () => {
+  it('the swap limit equals the memory limit under cgroup v1, and is omitted without a swap controller', () => {
     const v1 = resourcesOf(burstable, { ...limited, cgroupVersion: 1 });
     expect(v1).toMatchObject({ memorySwapLimitInBytes: 4 * GI, unified: {} });
     expect(resourcesOf(burstable, { swapBehavior: 'LimitedSwap' }).unified).toEqual({});
@@ -155,7 +155,7 @@ describe('memory QoS', () => {
   const guaranteed = { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } };
 
   it.each([
-    ['guaranteed', guaranteed, tiered, { 'memory.min': String(GI) }],
+    ['a Guaranteed container', guaranteed, tiered, { 'memory.min': String(GI) }],
     [
       'burstable',
       { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } },
@@ -163,7 +163,7 @@ describe('memory QoS', () => {
       { 'memory.low': String(GI), 'memory.high': '2040107008' },
     ],
     [
-      'nothing reserved',
+      'no reservation',
       { requests: { memory: '1Gi' }, limits: { memory: '2Gi' } },
       none,
       { 'memory.min': '0', 'memory.low': '0', 'memory.high': '2040107008' },
@@ -174,8 +174,8 @@ describe('memory QoS', () => {
       tiered,
       { 'memory.low': String(GI), 'memory.high': '3972841472' },
     ],
-    ['best effort', {}, tiered, { 'memory.min': '0', 'memory.low': '0' }],
-  ])('%s', (_, resources, settings, unified) => {
+    ['a BestEffort container', {}, tiered, { 'memory.min': '0', 'memory.low': '0' }],
+  ])('memory.min and memory.high of a container: %s', (_, resources, settings, unified) => {
     expect(resourcesOf(resources, settings).unified).toEqual(unified);
     expect(resourcesOf(resources, { ...settings, cgroupVersion: 1 }).unified).toEqual({});
   });

@@ -29,7 +29,7 @@ describe('variablesOfFile', () => {
     ["A='x'\n", 'B', undefined],
     ["A='x\n\n'", 'A', 'x\n\n'],
     ['', 'A', undefined],
-  ])('of %j, %s is %j', (text, key, value) => {
+  ])('in the environment file %j, the variable %s is %j', (text, key, value) => {
     expect(variableOfFile(text, key)).toBe(value);
   });
 
@@ -44,13 +44,13 @@ describe('variablesOfFile', () => {
     ["A='x\ny' z", 'at line 2: unexpected content after closing quote'],
     ["\nA='x\ny\n", 'starting at line 2: unclosed single quote'],
     ["A='", 'starting at line 1: unclosed single quote'],
-  ])('refuses %j', (text, message) => {
+  ])('refuses the environment file %j', (text, message) => {
     expect(() => variableOfFile(text, 'K')).toThrow(
       `couldn't parse env file: invalid environment variable format ${message}`,
     );
   });
 
-  it('gives back what stands between quotes, whatever it is', () => {
+  it('returns the text between quotes in an environment file unchanged, whatever it is', () => {
     const values = fc.string({ unit: fc.constantFrom('a', ' ', '#', '=', '\n', '\t', '"', 'é', '\\') });
     fc.assert(
       fc.property(values, values, (first, second) => {

@@ -34,7 +34,7 @@ function environmentOf(
 }
 
 describe('makeEnvironment', () => {
-  it('lets later declarations win, env over envFrom, and the container over services', () => {
+  it("later declarations of a variable take precedence, env over envFrom, and the container's over service variables", () => {
     const container: Partial<Container> = {
       envFrom: [
         { configMapRef: { name: 'cm' } },
@@ -58,7 +58,7 @@ describe('makeEnvironment', () => {
     ]);
   });
 
-  it('expands what stands before, and services, and leaves the rest as it is', () => {
+  it('expands references to earlier variables and services, and keeps other references', () => {
     const env = [
       { name: 'LATER', value: '$(DEFINED)' },
       { name: 'DEFINED', value: 'd' },
@@ -74,7 +74,7 @@ describe('makeEnvironment', () => {
     });
   });
 
-  it('reads keys, leaves optional ones out, and names what is missing', () => {
+  it('reads variables from keys, omits missing optional keys, and names missing required ones', () => {
     const from = (valueFrom: object): Partial<Container> => ({ env: [{ name: 'V', valueFrom }] });
     expect(environmentOf(from({ secretKeyRef: { name: 's', key: 'password' } }))).toEqual({ V: 'hunter2' });
     expect(environmentOf(from({ configMapKeyRef: { name: 'cm', key: 'B' } }))).toEqual({ V: 'cm-b' });
@@ -93,7 +93,7 @@ describe('makeEnvironment', () => {
     );
   });
 
-  it('takes variables from files, where an empty value is none', () => {
+  it('reads variables from files, where an absent variable is an empty value', () => {
     const read = (key: string, optional?: boolean): Record<string, string> => {
       const fileKeyRef = { key, path: 'p', volumeName: 'v', ...(optional !== undefined && { optional }) };
       const files = (volume: string, path: string) => (volume === 'v' && path === 'p' ? "A='a'\nB=''\n" : '');
@@ -106,7 +106,7 @@ describe('makeEnvironment', () => {
     expect(() => read('C')).toThrow('environment variable key "C" not found in file "p"');
   });
 
-  it('W6: reads a file once, however many variables are of it', () => {
+  it('W6: reads an environment file once, however many variables refer to it', () => {
     let reads = 0;
     const files = (): string => {
       reads++;
@@ -124,11 +124,11 @@ describe('makeEnvironment', () => {
       V3: 'a',
     });
     expect(reads).toBe(1);
-    // What makes no sense is behind those that were asked for; for another one it says so each time.
+    // The malformed line is after the requested keys, so it was not reached; a request for another key fails each time.
     expect(() => environmentOf({ env: variables }, { files })).toThrow("at line 3: missing '='");
   });
 
-  it('W3: refuses an environment that would fill the memory', () => {
+  it('W3: refuses an environment that would fill the memory when it is expanded', () => {
     const refused = (message: string | RegExp) =>
       expect.objectContaining({ code: 'InvalidSpec', message: expect.stringMatching(message) });
     const doubled = Array.from({ length: 40 }, (_, index) => ({
@@ -173,7 +173,7 @@ describe('makeEnvironment', () => {
     ['status.podIPs', '10.0.0.5,fd00::5'],
     ['status.hostIP', '192.168.0.1'],
     ['status.hostIPs', '192.168.0.1,fd00::1'],
-  ])('fieldRef %s', (fieldPath, value) => {
+  ])('the variable with fieldRef %s has the expected value', (fieldPath, value) => {
     expect(environmentOf({ env: [{ name: 'V', valueFrom: { fieldRef: { fieldPath } } }] })).toEqual({ V: value });
   });
 
@@ -185,11 +185,11 @@ describe('makeEnvironment', () => {
     ["metadata.labels['A/b']", 'v1', "invalid key subscript in metadata.labels['A/b']"],
     ["metadata.labels['a/b/c']", 'v1', 'invalid key subscript'],
     ['metadata.name', 'v2', 'unsupported pod version: v2'],
-  ])('refuses fieldRef %s of %s', (fieldPath, apiVersion, message) => {
+  ])('refuses a variable with fieldRef %s of API version %s', (fieldPath, apiVersion, message) => {
     expect(() => podFieldValue(pod, fieldPath, context, apiVersion)).toThrow(message);
   });
 
-  it("refuses to make up the node's address", () => {
+  it("refuses status.hostIP if the node's address is unknown", () => {
     expect(() => podFieldValue(pod, 'status.hostIP', { ...context, hostIps: [] })).toThrow('not known');
   });
 
@@ -207,12 +207,12 @@ describe('makeEnvironment', () => {
     [{ resource: 'limits.cpu', containerName: 'other' }, '2'],
     [{ resource: 'limits.memory', containerName: 'other' }, String(8 * 2 ** 30)],
     [{ resource: 'limits.memory', containerName: 'init' }, '0'],
-  ])('resourceFieldRef %j', (resourceFieldRef, value) => {
+  ])('the variable with resourceFieldRef %j has the expected value', (resourceFieldRef, value) => {
     const env = [{ name: 'V', valueFrom: { resourceFieldRef } }];
     expect(environmentOf({ resources: own, env })).toEqual({ V: value });
   });
 
-  it("shows a container without a limit its pod's, where the node has such a resource", () => {
+  it("resourceFieldRef of a container without a limit shows the pod's limit, if the node has the resource", () => {
     const limited = makePod({ resources: { limits: { cpu: '1', 'ephemeral-storage': '1Gi' } } });
     const read = (resource: string): string | undefined =>
       makeEnvironment(
@@ -228,7 +228,7 @@ describe('makeEnvironment', () => {
     [{ resource: 'limits.gpu' }, 'unsupported container resource : limits.gpu'],
     [{ resource: 'usage.cpu' }, 'unsupported container resource : usage.cpu'],
     [{ resource: 'limits.cpu', containerName: 'gone' }, 'container gone not found'],
-  ])('refuses resourceFieldRef %j', (resourceFieldRef, message) => {
+  ])('refuses a variable with resourceFieldRef %j', (resourceFieldRef, message) => {
     expect(() => environmentOf({ env: [{ name: 'V', valueFrom: { resourceFieldRef } }] })).toThrow(message);
   });
 });
@@ -244,7 +244,7 @@ describe('readEnvironmentObjects', () => {
     ],
   });
 
-  it('reads each object once, and decodes secrets', async () => {
+  it('reads each ConfigMap and Secret for the environment once, and decodes Secrets', async () => {
     const asked: string[] = [];
     const source: ObjectSource = {
       getSecret: async (namespace, name) => {
@@ -264,7 +264,7 @@ describe('readEnvironmentObjects', () => {
     expect(environmentReferences(makeContainer())).toEqual([]);
   });
 
-  it('refuses secrets and configMaps on a node without an API server, and asks for nothing where none is needed', async () => {
+  it('without an API server, a container with a Secret or ConfigMap in its environment fails, and one without does not', async () => {
     await expect(readEnvironmentObjects(pod, container, undefined, signal)).rejects.toMatchObject({
       code: 'Unsupported',
       message: expect.stringContaining("couldn't get configMap default/cm, no kubeClient defined"),

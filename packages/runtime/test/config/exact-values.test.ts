@@ -21,7 +21,7 @@ import { swapLimitBytes } from '../../src/config/swap.ts';
 import { containerContext, GI, makeContainer, makePod, resourceSettings, sandboxContext } from './fixtures.ts';
 
 describe('a container', () => {
-  it('that says nothing is made with what the CRI has for nothing', () => {
+  it("a container without declarations has the CRI's zero values", () => {
     const config = generateContainerConfig(makePod(), { name: 'app' }, 'main', 0, containerContext);
     expect(config).toMatchObject({
       image: { image: 'sha256:1234', userSpecifiedImage: '', runtimeHandler: '' },
@@ -34,7 +34,7 @@ describe('a container', () => {
     });
   });
 
-  it('has capabilities as far as it names any, and its own group before the pod’s', () => {
+  it("a container has the capabilities that it declares, and its own group takes precedence over the pod's", () => {
     const of = (fields: object, pods: object = {}) =>
       containerSecurityContext(
         makePod({ securityContext: pods }),
@@ -53,7 +53,7 @@ describe('a container', () => {
     expect(of({ seLinuxOptions: {} }).selinuxOptions).toEqual({ user: '', role: '', type: '', level: '' });
   });
 
-  it('does not see what tells of the machine, and does not write what changes it', () => {
+  it('paths in /proc and /sys that reveal or change the machine are masked or read-only', () => {
     const { maskedPaths, readonlyPaths } = containerSecurityContext(makePod(), makeContainer(), containerContext);
     expect(maskedPaths).toEqual([
       ...['/proc/asound', '/proc/acpi', '/proc/interrupts', '/proc/kcore', '/proc/keys', '/proc/latency_stats'],
@@ -63,7 +63,7 @@ describe('a container', () => {
     expect(readonlyPaths).toEqual(['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']);
   });
 
-  it('has its mounts mapped as its pod is, and relabelled where the node has SELinux', () => {
+  it('mounts are ID-mapped like the pod, and relabelled if the node has SELinux', () => {
     const mount = { hostPath: '/h', containerPath: '/c', readOnly: false, recursiveReadOnly: false } as const;
     const mounts: Mount[] = [
       { ...mount, selinuxRelabel: true, propagation: 'None' },
@@ -95,12 +95,12 @@ describe('a container', () => {
 describe('the environment', () => {
   const context: EnvironmentContext = {
     ...{ podIps: [], hostIps: ['192.0.2.1', '2001:db8::1'], nodeAllocatable: {} },
-    // Of objects without a name.
+    // Returns a value for an empty object name only.
     objects: (kind, name) => (name === '' ? { key: `${kind} without a name` } : undefined),
   };
   const of = (container: object, pod = makePod()) => makeEnvironment(pod, makeContainer(container), context);
 
-  it('takes an object that is not named for one whose name is empty', () => {
+  it('an environment source without a name counts as one with an empty name', () => {
     expect(of({ envFrom: [{ configMapRef: {} }] })).toEqual([{ name: 'key', value: 'configMap without a name' }]);
     expect(of({ envFrom: [{ secretRef: {} }] })).toEqual([{ name: 'key', value: 'secret without a name' }]);
     expect(of({ env: [{ name: 'A', valueFrom: { secretKeyRef: { key: 'key' } } }] })).toEqual([
@@ -108,7 +108,7 @@ describe('the environment', () => {
     ]);
   });
 
-  it('leaves out what is optional and not there, and what a file does not say', () => {
+  it('the environment omits optional sources that are missing, and variables that a file does not have', () => {
     const optional = { configMapKeyRef: { name: 'none', key: 'k', optional: true } };
     const file = { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k', optional: true } };
     expect(of({ env: [{ name: 'A', valueFrom: optional }, { name: 'B', valueFrom: file }, { name: 'C' }] })).toEqual([
@@ -125,15 +125,18 @@ describe('the environment', () => {
     ['status.podIPs', ''],
     ['status.hostIP', '192.0.2.1'],
     ['status.hostIPs', '192.0.2.1,2001:db8::1'],
-  ])('has of a pod that says nothing %s as %j', (fieldPath, value) => {
+  ])('in a pod without values, fieldRef %s is %j', (fieldPath, value) => {
     expect(podFieldValue(makePod(), fieldPath, context)).toBe(value);
   });
 
-  test.each(['spec.restartPolicy', 'spec.schedulerName', 'status.phase'])('cannot have %s', (fieldPath) => {
-    expect(() => podFieldValue(makePod(), fieldPath, context)).toThrow(`unsupported fieldPath: ${fieldPath}`);
-  });
+  test.each(['spec.restartPolicy', 'spec.schedulerName', 'status.phase'])(
+    'refuses a variable with fieldRef %s',
+    (fieldPath) => {
+      expect(() => podFieldValue(makePod(), fieldPath, context)).toThrow(`unsupported fieldPath: ${fieldPath}`);
+    },
+  );
 
-  it('blames the pod for what cannot be referred to, and for nothing else', () => {
+  it('an invalid environment reference is an error of the pod, and any other error is not', () => {
     expect(() => podFieldValue(makePod(), 'metadata.none', context)).toThrow(
       expect.objectContaining({ code: 'InvalidSpec', message: expect.stringMatching(/^unsupported fieldPath: /) }),
     );
@@ -147,14 +150,14 @@ describe('the environment', () => {
   test.each([
     ['limits.memory', '2'],
     ['limits.cpu', '3'],
-  ])('shows of %s the pod’s limit', (resource, value) => {
+  ])('resourceFieldRef %s shows the pod-level limit if the container has none', (resource, value) => {
     const limits = { memory: '2', cpu: '3' };
     const allocatable = { memory: '9', cpu: '9' };
     const pod = makePod({ resources: { limits } });
     expect(resourceFieldValue(pod, makeContainer(), { resource }, allocatable)).toBe(value);
   });
 
-  it('shows services by their names, each once', () => {
+  it('service variables are named after the services, each once', () => {
     const service = (name: string | undefined, clusterIP?: string) => ({
       metadata: { namespace: 'ns', ...(name !== undefined && { name }) },
       spec: { ...(clusterIP !== undefined && { clusterIP }) },
@@ -170,7 +173,7 @@ describe('the environment', () => {
   });
 });
 
-describe('numbers', () => {
+describe('numbers in the CRI config', () => {
   test.each<[bigint, string | undefined]>([
     [1n, '1B'],
     [1023n, '1023B'],
@@ -183,7 +186,7 @@ describe('numbers', () => {
     [2n ** 50n, '1PB'],
     [2n ** 60n, '1024PB'],
     [2n ** 61n, '2048PB'],
-  ])('a page of %d bytes is one of %s', (bytes, size) => {
+  ])('a huge page of %d bytes has the name %s', (bytes, size) => {
     expect(cgroupPageSize(bytes)).toBe(size);
   });
 
@@ -209,24 +212,27 @@ describe('numbers', () => {
       { cpuShares: 1024, cpuQuotaUs: 0, cpuPeriodUs: 100_000, memoryBytes: 1 },
       { cpuShares: 1022, cpuQuota: 0, cpuPeriod: 100_000, memoryLimitInBytes: 0 },
     ],
-  ])('a sandbox with an overhead of %j whose group has %j is told %j', (overhead, group, resources) => {
-    const pod = makePod({ ...(overhead !== undefined && { overhead: overhead as Record<string, string> }) });
-    expect(resizedSandboxResources(pod, group, resourceSettings).resources).toEqual(resources);
-  });
+  ])(
+    'for a pod with the overhead %j and the cgroup %j the sandbox gets the overhead %j',
+    (overhead, group, resources) => {
+      const pod = makePod({ ...(overhead !== undefined && { overhead: overhead as Record<string, string> }) });
+      expect(resizedSandboxResources(pod, group, resourceSettings).resources).toEqual(resources);
+    },
+  );
 
-  it('of the memory that a pod asks for beyond its containers are theirs in equal parts', () => {
+  it('memory that a pod requests beyond its containers is shared equally among them', () => {
     const containers = ['a', 'b'].map((name) => ({ name, resources: { requests: { memory: String(GI) } } }));
     const requests = { memory: String(4 * GI) };
     const pod = makePod({ containers, resources: { requests }, overhead: { memory: String(GI) } });
     expect(oomScoreAdjust(pod, makeContainer(containers[0]), 'main', 8 * GI)).toBe(750);
   });
 
-  it('of an overhead of CPU alone are those of CPU', () => {
+  it('the overhead of a pod with only CPU overhead has only CPU values', () => {
     const { overhead } = resizedSandboxResources(makePod({ overhead: { cpu: '250m' } }), {}, resourceSettings);
     expect(overhead).toMatchObject({ cpuShares: 256, cpuQuota: 25_000, memoryLimitInBytes: 0 });
   });
 
-  it('of an overhead of memory alone are those of memory', () => {
+  it('the overhead of a pod with only memory overhead has only memory values', () => {
     const { overhead } = resizedSandboxResources(makePod({ overhead: { memory: '5' } }), {}, resourceSettings);
     expect(overhead).toMatchObject({ cpuShares: 2, cpuQuota: 0, memoryLimitInBytes: 5 });
   });
@@ -235,7 +241,7 @@ describe('numbers', () => {
     ['12288', '12388', {}],
     ['12287', '12388', { 'memory.high': '12288' }],
     ['100', '100', {}],
-  ])('a container that asks for %s bytes of at most %s is slowed down at %j', (request, limit, high) => {
+  ])('a container that requests %s bytes with the limit %s has the memory.high %j', (request, limit, high) => {
     const resources = { requests: { memory: request }, limits: { memory: limit } };
     const files = memoryQosFiles(makePod(), makeContainer({ resources }), {
       ...{ throttlingFactor: 0.9, pageSizeBytes: 4096, allocatableMemoryBytes: GI },
@@ -249,7 +255,7 @@ describe('numbers', () => {
     [String(8 * GI + 1), 0],
     [String(4 * GI), 2 * GI],
     ['0', 0],
-  ])('a container that asks for %s bytes may swap %d', (memory, bytes) => {
+  ])('a container that requests %s bytes may use %d bytes of swap', (memory, bytes) => {
     const container = makeContainer({ resources: { requests: { memory }, limits: { memory: '9Gi' } } });
     const settings = { ...resourceSettings, swapBehavior: 'LimitedSwap' as const };
     expect(swapLimitBytes(makePod({ containers: [container] }), container, settings)).toBe(bytes);
@@ -267,14 +273,14 @@ describe('numbers', () => {
     [2 ** 31, /invalid user id \(2147483648\).*between 0 and 2147483647, inclusive/],
     [-1, /invalid user id \(-1\)/],
     [0, /image will run as root/],
-  ])('user %d of an image is no root: %s', (uid, message) => {
+  ])('user %d of an image counts as non-root: %s', (uid, message) => {
     const container = makeContainer({ securityContext: { runAsNonRoot: true } });
     const verify = (): void => verifyRunAsNonRoot(makePod(), container, { uid });
     if (message === undefined) expect(verify).not.toThrow();
     else expect(verify).toThrow(message);
   });
 
-  it('of the user of an image go before its name', () => {
+  it('the numeric user of an image takes precedence over its user name', () => {
     const image = (fields: object) => fields as Parameters<typeof imageUser>[0];
     expect(imageUser(image({ uid: { value: 5 }, username: 'x' }))).toEqual({ uid: 5 });
     expect(imageUser(image({ uid: null, username: 'x' }))).toEqual({ username: 'x' });
@@ -282,7 +288,7 @@ describe('numbers', () => {
   });
 });
 
-test('a port is told once, whatever it leaves to defaults', () => {
+test('a container port is mapped once, whatever fields are left to defaults', () => {
   const ports: ContainerPort[] = [
     { containerPort: 80 },
     { containerPort: 80, protocol: 'TCP', hostIP: '', hostPort: 0 },
@@ -309,14 +315,14 @@ test('a port is told once, whatever it leaves to defaults', () => {
   ]);
 });
 
-test('a link to a log has a name that a file system takes', () => {
+test('the name of a log link is shortened to the longest file name', () => {
   const link = (name: string) => legacyLogLink('/l', name, 'ns', 'c', 'id');
   expect(link('p')).toBe('/l/p_ns_c-id.log');
   expect(link('p'.repeat(243)).length).toBe('/l/'.length + 255);
   expect(link('p'.repeat(300))).toBe(`/l/${'p'.repeat(251)}.log`);
 });
 
-test('a hostname is as long as the kernel takes, and has its domain where there is one', () => {
+test("a hostname is shortened to the kernel's limit, and has the domain if there is one", () => {
   const hostname = (domain: string) =>
     generateSandboxConfig(makePod({ setHostnameAsFQDN: true }), 0, { ...sandboxContext, domain }).hostname;
   expect([hostname(''), hostname('ns.svc')]).toEqual(['web', 'web.ns.svc']);
@@ -324,7 +330,7 @@ test('a hostname is as long as the kernel takes, and has its domain where there 
   expect(() => hostname('d'.repeat(61))).toThrow('(64 characters is the max, 65 characters requested)');
 });
 
-test('signals are named as the API has them', () => {
+test('stop signals are named as in the API', () => {
   expect(stopSignalName(Signal.RUNTIME_DEFAULT)).toBeUndefined();
   expect([stopSignalName(Signal.SIGRTMINPLUS1), stopSignalName(Signal.SIGRTMAXMINUS1)]).toEqual([
     ...['SIGRTMIN+1', 'SIGRTMAX-1'],

@@ -32,7 +32,7 @@ const pod: Pod = {
 };
 
 describe('labels and annotations', () => {
-  it("gives a sandbox the pod's labels, but never lets them forge whose it is", () => {
+  it("a sandbox has the pod's labels, which cannot override the kubelet's own labels", () => {
     expect(sandboxLabels(pod)).toEqual({
       tier: 'front',
       'io.kubernetes.pod.name': 'web',
@@ -42,7 +42,7 @@ describe('labels and annotations', () => {
     expect(sandboxAnnotations(pod)).toEqual({ note: 'n' });
   });
 
-  it('labels a container with its identity alone', () => {
+  it('a container has only the labels that identify it', () => {
     expect(containerLabels(pod, container)).toEqual({
       'io.kubernetes.pod.name': 'web',
       'io.kubernetes.pod.namespace': 'default',
@@ -51,7 +51,7 @@ describe('labels and annotations', () => {
     });
   });
 
-  it('reads back what it wrote', () => {
+  it('labels and annotations are read back as they were written', () => {
     const annotations = containerAnnotations(pod, container, 3, 'deadbeef', { [criAnnotations.hash]: 'x', plug: 'in' });
     expect(annotations).toMatchObject({ plug: 'in', [criAnnotations.hash]: 'deadbeef' });
     expect(parseContainerAnnotations(annotations)).toEqual({
@@ -73,7 +73,7 @@ describe('labels and annotations', () => {
     });
   });
 
-  it('leaves out what the pod does not say', () => {
+  it('annotations omit fields that the pod does not set', () => {
     const bare: Pod = { metadata: { name: 'n', namespace: 's', uid: 'u' }, spec: { containers: [{ name: 'c' }] } };
     expect(Object.keys(containerAnnotations(bare, { name: 'c' }, 0, '1'))).toEqual([
       criAnnotations.hash,
@@ -83,7 +83,7 @@ describe('labels and annotations', () => {
     ]);
   });
 
-  it('has the names that upstream’s kubelet reads', () => {
+  it('labels and annotations have the names that upstream’s kubelet reads', () => {
     const prefix = 'io.kubernetes.container.';
     expect(Object.keys(containerAnnotations(pod, container, 3, 'deadbeef'))).toEqual([
       ...[`${prefix}hash`, `${prefix}restartCount`],
@@ -93,7 +93,7 @@ describe('labels and annotations', () => {
     ]);
   });
 
-  it('has nothing for what it is not told', () => {
+  it('missing labels and annotations are read as undefined', () => {
     const bare: Pod = { metadata: { name: 'n', namespace: 's', uid: 'u' }, spec: { containers: [{ name: 'c' }] } };
     expect(containerAnnotations(bare, { name: 'c', ports: [] }, 0, '1')).toEqual({
       [criAnnotations.hash]: '1',
@@ -110,7 +110,7 @@ describe('labels and annotations', () => {
     expect(parseContainerVersion({})).toEqual({ hash: '', restartCount: 0 });
   });
 
-  it('reads a hash of 64 bits without the zeros in front, and a first attempt', () => {
+  it('reads a 64-bit hash without leading zeros, and the first attempt', () => {
     const annotations = { [criAnnotations.hash]: '00123456789ABCDEF0', [criAnnotations.restartCount]: '0' };
     expect(parseContainerAnnotations(annotations)).toMatchObject({
       ...{ hash: '123456789abcdef0', restartCount: 0, malformed: [] },
@@ -131,18 +131,18 @@ describe('labels and annotations', () => {
     [criAnnotations.preStopHandler, '{'],
     [criAnnotations.ports, '{}'],
     [criAnnotations.ports, '[null]'],
-  ])('takes %s = %j as absent and names it', (key, value) => {
+  ])('treats %s = %j as absent and names it as invalid', (key, value) => {
     const parsed = parseContainerAnnotations({ [key]: value });
     expect(parsed).toEqual({ ...parseContainerAnnotations({}), malformed: [key] });
   });
 
-  it('is not fooled by prototypes or missing maps', () => {
+  it('labels with names of object prototypes and missing maps cause no exception', () => {
     expect(parseContainerLabels(Object.create({ 'io.kubernetes.pod.name': 'inherited' })).podName).toBe('');
     expect(parseContainerLabels(null).podUid).toBe('');
     expect(parseContainerAnnotations(undefined).restartCount).toBe(0);
   });
 
-  it('reads the hash and the restart count alone as it reads them with the rest', () => {
+  it('the hash and the restart count have the same values whether they are read alone or with all other labels', () => {
     const value = fc.oneof(fc.string(), fc.json(), fc.constantFrom('00Ab', '07', '-0', '+3', '9'.repeat(17)));
     const keys = fc.constantFrom(criAnnotations.hash, criAnnotations.restartCount);
     fc.assert(
@@ -152,7 +152,7 @@ describe('labels and annotations', () => {
     );
   });
 
-  it('never throws, whatever an annotation holds', () => {
+  it('any annotation value is read without an exception', () => {
     const keys = fc.constantFrom(...Object.values(criAnnotations));
     fc.assert(
       fc.property(fc.dictionary(keys, fc.oneof(fc.string(), fc.json())), (annotations) => {

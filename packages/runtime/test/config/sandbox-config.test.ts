@@ -17,7 +17,7 @@ function sandboxOf(pod: Pod, context: Partial<SandboxContext> = {}): PodSandboxC
 }
 
 describe('generateSandboxConfig', () => {
-  it('says who the pod is, where it logs, how it resolves names and under which cgroup it runs', () => {
+  it("the sandbox config has the pod's identity, log directory, DNS config and parent cgroup", () => {
     expect(sandboxOf(makePod({}, { labels: { a: 'b' }, annotations: { c: 'd' } }))).toMatchObject({
       metadata: { name: 'web', namespace: 'default', uid: 'uid-1', attempt: 2 },
       hostname: 'web',
@@ -30,11 +30,11 @@ describe('generateSandboxConfig', () => {
     });
   });
 
-  it('gives a pod on the host network no host name of its own', () => {
+  it('a pod on the host network gets no hostname in its sandbox config', () => {
     expect(sandboxOf(makePod({ hostNetwork: true })).hostname).toBe('');
   });
 
-  it('uses the FQDN as the host name where the pod asks for it and it fits into 64 characters', () => {
+  it('the hostname of a sandbox is the FQDN if setHostnameAsFQDN is set and it fits into 64 characters', () => {
     const pod = makePod({ setHostnameAsFQDN: true });
     expect(sandboxOf(pod, { domain: 'sub.default.svc.local' }).hostname).toBe('web.sub.default.svc.local');
     expect(sandboxOf(makePod(), { domain: 'sub.default.svc.local' }).hostname).toBe('web');
@@ -50,12 +50,12 @@ describe('generateSandboxConfig', () => {
     [{ hostPID: true, shareProcessNamespace: true }, NamespaceMode.POD, NamespaceMode.NODE, NamespaceMode.POD],
     [{ shareProcessNamespace: true }, NamespaceMode.POD, NamespaceMode.POD, NamespaceMode.POD],
     [{ hostIPC: true }, NamespaceMode.POD, NamespaceMode.CONTAINER, NamespaceMode.NODE],
-  ])('shares namespaces as %j asks', (spec, network, pid, ipc) => {
+  ])('the sandbox shares namespaces as requested by %j', (spec, network, pid, ipc) => {
     const options = sandboxOf(makePod(spec)).linux?.securityContext?.namespaceOptions;
     expect(options).toMatchObject({ network, pid, ipc, usernsOptions: { mode: NamespaceMode.NODE } });
   });
 
-  it('refuses a user namespace unless it was given one', () => {
+  it('refuses a pod with a user namespace if it has no ID mapping', () => {
     const pod = makePod({ hostUsers: false });
     expect(() => sandboxOf(pod)).toThrow("can't set `spec.hostUsers: false`");
     const ids = [{ hostId: 65536, containerId: 0, length: 65536 }];
@@ -65,7 +65,7 @@ describe('generateSandboxConfig', () => {
     );
   });
 
-  it("carries the pod's security context, with the runtime's seccomp profile whatever the pod says", () => {
+  it("the sandbox config has the pod's security context, and always the runtime's default seccomp profile", () => {
     const pod = makePod({
       securityContext: {
         runAsUser: 1000,
@@ -92,7 +92,7 @@ describe('generateSandboxConfig', () => {
   });
 
   it.each(['containers', 'initContainers', 'ephemeralContainers'] as const)(
-    'is privileged where one of the %s is',
+    'the sandbox is privileged if one of the %s is',
     (list) => {
       const privileged = makeContainer({ name: 'p', securityContext: { privileged: true } });
       expect(sandboxOf(makePod({ [list]: [privileged] })).linux?.securityContext?.privileged).toBe(true);
@@ -105,7 +105,7 @@ describe('generateSandboxConfig', () => {
     );
   });
 
-  it('maps ports by name, first come first served, and tells address families apart', () => {
+  it('port mappings of a sandbox: the first port of a name counts, and address families are separate', () => {
     const ports = [
       { name: 'http', containerPort: 80, hostPort: 8080, protocol: 'TCP' },
       { name: 'http', containerPort: 81 },
@@ -124,7 +124,7 @@ describe('generateSandboxConfig', () => {
     ]);
   });
 
-  it('tells the resources of the containers together, and the overhead apart', () => {
+  it('the sandbox config has the sum of the container resources and the overhead separately', () => {
     const pod = makePod({
       containers: [
         makeContainer({ resources: { requests: { cpu: '500m' }, limits: { cpu: '1', memory: '64Mi' } } }),
@@ -139,7 +139,7 @@ describe('generateSandboxConfig', () => {
     expect(sandboxOf(pod, { hasExclusiveCpus: true }).linux?.resources?.cpuQuota).toBe(-1);
   });
 
-  it("takes the pod's own resources before those of its containers", () => {
+  it('the sandbox config has the pod-level resources instead of those of the containers', () => {
     const containers = [makeContainer({ resources: { requests: { cpu: '250m' } } })];
     const resources = { requests: { cpu: '2' }, limits: { cpu: '4', memory: '1Gi' } };
     expect(sandboxOf(makePod({ containers, resources })).linux?.resources).toMatchObject({

@@ -15,7 +15,7 @@ function variables(services: readonly ServiceData[], namespace: string, links: b
 }
 
 describe('serviceVariables', () => {
-  it('shows the API server in all namespaces, whatever the pod wants', () => {
+  it('pods of all namespaces get the variables of the kubernetes service, whatever enableServiceLinks says', () => {
     const expected = {
       KUBERNETES_SERVICE_HOST: '10.0.0.1',
       KUBERNETES_SERVICE_PORT: '443',
@@ -32,7 +32,7 @@ describe('serviceVariables', () => {
     expect(variables(services, 'elsewhere', true)).toEqual(expected);
   });
 
-  it("shows the services of the pod's own namespace where it wants links, with all of their ports", () => {
+  it('a pod with enableServiceLinks gets the variables of all services in its namespace, with all ports', () => {
     const ports = [
       { name: 'dns-udp', port: 53, protocol: 'UDP' },
       { name: 'metrics', port: 9153 },
@@ -55,14 +55,14 @@ describe('serviceVariables', () => {
     ]);
   });
 
-  it('shows no service without an address', () => {
+  it('a service without a cluster IP gets no variables', () => {
     const headless = [{ clusterIP: 'None' }, { clusterIP: '' }].map((spec) => service('shop', 'db', spec));
     expect(serviceVariables([...headless, { metadata: { namespace: 'shop', name: 'x' } }], 'shop', true)).toEqual([]);
     expect(variables([service('shop', 'db', { ports: [] })], 'shop', true)).toEqual({ DB_SERVICE_HOST: '10.0.0.9' });
   });
 
   it.each([[[kubernetes, service('shop', 'kubernetes')]], [[service('shop', 'kubernetes'), kubernetes]]])(
-    "knows which of two services of the API server's name counts, as upstream does: order %#",
+    'of two services named kubernetes, the same one counts as in upstream: order %#',
     (services) => {
       const { KUBERNETES_SERVICE_HOST } = variables(services, 'shop', true);
       expect(KUBERNETES_SERVICE_HOST).toBe('10.0.0.9');

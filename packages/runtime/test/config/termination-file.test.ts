@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createTerminationMessageFile } from '../../src/config/termination-file.ts';
 
 describe('createTerminationMessageFile', () => {
-  it('makes an empty file that any user may write, with another name each time', async () => {
+  it('the termination message file is empty, writable for any user, and has a new name each time', async () => {
     const fs = new MemoryFileSystem({ clock: new FakeClock() });
     const numbers = [0.5, 0];
     const random = { next: () => numbers.shift() ?? 0 };

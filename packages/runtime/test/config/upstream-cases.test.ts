@@ -17,7 +17,7 @@ const memory = (request: string, limit?: string): ResourceRequirements => ({
 });
 
 /** The cases of `pkg/kubelet/kuberuntime/kuberuntime_container_linux_test.go`, `kuberuntime_sandbox_linux_test.go` and `pkg/kubelet/qos/policy_test.go`. */
-describe('upstream’s cases', () => {
+describe('values computed by the Go kubelet', () => {
   it.each<[string, ResourceRequirements, ResourceRequirements | undefined, object]>([
     [
       'request 128Mi/1, limit 256Mi/3',
@@ -41,7 +41,7 @@ describe('upstream’s cases', () => {
     ['half a CPU of two', cpu('500m', '500m'), cpu('2', '2'), { cpuQuota: 50_000, cpuShares: 512 }],
     ['one CPU of two, and no more', cpu('1', '2'), cpu('2', '2'), { cpuQuota: 200_000, cpuShares: 1024 }],
     ['nothing of its own of two CPUs', {}, cpu('2', '2'), { cpuQuota: 200_000, cpuShares: 2048 }],
-  ])('of what a container is given: %s', (_title, resources, podResources, expected) => {
+  ])('container resources equal those of the Go kubelet: %s', (_title, resources, podResources, expected) => {
     const container = makeContainer({ resources });
     const pod = makePod({ containers: [container], ...(podResources && { resources: podResources }) });
     expect(containerResources(pod, container, 'main', resourceSettings)).toMatchObject(expected);
@@ -65,14 +65,17 @@ describe('upstream’s cases', () => {
       {},
       { cpuQuota: 200_000, cpuShares: 2048, memory: 0, unified: oneKillsAll },
     ],
-  ])('of what amounts make: %s', (_title, request, limit, memoryLimit, settings, expected) => {
-    const requests = request === undefined ? {} : { cpu: request };
-    const container = makeContainer({ resources: { requests, limits: { cpu: limit, memory: memoryLimit } } });
-    const pod = makePod({ containers: [container] });
-    const all: ResourceSettings = { ...resourceSettings, singleProcessOomKill: false, ...settings };
-    const { cpuQuota, cpuShares, memoryLimitInBytes, unified } = containerResources(pod, container, 'main', all);
-    expect({ cpuQuota, cpuShares, memory: memoryLimitInBytes, unified }).toEqual({ unified: {}, ...expected });
-  });
+  ])(
+    'the sum of resources equals that of the Go kubelet: %s',
+    (_title, request, limit, memoryLimit, settings, expected) => {
+      const requests = request === undefined ? {} : { cpu: request };
+      const container = makeContainer({ resources: { requests, limits: { cpu: limit, memory: memoryLimit } } });
+      const pod = makePod({ containers: [container] });
+      const all: ResourceSettings = { ...resourceSettings, singleProcessOomKill: false, ...settings };
+      const { cpuQuota, cpuShares, memoryLimitInBytes, unified } = containerResources(pod, container, 'main', all);
+      expect({ cpuQuota, cpuShares, memory: memoryLimitInBytes, unified }).toEqual({ unified: {}, ...expected });
+    },
+  );
 
   it.each<[string, ResourceRequirements, object]>([
     [
@@ -86,7 +89,7 @@ describe('upstream’s cases', () => {
       { cpuShares: 256, memoryLimitInBytes: 786_432_000, oomScoreAdj: 970 },
     ],
     ['best effort', {}, { cpuShares: 2, oomScoreAdj: 1000 }],
-  ])('of the classes of service: %s', (_title, resources, expected) => {
+  ])('resources by QoS class equal those of the Go kubelet: %s', (_title, resources, expected) => {
     const container = makeContainer({ resources });
     const pod = makePod({ containers: [container] });
     for (const cgroupVersion of [1, 2] as const) {
@@ -109,7 +112,7 @@ describe('upstream’s cases', () => {
       2 ** 21,
       2 ** 31,
     ],
-  ])('of huge pages: %s', (_title, limits, podLimits, twoMebibytes, oneGibibyte) => {
+  ])('huge page limits equal those of the Go kubelet: %s', (_title, limits, podLimits, twoMebibytes, oneGibibyte) => {
     const container = makeContainer({ resources: { limits } });
     const pod = makePod({ containers: [container], resources: { limits: podLimits } });
     expect(containerResources(pod, container, 'main', resourceSettings).hugepageLimits).toEqual([
@@ -131,7 +134,7 @@ describe('upstream’s cases', () => {
     ['LimitedSwap', limited, 'Burstable', memory('1Gi', '2Gi'), GI / 8],
     ['LimitedSwap without a limit', limited, 'Burstable', memory('2Gi'), GI / 4],
     ['LimitedSwap without a request', limited, 'Burstable', {}, 0],
-  ])('of swap: %s', (_title, settings, qosClass, resources, bytes) => {
+  ])('swap limits equal those of the Go kubelet: %s', (_title, settings, qosClass, resources, bytes) => {
     const container = makeContainer({ resources });
     const pod = { ...makePod({ containers: [container] }), ...(qosClass !== undefined && { status: { qosClass } }) };
     expect(swapLimitBytes(pod, container, { ...resourceSettings, ...swapping, ...settings })).toBe(bytes);
@@ -160,7 +163,7 @@ describe('upstream’s cases', () => {
       { memoryLimitInBytes: 256 * MI, cpuPeriod: 100_000, cpuQuota: 0, cpuShares: 2 },
       {},
     ],
-  ])('of sandboxes: %s', (_title, spec, resources, overhead) => {
+  ])('sandbox resources equal those of the Go kubelet: %s', (_title, spec, resources, overhead) => {
     for (const [cgroupVersion, unified] of [
       [1, {}],
       [2, oneKillsAll],
@@ -175,7 +178,7 @@ describe('upstream’s cases', () => {
   });
 });
 
-describe('upstream’s cases of oom_score_adj', () => {
+describe('oom_score_adj computed by the Go kubelet', () => {
   const G8 = 8_000_000_000;
   const G4 = 4_000_000_000;
   const [eighth, quarter] = ['1000000000', '2000000000'];
@@ -297,7 +300,7 @@ describe('upstream’s cases of oom_score_adj', () => {
       G4,
       { s: 850, a: 725, b: 850 },
     ],
-  ])('%s', (_title, spec, capacity, scores) => {
+  ])('oom_score_adj equals that of the Go kubelet: %s', (_title, spec, capacity, scores) => {
     const pod = makePod(spec);
     const init = (pod.spec.initContainers ?? []).map(
       (container) => [container, container.restartPolicy === 'Always' ? 'sidecar' : 'init'] as const,

@@ -86,7 +86,7 @@ export function certificateFields(der: Buffer): CertificateFields {
   const [certificate] = elements(der);
   const [tbs, outerAlgorithm] = elements(contentOf(certificate, SEQUENCE));
   const parts = elements(contentOf(tbs, SEQUENCE));
-  // Version 1 leaves the field out. The value counts from 0.
+  // An X.509 version 1 certificate has no version field. In the field, 0 stands for version 1.
   const version = parts[0]?.tag === VERSION ? contentOf(elements(parts.shift()?.content ?? NONE)[0], INTEGER)[0] : 0;
   const [, innerAlgorithm, issuer, , subject] = parts;
   if (!outerAlgorithm || !innerAlgorithm?.raw.equals(outerAlgorithm.raw)) throw new Error('two signature algorithms');

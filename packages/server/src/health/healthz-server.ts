@@ -8,7 +8,7 @@ import { answerHealthz, type HealthCheck, healthProblems, pingCheck } from './he
 
 /** The components of {@link HealthzServer}. */
 export interface HealthzServerComponents {
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;

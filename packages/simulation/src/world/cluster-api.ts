@@ -66,7 +66,7 @@ export interface PodDeletion {
   readonly uid?: string;
   /** If true, the pod is deleted without a grace period. */
   readonly force?: boolean;
-  /** Grace period. Default: that of the pod's spec. */
+  /** Grace period in seconds. Default: the grace period in the pod's spec. */
   readonly graceSeconds?: number | undefined;
 }
 

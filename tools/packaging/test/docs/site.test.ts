@@ -25,7 +25,9 @@ function checkout(source: string) {
 }
 
 describe('buildSite', () => {
-  it("has a page per import specifier that begins with the package's README", { timeout: 60_000 }, async () => {
+  it("the API site has a page per import specifier that begins with the package's README", {
+    timeout: 60_000,
+  }, async () => {
     const { root, packages, output } = checkout('/** One. */\nexport const one: number = 1;\n');
     expect(await buildSite(root, packages, output)).toEqual({ entries: 1, faults: 0 });
     const page = fs.readFileSync(path.join(output, 'modules/_node-agent_sample.html'), 'utf8');

@@ -46,7 +46,7 @@ const packages = [
 ];
 
 describe('locked versions', () => {
-  it('are read by directory, without links within the checkout', () => {
+  it('dependency pins are read by directory, without links within the checkout', () => {
     expect(Object.fromEntries([...locked].map(([folder, versions]) => [folder, Object.fromEntries(versions)]))).toEqual(
       {
         '.': { nx: '24.0.6' },

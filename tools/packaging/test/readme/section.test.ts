@@ -28,12 +28,12 @@ describe('withSection', () => {
 });
 
 describe('sectionOf', () => {
-  it('says that an unversioned package is not on npm, and how to install a versioned one', () => {
+  it('the install section says that an unversioned package is not on npm, and how to install a versioned one', () => {
     expect(sectionOf(manifest, 'pleg')).toMatch(/Not on npm yet.+npm run pack -- pleg/);
     expect(sectionOf({ ...manifest, version: '0.1.0' }, 'pleg')).toContain('`npm install @node-agent/pleg`');
   });
 
-  it("says how to install the other packages that the README's program uses", () => {
+  it("the install section says how to install the other packages that the README's program uses", () => {
     const readme = '# status\n\n```console\n$ npm install @node-agent/status @node-agent/kube-client\n```\n';
     expect(packedFor(readme, 'status')).toEqual(['status', 'kube-client']);
     expect(sectionOf(manifest, 'status', undefined, packedFor(readme, 'status'))).toMatch(
@@ -52,7 +52,7 @@ describe('sectionOf', () => {
     );
   });
 
-  it('has a row with its unit for each property, and one row for all common components', () => {
+  it('the options table has a row with its unit for each property, and one row for all common components', () => {
     const properties = [
       { ...given, name: 'clock', type: 'Clock' },
       { ...given, name: 'periodMs', type: 'number', optional: true, doc: 'How often. Default: 1,000.' },
@@ -69,7 +69,7 @@ describe('sectionOf', () => {
     ]);
   });
 
-  it('gives a common component its own row if it has a doc comment', () => {
+  it('the options table gives a common component its own row if it has a doc comment', () => {
     const properties = [{ ...given, name: 'clock', type: 'Clock', doc: "The runtime's own." }];
     const section = sectionOf(manifest, 'pleg', { bags: [{ name: 'PlegComponents', properties }], ports: [] });
     expect(section).toContain("| `clock` | `Clock` | The runtime's own. |");

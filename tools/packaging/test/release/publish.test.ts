@@ -58,7 +58,7 @@ describe('givesProvenance', () => {
     [{ ACTIONS_ID_TOKEN_REQUEST_URL: 'https://token.example' }, false],
     [{ GITLAB_CI: 'true' }, false],
     [{ GITLAB_CI: 'true', SIGSTORE_ID_TOKEN: 'token' }, true],
-  ])('for %j is %s', (env, wanted) => {
+  ])('whether publishing uses provenance for %j: %s', (env, wanted) => {
     expect(givesProvenance(env)).toBe(wanted);
   });
 });
