@@ -35,31 +35,31 @@ export function resourcesOf(pod: Pod, { initContainers = true, podLevel = true }
  * Returns the pod with its allocated resources instead of those of its spec; the same object if they are equal
  * (upstream: `updatePodFromAllocation`).
  */
-export function withResources(pod: Pod, granted: PodResources, { podLevel = true }: ResizeFeatures = {}): Pod {
+export function withResources(pod: Pod, allocated: PodResources, { podLevel = true }: ResizeFeatures = {}): Pod {
   let spec = pod.spec;
-  if (podLevel && !sameResources(spec.resources, granted.pod)) {
+  if (podLevel && !sameResources(spec.resources, allocated.pod)) {
     const { resources: _asked, ...rest } = spec;
-    spec = granted.pod === undefined ? rest : { ...rest, resources: granted.pod };
+    spec = allocated.pod === undefined ? rest : { ...rest, resources: allocated.pod };
   }
-  const containers = spec.containers.map((container) => withContainerResources(container, granted));
+  const containers = spec.containers.map((container) => withContainerResources(container, allocated));
   if (containers.some((container, index) => container !== spec.containers[index])) spec = { ...spec, containers };
   const before = spec.initContainers;
-  const initContainers = before?.map((container) => withContainerResources(container, granted));
+  const initContainers = before?.map((container) => withContainerResources(container, allocated));
   if (initContainers?.some((container, index) => container !== before?.[index])) spec = { ...spec, initContainers };
   return spec === pod.spec ? pod : { ...pod, spec };
 }
 
 function withContainerResources(container: Container, { containers }: PodResources): Container {
-  const granted = Object.hasOwn(containers, container.name) ? containers[container.name] : undefined;
-  if (granted === undefined || sameResources(container.resources, granted)) return container;
-  return { ...container, resources: granted };
+  const allocated = Object.hasOwn(containers, container.name) ? containers[container.name] : undefined;
+  if (allocated === undefined || sameResources(container.resources, allocated)) return container;
+  return { ...container, resources: allocated };
 }
 
 /**
  * Returns whether a pod requests more CPU or memory than its allocated state (upstream: `isResizeIncreasingRequests`).
  */
-export function asksForMore(pod: Pod, granted: Pod): boolean {
-  return isMore(podRequests(pod), podRequests(granted));
+export function asksForMore(pod: Pod, allocated: Pod): boolean {
+  return isMore(podRequests(pod), podRequests(allocated));
 }
 
 /**

@@ -74,7 +74,7 @@ export class AllocationManager {
   /** Pods with allocated resources, by UID, so that repeated calls return the same object. */
   readonly #known = new Map<
     string,
-    { readonly pod: Pod; readonly granted: PodResources | undefined; readonly is: Pod }
+    { readonly pod: Pod; readonly allocated: PodResources | undefined; readonly is: Pod }
   >();
 
   constructor(given: AllocationComponents, options: AllocationOptions) {
@@ -95,7 +95,7 @@ export class AllocationManager {
     this.#actuated = new PodResourceState({ fs }, { directory, name: ACTUATED_PODS_STATE });
     this.#conditions = new PodConditions(clock, this.#metrics);
     this.#waiting = new WaitingResizes({
-      ...{ clock, logger, recorder, pods, admit, onDecided, grants: this, ending: () => this.#ending },
+      ...{ clock, logger, recorder, pods, admit, onDecided, allocations: this, ending: () => this.#ending },
       ...{ metrics: this.#metrics, node: this.#node, conditions: this.#conditions },
     });
   }
@@ -137,21 +137,21 @@ export class AllocationManager {
    */
   allocated(pod: Pod): Pod {
     const { uid } = pod.metadata;
-    const granted = this.#allocated.get(uid);
+    const allocated = this.#allocated.get(uid);
     const known = this.#known.get(uid);
-    if (known?.pod === pod && known.granted === granted) return known.is;
-    const is = this.#asGranted(pod);
-    if (granted !== undefined) this.#known.set(uid, { pod, granted, is });
+    if (known?.pod === pod && known.allocated === allocated) return known.is;
+    const is = this.#withAllocation(pod);
+    if (allocated !== undefined) this.#known.set(uid, { pod, allocated, is });
     return is;
   }
 
   /** Returns whether the pod has an allocation, possibly by an earlier process. */
-  hasGrant(uid: string): boolean {
+  hasAllocation(uid: string): boolean {
     return this.#allocated.get(uid) !== undefined;
   }
 
   /** Allocates the resources that the pod's spec requests; {@link saved} resolves when that is on disk. */
-  grant(pod: Pod): void {
+  allocate(pod: Pod): void {
     this.#allocated.set(pod.metadata.uid, resourcesOf(pod, this.#node));
   }
 
@@ -247,7 +247,7 @@ export class AllocationManager {
   reconciled(before: Pod | undefined, pod: Pod): readonly string[] {
     if (this.#waiting.size === 0 || before === undefined) return [];
     // Both with allocated resources: the spec's requests do not matter here.
-    const [held, holds] = [this.#asGranted(before), this.#asGranted(pod)];
+    const [held, holds] = [this.#withAllocation(before), this.#withAllocation(pod)];
     return holdsLess(held, holds) ? this.retry('pod_resized') : [];
   }
 
@@ -311,9 +311,9 @@ export class AllocationManager {
     return this.#waiting.size > 0;
   }
 
-  #asGranted(pod: Pod): Pod {
-    const granted = this.#allocated.get(pod.metadata.uid);
-    return granted === undefined ? pod : withResources(pod, granted, this.#node);
+  #withAllocation(pod: Pod): Pod {
+    const allocated = this.#allocated.get(pod.metadata.uid);
+    return allocated === undefined ? pod : withResources(pod, allocated, this.#node);
   }
 }
 

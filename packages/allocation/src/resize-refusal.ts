@@ -36,26 +36,26 @@ export interface ResizeRefusal {
  * Returns why a resize is infeasible on this node regardless of free resources; `undefined` if it is feasible
  * (`podResizesAdmitHandler` in `pkg/kubelet/allocation/handlers.go`).
  * @param pod the pod with the resources of its spec
- * @param granted the pod with its allocated resources
+ * @param allocated the pod with its allocated resources
  */
-export function resizeRefusal(pod: Pod, granted: Pod, node: ResizeNode = {}): ResizeRefusal | undefined {
-  if (node.limitedSwap && changesSwap(pod, granted)) {
+export function resizeRefusal(pod: Pod, allocated: Pod, node: ResizeNode = {}): ResizeRefusal | undefined {
+  if (node.limitedSwap && changesSwap(pod, allocated)) {
     return { detail: 'swap_limitation', message: 'In-place resize of containers with swap is not supported.' };
   }
-  if (node.podLevel === false && !sameResources(pod.spec.resources, granted.spec.resources)) {
+  if (node.podLevel === false && !sameResources(pod.spec.resources, allocated.spec.resources)) {
     return {
       detail: 'plr_feature_gate_off',
       message: 'InPlacePodLevelResourcesVerticalScaling is disabled',
     };
   }
   if (podQosClass(pod) !== 'Guaranteed') return undefined;
-  if (node.staticCpus && !node.exclusiveCpus && requestsChange(pod, granted, 'cpu', node)) {
+  if (node.staticCpus && !node.exclusiveCpus && requestsChange(pod, allocated, 'cpu', node)) {
     return {
       detail: 'guaranteed_pod_cpu_manager_static_policy',
       message: 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
     };
   }
-  if (node.staticMemory && !node.exclusiveMemory && requestsChange(pod, granted, 'memory', node)) {
+  if (node.staticMemory && !node.exclusiveMemory && requestsChange(pod, allocated, 'memory', node)) {
     return {
       detail: 'guaranteed_pod_memory_manager_static_policy',
       message: 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
@@ -68,13 +68,13 @@ export function resizeRefusal(pod: Pod, granted: Pod, node: ResizeNode = {}): Re
  * Returns whether the resize changes a container's swap limit, which is derived from its memory request and cannot
  * change while the container runs.
  */
-function changesSwap(pod: Pod, granted: Pod): boolean {
-  const before = byName(granted);
+function changesSwap(pod: Pod, allocated: Pod): boolean {
+  const before = byName(allocated);
   return containersOf(pod).some((asked) => {
     const had = before.get(asked.name);
     if (had === undefined || request(asked, 'memory').equals(request(had, 'memory'))) return false;
     const restarts = had.resizePolicy?.find(({ resourceName }) => resourceName === 'memory')?.restartPolicy;
-    return restarts !== 'RestartContainer' && (maySwap(pod, asked) || maySwap(granted, had));
+    return restarts !== 'RestartContainer' && (maySwap(pod, asked) || maySwap(allocated, had));
   });
 }
 
@@ -85,8 +85,8 @@ function maySwap(pod: Pod, container: Container): boolean {
   return !request(container, 'memory').equals(limit);
 }
 
-function requestsChange(pod: Pod, granted: Pod, resource: 'cpu' | 'memory', features: ResizeFeatures): boolean {
-  const before = byName(granted);
+function requestsChange(pod: Pod, allocated: Pod, resource: 'cpu' | 'memory', features: ResizeFeatures): boolean {
+  const before = byName(allocated);
   return [...allContainers(pod)].some(({ container: asked, type }) => {
     if (!isResizable(type, features)) return false;
     const had = before.get(asked.name);

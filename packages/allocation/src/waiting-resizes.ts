@@ -73,7 +73,7 @@ interface Components {
   readonly admit: AdmitResize;
   readonly node: ResizeNode;
   readonly conditions: PodConditions;
-  readonly grants: { allocated(pod: Pod): Pod; grant(pod: Pod): void };
+  readonly allocations: { allocated(pod: Pod): Pod; allocate(pod: Pod): void };
   /** Called with the pods to sync when an asynchronous decision was made. */
   readonly onDecided: (uids: readonly string[]) => void;
   /** Returns the signal that is aborted when the kubelet stops. */
@@ -141,11 +141,11 @@ export class WaitingResizes {
     for (const pod of this.#inOrder()) {
       const { uid } = pod.metadata;
       const before = conditions.get(uid);
-      const granted = this.#try(pod, recovered);
+      const isAllocated = this.#try(pod, recovered);
       const after = conditions.get(uid);
       if (after.pending?.reason !== 'Deferred' && !this.#recovering.has(uid)) this.#waiting.delete(uid);
-      if (granted && before.pending?.reason === 'Deferred') metrics.acceptedLate.inc({ retry_trigger: trigger });
-      if (granted || before !== after) changed.push(uid);
+      if (isAllocated && before.pending?.reason === 'Deferred') metrics.acceptedLate.inc({ retry_trigger: trigger });
+      if (isAllocated || before !== after) changed.push(uid);
     }
     return changed;
   }
@@ -156,7 +156,7 @@ export class WaitingResizes {
   }
 
   #inOrder(): readonly Pod[] {
-    const { pods, conditions, grants } = this.#components;
+    const { pods, conditions, allocations } = this.#components;
     const resizes = [...this.#waiting].flatMap((uid) => {
       const pod = pods.byUid(uid);
       if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) {
@@ -167,7 +167,7 @@ export class WaitingResizes {
       return [
         {
           pod,
-          increases: asksForMore(pod, grants.allocated(pod)),
+          increases: asksForMore(pod, allocations.allocated(pod)),
           pendingSinceMs: since === undefined ? undefined : Date.parse(since),
         },
       ];
@@ -177,21 +177,21 @@ export class WaitingResizes {
 
   /** Tries one resize. @returns whether the pod's requested resources were allocated now */
   #try(pod: Pod, recovered: Recovered | undefined): boolean {
-    const { pods, conditions, grants, metrics, node } = this.#components;
+    const { pods, conditions, allocations, metrics, node } = this.#components;
     const { uid } = pod.metadata;
-    const granted = grants.allocated(pod);
-    if (granted === pod) {
+    const allocated = allocations.allocated(pod);
+    if (allocated === pod) {
       conditions.endPending(uid);
       return false;
     }
-    const refusal = resizeRefusal(pod, granted, node);
+    const refusal = resizeRefusal(pod, allocated, node);
     if (refusal !== undefined) {
       metrics.infeasible.inc({ reason_detail: refusal.detail });
       this.#putOff(pod, { reason: 'Infeasible', message: refusal.message });
       return false;
     }
     const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
-    const verdict = this.#verdict(pod, granted, others);
+    const verdict = this.#verdict(pod, allocated, others);
     if (!verdict.admit) {
       // While pods are being evicted for this pod, it is not marked as pending; upstream's kubelet blocks during that
       // time.
@@ -202,18 +202,18 @@ export class WaitingResizes {
       else if (verdict.recover === undefined || conditions.get(uid).pending === undefined) this.#putOff(pod, verdict);
       return false;
     }
-    this.#grant(pod);
+    this.#allocate(pod);
     return true;
   }
 
   /**
    * If only pods that are still in admission are in the way, no pods are evicted, because those may still be rejected.
    */
-  #verdict(pod: Pod, granted: Pod, others: readonly Pod[]): ResizeVerdict {
+  #verdict(pod: Pod, allocated: Pod, others: readonly Pod[]): ResizeVerdict {
     const { pods, admit } = this.#components;
     const verdict = admit(pod, others);
     const applicants = pods.applicants?.() ?? [];
-    if (!verdict.admit || applicants.length === 0 || !asksForMore(pod, granted)) return verdict;
+    if (!verdict.admit || applicants.length === 0 || !asksForMore(pod, allocated)) return verdict;
     const beside = admit(pod, [...others, ...applicants]);
     return beside.admit ? beside : { admit: false, reason: beside.reason, message: beside.message };
   }
@@ -234,10 +234,10 @@ export class WaitingResizes {
     if (!signal.aborted) onDecided(this.#retry('pod_terminated', { uid, verdict }));
   }
 
-  #grant(pod: Pod): void {
-    const { conditions, grants, recorder, logger } = this.#components;
+  #allocate(pod: Pod): void {
+    const { conditions, allocations, recorder, logger } = this.#components;
     const { uid, generation, name } = pod.metadata;
-    grants.grant(pod);
+    allocations.allocate(pod);
     conditions.endPending(uid);
     // A failure of an earlier resize does not apply to this one, which has another generation.
     conditions.endInProgress(uid);

@@ -44,7 +44,7 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
   );
   const add = (pod: Pod): Pod => {
     pods.set(pod.metadata.uid, pod);
-    manager.grant(pod);
+    manager.allocate(pod);
     return pod;
   };
   const ask = (pod: Pod): readonly string[] => {
@@ -78,7 +78,7 @@ describe('AllocationManager.load', () => {
     fault.remove();
     await clock.advance(1000);
     await loading;
-    expect(manager.hasGrant('uid-a')).toBe(true);
+    expect(manager.hasAllocation('uid-a')).toBe(true);
   });
 
   test('load reads the saved state and removes temporary files of a killed process if the disk permits the removal', async () => {
@@ -107,7 +107,7 @@ describe('AllocationManager.load', () => {
 });
 
 describe('AllocationManager: a resize', () => {
-  test('grants a resize that fits immediately and returns the pod as one to sync', () => {
+  test('allocates a resize that fits immediately and returns the pod as one to sync', () => {
     const { manager, add, ask, cpuOf, told } = setUp();
     const larger = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
     expect(ask(larger)).toEqual(['uid-a']);
@@ -117,7 +117,7 @@ describe('AllocationManager: a resize', () => {
     expect(told(larger)).toEqual(['ResizeStarted']);
   });
 
-  test('N1: grants a deferred resize after another pod actually uses less, not when the smaller size of that pod is only granted', () => {
+  test('N1: allocates a deferred resize after another pod actually uses less, not when the smaller size of that pod is only allocated', () => {
     const { manager, add, ask, cpuOf, reasons, pods, metrics } = setUp();
     const withStatus = (pod: Pod, cpu: string): Pod => {
       const status = { name: pod.spec.containers[0]?.name, resources: { requests: { cpu } } };
@@ -166,7 +166,7 @@ describe('AllocationManager: a resize', () => {
     expect(text).toContain('kubelet_pod_pending_resizes{reason="deferred"} 0');
   });
 
-  test('grants a deferred resize in the same call that shrinks another pod', () => {
+  test('allocates a deferred resize in the same call that shrinks another pod', () => {
     const { add, ask, cpuOf } = setUp();
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('3', '1Gi'));
     const b = add(makePod('b', exactly('3', '1Gi')));
@@ -177,7 +177,7 @@ describe('AllocationManager: a resize', () => {
     expect([cpuOf(a), cpuOf(smaller)]).toEqual(['3', '1']);
   });
 
-  test('grants the deferred resize of the pod with the higher priority first', () => {
+  test('allocates the deferred resize of the pod with the higher priority first', () => {
     const { add, ask, cpuOf, node, manager } = setUp();
     node.cpuMilli = 2000n;
     const low = asking(add(makePod('low', exactly('1', '1Gi'))), exactly('2', '1Gi'));
@@ -239,7 +239,7 @@ describe('AllocationManager: a resize', () => {
     expect(cpuOf(a)).toBe('2');
   });
 
-  test('F1: grants no resize before all pod sources have reported their pods', () => {
+  test('F1: allocates no resize before all pod sources have reported their pods', () => {
     const { manager, add, ask, node, cpuOf } = setUp();
     node.ready = false;
     const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
@@ -258,12 +258,12 @@ describe('AllocationManager: a resize', () => {
     manager.retry('pods_removed');
     expect([reasons('uid-a'), manager.hasWaiting]).toEqual([[], false]);
     manager.retain(new Set());
-    expect(manager.hasGrant('uid-a')).toBe(false);
+    expect(manager.hasAllocation('uid-a')).toBe(false);
   });
 });
 
 describe('AllocationManager: a resize that preempts other pods', () => {
-  test('does not report a resize as deferred while preemption runs and grants the resize after the victims stopped', async () => {
+  test('does not report a resize as deferred while preemption runs and allocates the resize after the victims stopped', async () => {
     const { add, ask, cpuOf, reasons, told, pods, node, decided, manager } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     add(makePod('b', exactly('2', '1Gi')));
@@ -352,7 +352,7 @@ describe('AllocationManager: a resize that preempts other pods', () => {
   });
 });
 
-describe('AllocationManager: the progress of a granted resize', () => {
+describe('AllocationManager: the progress of a allocated resize', () => {
   const runs = { containers: [{ name: 'c', state: 'running' }] } as unknown as RuntimePodStatus;
 
   test('keeps a resize in progress until all resources are applied and reports an error in between once', async () => {
@@ -375,7 +375,7 @@ describe('AllocationManager: the progress of a granted resize', () => {
 });
 
 describe('K1: AllocationManager after a kubelet restart', () => {
-  test('restores granted and applied resources after a restart and tries the resize that was requested during the downtime', async () => {
+  test('restores allocated and applied resources after a restart and tries the resize that was requested during the downtime', async () => {
     const first = setUp();
     const a = first.add(makePod('a', exactly('1', '1Gi')));
     await first.manager.saved('uid-a');
@@ -383,7 +383,7 @@ describe('K1: AllocationManager after a kubelet restart', () => {
 
     const { manager, pods, cpuOf, reasons, told } = setUp({}, first.files);
     await manager.load();
-    expect(manager.hasGrant('uid-a')).toBe(true);
+    expect(manager.hasAllocation('uid-a')).toBe(true);
     expect(manager.appliedToContainer('uid-a', 'c')).toEqual(exactly('1', '1Gi'));
     expect(manager.appliedToContainer('uid-a', 'constructor')).toBeUndefined();
     const status = {
@@ -398,7 +398,7 @@ describe('K1: AllocationManager after a kubelet restart', () => {
     expect(told(larger)).toEqual([]);
   });
 
-  test('clears the Deferred condition after a restart if the resize was granted before the kubelet could update the API', async () => {
+  test('clears the Deferred condition after a restart if the resize was allocated before the kubelet could update the API', async () => {
     const first = setUp();
     const a = first.add(makePod('a', exactly('1', '1Gi')));
     const larger = asking(a, exactly('2', '1Gi'));
@@ -435,10 +435,10 @@ test('N1: never allocates more CPU than the node has, for any sequence of resize
           manager.retry('pods_removed');
         } else if (kind === 'retry') manager.retry('periodic_retry');
         else if (known !== undefined) ask(asking(known, exactly(`${cpu}00m`, '1Gi')));
-        const granted = [...pods.values()].map(
+        const allocated = [...pods.values()].map(
           (one) => podRequests(manager.allocated(one)).get('cpu')?.milliValue() ?? 0n,
         );
-        expect(granted.reduce((sum, milli) => sum + milli, 0n)).toBeLessThanOrEqual(4000n);
+        expect(allocated.reduce((sum, milli) => sum + milli, 0n)).toBeLessThanOrEqual(4000n);
         // A resize waits only if the node has no room for the resize.
         const waits = [...pods.values()].some((one) => manager.allocated(one) !== one);
         expect(manager.hasWaiting).toBe(waits);

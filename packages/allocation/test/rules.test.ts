@@ -19,17 +19,17 @@ import { podLevelChanges } from '../src/resize-operations.ts';
 import { asking, exactly, makePod } from './pods.ts';
 
 describe('withResources and resourcesOf', () => {
-  test('withResources replaces the requested resources with the granted resources and changes nothing else in the pod', () => {
+  test('withResources replaces the requested resources with the allocated resources and changes nothing else in the pod', () => {
     const pod = makePod('a', exactly('1', '1Gi'));
-    const granted = resourcesOf(pod);
-    expect(withResources(pod, granted)).toBe(pod);
+    const before = resourcesOf(pod);
+    expect(withResources(pod, before)).toBe(pod);
     const larger = asking(pod, exactly('2', '1Gi'));
-    const allocated = withResources(larger, granted);
+    const allocated = withResources(larger, before);
     expect(allocated.spec).toEqual(pod.spec);
     expect(allocated.metadata).toBe(larger.metadata);
     // Two spellings of the same quantity are equal.
     const same = asking(pod, exactly('1000m', '1024Mi'));
-    expect(withResources(same, granted)).toBe(same);
+    expect(withResources(same, before)).toBe(same);
   });
 
   test('resourcesOf includes init containers and pod-level resources if their feature gates are on', () => {
@@ -66,13 +66,13 @@ describe('withResources and resourcesOf', () => {
     expect(withResources(initAsks, resourcesOf(pod)).spec).toEqual(pod.spec);
   });
 
-  test('withResources removes the pod-level resources if none were granted', () => {
+  test('withResources removes the pod-level resources if none were allocated', () => {
     const pod = makePod('a', exactly('1', '1Gi'));
     const asks: Pod = { ...pod, spec: { ...pod.spec, resources: exactly('2', '2Gi') } };
     expect(withResources(asks, resourcesOf(pod)).spec).not.toHaveProperty('resources');
   });
 
-  test('withResources ignores granted names that are inherited properties, such as "constructor"', () => {
+  test('withResources ignores allocated names that are inherited properties, such as "constructor"', () => {
     const container = { name: 'constructor', image: 'i', resources: exactly('1', '1Gi') };
     const pod = makePod('a', {}, { containers: [container] });
     expect(withResources(pod, { containers: {} })).toBe(pod);
@@ -204,8 +204,8 @@ describe('resizeRefusal', () => {
       'pod-level resources whose resize gate is off',
       ...([wholeMore, whole, { podLevel: false }, 'InPlacePodLevelResourcesVerticalScaling is disabled'] as const),
     ],
-  ])('resizeRefusal on a node with this feature: %s', (_what, asks, granted, node, message) => {
-    expect(resizeRefusal(asks, granted, node)?.message).toBe(message);
+  ])('resizeRefusal on a node with this feature: %s', (_what, asks, allocated, node, message) => {
+    expect(resizeRefusal(asks, allocated, node)?.message).toBe(message);
   });
 
   const SWAP = 'In-place resize of containers with swap is not supported.';
@@ -234,8 +234,8 @@ describe('resizeRefusal', () => {
       ofTwo(exactly('1', '1Gi')),
       undefined,
     ],
-  ])('resizeRefusal with limited swap, if this changes: %s', (_what, asks, granted, message) => {
-    expect(resizeRefusal(asks, granted, { limitedSwap: true })?.message).toBe(message);
+  ])('resizeRefusal with limited swap, if this changes: %s', (_what, asks, allocated, message) => {
+    expect(resizeRefusal(asks, allocated, { limitedSwap: true })?.message).toBe(message);
   });
 
   const withInit = (main: string, init: string, more: { readonly restartPolicy?: string } = {}): Pod =>
@@ -270,8 +270,8 @@ describe('resizeRefusal', () => {
     ['a sidecar', withInit('1', '2', sidecar), withInit('1', '1', sidecar), false, CPUS],
   ])(
     'resizeRefusal with the static CPU policy, if the CPU of this changes: %s',
-    (_what, asks, granted, initContainers, message) => {
-      expect(resizeRefusal(asks, granted, { staticCpus: true, initContainers })?.message).toBe(message);
+    (_what, asks, allocated, initContainers, message) => {
+      expect(resizeRefusal(asks, allocated, { staticCpus: true, initContainers })?.message).toBe(message);
     },
   );
 
@@ -434,14 +434,14 @@ describe('isResizeInProgress', () => {
 
   test.each([
     [
-      'the granted resources are applied',
+      'the allocated resources are applied',
       pod,
       status('running'),
       { containers: { c: exactly('1000m', '1Gi') } },
       false,
     ],
     [
-      'fewer resources than granted are applied',
+      'fewer resources than allocated are applied',
       pod,
       status('running'),
       { containers: { c: exactly('500m', '1Gi') } },
@@ -463,8 +463,8 @@ describe('isResizeInProgress', () => {
       { containers: {}, pod: exactly('1', '512Mi') },
       true,
     ],
-  ])('isResizeInProgress for a container, if %s', (_what, granted, runtime, applied, goesOn) => {
-    expect(isResizeInProgress(granted, runtime, applied)).toBe(goesOn);
+  ])('isResizeInProgress for a container, if %s', (_what, allocated, runtime, applied, goesOn) => {
+    expect(isResizeInProgress(allocated, runtime, applied)).toBe(goesOn);
   });
 
   const got = { c: { limits: exactly('1', '1Gi').limits ?? {} } };
@@ -492,8 +492,8 @@ describe('isResizeInProgress', () => {
       { initContainers: false },
       false,
     ],
-  ])('isResizeInProgress for a pod, if %s', (_what, granted, applied, features, goesOn) => {
-    expect(isResizeInProgress(granted, runningAll, applied, features)).toBe(goesOn);
+  ])('isResizeInProgress for a pod, if %s', (_what, allocated, applied, features, goesOn) => {
+    expect(isResizeInProgress(allocated, runningAll, applied, features)).toBe(goesOn);
   });
 });
 
@@ -504,6 +504,6 @@ test('K5: resizeRefusal checks a pod of 30,000 containers in linear time', () =>
     image: 'i',
     resources: exactly('1', '1Gi'),
   }));
-  const [pod, granted] = [makePod('a', {}, { containers }), makePod('a', {}, { containers })];
-  expect(resizeRefusal(pod, granted, { limitedSwap: true, staticCpus: true, staticMemory: true })).toBeUndefined();
+  const [pod, allocated] = [makePod('a', {}, { containers }), makePod('a', {}, { containers })];
+  expect(resizeRefusal(pod, allocated, { limitedSwap: true, staticCpus: true, staticMemory: true })).toBeUndefined();
 });

@@ -314,11 +314,11 @@ describe('a connection', () => {
     ['of another path', { path: '/a' }, { path: '/b' }, false],
     ['of another sender', { sender: ':1.7' }, { sender: ':1.8' }, false],
     ['of no sender', { sender: ':1.7' }, {}, false],
-  ])('whether a subscription receives a signal %s: %j, %j: %j', async (_what, subscription, signal, isTold) => {
+  ])('whether a subscription receives a signal %s: %j, %j: %j', async (_what, subscription, signal, isReported) => {
     connect([wanted('Changed', subscription)]);
     await connection.open(false);
     peer.send(signalBytes('Changed', 'u', [4], signal));
-    expect(signals.map(({ body }) => body)).toEqual(isTold ? [[4]] : []);
+    expect(signals.map(({ body }) => body)).toEqual(isReported ? [[4]] : []);
   });
 
   test('a signal is delivered to each matching subscription', async () => {

@@ -12,7 +12,7 @@ export interface RankedPodView {
   readonly usage: string;
   readonly request: string;
   /** Reason why the pod was skipped. */
-  readonly passedOver?: 'critical' | 'still ending';
+  readonly passedOver?: 'critical' | 'terminating';
 }
 
 /** Record of one reaction to a met threshold or an exceeded local storage limit, with its reasons. */
@@ -25,10 +25,10 @@ export interface EvictionDecision {
   readonly capacity?: string;
   /**
    * `evicted`: a pod was evicted. `reclaimed`: removing dead containers and unused images was enough. `unknown`: no
-   * stats were available after the removal. `nobody`: no pod may be evicted. `waiting`: not all pods are known yet, so
+   * stats were available after the removal. `noCandidate`: no pod may be evicted. `waiting`: not all pods are known yet, so
    * neither images nor pods were removed.
    */
-  readonly outcome: 'evicted' | 'reclaimed' | 'unknown' | 'nobody' | 'waiting';
+  readonly outcome: 'evicted' | 'reclaimed' | 'unknown' | 'noCandidate' | 'waiting';
   /** Kinds of resources that were reclaimed before ranking. */
   readonly reclaims: readonly string[];
   /** Pods in eviction order; empty if pods were not ranked. */

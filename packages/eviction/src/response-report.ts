@@ -66,7 +66,7 @@ export class ResponseReport {
   noCandidate(response: ReportedResponse, ranked: readonly RankedPodView[]): void {
     const resource = resourceOf(response.threshold.signal);
     this.#components.logger.error({ resource }, 'Eviction manager: unable to evict any pods from the node');
-    this.#add(response, { outcome: 'nobody', ranked });
+    this.#add(response, { outcome: 'noCandidate', ranked });
   }
 
   evicted(response: ReportedResponse, ranked: readonly RankedPodView[], pod: Pod, message: string): void {

@@ -304,8 +304,8 @@ export class ThresholdResponder {
   }
 
   /** Returns why a pod is not evicted; `undefined` if it may be evicted. */
-  #exclusion({ pod }: RankedPod): 'critical' | 'still ending' | undefined {
+  #exclusion({ pod }: RankedPod): 'critical' | 'terminating' | undefined {
     if (this.#components.pods.isCritical(pod)) return 'critical';
-    return this.#components.evictor.isTerminating(pod) ? 'still ending' : undefined;
+    return this.#components.evictor.isTerminating(pod) ? 'terminating' : undefined;
   }
 }

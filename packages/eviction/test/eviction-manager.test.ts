@@ -232,7 +232,7 @@ describe('eviction manager: low memory', () => {
     await world.clock.advance(60_000);
     expect(world.log).toEqual(['kill plain', 'gone plain']);
     expect(manager.explain().decisions.at(-1)).toMatchObject({
-      outcome: 'nobody',
+      outcome: 'noCandidate',
       ranked: [
         { name: 'static', passedOver: 'critical' },
         { name: 'critical', passedOver: 'critical' },

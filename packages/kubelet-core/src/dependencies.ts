@@ -44,7 +44,7 @@ export interface Dependencies {
   readonly status: StatusPort;
   readonly generatePodStatus: GeneratePodStatus;
   /** Called whenever the API server shows a changed pod, so that the status manager compares the pod's status (S7). */
-  readonly statusSeen?: (uid: string) => void;
+  readonly apiStatusChanged?: (uid: string) => void;
   /** Receives every pod as a source shows it, and the UIDs of pods that are gone. */
   readonly startup?: { observed(pod: Pod): void; forget(uid: string): void };
   /** Absent if there is no API server. */

@@ -28,7 +28,7 @@ export type {
 export { KubeletError, type KubeletErrorCode } from './errors.ts';
 export type { PodExplanation } from './explain/explain.ts';
 export { explainNode, type NodeExplanation } from './explain/explain-node.ts';
-export { nodeExplanationText, podExplanationText, type ToldEvent } from './explain/explanation-text.ts';
+export { nodeExplanationText, podExplanationText, type RecordedEvent } from './explain/explanation-text.ts';
 export {
   type EndStep,
   PodJournal,

@@ -48,7 +48,7 @@ export interface PodManagerPort {
 /** Mirror pods in the API, if there is an API server. Implemented by package `pod-manager`. */
 export interface MirrorPodsPort {
   /** Checks the mirror pod of this `name_namespace`, after a change of the static pod or the mirror pod. */
-  look(fullName: string): void;
+  reconcile(fullName: string): void;
 }
 
 /** One state machine per pod UID. Implemented by package `pod-workers`. */
@@ -214,7 +214,7 @@ export interface VolumesPort {
   start(signal: AbortSignal): Promise<void>;
   makePodDataDirs(uid: string): Promise<void>;
   /**
-   * Rejects if a volume is missing. The error has `isTold` if the events of the volumes already contain all details.
+   * Rejects if a volume is missing. The error has `isReported` if the events of the volumes already contain all details.
    */
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;

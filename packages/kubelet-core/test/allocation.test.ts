@@ -24,14 +24,14 @@ describe('explain', () => {
 test('without an allocation manager, pods get the resources that their specs request', async () => {
   const none: AllocationPort = noAllocation;
   const pod: Pod = makePod('a');
-  none.grant(pod);
+  none.allocate(pod);
   none.forget('uid-a');
   none.retain(new Set());
   none.observe(pod, { containers: [] } as never);
   none.failed(pod, 'x');
   none.ended('uid-a');
   expect(none.allocated(pod)).toBe(pod);
-  expect(none.hasGrant('uid-a')).toBe(true);
+  expect(none.hasAllocation('uid-a')).toBe(true);
   expect([
     none.added([pod]),
     none.updated(undefined, pod),

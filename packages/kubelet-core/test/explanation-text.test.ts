@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { PodExplanation } from '../src/explain/explain.ts';
 import type { NodeExplanation } from '../src/explain/explain-node.ts';
-import { nodeExplanationText, podExplanationText, type ToldEvent } from '../src/explain/explanation-text.ts';
+import { nodeExplanationText, podExplanationText, type RecordedEvent } from '../src/explain/explanation-text.ts';
 import type { PodStep } from '../src/explain/pod-journal.ts';
 
 const T = Date.parse('2026-01-01T00:00:00Z');
 const NOW = '2026-01-01T00:00:00.000Z';
 
-type Told = PodExplanation & { readonly events?: readonly ToldEvent[] };
+type Told = PodExplanation & { readonly events?: readonly RecordedEvent[] };
 const textOf = (more: Partial<Told> = {}): string =>
   podExplanationText({
     ...{ pod: { namespace: 'shop', name: 'web', uid: 'u1' }, atMs: T, phase: 'Running', waitingFor: [], next: [] },

@@ -261,7 +261,7 @@ describe('syncPod', () => {
     expect(calls).not.toContain('sync');
 
     events.lines.length = 0;
-    behaviour.mount = () => Promise.reject(Object.assign(new Error('unmounted volumes=[data]'), { isTold: true }));
+    behaviour.mount = () => Promise.reject(Object.assign(new Error('unmounted volumes=[data]'), { isReported: true }));
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
     expect(events.lines).toEqual([]);
   });
@@ -281,7 +281,7 @@ describe('syncPod', () => {
   });
 
   describe('allocation of a pod', () => {
-    const setUpGrant = () => {
+    const setUpAllocation = () => {
       const all = setUp({ withCgroups: true });
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const allocation = { ...noAllocation, saved: () => promise };
@@ -291,7 +291,7 @@ describe('syncPod', () => {
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
     test("a pod's allocation is saved in parallel with its cgroup and volumes, before its sandbox is created", async () => {
-      const { syncer, pod, calls, resolve } = setUpGrant();
+      const { syncer, pod, calls, resolve } = setUpAllocation();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
       await turn();
       expect(calls).toEqual(['ensure uid-a', 'qos uid-a', 'dirs', 'mount']);
@@ -304,7 +304,7 @@ describe('syncPod', () => {
       const sandbox = { id: 's1', state: 'notReady', attempt: 0, createdAtMs: 1, ips: [] } as const;
       const sandboxes = [{ ...sandbox, hostNetwork: false, runtimeHandler: '' }];
       for (const there of [{ containers: [container('exited')] }, { sandboxes }]) {
-        const { syncer, pod, calls, resolve } = setUpGrant();
+        const { syncer, pod, calls, resolve } = setUpAllocation();
         const sync = syncer.syncPod('sync', pod, undefined, emptyStatus(pod, there), signal);
         await turn();
         expect(calls).toEqual([]);
@@ -315,7 +315,7 @@ describe('syncPod', () => {
     });
 
     test('a pod whose allocation cannot be saved gets an event and is not started', async () => {
-      const { syncer, pod, events, calls, behaviour, reject } = setUpGrant();
+      const { syncer, pod, events, calls, behaviour, reject } = setUpAllocation();
       behaviour.mount = (_of, making) =>
         new Promise((_, end) => making.addEventListener('abort', () => end(making.reason)));
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
@@ -329,7 +329,7 @@ describe('syncPod', () => {
     });
 
     test("saving a pod's allocation is abandoned if the sync is aborted", async () => {
-      const { syncer, pod, calls, resolve } = setUpGrant();
+      const { syncer, pod, calls, resolve } = setUpAllocation();
       const stop = new AbortController();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), stop.signal);
       await turn();

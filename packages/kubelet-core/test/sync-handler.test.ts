@@ -44,7 +44,7 @@ function setUp(
     statusesSeen: [] as string[],
     startup: [] as string[],
     retries: [] as string[],
-    ungranted: new Set<string>(),
+    unallocated: new Set<string>(),
     isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
   };
   const probes = new PlainProbes();
@@ -56,7 +56,7 @@ function setUp(
   const sync = makeSyncParts({
     allocation: {
       ...noAllocation,
-      hasGrant: (uid) => !parts.ungranted.has(uid),
+      hasAllocation: (uid) => !parts.unallocated.has(uid),
       retry(trigger) {
         parts.retries.push(trigger);
         return [];
@@ -79,12 +79,12 @@ function setUp(
       allSourcesSeen: () => Promise.reject(new Error('not asked for')),
     },
     admitHandlers: options.admitHandlers ?? [],
-    statusSeen: (uid) => void parts.statusesSeen.push(uid),
+    apiStatusChanged: (uid) => void parts.statusesSeen.push(uid),
     startup: {
       observed: (pod) => void parts.startup.push(`${pod.metadata.name} ${pod.status?.phase}`),
       forget: (uid) => void parts.startup.push(`forget ${uid}`),
     },
-    mirrorPods: { look: (fullName) => void parts.mirrorsSeen.push(fullName) },
+    mirrorPods: { reconcile: (fullName) => void parts.mirrorsSeen.push(fullName) },
     podCache: {
       ...unreadCache,
       get(uid) {
@@ -227,9 +227,9 @@ describe('additions', () => {
         return new Promise<AdmitResult>(() => {});
       },
     };
-    const { handler, workers, ungranted } = setUp({ admitHandlers: [hangs] });
+    const { handler, workers, unallocated } = setUp({ admitHandlers: [hangs] });
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-    ungranted.add('uid-never').add('uid-new');
+    unallocated.add('uid-never').add('uid-new');
     handler.handlePodAdditions(
       [makePod('never', { metadata }), makePod('granted', { metadata }), makePod('new')],
       signal,
@@ -250,19 +250,19 @@ describe('additions', () => {
   });
 
   test('N1: admission does not count a rejected pod as active while its worker stops its containers', () => {
-    const { handler, status, workers, ungranted } = setUp();
+    const { handler, status, workers, unallocated } = setUp();
     handler.handlePodUpdates([makePod('refused')]);
-    ungranted.add('uid-refused');
+    unallocated.add('uid-refused');
     status.statuses.set('uid-refused', { phase: 'Failed', reason: 'OutOfcpu' });
     workers.terminationRequested.add('uid-refused');
     expect(handler.activePods()).toEqual([]);
   });
 
   test('later admissions skip pods that were found terminated or rejected', () => {
-    const { handler, status, ungranted } = setUp();
+    const { handler, status, unallocated } = setUp();
     const refused = Array.from({ length: 1000 }, (_, index) => makePod(`r${index}`));
     for (const { metadata } of refused) {
-      ungranted.add(metadata.uid);
+      unallocated.add(metadata.uid);
       status.statuses.set(metadata.uid, { phase: 'Failed', reason: 'OutOfpods' });
     }
     handler.handlePodUpdates([makePod('runs'), ...refused]);

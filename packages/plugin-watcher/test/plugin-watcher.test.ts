@@ -283,12 +283,12 @@ describe('PluginWatcher', () => {
 
   it('leaves a plugin registered if the kubelet stops during its notification', async () => {
     start();
-    let isTold = false;
+    let isReported = false;
     await plugin('p.sock', {}, () => {
-      isTold = true;
+      isReported = true;
       return new Promise(() => {});
     });
-    await expect.poll(() => isTold).toBe(true);
+    await expect.poll(() => isReported).toBe(true);
     stop.abort();
     await running;
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -89,7 +89,7 @@ export class MirrorPods {
   }
 
   /** Checks the mirror pod of this full name, after a change of the static pod or the mirror pod. Never blocks. */
-  look(fullName: string): void {
+  reconcile(fullName: string): void {
     if (!this.#failures.has(fullName)) this.#queue.enqueue(fullName, 0);
   }
 
@@ -99,7 +99,7 @@ export class MirrorPods {
    */
   replace(fullName: string, mirrorUid: string): void {
     this.#unfit.set(fullName, mirrorUid);
-    this.look(fullName);
+    this.reconcile(fullName);
   }
 
   /**
@@ -126,7 +126,7 @@ export class MirrorPods {
     this.#underWay.set(fullName, own);
     const delayMs = await this.#reconcile(fullName, signal).finally(() => this.#underWay.delete(fullName));
     if (delayMs !== undefined) this.#queue.enqueueNoLater(fullName, delayMs);
-    if (own.again) this.look(fullName);
+    if (own.again) this.reconcile(fullName);
   }
 
   /**

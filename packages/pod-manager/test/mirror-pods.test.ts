@@ -99,18 +99,18 @@ describe('mirror pods', () => {
   test('F3: mirror pods are created, recreated after a deletion, and replaced when the manifest changes', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     expect(state.calls.splice(0)).toEqual(['create h1']);
 
     pods.addPod(mirrorPod('h1', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h1']);
 
     pods.addPod(mirrorPod('h1'));
     pods.addPod(staticPod('h2'));
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h2']);
     await end();
@@ -125,7 +125,7 @@ describe('mirror pods', () => {
     expect(state.calls.splice(0)).toEqual(['delete mirror-h1', 'create h1']);
     pods.removePod(mirrorPod());
     pods.addPod(mirrorPod('h1', { uid: 'mirror-2' }));
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     mirrors.replace(FULL_NAME, 'mirror-h1');
     await clock.advance(60_000);
     expect(state.calls).toEqual([]);
@@ -136,7 +136,7 @@ describe('mirror pods', () => {
     let terminating = true;
     const { clock, pods, mirrors, end, state } = setUp({ isTerminating: () => terminating });
     pods.addPod(mirrorPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(5000);
     expect(state.calls).toEqual([]);
     terminating = false;
@@ -155,7 +155,7 @@ describe('mirror pods', () => {
     const { clock, pods, mirrors, end, state } = setUp({ isTerminating });
     pods.addPod(mirrorPod('h0'));
     pods.addPod(staticPod('h1'));
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(5000);
     expect(state.calls).toEqual([]);
     expect(new Set(asked)).toEqual(new Set([staticPod('h1').metadata.uid]));
@@ -169,9 +169,9 @@ describe('mirror pods', () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });
     pods.addPod(staticPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(500);
     expect(state.calls).toHaveLength(1);
     await clock.advance(60_000);
@@ -188,7 +188,7 @@ describe('mirror pods', () => {
   test('F3: mirror pods are created again if the watch never shows them, because the API server has lost them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(9_999);
     expect(state.calls).toEqual(['create h1']);
     await clock.advance(1);
@@ -203,16 +203,16 @@ describe('mirror pods', () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('gone'), { code: 'NotFound' });
     pods.addPod(mirrorPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(60_000);
     expect(state.calls).toHaveLength(9);
     pods.addPod(staticPod('h2'));
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     expect(state.calls).toHaveLength(10);
     pods.removePod(mirrorPod());
     state.failWith = undefined;
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     expect(state.calls.at(-1)).toBe('create h2');
     await end();
@@ -222,7 +222,7 @@ describe('mirror pods', () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('there'), { code: 'AlreadyExists' });
     pods.addPod(staticPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     pods.addPod(mirrorPod());
     await clock.advance(60_000);
@@ -236,7 +236,7 @@ describe('mirror pods', () => {
     const { clock, pods, mirrors, end, state } = setUp({ logger });
     state.failWith = Object.assign(new Error('there'), { code: 'AlreadyExists' });
     pods.addPod(staticPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(5_000);
     expect(warnings).toEqual([]);
     await clock.advance(60_000);
@@ -256,12 +256,12 @@ describe('mirror pods', () => {
     const other = { metadata: { ...metadata, namespace: 'hangs', uid: 'other' }, spec };
     pods.addPod(other);
     pods.addPod(staticPod());
-    mirrors.look(podFullName(other));
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(podFullName(other));
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(0);
     expect(asked.splice(0)).toEqual(['hangs', 'kube-system']);
     for (let news = 0; news < 3; news++) {
-      mirrors.look(podFullName(other));
+      mirrors.reconcile(podFullName(other));
       await clock.advance(0);
     }
     expect(asked).toEqual([]);
@@ -278,7 +278,7 @@ describe('mirror pods', () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.node = false;
     pods.addPod(staticPod());
-    mirrors.look(FULL_NAME);
+    mirrors.reconcile(FULL_NAME);
     await clock.advance(3000);
     expect(state.calls).toEqual([]);
     state.node = true;

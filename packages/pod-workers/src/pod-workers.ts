@@ -61,7 +61,7 @@ export class PodWorkers implements AsyncDisposable {
     this.#runner = new StepRunner(
       components,
       this.#metrics,
-      ({ state }) => this.#apply(state.uid, { type: 'given' }),
+      ({ state }) => this.#apply(state.uid, { type: 'delivered' }),
       (worker, end) => this.#onEnd(worker, end),
     );
   }

@@ -91,7 +91,7 @@ export type PodWorkerEvent =
       readonly nowMs: number;
     }
   /** The running step has received its input: anything that arrives from now on is late. */
-  | { readonly type: 'given' }
+  | { readonly type: 'delivered' }
   /** The running step has ended. */
   | { readonly type: 'ended'; readonly outcome: PodStepOutcome }
   /** Housekeeping compares the pod with the configuration. */

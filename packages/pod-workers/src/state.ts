@@ -40,7 +40,7 @@ export function nextPodWorkerState(state: PodWorkerState | undefined, event: Pod
       return onWake(state);
     case 'begin':
       return onBegin(state, event);
-    case 'given':
+    case 'delivered':
       return onGiven(state);
     case 'ended':
       return onEnded(state, event);

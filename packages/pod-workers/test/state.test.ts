@@ -87,7 +87,13 @@ describe('the state table of a pod worker', () => {
     ],
     [
       'P2: a status function that arrives while the termination waits for its input does not repeat the step',
-      [...terminatingRow, begin, kill({ podStatusFn: (status: object) => status }), { type: 'given' }, ended('done')],
+      [
+        ...terminatingRow,
+        begin,
+        kill({ podStatusFn: (status: object) => status }),
+        { type: 'delivered' },
+        ended('done'),
+      ],
       'terminated',
       ['begin'],
     ],
@@ -370,8 +376,8 @@ describe('record of a pod', () => {
 
   it('the start of a step does not change the record if no status function arrived before', () => {
     const state = stateAfter(...terminatingRow, begin);
-    expect(nextPodWorkerState(state, { type: 'given' })).toEqual({ state, effects: [] });
-    expect(nextPodWorkerState(state, { type: 'given' }).state).toBe(state);
+    expect(nextPodWorkerState(state, { type: 'delivered' })).toEqual({ state, effects: [] });
+    expect(nextPodWorkerState(state, { type: 'delivered' }).state).toBe(state);
   });
 
   it('after a step, its update is replayed as a sync without its start time', () => {

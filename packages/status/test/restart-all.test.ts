@@ -174,14 +174,14 @@ describe('a pod with a restart of all containers', () => {
     ['had requested the restart by its success', asksAtSuccess, 0, true],
   ])(
     'the last state of another container after a restart of all containers, if it %s',
-    (_name, fields, exitCode, isTold) => {
+    (_name, fields, exitCode, isReported) => {
       const other = { name: 'side', image: 'busybox', ...fields };
       const withOther: Pod = makePod({ ...pod.spec, containers: [...pod.spec.containers.slice(0, 1), other] });
       const ended = runtimeStatus(exited, side({ state: 'exited', exitCode, reason: 'Done' }));
       const oldStatus = generateApiPodStatus(withOther, ended, makeContext());
       const status = generateApiPodStatus(withOther, runtimeStatus(), makeContext({ oldStatus }));
       expect(shown(status, 'side')?.lastState?.terminated).toMatchObject(
-        isTold ? { exitCode, reason: 'Done' } : { exitCode: 137, reason: 'RestartingAllContainers' },
+        isReported ? { exitCode, reason: 'Done' } : { exitCode: 137, reason: 'RestartingAllContainers' },
       );
     },
   );

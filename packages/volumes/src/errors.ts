@@ -73,7 +73,7 @@ export class VolumeError extends Error {
    * Whether each failure has already been reported by its own event, so that an event for the pod as a whole would only
    * repeat them.
    */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
   /** Default: `unknown`. */
   readonly effect: OperationEffect;
 
@@ -83,18 +83,18 @@ export class VolumeError extends Error {
     cause?: unknown,
     {
       retryAtMs,
-      isTold = false,
+      isReported = false,
       effect = 'unknown',
     }: {
       readonly retryAtMs?: number | undefined;
-      readonly isTold?: boolean;
+      readonly isReported?: boolean;
       readonly effect?: OperationEffect;
     } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     if (retryAtMs !== undefined) this.retryAtMs = retryAtMs;
-    this.isTold = isTold;
+    this.isReported = isReported;
     this.effect = effect;
   }
 

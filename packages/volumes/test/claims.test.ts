@@ -151,7 +151,7 @@ describe('a PVC that a pod cannot use', () => {
         `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
       );
       // Nothing was reported before: the pod's own event is the first.
-      expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
+      expect([error.isReported, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
       expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
     },
   );
@@ -173,7 +173,7 @@ describe('a PVC that a pod cannot use', () => {
     const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
     expect(error).toMatchObject({
       message: `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: ${message}`,
-      isTold: true,
+      isReported: true,
       retryAtMs: clock.monotonic() + 500,
     });
     await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));

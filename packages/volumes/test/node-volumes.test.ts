@@ -211,7 +211,7 @@ describe('a volume that several pods share', () => {
     await clock.advance(STEP_MS);
     const [first, second] = await Promise.all(mounting);
     const message = 'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: stage fails';
-    expect(first).toMatchObject({ message, retryAtMs: clock.monotonic() + 500, isTold: true });
+    expect(first).toMatchObject({ message, retryAtMs: clock.monotonic() + 500, isReported: true });
     expect(second).toMatchObject({ message, retryAtMs: clock.monotonic() + 500 });
     const told = 'FailedMount: MountVolume.MountDevice failed for volume "disk" : stage fails';
     expect(events).toEqual([`pod-u1 ${told}`, `pod-u2 ${told}`]);
@@ -283,7 +283,7 @@ describe('a volume that several pods share', () => {
     expect(error).toMatchObject({
       message: 'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: resolve fails',
       retryAtMs: clock.monotonic() + 500,
-      isTold: false,
+      isReported: false,
     });
     machine.failing.clear();
     expect((await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal))).retryAtMs).toBe(error.retryAtMs);

@@ -124,12 +124,12 @@ describe('a volume whose setup fails', () => {
     const told: number[] = [];
     for (let second = 0; second <= 300; second++) {
       const error = await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
-      if (!error.isTold) told.push(second);
+      if (!error.isReported) told.push(second);
       await clock.advance(1000);
     }
     expect(told).toEqual([123, 246]);
     await manager.waitForUnmount(podOf(volumes('a')), signal);
-    expect((await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal))).isTold).toBe(true);
+    expect((await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal))).isReported).toBe(true);
   });
 
   it("a failed volume setup is retried immediately after the pod's volume source has changed", async () => {
@@ -177,7 +177,7 @@ describe('C7: a volume whose setup hangs', () => {
     expect(await waiting).toMatchObject({
       message:
         'unmounted volumes=[slow], unattached volumes=[], failed to process volumes=[]: context deadline exceeded',
-      isTold: false,
+      isReported: false,
     });
     await clock.advance(123_000);
     await second;

@@ -42,7 +42,7 @@ export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledPa
       podCache: containers.podCache,
       runtime: runtimePort(runtime),
       ...(clusterNode && {
-        statusSeen: (uid) => clusterNode.statusWriter.hint(uid),
+        apiStatusChanged: (uid) => clusterNode.statusWriter.hint(uid),
         mirrorPods: clusterNode.mirrorPods,
       }),
       generatePodStatus: podStatusGenerator(base, parts),

@@ -8,7 +8,7 @@ import type { AllocationPort } from './allocation.ts';
 import { rejectedStatus } from './rejected-status.ts';
 
 interface Components extends Pick<Dependencies, 'recorder' | 'podManager' | 'status'> {
-  readonly allocation: Pick<AllocationPort, 'grant' | 'added'>;
+  readonly allocation: Pick<AllocationPort, 'allocate' | 'added'>;
   readonly active: Pick<ActivePods, 'add'>;
   readonly updates: Pick<WorkerUpdates, 'update' | 'syncUids' | 'retryResizes'>;
   readonly housekeepingMetrics: Pick<HousekeepingMetrics, 'rejected'>;
@@ -27,7 +27,7 @@ export class AdmissionResults {
     const { podManager, allocation, active, updates } = this.#components;
     const { uid } = asked.metadata;
     const { pod = asked, mirrorPod } = podManager.getPodAndMirrorPod(podManager.getPodByUid(uid) ?? asked);
-    allocation.grant(asked);
+    allocation.allocate(asked);
     active.add(uid);
     updates.update('create', pod, mirrorPod);
     updates.syncUids(allocation.added([pod]));

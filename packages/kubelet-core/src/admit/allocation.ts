@@ -13,9 +13,9 @@ export interface AllocationPort {
   /** Returns the pod with its allocated resources in place of the requested ones. */
   allocated(pod: Pod): Pod;
   /** Returns whether resources are allocated to the pod, including by an earlier process. */
-  hasGrant(uid: string): boolean;
+  hasAllocation(uid: string): boolean;
   /** Allocates the resources that the pod requests. */
-  grant(pod: Pod): void;
+  allocate(pod: Pod): void;
   /**
    * Resolves once the pod's allocation is on disk. The pod's sandbox is not created, and its containers are not
    * changed, before that.
@@ -52,8 +52,8 @@ export interface AllocationPort {
 export const noAllocation: AllocationPort = {
   load: async () => {},
   allocated: (pod) => pod,
-  hasGrant: () => true,
-  grant() {},
+  hasAllocation: () => true,
+  allocate() {},
   saved: async () => {},
   forget() {},
   retain() {},

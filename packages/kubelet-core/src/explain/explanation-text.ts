@@ -7,7 +7,7 @@ import type { PodStep } from './pod-journal.ts';
 import type { PodWait } from './pod-waits.ts';
 
 /** The printed part of an event about a pod. */
-export interface ToldEvent {
+export interface RecordedEvent {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
@@ -43,7 +43,9 @@ const MAX_NEXT = 6;
  * Formats the explanation of a pod for a terminal: causes first, then what the pod waits for, the next steps, and the
  * history. A long error text is printed only once.
  */
-export function podExplanationText(explanation: PodExplanation & { readonly events?: readonly ToldEvent[] }): string {
+export function podExplanationText(
+  explanation: PodExplanation & { readonly events?: readonly RecordedEvent[] },
+): string {
   const {
     pod,
     phase,
@@ -181,7 +183,7 @@ function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ProbeVi
   return facts.join('; ');
 }
 
-function eventLine({ lastAtMs, type, reason, message, count }: ToldEvent): string {
+function eventLine({ lastAtMs, type, reason, message, count }: RecordedEvent): string {
   return `${time(lastAtMs)}  ${type}  ${reason}${count > 1 ? ` (${count} times)` : ''}: ${oneLine(message)}`;
 }
 

@@ -15,7 +15,7 @@ export interface RunPodResult {
 
 type Components = Pick<Dependencies, 'clock' | 'admitHandlers' | 'runtime'> & {
   readonly syncer: Pick<KubeletPodSyncer, 'syncPod'>;
-  readonly allocation: Pick<AllocationPort, 'grant'>;
+  readonly allocation: Pick<AllocationPort, 'allocate'>;
 };
 
 /**
@@ -59,7 +59,7 @@ export async function runPodsOnce(
     if (verdict.admit) {
       confirmAll(components.admitHandlers, pod);
       admitted.push(pod);
-      components.allocation.grant(pod);
+      components.allocation.allocate(pod);
       results.push(outcome(pod, runPod(pod, components, signal)));
     } else {
       results.push(outcome(pod, Promise.reject(new KubeletError('Refused', `${verdict.reason}: ${verdict.message}`))));

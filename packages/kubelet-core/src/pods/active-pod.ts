@@ -7,7 +7,7 @@ export interface PodHolding {
   /** Whether the pod is still in admission. */
   readonly isUndecided: boolean;
   /** Whether the pod was admitted and has an allocation. */
-  readonly hasGrant: boolean;
+  readonly hasAllocation: boolean;
   /** Whether the pod worker terminates the pod or has terminated it. */
   readonly isEnding: boolean;
   /** Phase of the status that this kubelet knows; absent if it knows none. */
@@ -18,20 +18,20 @@ export interface PodHolding {
  * Returns whether an inactive pod stays inactive until its source shows it again or its UID is reused: its phase is
  * terminal, and it either never had an allocation or has terminated completely.
  */
-export function staysInactive(pod: Pod, { isFinished, hasGrant, phase }: PodHolding): boolean {
-  return (isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase)) && (isFinished || !hasGrant);
+export function staysInactive(pod: Pod, { isFinished, hasAllocation, phase }: PodHolding): boolean {
+  return (isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase)) && (isFinished || !hasAllocation);
 }
 
 /**
  * Returns whether a pod holds resources of the node and therefore counts in the admission of other pods (N1): it was
  * admitted and has not terminated.
  */
-export function isActive(pod: Pod, { isFinished, isUndecided, hasGrant, isEnding, phase }: PodHolding): boolean {
+export function isActive(pod: Pod, { isFinished, isUndecided, hasAllocation, isEnding, phase }: PodHolding): boolean {
   if (isFinished || isUndecided) return false;
   // The pod was deleted before it was admitted, so nothing was allocated to it.
-  if (pod.metadata.deletionTimestamp !== undefined && !hasGrant) return false;
+  if (pod.metadata.deletionTimestamp !== undefined && !hasAllocation) return false;
   const isTerminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase);
   // A terminal pod holds no resources unless its containers are being stopped right now. A rejected pod has no
   // containers, however long its termination waits for the runtime.
-  return !isTerminal || (isEnding && hasGrant);
+  return !isTerminal || (isEnding && hasAllocation);
 }

@@ -7,7 +7,7 @@ interface Components {
   readonly podManager: Pick<PodManagerPort, 'getPodByUid'>;
   readonly status: Pick<StatusPort, 'getPodStatus'>;
   readonly workers: Pick<PodWorkersPort, 'isPodKnownTerminated' | 'isPodTerminationRequested'>;
-  readonly allocation: Pick<AllocationPort, 'allocated' | 'hasGrant'>;
+  readonly allocation: Pick<AllocationPort, 'allocated' | 'hasAllocation'>;
   /** Returns whether the pod is still in admission. */
   readonly isUndecided: (uid: string) => boolean;
 }
@@ -56,7 +56,7 @@ export class ActivePods {
     return {
       isFinished: workers.isPodKnownTerminated(uid),
       isUndecided: isUndecided(uid),
-      hasGrant: allocation.hasGrant(uid),
+      hasAllocation: allocation.hasAllocation(uid),
       isEnding: workers.isPodTerminationRequested(uid),
       phase: status.getPodStatus(uid)?.phase,
     };

@@ -90,8 +90,8 @@ export class PodPreparation {
     try {
       await volumes.waitForAttachAndMount(pod, signal);
     } catch (err) {
-      // The events of the volumes already contain all details of an error that has `isTold`.
-      if (!signal.aborted && !(err instanceof Error && 'isTold' in err && err.isTold === true)) {
+      // The events of the volumes already contain all details of an error that has `isReported`.
+      if (!signal.aborted && !(err instanceof Error && 'isReported' in err && err.isReported === true)) {
         this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);
       }
       throw err;

@@ -85,7 +85,7 @@ export class PodCleanups {
       workers.updatePod({ updateType: 'kill', pod });
     }
     for (const runningPod of plan.killOrphans) updates.killOrphan(runningPod);
-    for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
+    for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.reconcile(fullName);
     this.#deps.housekeepingMetrics.record(pods, active.list(), mirrorPods);
   }
 

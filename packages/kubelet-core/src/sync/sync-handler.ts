@@ -81,7 +81,7 @@ export class SyncHandler {
         continue;
       }
       if (next === 'resume') {
-        if (!allocation.hasGrant(uid)) allocation.grant(pod);
+        if (!allocation.hasAllocation(uid)) allocation.allocate(pod);
         resumed.push(pod);
       }
       updates.update('create', pod, mirrorPod);

@@ -28,7 +28,7 @@ export type SyncComponents = Pick<
   | 'containerGc'
   | 'podCache'
   | 'admitHandlers'
-  | 'statusSeen'
+  | 'apiStatusChanged'
   | 'startup'
   | 'mirrorPods'
   | 'probes'

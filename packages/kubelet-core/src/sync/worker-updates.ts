@@ -8,7 +8,7 @@ import type { UidLifetimes } from './uid-lifetimes.ts';
 /** Grace period of {@link WorkerUpdates.killOrphan}. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
-interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager' | 'statusSeen' | 'mirrorPods'> {
+interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager' | 'apiStatusChanged' | 'mirrorPods'> {
   readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain'>;
   readonly allocation: Pick<AllocationPort, 'retry' | 'retryOverdue'>;
   readonly uids: Pick<UidLifetimes, 'track'>;
@@ -55,9 +55,9 @@ export class WorkerUpdates {
    * Compares a pod that may have changed in the API with this node: its status and, for a static pod, its mirror pod.
    */
   compare(pod: Pod): void {
-    const { statusSeen, mirrorPods } = this.#components;
-    statusSeen?.(pod.metadata.uid);
-    if (isStaticPod(pod)) mirrorPods?.look(podFullName(pod));
+    const { apiStatusChanged, mirrorPods } = this.#components;
+    apiStatusChanged?.(pod.metadata.uid);
+    if (isStaticPod(pod)) mirrorPods?.reconcile(podFullName(pod));
   }
 
   /** Syncs pods that did not change (`HandlePodSyncs` in `pkg/kubelet/kubelet.go`). */

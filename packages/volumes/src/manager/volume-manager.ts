@@ -250,7 +250,7 @@ export class VolumeManager {
         .sort()
         .join(' ')}]: ${reasons}`,
       failed[0]?.failure,
-      { retryAtMs: earliestRetry(failed), isTold: this.#isTold(uid, startMs) && unknown.size === 0 },
+      { retryAtMs: earliestRetry(failed), isReported: this.#isReported(uid, startMs) && unknown.size === 0 },
     );
   }
 
@@ -258,12 +258,12 @@ export class VolumeManager {
    * Returns whether an event for the pod as a whole is not due yet. Each volume gets an event when it fails; the pod
    * gets one after it has waited for the maximum time.
    */
-  #isTold(uid: string, startMs: number): boolean {
+  #isReported(uid: string, startMs: number): boolean {
     const nowMs = this.#components.clock.monotonic();
     const sinceMs = this.#waitingSince.get(uid) ?? startMs;
-    const isTold = nowMs - sinceMs < WAIT_MS;
-    this.#waitingSince.set(uid, isTold ? sinceMs : nowMs);
-    return isTold;
+    const isReported = nowMs - sinceMs < WAIT_MS;
+    this.#waitingSince.set(uid, isReported ? sinceMs : nowMs);
+    return isReported;
   }
 
   /**
