@@ -10,7 +10,8 @@ export { containerDevices, containerMounts, type SubPathPlace } from './manager/
 export type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from './manager/plugin.ts';
 export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './manager/resolved-volume.ts';
 export type { AttachedVolumes } from './manager/volume-attachments.ts';
-export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './manager/volume-manager.ts';
+export { VolumeManager } from './manager/volume-manager.ts';
+export type { VolumeManagerComponents, VolumeManagerOptions } from './manager/volume-manager-components.ts';
 export type { VolumeUsage } from './manager/volume-usage.ts';
 export type { VolumeWait } from './manager/volume-waits.ts';
 export { DiskCommand, type DiskCommandComponents } from './mount/disk-command.ts';

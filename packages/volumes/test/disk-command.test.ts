@@ -143,7 +143,9 @@ describe('local volumes on a real disk', { timeout: 120_000 }, () => {
     expect(await readFile('/proc/self/mounts', 'utf8')).toContain(`${own.hostPath} ext4 rw,noatime`);
 
     // The next kubelet process.
-    expect(await plugin().node.staged()).toEqual([{ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' }]);
+    expect(await plugin().node.staged()).toEqual([
+      { uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1', attachable: false },
+    ]);
     await plugin().setUp(podOf([], 'u1'), resolved, context, signal);
     expect(await mounts()).toHaveLength(3);
     for (const uid of ['u1', 'u2']) {

@@ -11,11 +11,8 @@ import { LocalBlockPlugin } from '../src/claims/local-block-plugin.ts';
 import type { LocalDevices } from '../src/claims/local-staging.ts';
 import { LocalVolumePlugin } from '../src/claims/local-volume.ts';
 import { VolumeError } from '../src/errors.ts';
-import {
-  VolumeManager,
-  type VolumeManagerComponents,
-  type VolumeManagerOptions,
-} from '../src/manager/volume-manager.ts';
+import { VolumeManager } from '../src/manager/volume-manager.ts';
+import type { VolumeManagerComponents, VolumeManagerOptions } from '../src/manager/volume-manager-components.ts';
 import type { Mounter } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { projectionPlugins } from '../src/projected/projection-plugin.ts';

@@ -15,7 +15,7 @@ import type {
 import { VolumeCapabilityAccessModeMode } from '../generated/types.ts';
 
 /** Returns the capability on the wire, with the access mode that the driver knows. */
-export function wireCapability({ access }: CsiVolumeCapability, accessMode: CsiAccessMode): Init<VolumeCapability> {
+function wireCapability({ access }: CsiVolumeCapability, accessMode: CsiAccessMode): Init<VolumeCapability> {
   const mode = { accessMode: { mode: VolumeCapabilityAccessModeMode[accessMode] } };
   if (access.type === 'block') return { ...mode, block: {} };
   const { fsType, mountFlags, volumeMountGroup } = access;

@@ -1,7 +1,7 @@
 import type { MessageType, RpcTable } from '@node-agent/grpc';
 
 /** Bytes that a fake driver sends instead of a response. */
-export class RawResponse {
+class RawResponse {
   readonly bytes: Uint8Array;
 
   constructor(bytes: Uint8Array) {

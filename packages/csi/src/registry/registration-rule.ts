@@ -42,7 +42,7 @@ export function registrationVersion(
 }
 
 /** Checks the name of a driver as the API server does; capital letters are allowed. */
-export function nameProblem(name: string): string | undefined {
+function nameProblem(name: string): string | undefined {
   if (name.length > MAX_NAME_LENGTH) return `must be no more than ${MAX_NAME_LENGTH} characters`;
   return dns1123SubdomainProblem(name.toLowerCase())[0];
 }
