@@ -25,7 +25,7 @@ export interface VolumeParts {
   /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
   readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims'> | undefined;
   /** CSI drivers and what they need of the API server. If absent, volumes of CSI drivers are rejected. */
-  readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens'>;
+  readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens' | 'refreshLimit'>;
   readonly attachedVolumes: AttachedVolumes['attachedVolumes'];
   /** Called when the volumes in use have changed, which the node's status lists. */
   readonly onVolumesInUseChanged: () => void;

@@ -180,6 +180,8 @@ export interface CsiFixture extends Fixture {
   readonly api: MemoryCsiObjects;
   /** Names in the node's status. */
   readonly status: { attached: readonly string[] | undefined; inUseChanges: number };
+  /** Limits that were read again: `refresh DRIVER`. */
+  readonly limits: { refreshed: string[]; failure?: Error };
 }
 
 export const UNIQUE: string = `kubernetes.io/csi/${DRIVER}^vol-1`;
@@ -198,9 +200,14 @@ export function makeCsi(
   const registered = new Map<string, CsiDriverClient>();
   const drivers: CsiDrivers = { driver: (name) => registered.get(name) };
   const status: CsiFixture['status'] = { attached: undefined, inUseChanges: 0 };
+  const limits: CsiFixture['limits'] = { refreshed: [] };
+  const refreshLimit = async (name: string): Promise<void> => {
+    limits.refreshed.push(name);
+    if (limits.failure) throw limits.failure;
+  };
   const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
     const csiPlugin = new CsiPlugin(
-      { fs, foreignFiles, mounter, loops, paths, clock, recorder, drivers, objects: api, tokens: api },
+      { fs, foreignFiles, mounter, loops, paths, clock, recorder, drivers, objects: api, tokens: api, refreshLimit },
       { nodeName: NODE },
     );
     return {
@@ -218,7 +225,7 @@ export function makeCsi(
     csi: { driver: DRIVER, volumeHandle: 'vol-1', fsType: 'ext4', ...csi },
     ...spec,
   });
-  return { ...fixture, claims, api, driver, registered, status };
+  return { ...fixture, claims, api, driver, registered, status, limits };
 }
 
 /** A pod that uses the claim `c`. */

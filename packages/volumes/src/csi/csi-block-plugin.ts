@@ -9,6 +9,7 @@ import { VolumeError } from '../errors.ts';
 import type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
 import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { MountContext } from '../mount/mount-context.ts';
+import type { AttachLimit } from './attach-limit.ts';
 import { CsiBlockStaging } from './csi-block-staging.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import { expandCsiVolume } from './csi-expansion.ts';
@@ -30,6 +31,7 @@ export interface CsiBlockComponents {
   readonly paths: BlockPaths;
   readonly calls: CsiCalls;
   readonly inputs: CsiInputs;
+  readonly attachLimit: AttachLimit;
   readonly mapper: BlockMapper;
 }
 

@@ -13,6 +13,7 @@ import { giveToGroup } from '../mount/fs-group.ts';
 import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
+import { AttachLimit } from './attach-limit.ts';
 import { CsiBlockPlugin } from './csi-block-plugin.ts';
 import { CsiCalls } from './csi-calls.ts';
 import { expandCsiVolume } from './csi-expansion.ts';
@@ -55,6 +56,11 @@ export interface CsiPluginComponents {
   readonly drivers: CsiDrivers;
   readonly objects: CsiObjects;
   readonly tokens: CsiTokens;
+  /**
+   * Reads again how many volumes of a driver the node can have, and reports it. Called when a volume could not be
+   * attached because the node is full. If absent, nothing is reported.
+   */
+  readonly refreshLimit?: (driver: string, signal: AbortSignal) => Promise<void>;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
@@ -112,7 +118,9 @@ export class CsiPlugin implements VolumePlugin {
     this.#paths = new CsiPaths(components.paths);
     this.#calls = new CsiCalls(components);
     this.#inputs = new CsiInputs(components, options.nodeName);
-    const parts = { ...components, paths: this.#paths, calls: this.#calls, inputs: this.#inputs };
+    const { refreshLimit } = components;
+    const attachLimit = new AttachLimit({ ...components, refreshLimit }, options.nodeName);
+    const parts = { ...components, paths: this.#paths, calls: this.#calls, inputs: this.#inputs, attachLimit };
     this.node = new CsiStaging(parts);
     this.#publishing = new CsiPublishing(parts, options.nodeName);
     const { loops } = components;

@@ -8,6 +8,7 @@ import type { NodeVolume } from '../manager/resolved-volume.ts';
 import { mountRefs } from '../mount/mount-refs.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { AttachLimit } from './attach-limit.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN, csiIdentity, csiUniqueName, handleHash } from './csi-names.ts';
@@ -24,6 +25,7 @@ export interface CsiStagingComponents {
   readonly paths: CsiPaths;
   readonly calls: CsiCalls;
   readonly inputs: CsiInputs;
+  readonly attachLimit: AttachLimit;
 }
 
 /**
@@ -116,6 +118,10 @@ export class CsiStaging implements NodeVolumePlugin {
       });
     }
     await removeMountDir(this.#components, path);
+  }
+
+  async isAttachLimitExceeded(volume: NodeVolume, signal: AbortSignal): Promise<boolean> {
+    return await this.#components.attachLimit.isExceeded(volume, signal);
   }
 
   /** Returns `undefined` for an inline volume, which is not staged, and for a directory without a mounted volume. */

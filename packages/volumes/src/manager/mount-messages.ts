@@ -68,6 +68,11 @@ export function unmountedMessage(
   return `${lists.join(', ')}: ${failed.map(({ failure }) => failure?.message).join('; ')}`;
 }
 
+/** Returns the message for a pod that is rejected, in upstream's wording (`VolumeAttachLimitExceededError`). */
+export function attachLimitMessage(unmounted: string): string {
+  return `Node has reached its volume attachment limit, rejecting pod. ${unmounted}`;
+}
+
 function namesIn(volumes: readonly { readonly name: string }[]): string {
   return [...new Set(volumes.map(({ name }) => name))].sort().join(' ');
 }

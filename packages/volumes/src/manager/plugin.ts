@@ -117,6 +117,11 @@ export interface NodeVolumePlugin {
    */
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
   /**
+   * Returns whether a controller could not attach the volume because the node has as many volumes as it can have
+   * (upstream: `VerifyExhaustedResource`). If absent, that is never the case. @throws the signal's reason
+   */
+  isAttachLimitExceeded?(volume: NodeVolume, signal: AbortSignal): Promise<boolean>;
+  /**
    * Returns the node volume of a directory in a pod's directory that a former process created; `undefined` if the
    * directory uses no node volume. @throws VolumeError, a system error
    */

@@ -1,4 +1,4 @@
-import { checkOptions, StartOnce, untilAborted } from '@node-agent/async';
+import { checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
 import type { Container, Device, Mount, Pod } from '@node-agent/pod-spec';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
@@ -10,7 +10,7 @@ import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts
 import { ContainerVolumes } from './container-volumes.ts';
 import { FailureEvents } from './failure-events.ts';
 import { Leftovers } from './leftovers.ts';
-import { unmountedMessage } from './mount-messages.ts';
+import { attachLimitMessage, unmountedMessage } from './mount-messages.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import { PodWaits } from './pod-waits.ts';
 import { SizeComparisons } from './size-comparisons.ts';
@@ -28,6 +28,9 @@ import { VolumeRequests } from './volume-requests.ts';
 import { VolumeResolver } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 import { callText, type VolumeWait } from './volume-waits.ts';
+
+/** Maximum duration of finding out why a volume is not attached, in milliseconds (`csiTimeout`). */
+const LIMIT_CHECK_MS = 120_000;
 
 /**
  * Sets up and tears down the volumes of pods (`pkg/kubelet/volumemanager`). Volumes of one pod are set up in parallel
@@ -128,7 +131,8 @@ export class VolumeManager {
    * Sets up all volumes that the pod's containers mount. Ready volumes stay as they are; the content of projected
    * volumes is updated in the background. Each failed volume gets its own event, and the other volumes are still set
    * up. A volume that failed recently is not retried before its back-off has passed; the error contains that time.
-   * @throws VolumeError `NotMounted`, naming each missing volume and the reason
+   * @throws VolumeError `NotMounted`, naming each missing volume and the reason; `AttachLimitExceeded` if the pod must be
+   * rejected
    */
   async waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void> {
     const { uid } = pod.metadata;
@@ -154,7 +158,11 @@ export class VolumeManager {
       (volume) => unknown.has(volume.name) || this.#resolver.unsupported(pod, volume) !== undefined,
     );
     const unattached = this.#operations.unsettled(uid).filter(({ isUnattached }) => isUnattached);
-    throw new VolumeError('NotMounted', unmountedMessage(failed, unattached, unprocessed), failed[0]?.failure, {
+    const message = unmountedMessage(failed, unattached, unprocessed);
+    if (unattached.length > 0 && (await this.#isAttachLimitExceeded(uid, signal))) {
+      throw new VolumeError('AttachLimitExceeded', attachLimitMessage(message), failed[0]?.failure);
+    }
+    throw new VolumeError('NotMounted', message, failed[0]?.failure, {
       ...{ retryAtMs: earliestRetry(failed), isTold: this.#waits.isTold(uid, startMs) && unknown.size === 0 },
     });
   }
@@ -281,6 +289,15 @@ export class VolumeManager {
    */
   async cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal?: AbortSignal): Promise<void> {
     await this.#directories.removeOrphans(isKnown, signal);
+  }
+
+  /** Returns false if the API server or the driver does not answer in time. */
+  async #isAttachLimitExceeded(uid: string, signal: AbortSignal): Promise<boolean> {
+    const isExceeded = (linked: AbortSignal): Promise<boolean> => this.#operations.isAttachLimitExceeded(uid, linked);
+    return await withTimeout(this.#components.clock, LIMIT_CHECK_MS, isExceeded, signal).catch(() => {
+      signal.throwIfAborted();
+      return false;
+    });
   }
 
   async #tearDown(uid: string, signal: AbortSignal): Promise<void> {

@@ -170,6 +170,11 @@ export class VolumeOperations {
     return this.#outcomes.settled(podUid, signal);
   }
 
+  /** Implements {@link VolumeOutcomes.isAttachLimitExceeded}. @throws the signal's reason */
+  isAttachLimitExceeded(podUid: string, signal: AbortSignal): Promise<boolean> {
+    return this.#outcomes.isAttachLimitExceeded(podUid, signal);
+  }
+
   /** Stops: starts no more operations and aborts running ones. */
   close(reason: unknown): void {
     this.#life.abort(reason);

@@ -65,6 +65,20 @@ export class VolumeOutcomes {
   }
 
   /**
+   * Returns whether a volume of the pod waits to be attached, and cannot be because the node has as many volumes as it
+   * can have. @throws the signal's reason
+   */
+  async isAttachLimitExceeded(podUid: string, signal: AbortSignal): Promise<boolean> {
+    const { entries, nodes } = this.#components;
+    for (const { waitsForNode, actions } of [...entries.of(podUid)]) {
+      const { volume, plugin } = actions.node ?? {};
+      if (!waitsForNode || volume === undefined || !nodes.awaitsAttachment(volume.uniqueName)) continue;
+      if (await plugin?.isAttachLimitExceeded?.(volume, signal)) return true;
+    }
+    return false;
+  }
+
+  /**
    * Waits until each volume of a pod is ready, gone or failed. Content updates are not awaited.
    * @throws the signal's reason
    */
