@@ -36,7 +36,7 @@ export interface VolumeParts {
 export function nodeVolumes(
   child: (component: string) => PartComponents,
   ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'loopDevices' | 'clock' | 'random'>,
-  { rootDirectory, nodeName, nodeAllocatable, node }: AssemblySettings,
+  { rootDirectory, nodeName, nodeAllocatable, node, volumeHealth = false }: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
   const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
@@ -49,8 +49,12 @@ export function nodeVolumes(
   const csi =
     parts.csi &&
     new CsiPlugin(
-      { ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths, ...(loops && { loops }) },
-      { nodeName },
+      {
+        ...{ ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths },
+        ...(loops && { loops }),
+        ...(parts.objects && { volumes: parts.objects.claims }),
+      },
+      { nodeName, showsHealth: volumeHealth },
     );
   const plugins = [
     new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),

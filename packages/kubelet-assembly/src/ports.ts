@@ -119,6 +119,8 @@ export interface AssemblySettings<C = unknown> {
    * API as the limits of containers without limits. If absent, admission does not check resources, and 0 is shown.
    */
   readonly nodeAllocatable?: Readonly<Record<string, string>>;
+  /** Whether the condition of CSI volumes is reported (feature gate `CSIVolumeHealth`). Default: false. */
+  readonly volumeHealth?: boolean;
   readonly sources: readonly PodSourcePort[];
   readonly admission?: PredicateHandlerOptions & {
     /** Default: unknown kernel, no unsafe sysctls allowed. */

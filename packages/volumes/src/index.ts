@@ -7,7 +7,14 @@ export type { CsiDriverData, CsiObjects, CsiTokenRequest, CsiTokens, VolumeAttac
 export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './csi/csi-plugin.ts';
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
 export { containerDevices, containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
-export type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from './manager/plugin.ts';
+export type {
+  MountedVolume,
+  NodeVolumePlugin,
+  SetUpState,
+  UnansweredCall,
+  VolumeMeasurement,
+  VolumePlugin,
+} from './manager/plugin.ts';
 export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './manager/resolved-volume.ts';
 export type { AttachedVolumes } from './manager/volume-attachments.ts';
 export { VolumeManager } from './manager/volume-manager.ts';

@@ -45,6 +45,8 @@ export class MemoryDriver implements CsiDriverClient {
   /** Called after each call took effect; may throw or wait. */
   after: (call: string) => void | Promise<void> = () => {};
   stats: CsiVolumeStats = { usage: [] };
+  /** Paths whose usage was asked for. */
+  readonly measured: string[] = [];
   readonly #fs: MemoryFileSystem;
   readonly #mounter: MemoryMounter;
   /** Calls in progress, by volume and path. */
@@ -110,7 +112,8 @@ export class MemoryDriver implements CsiDriverClient {
     return request.requiredBytes;
   }
 
-  async volumeStats(): Promise<CsiVolumeStats> {
+  async volumeStats(_volumeId: string, path: string): Promise<CsiVolumeStats> {
+    this.measured.push(path);
     await this.before('stats');
     return this.stats;
   }
@@ -191,6 +194,7 @@ export function makeCsi(
   csi: Record<string, unknown> = {},
   spec: Record<string, unknown> = {},
   csiDriver: Partial<CsiDriverData['spec']> | undefined = { attachRequired: false },
+  options: { readonly showsHealth?: boolean } = {},
 ): CsiFixture {
   const claims = new MemoryClaims();
   const api = new MemoryCsiObjects();
@@ -207,8 +211,21 @@ export function makeCsi(
   };
   const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
     const csiPlugin = new CsiPlugin(
-      { fs, foreignFiles, mounter, loops, paths, clock, recorder, drivers, objects: api, tokens: api, refreshLimit },
-      { nodeName: NODE },
+      {
+        fs,
+        foreignFiles,
+        mounter,
+        loops,
+        paths,
+        clock,
+        recorder,
+        drivers,
+        objects: api,
+        tokens: api,
+        refreshLimit,
+        volumes: claims,
+      },
+      { nodeName: NODE, ...options },
     );
     return {
       plugins: [csiPlugin, ...(csiPlugin.block ? [csiPlugin.block] : [])],

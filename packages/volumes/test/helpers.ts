@@ -49,6 +49,13 @@ export class MemoryMounter implements Mounter, LocalDevices {
     return [...this.#sources].filter(([, source]) => source === shown).map(([point]) => point);
   }
 
+  /** Returns whether files on the mount at a path can have SELinux labels. */
+  labelled: (path: string) => boolean = () => false;
+
+  async takesLabels(path: string): Promise<boolean> {
+    return this.labelled(path);
+  }
+
   async mount(source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
     this.#live();
     this.asked.push(`mount ${fsType} ${options.join(',')}`);

@@ -1,4 +1,5 @@
 import type { FileSystem } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import {
@@ -49,8 +50,8 @@ export class Leftovers {
     );
   }
 
-  /** Removes all volumes of a pod. */
-  async remove(podUid: string): Promise<void> {
+  /** Removes all volumes of a pod. @param pod the pod if it is known */
+  async remove(podUid: string, pod: Pod | undefined): Promise<void> {
     const { fs, paths, operations, helpers, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
@@ -60,12 +61,12 @@ export class Leftovers {
         const { name: directoryName } = volume;
         return volumeActions(helpers, { podUid, directoryName, plugin: this.#pluginOf(volume) });
       });
-      operations.remove(key, actions);
+      operations.remove(key, actions, pod);
     }
     // A former process may have mounted subPaths of volumes that leave no directory below `volumes`.
     for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName, id: `volume-subpaths/${directoryName}` };
-      operations.remove(key, volumeActions(helpers, { podUid, directoryName, plugin: undefined }));
+      operations.remove(key, volumeActions(helpers, { podUid, directoryName, plugin: undefined }), pod);
     }
   }
 

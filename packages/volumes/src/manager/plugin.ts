@@ -36,6 +36,12 @@ export interface UnansweredCall {
   readonly sinceMs: number;
 }
 
+/** Usage of a volume, and its health if that is known. */
+export interface VolumeMeasurement extends TreeUsage {
+  /** Health of the volume, as its driver reports it. */
+  readonly condition?: { readonly abnormal: boolean; readonly message: string };
+}
+
 /** Implementation of one volume type. */
 export interface VolumePlugin {
   /**
@@ -89,8 +95,9 @@ export interface VolumePlugin {
   /**
    * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
    * is nothing. Not called for types that leave nothing in the pod's directory.
+   * @param pod the pod if it is known; an orphaned pod is not
    */
-  tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
+  tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod?: Pod): Promise<void>;
   /**
    * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not take a turn from
    * volumes that the kubelet measures itself (W6). Default: false.
@@ -100,7 +107,7 @@ export interface VolumePlugin {
    * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If absent, no volume of this
    * type is. @throws VolumeError, a system error
    */
-  usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined>;
+  usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined>;
   /** Returns whether a directory with this name is the remainder of an interrupted removal. */
   isRemoving(directoryName: string): boolean;
 }

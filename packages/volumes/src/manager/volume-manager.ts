@@ -220,7 +220,7 @@ export class VolumeManager {
    * @throws VolumeError `StillMounted`, naming each remaining volume and the reason
    */
   async waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void> {
-    await this.#tearDown(pod.metadata.uid, signal);
+    await this.#tearDown(pod.metadata.uid, signal, pod);
   }
 
   /**
@@ -300,12 +300,12 @@ export class VolumeManager {
     });
   }
 
-  async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
+  async #tearDown(uid: string, signal: AbortSignal, pod?: Pod): Promise<void> {
     this.#operations.release(uid);
     this.#resolver.forget(uid);
     this.#waits.forget(uid);
     this.#sizes.forget(uid);
-    await this.#leftovers.remove(uid);
+    await this.#leftovers.remove(uid, pod);
     const outcomes = await this.#waits.inTime(
       signal,
       (linked) => this.#operations.settled(uid, linked),

@@ -79,9 +79,10 @@ export class VolumeOperations {
     this.#nodes.found(staged);
   }
 
-  /** Requests the removal of a volume that was found on disk. */
-  remove(key: VolumeKey, actions: VolumeActions): void {
+  /** Requests the removal of a volume that was found on disk. @param pod the volume's pod if it is known */
+  remove(key: VolumeKey, actions: VolumeActions, pod: Pod | undefined): void {
     const entry = this.#entry(key, actions, 'uncertain');
+    entry.removedPod = pod;
     if (entry.presence === 'absent' && !entry.busy) entry.presence = 'uncertain';
     this.#unwant(entry);
   }

@@ -113,7 +113,7 @@ async function expand({ request, mounted, actions }: VolumeEntry, signal: AbortS
 async function tearDown(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
   entry.presence = 'uncertain';
   entry.mounted = undefined;
-  await entry.actions.tearDown(signal);
+  await entry.actions.tearDown(signal, entry.request?.pod ?? entry.removedPod);
   entry.presence = 'absent';
 }
 

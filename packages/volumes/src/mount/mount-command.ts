@@ -26,6 +26,10 @@ export class MountCommand implements Mounter {
     return mountsOfSame(await readMountInfo(this.#fs), path);
   }
 
+  async takesLabels(path: string): Promise<boolean> {
+    return this.#tables.of(await readMountInfo(this.#fs)).of(path)?.takesLabels ?? false;
+  }
+
   mount(
     source: string,
     target: string,

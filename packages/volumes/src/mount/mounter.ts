@@ -13,6 +13,11 @@ export interface Mounter {
    * `path`; none if nothing is mounted there.
    */
   mountsOfSame(path: string): Promise<readonly string[]>;
+  /**
+   * Returns whether files on the mount that contains a path without links can have SELinux labels of their own (mount
+   * option `seclabel`). If absent, no files can.
+   */
+  takesLabels?(path: string): Promise<boolean>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
