@@ -8,6 +8,7 @@ import {
   ImageVolumePlugin,
   LocalBlockPlugin,
   LocalVolumePlugin,
+  NfsPlugin,
   PodPaths,
   projectionPlugins,
   VolumeManager,
@@ -35,11 +36,14 @@ export interface VolumeParts {
 /** Creates the volume manager with all volume plugins. */
 export function nodeVolumes(
   child: (component: string) => PartComponents,
-  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'loopDevices' | 'clock' | 'random'>,
+  ports: Pick<
+    NodePorts,
+    'fs' | 'foreignFiles' | 'mounter' | 'networkMounter' | 'localDevices' | 'loopDevices' | 'clock' | 'random'
+  >,
   { rootDirectory, nodeName, nodeAllocatable, node, volumeHealth = false }: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
-  const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
+  const { fs, foreignFiles, mounter, networkMounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
   // Reserved memory of the machine must not be used by volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
@@ -62,6 +66,9 @@ export function nodeVolumes(
     new ImageVolumePlugin(),
     ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
     ...(loops ? [new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths })] : []),
+    ...(networkMounter
+      ? [new NfsPlugin({ ...child('volumes'), fs, foreignFiles, mounter: networkMounter, paths })]
+      : []),
     ...(csi ? [csi] : []),
     ...(csi?.block ? [csi.block] : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),

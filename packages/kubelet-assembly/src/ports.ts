@@ -53,6 +53,8 @@ export interface NodePorts {
   /** Access to file systems that may hang: host paths, local volumes. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
   readonly mounter: Mounter;
+  /** Mounts network file systems, whose commands may hang. If absent, `nfs` volumes are rejected. */
+  readonly networkMounter?: Mounter;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
   /** Loop devices, which hold block volumes open. If absent, volumes with `volumeMode: Block` are rejected. */

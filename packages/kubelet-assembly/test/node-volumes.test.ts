@@ -19,7 +19,7 @@ const POD = makePod('web', {
 });
 
 /** Volumes of a node with a disk, and the recorded calls. */
-async function setUp(mountsDisks: boolean) {
+async function setUp(mountsDisks: boolean, mountsNetworks = false) {
   const { clock, random, fs } = await makeWorld();
   await fs.mkdir('/dev');
   fs.makeSpecial('/dev/sdb', 'blockDevice');
@@ -35,6 +35,10 @@ async function setUp(mountsDisks: boolean) {
   const localDevices = {
     formatAndMount: async (_device: string, target: string, fsType: string) => void mounted.set(target, fsType),
   };
+  const networkMounter = {
+    ...mounter,
+    mount: async (source: string, target: string) => void mounted.set(target, source),
+  };
   const names: string[] = [];
   const child = (name: string) => {
     names.push(name);
@@ -43,7 +47,15 @@ async function setUp(mountsDisks: boolean) {
   const foreignFiles = memoryForeignFiles({ clock, fs });
   const volumes = nodeVolumes(
     child,
-    { fs, foreignFiles, mounter, clock, random, ...(mountsDisks && { localDevices }) },
+    {
+      fs,
+      foreignFiles,
+      mounter,
+      clock,
+      random,
+      ...(mountsDisks && { localDevices }),
+      ...(mountsNetworks && { networkMounter }),
+    },
     { rootDirectory: '/root', nodeAllocatable: { memory: '1Gi' } } as unknown as Parameters<typeof nodeVolumes>[2],
     {
       pods: { wake: () => {} },
@@ -77,4 +89,20 @@ it('rejects local volumes without the port', async () => {
   const why = 'type local is not supported by this kubelet';
   await expect(volumes.waitForAttachAndMount(POD, signal)).rejects.toThrow(why);
   expect([[...mounted], names]).toEqual([[], ['volumes']]);
+});
+
+const NFS_POD = makePod('web', {
+  containers: [{ name: 'main', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+  volumes: [{ name: 'data', nfs: { server: 'server', path: '/export' } }],
+});
+
+it('mounts NFS exports by the mounter of network file systems', async () => {
+  const { volumes, mounted } = await setUp(false, true);
+  await volumes.waitForAttachAndMount(NFS_POD, signal);
+  expect([...mounted]).toEqual([['/root/pods/uid-web/volumes/kubernetes.io~nfs/data', 'server:/export']]);
+});
+
+it('rejects NFS exports without a mounter of network file systems', async () => {
+  const { volumes } = await setUp(false);
+  expect(volumes.unsupported(NFS_POD)).toEqual(['volume data: type nfs is not supported by this kubelet']);
 });

@@ -102,7 +102,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
   async unmount(
     target: string,
     _signal?: AbortSignal,
-    { lazy = false }: { readonly lazy?: boolean } = {},
+    { lazy = false }: { readonly lazy?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
     this.#live();
     this.asked.push(lazy ? 'unmount lazily' : 'unmount');

@@ -32,9 +32,14 @@ export interface Mounter {
   rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
    * Unmounts the topmost mount at `target`. `lazy`: with all mounts below it, even if they are in use; mounts of the
-   * same file systems elsewhere stay. @throws VolumeError `MountFailed`
+   * same file systems elsewhere stay. `force`: gives up requests to a server that does not answer. @throws VolumeError
+   * `MountFailed`
    */
-  unmount(target: string, signal: AbortSignal, options?: { readonly lazy?: boolean }): Promise<void>;
+  unmount(
+    target: string,
+    signal: AbortSignal,
+    options?: { readonly lazy?: boolean; readonly force?: boolean },
+  ): Promise<void>;
 }
 
 /** Reads the mount table as Latin 1 text, which preserves paths that are not UTF-8. */
