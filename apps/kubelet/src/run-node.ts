@@ -29,7 +29,7 @@ import {
   MetricsRegistry,
   processMetrics,
 } from '@node-agent/telemetry';
-import { DiskCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
+import { DiskCommand, FlexVolumeCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
@@ -181,6 +181,7 @@ export async function runNode(
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     networkMounter: new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS),
+    flexPrograms: new FlexVolumeCommand({ clock }),
     localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
     loopDevices: new LoopCommand({ fs, clock }),
     ...{ foreignFiles, disks: foreignFiles },

@@ -216,8 +216,8 @@ describe('a persistent CSI volume', () => {
   });
 
   it.each([
-    ['with labels is relabelled', true],
-    ['without labels is not relabelled', false],
+    ['on a file system with labels is relabelled', true],
+    ['on a file system without labels is not relabelled', false],
   ])('%s by the runtime, whatever seLinuxChangePolicy and seLinuxMount say', async (_what, takesLabels) => {
     const { manager, driver, signal, mounter } = makeCsi({}, {}, { attachRequired: false, seLinuxMount: true });
     mounter.labelled = (path) => takesLabels && path === `${IN_POD}/pv-1/mount`;

@@ -100,6 +100,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
       ...{ pods, node, objects, supportsRecursiveReadOnly },
       ...(objects && csiDrivers && { csi: { ...objects.csi, drivers: csiDrivers, ...refreshLimit } }),
       attachedVolumes: () => late.clusterNode.value?.attachedVolumes(),
+      devicePath: (name) => late.clusterNode.value?.devicePath(name),
       onVolumesInUseChanged: statusChanged,
     }),
   );

@@ -2,14 +2,9 @@ import type { FileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import {
-  idOnDisk,
-  isOfPlugin,
-  subPathVolumesOnDisk,
-  type VolumeOnDisk,
-  volumesOnDisk,
-} from '../paths/volumes-on-disk.ts';
+import { idOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
 import type { VolumePlugin } from './plugin.ts';
+import type { PluginSet } from './plugin-set.ts';
 import { takeInFromDisk } from './take-in.ts';
 import { type ActionHelpers, foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
 import type { VolumeActions } from './volume-entry.ts';
@@ -20,7 +15,7 @@ import type { VolumeOperations } from './volume-operations.ts';
 export interface LeftoversComponents {
   readonly fs: Pick<FileSystem, 'readdir' | 'remove'>;
   readonly paths: PodPaths;
-  readonly plugins: readonly VolumePlugin[];
+  readonly plugins: PluginSet;
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly operations: Pick<VolumeOperations, 'found' | 'foundStaged' | 'remove'>;
@@ -40,6 +35,7 @@ export class Leftovers {
    * former process had begun to remove the volume.
    */
   async takeIn(signal: AbortSignal): Promise<void> {
+    await this.#components.plugins.find();
     await takeInFromDisk(
       {
         ...this.#components,
@@ -85,7 +81,7 @@ export class Leftovers {
 
   /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
   async #takeInStaged(): Promise<void> {
-    for (const plugin of this.#components.plugins) {
+    for (const plugin of this.#components.plugins.all()) {
       const { node } = plugin;
       if (node === undefined) continue;
       for (const volume of await node.staged()) {
@@ -103,6 +99,6 @@ export class Leftovers {
   }
 
   #pluginOf(volume: VolumeOnDisk): VolumePlugin | undefined {
-    return this.#components.plugins.find((plugin) => isOfPlugin(volume, plugin));
+    return this.#components.plugins.ofDirectory(volume);
   }
 }

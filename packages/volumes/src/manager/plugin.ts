@@ -49,6 +49,8 @@ export interface VolumePlugin {
    * form.
    */
   readonly name: string;
+  /** Whether this plugin refuses all its volumes, because the right plugin is missing and may come. Default: false. */
+  readonly isStandIn?: boolean;
   /** Whether the plugin's volumes are block devices (`volumeMode: Block`), below `volumeDevices`. Default: false. */
   readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */

@@ -7,6 +7,7 @@ import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import type { SubPathForeignFiles } from '../paths/sub-path-mounts.ts';
 import type { VolumePlugin } from './plugin.ts';
+import type { PluginSource } from './plugin-set.ts';
 import type { AttachedVolumes } from './volume-attachments.ts';
 
 /** Dependencies of `VolumeManager`. */
@@ -21,6 +22,8 @@ export interface VolumeManagerComponents {
   readonly paths: PodPaths;
   /** Plugins of the supported volume types; the first that supports a volume is used. */
   readonly plugins: readonly VolumePlugin[];
+  /** Plugins that come and go while the kubelet runs. Default: none. */
+  readonly morePlugins?: PluginSource;
   /**
    * Source of PVCs. Absent without an API server; volumes with a PVC are then refused with a message that names them.
    */

@@ -11,6 +11,7 @@ import { ContainerVolumes } from './container-volumes.ts';
 import { FailureEvents } from './failure-events.ts';
 import { Leftovers } from './leftovers.ts';
 import { attachLimitMessage, unmountedMessage } from './mount-messages.ts';
+import { PluginSet } from './plugin-set.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import { PodWaits } from './pod-waits.ts';
 import { SizeComparisons } from './size-comparisons.ts';
@@ -62,6 +63,7 @@ export class VolumeManager {
     this.#components = components;
     const { supportsRecursiveReadOnly = () => false } = options;
     const entries = this.#entries;
+    const plugins = new PluginSet(components.plugins, components.morePlugins);
     const metrics = new VolumeMetrics(components.metrics);
     const events = new FailureEvents(components.recorder);
     const subPaths = new SubPathMounts(components);
@@ -70,7 +72,7 @@ export class VolumeManager {
     this.#waits = new PodWaits(components.clock);
     this.#attachments = new VolumeAttachments(components.attachments);
     this.#resolver = new VolumeResolver({
-      ...components,
+      ...{ ...components, plugins },
       onRefused: (pod, { message }) => events.refused(pod, message),
     });
     this.#operations = new VolumeOperations({
@@ -85,9 +87,9 @@ export class VolumeManager {
     this.#requests = new VolumeRequests({
       ...{ resolver: this.#resolver, operations, sizes: this.#sizes, helpers, life: this.#life.signal },
     });
-    this.#leftovers = new Leftovers({ ...components, metrics, operations, helpers });
+    this.#leftovers = new Leftovers({ ...components, plugins, metrics, operations, helpers });
     this.#containers = new ContainerVolumes({ entries, subPaths, supportsRecursiveReadOnly });
-    this.#usages = new VolumeUsages({ ...components, allMounted: (podUid) => entries.allMounted(podUid) });
+    this.#usages = new VolumeUsages({ ...components, plugins, allMounted: (podUid) => entries.allMounted(podUid) });
     this.#directories = new PodDirectories({
       ...components,
       tearDown: (uid, signal) => this.#tearDown(uid, signal),

@@ -2,7 +2,8 @@ import { abortable, type Clock, Semaphore } from '@node-agent/async';
 import type { TreeUsage } from '@node-agent/host';
 import { type Pod, parseQuantity, podReference, type Volume } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
-import type { MountedVolume, VolumeMeasurement, VolumePlugin } from './plugin.ts';
+import type { MountedVolume, VolumeMeasurement } from './plugin.ts';
+import type { PluginSet } from './plugin-set.ts';
 import type { ReadyVolume } from './volume-entry.ts';
 
 /** Usage of a volume of a pod. */
@@ -36,7 +37,7 @@ const AT_ONCE = 4;
 
 /** Dependencies of {@link VolumeUsages}. */
 export interface VolumeUsagesComponents {
-  readonly plugins: readonly VolumePlugin[];
+  readonly plugins: Pick<PluginSet, 'of'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
@@ -76,7 +77,7 @@ export class VolumeUsages {
   ): Promise<VolumeUsage | undefined> {
     const { plugins, clock, logger } = this.#components;
     const { uid } = pod.metadata;
-    const plugin = place && plugins.find((candidate) => candidate.canSupport(place.resolved));
+    const plugin = place && plugins.of(place.resolved);
     if (plugin?.usage === undefined || place === undefined) return undefined;
     try {
       const measure = async (): Promise<VolumeMeasurement | undefined> =>
