@@ -29,7 +29,7 @@ import {
   MetricsRegistry,
   processMetrics,
 } from '@node-agent/telemetry';
-import { DiskCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
+import { DiskCommand, FlexVolumeCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
@@ -180,6 +180,8 @@ export async function runNode(
   let cgroupDriver: CgroupDriver | undefined;
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
+    networkMounter: new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS),
+    flexPrograms: new FlexVolumeCommand({ clock }),
     localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
     loopDevices: new LoopCommand({ fs, clock }),
     ...{ foreignFiles, disks: foreignFiles },
@@ -286,6 +288,12 @@ function watchdogProblem(kubelet: Pick<KubeletView, 'health'>): string | undefin
   const { syncloop, devicePlugins } = kubelet.health();
   return syncloop ?? devicePlugins;
 }
+
+/**
+ * Limits of the commands for network file systems. `mount.nfs` gives up by itself after two minutes; the deadline is
+ * later, so that its own message is shown.
+ */
+const NETWORK_MOUNTS = { deadlineMs: 180_000, maxAbandoned: 256, killsChildren: true };
 
 const SWAP_IS_ON = 'running with swap on is not supported, please disable swap or set --fail-swap-on flag to false';
 

@@ -77,6 +77,8 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       nodeLabels: flags.nodeLabels,
     }),
     nodeAllocatable: setup.resources.allocatable,
+    flexVolumeDirectory: configuration.volumePluginDir,
+    volumeHealth: featureGates.enabled('CSIVolumeHealth'),
     devices: {
       directory: join(flags.rootDir, 'device-plugins'),
       healthStatus: featureGates.enabled('ResourceHealthStatus'),

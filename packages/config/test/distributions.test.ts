@@ -9,10 +9,7 @@ import { load } from './memory-files.ts';
  */
 const WARNINGS: Readonly<Record<string, readonly string[]>> = {
   'aks.json': [],
-  'bottlerocket.yaml': [
-    '17:1: idsPerPod: unknown field (ignored)',
-    '32:18: volumePluginDir: has no effect yet: flex volumes are not implemented yet',
-  ],
+  'bottlerocket.yaml': ['17:1: idsPerPod: unknown field (ignored)'],
   'deckhouse.yaml': ['15:1: configTrialDuration: unknown field (ignored)'],
   'eks-al2023.json': [],
   'gke-cos.yaml': [],

@@ -17,6 +17,14 @@ describe('the mount table', () => {
     ]);
   });
 
+  it.each([
+    ['mount options', 'rw,seclabel - ext4 x rw'],
+    ['options of the file system', 'rw shared:1 - ext4 x rw,seclabel,relatime'],
+  ])('shows that files can have SELinux labels if seclabel is in the %s', (_where, rest) => {
+    expect(parseMounts(`1 0 0:1 / / ${rest}`)[0]?.takesLabels).toBe(true);
+    expect(parseMounts(`1 0 0:1 / / ${rest.replace('seclabel', 'noseclabel')}`)[0]?.takesLabels).toBeUndefined();
+  });
+
   it('W3: ignores malformed lines of the mount table', () => {
     fc.assert(fc.property(fc.string(), (text) => void new MountTable(parseMounts(text)).of('/a')));
     expect(parseMounts('a b c d e f\n- x')).toEqual([]);

@@ -209,9 +209,18 @@ export class ClusterNode {
    * at least as new as the last written status; `undefined` before the node is known.
    */
   attachedVolumes(): readonly string[] | undefined {
+    return this.#attached()?.map(({ name }) => name);
+  }
+
+  /** Returns the path of an attached volume's device as the controller has reported it. */
+  devicePath(uniqueName: string): string | undefined {
+    return this.#attached()?.find(({ name }) => name === uniqueName)?.devicePath;
+  }
+
+  #attached(): NonNullable<Node['status']>['volumesAttached'] {
     const written = this.#nodeStatus.node;
     const node = newerNode(this.node, written) ?? written;
-    return node && (node.status?.volumesAttached ?? []).map(({ name }) => name);
+    return node && (node.status?.volumesAttached ?? []);
   }
 
   /** Writes the node's status now, because something in it changed. */

@@ -106,7 +106,7 @@ export class MeasuredVolumes {
  * upstream does while it counts.
  */
 function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): VolumeFigures {
-  const { name, medium, fileSystem, measuredAtMs, complete, claim } = usage;
+  const { name, medium, fileSystem, measuredAtMs, complete, claim, abnormal } = usage;
   const atLeast = (now: number, then = 0): number => (complete ? now : Math.max(now, then));
   const usedBytes = atLeast(usage.usedBytes, before?.usedBytes);
   const inodesUsed = atLeast(usage.inodesUsed, before?.inodesUsed);
@@ -118,5 +118,6 @@ function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): Volum
     ...{ inodesFree: fileSystem.freeInodes, inodes: fileSystem.inodes },
     ...(isLowerBound && { isLowerBound }),
     ...(claim && { claim }),
+    ...(abnormal !== undefined && { abnormal }),
   };
 }

@@ -4,10 +4,12 @@ import {
   CsiPlugin,
   type CsiPluginComponents,
   EmptyDirPlugin,
+  FlexVolumePlugins,
   HostPathPlugin,
   ImageVolumePlugin,
   LocalBlockPlugin,
   LocalVolumePlugin,
+  NfsPlugin,
   PodPaths,
   projectionPlugins,
   VolumeManager,
@@ -23,10 +25,12 @@ export interface VolumeParts {
   readonly pods: Pick<PodLinks, 'wake'>;
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
   /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
-  readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims'> | undefined;
+  readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims' | 'csi'> | undefined;
   /** CSI drivers and what they need of the API server. If absent, volumes of CSI drivers are rejected. */
-  readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens'>;
+  readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens' | 'refreshLimit'>;
   readonly attachedVolumes: AttachedVolumes['attachedVolumes'];
+  /** Returns the path of an attached volume's device. */
+  readonly devicePath: (uniqueName: string) => string | undefined;
   /** Called when the volumes in use have changed, which the node's status lists. */
   readonly onVolumesInUseChanged: () => void;
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
@@ -35,11 +39,33 @@ export interface VolumeParts {
 /** Creates the volume manager with all volume plugins. */
 export function nodeVolumes(
   child: (component: string) => PartComponents,
-  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'loopDevices' | 'clock' | 'random'>,
-  { rootDirectory, nodeName, nodeAllocatable, node }: AssemblySettings,
+  ports: Pick<
+    NodePorts,
+    | 'fs'
+    | 'foreignFiles'
+    | 'mounter'
+    | 'networkMounter'
+    | 'flexPrograms'
+    | 'localDevices'
+    | 'loopDevices'
+    | 'clock'
+    | 'random'
+  >,
+  settings: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
-  const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
+  const { rootDirectory, nodeName, nodeAllocatable, node, volumeHealth = false, flexVolumeDirectory } = settings;
+  const {
+    fs,
+    foreignFiles,
+    mounter,
+    networkMounter,
+    flexPrograms,
+    localDevices: devices,
+    loopDevices: loops,
+    clock,
+    random,
+  } = ports;
   const paths = new PodPaths(rootDirectory);
   // Reserved memory of the machine must not be used by volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
@@ -49,8 +75,12 @@ export function nodeVolumes(
   const csi =
     parts.csi &&
     new CsiPlugin(
-      { ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths, ...(loops && { loops }) },
-      { nodeName },
+      {
+        ...{ ...child('csi'), ...parts.csi, fs, foreignFiles, mounter, paths },
+        ...(loops && { loops }),
+        ...(parts.objects && { volumes: parts.objects.claims }),
+      },
+      { nodeName, showsHealth: volumeHealth },
     );
   const plugins = [
     new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),
@@ -58,16 +88,33 @@ export function nodeVolumes(
     new ImageVolumePlugin(),
     ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
     ...(loops ? [new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths })] : []),
+    ...(networkMounter
+      ? [new NfsPlugin({ ...child('volumes'), fs, foreignFiles, mounter: networkMounter, paths })]
+      : []),
     ...(csi ? [csi] : []),
     ...(csi?.block ? [csi.block] : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
+  const { objects } = parts;
+  const morePlugins =
+    flexPrograms && flexVolumeDirectory
+      ? new FlexVolumePlugins(
+          {
+            ...{ ...child('volumes'), fs, foreignFiles, mounter, paths, programs: flexPrograms },
+            ...(devices && { devices }),
+            devicePath: parts.devicePath,
+            ...(objects && { secrets: (...asked) => objects.csi.objects.getSecret(...asked) }),
+          },
+          { directory: flexVolumeDirectory },
+        )
+      : undefined;
   const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };
   return new VolumeManager(
     {
       ...child('volumes'),
       ...{ fs, foreignFiles, mounter, paths, plugins },
       ...(claims && { claims }),
+      ...(morePlugins && { morePlugins }),
       attachments: { attachedVolumes: parts.attachedVolumes },
       onVolumesInUseChanged: parts.onVolumesInUseChanged,
       onVolumeReady: (uid) => parts.pods.wake(uid),

@@ -23,6 +23,7 @@ import type { StatsComponents, StatsOptions } from '@node-agent/stats';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
 import type {
+  FlexPrograms,
   HostPathFiles,
   LocalDevices,
   LocalVolumeFiles,
@@ -53,6 +54,10 @@ export interface NodePorts {
   /** Access to file systems that may hang: host paths, local volumes. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
   readonly mounter: Mounter;
+  /** Mounts network file systems, whose commands may hang. If absent, `nfs` volumes are rejected. */
+  readonly networkMounter?: Mounter;
+  /** Runs flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
+  readonly flexPrograms?: FlexPrograms;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
   /** Loop devices, which hold block volumes open. If absent, volumes with `volumeMode: Block` are rejected. */
@@ -119,6 +124,10 @@ export interface AssemblySettings<C = unknown> {
    * API as the limits of containers without limits. If absent, admission does not check resources, and 0 is shown.
    */
   readonly nodeAllocatable?: Readonly<Record<string, string>>;
+  /** Directory of flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
+  readonly flexVolumeDirectory?: string;
+  /** Whether the condition of CSI volumes is reported (feature gate `CSIVolumeHealth`). Default: false. */
+  readonly volumeHealth?: boolean;
   readonly sources: readonly PodSourcePort[];
   readonly admission?: PredicateHandlerOptions & {
     /** Default: unknown kernel, no unsafe sysctls allowed. */

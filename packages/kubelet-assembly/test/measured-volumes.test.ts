@@ -54,6 +54,13 @@ describe('volume usage', () => {
     await end();
   });
 
+  it.each([true, false])('shows whether the driver finds the volume abnormal (%s)', async (abnormal) => {
+    const { clock, measured, end } = started(async () => [{ ...usageOf(1, 5), abnormal }]);
+    await clock.advance(0);
+    expect(measured.of({ uid: 'a' })).toMatchObject([{ abnormal }]);
+    await end();
+  });
+
   it('volume usage is measured again on request, by measurements that start after the request', async () => {
     const going = Promise.withResolvers<void>();
     let used = 1;

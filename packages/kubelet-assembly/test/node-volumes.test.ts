@@ -19,7 +19,7 @@ const POD = makePod('web', {
 });
 
 /** Volumes of a node with a disk, and the recorded calls. */
-async function setUp(mountsDisks: boolean) {
+async function setUp(mountsDisks: boolean, mountsNetworks = false, more: object = {}) {
   const { clock, random, fs } = await makeWorld();
   await fs.mkdir('/dev');
   fs.makeSpecial('/dev/sdb', 'blockDevice');
@@ -35,6 +35,10 @@ async function setUp(mountsDisks: boolean) {
   const localDevices = {
     formatAndMount: async (_device: string, target: string, fsType: string) => void mounted.set(target, fsType),
   };
+  const networkMounter = {
+    ...mounter,
+    mount: async (source: string, target: string) => void mounted.set(target, source),
+  };
   const names: string[] = [];
   const child = (name: string) => {
     names.push(name);
@@ -43,21 +47,36 @@ async function setUp(mountsDisks: boolean) {
   const foreignFiles = memoryForeignFiles({ clock, fs });
   const volumes = nodeVolumes(
     child,
-    { fs, foreignFiles, mounter, clock, random, ...(mountsDisks && { localDevices }) },
-    { rootDirectory: '/root', nodeAllocatable: { memory: '1Gi' } } as unknown as Parameters<typeof nodeVolumes>[2],
+    {
+      fs,
+      foreignFiles,
+      mounter,
+      clock,
+      random,
+      ...(mountsDisks && { localDevices }),
+      ...(mountsNetworks && { networkMounter }),
+      ...more,
+    },
+    {
+      rootDirectory: '/root',
+      nodeAllocatable: { memory: '1Gi' },
+      flexVolumeDirectory: '/exec',
+    } as unknown as Parameters<typeof nodeVolumes>[2],
     {
       pods: { wake: () => {} },
       node: { allocatable: () => ({}), labels: () => ({}) },
       objects: {
         volumeSources: {},
+        csi: { objects: { getSecret: async () => ({ type: 'disk', data: { key: 'eA==' } }) } },
         claims: { getClaim: async () => CLAIM, getPersistentVolume: async () => PERSISTENT_VOLUME },
       } as unknown as Parameters<typeof nodeVolumes>[3]['objects'],
       attachedVolumes: () => [],
+      devicePath: () => undefined,
       onVolumesInUseChanged: () => {},
       supportsRecursiveReadOnly: () => false,
     },
   );
-  return { volumes, mounted, names };
+  return { volumes, mounted, names, fs };
 }
 
 const { signal } = new AbortController();
@@ -77,4 +96,46 @@ it('local PersistentVolumes are rejected without the port', async () => {
   const why = 'type local is not supported by this kubelet';
   await expect(volumes.waitForAttachAndMount(POD, signal)).rejects.toThrow(why);
   expect([[...mounted], names]).toEqual([[], ['volumes']]);
+});
+
+const NFS_POD = makePod('web', {
+  containers: [{ name: 'main', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+  volumes: [{ name: 'data', nfs: { server: 'server', path: '/export' } }],
+});
+
+it('mounts NFS exports by the mounter of network file systems', async () => {
+  const { volumes, mounted } = await setUp(false, true);
+  await volumes.waitForAttachAndMount(NFS_POD, signal);
+  expect([...mounted]).toEqual([['/root/pods/uid-web/volumes/kubernetes.io~nfs/data', 'server:/export']]);
+});
+
+it('rejects NFS exports without a mounter of network file systems', async () => {
+  const { volumes } = await setUp(false);
+  expect(volumes.unsupported(NFS_POD)).toEqual(['volume data: type nfs is not supported by this kubelet']);
+});
+
+const FLEX_POD = makePod('web', {
+  containers: [{ name: 'main', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+  volumes: [{ name: 'data', flexVolume: { driver: 'disk', secretRef: { name: 's' } } }],
+});
+
+it('mounts flexVolumes by the drivers of the configured directory, which get secrets', async () => {
+  const calls: (readonly string[])[] = [];
+  const run = async (path: string, args: readonly string[]) => {
+    calls.push([path, ...args]);
+    return { exitCode: 0, output: '{"status":"Success","capabilities":{"attach":false}}' };
+  };
+  const { volumes, fs } = await setUp(false, false, { flexPrograms: { run } });
+  await fs.mkdir('/exec/disk');
+  await fs.writeFile('/exec/disk/disk', '');
+  await volumes.waitForAttachAndMount(FLEX_POD, signal);
+  expect(calls).toEqual([
+    ['/exec/disk/disk', 'init'],
+    ['/exec/disk/disk', 'mount', '/root/pods/uid-web/volumes/disk/data', expect.stringContaining('"eA=="')],
+  ]);
+});
+
+it('rejects flexVolumes without a port that runs drivers', async () => {
+  const { volumes } = await setUp(false);
+  expect(volumes.unsupported(FLEX_POD)).toEqual(['volume data: type flexVolume is not supported by this kubelet']);
 });

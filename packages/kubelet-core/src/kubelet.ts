@@ -28,6 +28,7 @@ import { withStatus } from './pods/with-status.ts';
 import type { PodWorkersPort } from './ports.ts';
 import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
+import { HousekeepingMetrics } from './sync/housekeeping-metrics.ts';
 import { inPortions } from './sync/in-portions.ts';
 import { failingHandler, syncLoopFault } from './sync/loop-health.ts';
 import { PodCgroups } from './sync/pod-cgroups.ts';
@@ -80,7 +81,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());
     const podCgroups = new PodCgroups({ ...dependencies, activePods: () => this.activePods() });
     const syncAgain = (uid: string): void => this.syncPods([uid]);
-    this.#syncer = new KubeletPodSyncer({ ...dependencies, runtimeState: this.#runtimeState, podCgroups, syncAgain });
+    const housekeepingMetrics = new HousekeepingMetrics(dependencies.metrics);
+    this.#syncer = new KubeletPodSyncer({
+      ...{ ...dependencies, runtimeState: this.#runtimeState, podCgroups, syncAgain },
+      onRejected: (reason) => housekeepingMetrics.rejected(reason),
+    });
     const syncer = this.#syncer;
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
     this.#workers = dependencies.podWorkers(
@@ -96,7 +101,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       },
       { passed: (signal) => this.#gate(signal) },
     );
-    this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, podCgroups });
+    this.#sync = makeSyncParts({ ...dependencies, workers: this.#workers, podCgroups, housekeepingMetrics });
     this.#housekeeper = new Housekeeper({ ...dependencies, ...this.#sync, podCgroups });
     const { updates } = this.#sync;
     this.#events = new PodEvents({ ...dependencies, workers: this.#workers, updates });

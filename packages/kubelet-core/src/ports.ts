@@ -214,7 +214,8 @@ export interface VolumesPort {
   start(signal: AbortSignal): Promise<void>;
   makePodDataDirs(uid: string): Promise<void>;
   /**
-   * Rejects if a volume is missing. The error has `isReported` if the events of the volumes already contain all details.
+   * Rejects if a volume is missing. The error has `isReported` if the events of the volumes already contain all details, and
+   * the code `AttachLimitExceeded` if the pod must be rejected because no more volumes can be attached to the node.
    */
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;

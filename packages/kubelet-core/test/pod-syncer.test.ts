@@ -85,6 +85,7 @@ function setUp({ withCgroups = false } = {}) {
       },
     },
     syncAgain: () => {},
+    onRejected: (reason) => void calls.push(`rejected ${reason}`),
     probes,
     clock,
     logger: silentLogger,
@@ -264,6 +265,31 @@ describe('syncPod', () => {
     behaviour.mount = () => Promise.reject(Object.assign(new Error('unmounted volumes=[data]'), { isReported: true }));
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
     expect(events.lines).toEqual([]);
+  });
+
+  describe('with volumes that cannot be attached because the node is full', () => {
+    const full = Object.assign(new Error('Node has reached its limit'), { code: 'AttachLimitExceeded' });
+
+    test('fails the pod with the reason, an event and a count, and starts nothing', async () => {
+      const { syncer, pod, events, behaviour, calls, status } = setUp();
+      behaviour.mount = () => Promise.reject(full);
+      const result = await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+      expect(result).toEqual({ isTerminal: true });
+      expect(events.lines).toEqual(['VolumeAttachmentLimitExceeded: Node has reached its limit']);
+      expect(calls).toEqual(['dirs', 'mount', 'rejected VolumeAttachmentLimitExceeded']);
+      expect(status.getPodStatus(pod.metadata.uid)).toMatchObject({
+        ...{ phase: 'Failed', reason: 'VolumeAttachmentLimitExceeded' },
+        message: 'Pod was rejected: Node has reached its limit',
+      });
+    });
+
+    test('S2: does not fail a pod whose containers run', async () => {
+      const { syncer, pod, events, behaviour, status } = setUp();
+      behaviour.mount = () => Promise.reject(full);
+      const running = emptyStatus(pod, { containers: [container('running')] });
+      await expect(syncer.syncPod('sync', pod, undefined, running, signal)).rejects.toBe(full);
+      expect([events.lines, status.getPodStatus(pod.metadata.uid)?.phase]).toEqual([[], 'Running']);
+    });
   });
 
   test('S7: while volumes or the network are missing, only probes of running containers are started', async () => {

@@ -6,6 +6,7 @@ import type { AdmitHandler, AdmitResult } from '../src/admit/admit-handler.ts';
 import { noAllocation } from '../src/admit/allocation.ts';
 import { PodJournal } from '../src/explain/pod-journal.ts';
 import { podsPastDeadline } from '../src/pods/active-deadline.ts';
+import { HousekeepingMetrics } from '../src/sync/housekeeping-metrics.ts';
 import { makeSyncParts } from '../src/sync/sync-parts.ts';
 import {
   makePod,
@@ -68,6 +69,7 @@ function setUp(
     clock: parts.clock,
     logger: silentLogger,
     metrics: noMetrics,
+    housekeepingMetrics: new HousekeepingMetrics(noMetrics),
     recorder: parts.events.recorder,
     workers: parts.workers,
     status: parts.status,

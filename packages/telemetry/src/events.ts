@@ -66,6 +66,7 @@ export const eventReasons = {
   failedMountOnFilesystemMismatch: 'FailedMountOnFilesystemMismatch',
   alreadyMountedVolume: 'AlreadyMountedVolume',
   volumePermissionChangeInProgress: 'VolumePermissionChangeInProgress',
+  volumeConditionAbnormal: 'VolumeConditionAbnormal',
   sandboxChanged: 'SandboxChanged',
   failedCreatePodSandBox: 'FailedCreatePodSandBox',
   failedPrepareDynamicResources: 'FailedPrepareDynamicResources',

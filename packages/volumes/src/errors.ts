@@ -19,6 +19,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `MountFailed`: mount(8) or umount(8) failed
  * - `FileSystemMismatch`: mount(8) failed for a disk whose file system type differs from the declared one
  * - `NotAttached`: a volume is not attached to this node (yet)
+ * - `AttachLimitExceeded`: a volume of the pod cannot be attached, because the node has as many volumes as it can have
  * - `DriverNotFound`: the volume's CSI driver is not registered on this node
  * - `DriverFailed`: a CSI driver refused or failed a call, or did not answer in time
  * - `ExpandFailed`: a volume could not be expanded on this node
@@ -42,6 +43,7 @@ export type VolumeErrorCode =
   | 'MountFailed'
   | 'FileSystemMismatch'
   | 'NotAttached'
+  | 'AttachLimitExceeded'
   | 'DriverNotFound'
   | 'DriverFailed'
   | 'ExpandFailed'

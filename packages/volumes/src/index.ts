@@ -7,19 +7,34 @@ export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } 
 export type { CsiDriverData, CsiObjects, CsiTokenRequest, CsiTokens, VolumeAttachmentData } from './csi/csi-objects.ts';
 export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './csi/csi-plugin.ts';
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
+export type { FlexPrograms } from './flexvolume/flex-driver.ts';
+export type { FlexSecrets } from './flexvolume/flex-plugin.ts';
+export { type FlexVolumeComponents, type FlexVolumeOptions, FlexVolumePlugins } from './flexvolume/flex-plugins.ts';
+export { FlexVolumeCommand } from './flexvolume/flex-programs.ts';
 export { containerDevices, containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
-export type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from './manager/plugin.ts';
+export type {
+  MountedVolume,
+  NodeVolumePlugin,
+  SetUpState,
+  UnansweredCall,
+  VolumeMeasurement,
+  VolumePlugin,
+} from './manager/plugin.ts';
+export type { PluginSource } from './manager/plugin-set.ts';
 export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './manager/resolved-volume.ts';
 export type { AttachedVolumes } from './manager/volume-attachments.ts';
-export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './manager/volume-manager.ts';
+export { VolumeManager } from './manager/volume-manager.ts';
+export type { VolumeManagerComponents, VolumeManagerOptions } from './manager/volume-manager-components.ts';
 export type { VolumeUsage } from './manager/volume-usage.ts';
 export type { VolumeWait } from './manager/volume-waits.ts';
+export type { CommandShellOptions } from './mount/command-shell.ts';
 export { DiskCommand, type DiskCommandComponents } from './mount/disk-command.ts';
 export { MountCommand } from './mount/mount-command.ts';
 export type { FsGroup, MountContext } from './mount/mount-context.ts';
 export type { Mounter } from './mount/mounter.ts';
 export { readNoswapSupport } from './mount/noswap.ts';
 export { type SharedDirectoryComponents, shareDirectory } from './mount/shared-directory.ts';
+export { type NfsComponents, NfsPlugin } from './network/nfs-plugin.ts';
 export { PodPaths } from './paths/pod-paths.ts';
 export type { MountVariable } from './paths/sub-path.ts';
 export type { SubPathForeignFiles } from './paths/sub-path-mounts.ts';

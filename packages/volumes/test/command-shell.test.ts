@@ -86,6 +86,21 @@ describe('CommandShell, which runs commands through a helper shell', () => {
     await rm(directory, { recursive: true });
   });
 
+  test('W6: while a killed command hangs, no other command of the same subject runs, but others do', async () => {
+    const clock = new FakeClock();
+    const shell = new CommandShell({ clock }, { deadlineMs: 5_000 });
+    const hanging = shell.run('sleep', ['5'], signal, { subject: '/mnt/a' }).catch(String);
+    await clock.advance(5_000);
+    // Ends before the shell can report the exit of the killed command.
+    const again = shell.run('true', [], signal, { subject: '/mnt/a' }).catch(String);
+    const other = shell.run('true', [], signal, { subject: '/mnt/b' });
+    expect(await again).toBe('Error: an earlier command for /mnt/a hangs and cannot be killed');
+    expect([await hanging, (await other).exitCode]).toEqual(['Error: did not finish within 5 s', 0]);
+    while ((await shell.run('true', [], signal, { subject: '/mnt/a' }).catch(() => undefined)) === undefined) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+
   test('W6: a command that starts only after its deadline is killed, too', async () => {
     const clock = new FakeClock();
     const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });

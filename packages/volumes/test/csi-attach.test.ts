@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { claimPod, inlinePod, makeCsi, UNIQUE } from './csi-helpers.ts';
+import { blockPod, claimPod, DRIVER, inlinePod, makeCsi, UNIQUE } from './csi-helpers.ts';
 import { errorOf } from './helpers.ts';
 
 /** A node whose driver has attachable volumes, with a started manager. */
-async function makeAttachable() {
-  const fixture = makeCsi({}, {}, {});
+async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spec: Record<string, unknown> = {}) {
+  const fixture = makeCsi({}, spec, csiDriver);
   const life = new AbortController();
   const running = fixture.manager.start(life.signal);
   await fixture.clock.settle();
@@ -139,5 +139,72 @@ describe('a CSI volume that a controller attaches', () => {
     await manager.waitForAttachAndMount(inlinePod('u2'), signal);
     expect([manager.volumesInUse(), driver.calls.length]).toEqual([[], 3]);
     running.abort();
+  });
+});
+
+describe('a CSI volume that cannot be attached because the node is full', () => {
+  const exhausted = { metadata: {}, status: { attached: false, attachError: { errorCode: 8, message: 'full' } } };
+  const UNMOUNTED = 'unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]';
+  const TIMEOUT = 'context deadline exceeded';
+
+  /** Waits until the pod's time is over and returns the error and the reads of VolumeAttachments. */
+  async function waitInVain(
+    { manager, clock, signal, report, api }: Awaited<ReturnType<typeof makeAttachable>>,
+    pod = claimPod('u1'),
+  ) {
+    const error = errorOf(manager.waitForAttachAndMount(pod, signal));
+    await clock.settle();
+    await report([]);
+    await clock.advance(123_000);
+    return { error: await error, asked: api.asked };
+  }
+
+  it.each([
+    ['file system', 'Filesystem', claimPod('u1')],
+    ['block device', 'Block', blockPod('u1')],
+  ])('fails the pod after 123 s and reports the new limit of the driver (%s)', async (_what, volumeMode, pod) => {
+    const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 }, { volumeMode });
+    fixture.api.attachment = exhausted;
+    const { error } = await waitInVain(fixture, pod);
+    expect(error.code).toBe('AttachLimitExceeded');
+    expect(error.message).toBe(`Node has reached its volume attachment limit, rejecting pod. ${UNMOUNTED}: ${TIMEOUT}`);
+    expect(fixture.limits.refreshed).toEqual([DRIVER]);
+    await fixture.stop();
+  });
+
+  it('fails the pod also if the driver does not report its limit', async () => {
+    const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
+    fixture.api.attachment = exhausted;
+    fixture.limits.failure = new Error('driver is gone');
+    expect((await waitInVain(fixture)).error.code).toBe('AttachLimitExceeded');
+    await fixture.stop();
+  });
+
+  it('does not fail the pod if the limit of the driver never changes', async () => {
+    const fixture = await makeAttachable();
+    fixture.api.attachment = exhausted;
+    const { error, asked } = await waitInVain(fixture);
+    expect([error.code, error.message, asked]).toEqual(['NotMounted', `${UNMOUNTED}: ${TIMEOUT}`, []]);
+    await fixture.stop();
+  });
+
+  it.each([
+    ['of another error', { metadata: {}, status: { attached: false, attachError: { errorCode: 13 } } }],
+    ['it is not attached yet', { metadata: {}, status: { attached: false } }],
+    ['no controller has begun', undefined],
+  ])('does not fail the pod if the volume is missing because %s', async (_why, attachment) => {
+    const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
+    fixture.api.attachment = attachment;
+    const { error } = await waitInVain(fixture);
+    expect([error.code, fixture.limits.refreshed]).toEqual(['NotMounted', []]);
+    await fixture.stop();
+  });
+
+  it('does not fail the pod if the API server cannot be asked', async () => {
+    const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
+    const { api } = fixture;
+    api.getVolumeAttachment = () => Promise.reject(new Error('no connection'));
+    expect((await waitInVain(fixture)).error.code).toBe('NotMounted');
+    await fixture.stop();
   });
 });

@@ -45,6 +45,8 @@ export class MemoryDriver implements CsiDriverClient {
   /** Called after each call took effect; may throw or wait. */
   after: (call: string) => void | Promise<void> = () => {};
   stats: CsiVolumeStats = { usage: [] };
+  /** Paths whose usage was asked for. */
+  readonly measured: string[] = [];
   readonly #fs: MemoryFileSystem;
   readonly #mounter: MemoryMounter;
   /** Calls in progress, by volume and path. */
@@ -110,7 +112,8 @@ export class MemoryDriver implements CsiDriverClient {
     return request.requiredBytes;
   }
 
-  async volumeStats(): Promise<CsiVolumeStats> {
+  async volumeStats(_volumeId: string, path: string): Promise<CsiVolumeStats> {
+    this.measured.push(path);
     await this.before('stats');
     return this.stats;
   }
@@ -180,6 +183,8 @@ export interface CsiFixture extends Fixture {
   readonly api: MemoryCsiObjects;
   /** Names in the node's status. */
   readonly status: { attached: readonly string[] | undefined; inUseChanges: number };
+  /** Limits that were read again: `refresh DRIVER`. */
+  readonly limits: { refreshed: string[]; failure?: Error };
 }
 
 export const UNIQUE: string = `kubernetes.io/csi/${DRIVER}^vol-1`;
@@ -189,6 +194,7 @@ export function makeCsi(
   csi: Record<string, unknown> = {},
   spec: Record<string, unknown> = {},
   csiDriver: Partial<CsiDriverData['spec']> | undefined = { attachRequired: false },
+  options: { readonly showsHealth?: boolean } = {},
 ): CsiFixture {
   const claims = new MemoryClaims();
   const api = new MemoryCsiObjects();
@@ -198,10 +204,28 @@ export function makeCsi(
   const registered = new Map<string, CsiDriverClient>();
   const drivers: CsiDrivers = { driver: (name) => registered.get(name) };
   const status: CsiFixture['status'] = { attached: undefined, inUseChanges: 0 };
+  const limits: CsiFixture['limits'] = { refreshed: [] };
+  const refreshLimit = async (name: string): Promise<void> => {
+    limits.refreshed.push(name);
+    if (limits.failure) throw limits.failure;
+  };
   const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
     const csiPlugin = new CsiPlugin(
-      { fs, foreignFiles, mounter, loops, paths, clock, recorder, drivers, objects: api, tokens: api },
-      { nodeName: NODE },
+      {
+        fs,
+        foreignFiles,
+        mounter,
+        loops,
+        paths,
+        clock,
+        recorder,
+        drivers,
+        objects: api,
+        tokens: api,
+        refreshLimit,
+        volumes: claims,
+      },
+      { nodeName: NODE, ...options },
     );
     return {
       plugins: [csiPlugin, ...(csiPlugin.block ? [csiPlugin.block] : [])],
@@ -218,7 +242,7 @@ export function makeCsi(
     csi: { driver: DRIVER, volumeHandle: 'vol-1', fsType: 'ext4', ...csi },
     ...spec,
   });
-  return { ...fixture, claims, api, driver, registered, status };
+  return { ...fixture, claims, api, driver, registered, status, limits };
 }
 
 /** A pod that uses the claim `c`. */

@@ -96,20 +96,23 @@ describe('CSI volumes after a restart', () => {
     ['lacks the volume ID', ({ fs }, path) => fs.writeFile(path, `{"driverName":"${DRIVER}"}`)],
   ];
   it.each(garbage)(
-    "V4: a mounted volume whose data file %s is kept until its pod's spec is known",
+    "V4: a mounted volume whose data file %s, and whose driver is unknown, is kept until its pod's spec is known",
     async (_what, spoil) => {
       const fixture = makeCsi();
-      const { driver, fs, signal, clock, manager: first } = fixture;
+      const { driver, fs, signal, clock, manager: first, claims } = fixture;
+      driver.can = { ...driver.can, stageUnstage: false };
       await first.waitForAttachAndMount(claimPod('u1'), signal);
       const path = `${IN_POD}/pv-1/vol_data.json`;
       await fs.remove(path);
       await spoil(fixture, path);
+      claims.failure = new Error('no connection');
       const before = await pointsOf(fixture);
       const { manager, stop } = await restart(fixture);
       await errorOf(manager.cleanupOrphanedPodDirs(() => false, signal));
       await clock.settle();
-      expect([await pointsOf(fixture), driver.calls.length]).toEqual([before, 2]);
+      expect([await pointsOf(fixture), driver.calls.length]).toEqual([before, 1]);
       await stop();
+      claims.failure = undefined;
       if ((await fs.exists(path)) && (await fs.lstat(path)).kind === 'directory') return;
       const next = await restart(fixture);
       await next.manager.waitForAttachAndMount(claimPod('u1'), signal);
@@ -119,6 +122,48 @@ describe('CSI volumes after a restart', () => {
       await next.stop();
     },
   );
+
+  it.each(garbage.filter(([what]) => what !== 'is a directory'))(
+    'V4: a staged volume whose data file in the pod %s is unpublished and unstaged without an API server',
+    async (_what, spoil) => {
+      const fixture = makeCsi();
+      const { driver, fs, signal, clock, claims } = fixture;
+      await fixture.manager.waitForAttachAndMount(claimPod('u1'), signal);
+      await fs.remove(`${IN_POD}/pv-1/vol_data.json`);
+      await spoil(fixture, `${IN_POD}/pv-1/vol_data.json`);
+      claims.failure = new Error('no connection');
+      const { manager, stop } = await restart(fixture);
+      await manager.cleanupOrphanedPodDirs(() => false, signal);
+      await clock.settle();
+      expect(driver.calls.slice(2)).toEqual(['unpublish vol-1', 'unstage vol-1']);
+      expect(await pointsOf(fixture)).toEqual([]);
+      await stop();
+    },
+  );
+
+  it('V4: a volume that is not staged and has no data file is unpublished as its PersistentVolume says', async () => {
+    const fixture = makeCsi();
+    const { driver, fs, signal } = fixture;
+    driver.can = { ...driver.can, stageUnstage: false };
+    await fixture.manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await fs.remove(`${IN_POD}/pv-1/vol_data.json`);
+    const { manager, stop } = await restart(fixture);
+    await manager.waitForUnmount(claimPod('u1'), signal);
+    expect([driver.calls, await pointsOf(fixture)]).toEqual([['publish vol-1', 'unpublish vol-1'], []]);
+    await stop();
+  });
+
+  it('V4: an inline volume without a data file is unpublished as its pod says', async () => {
+    const fixture = makeCsi();
+    const { driver, fs, signal } = fixture;
+    await fixture.manager.waitForAttachAndMount(inlinePod('u1'), signal);
+    await fs.remove(`${IN_POD}/data/vol_data.json`);
+    const { manager, stop } = await restart(fixture);
+    await manager.waitForUnmount(inlinePod('u1'), signal);
+    const [publish = '', unpublish] = driver.calls;
+    expect([unpublish, await pointsOf(fixture)]).toEqual([publish.replace('publish', 'unpublish'), []]);
+    await stop();
+  });
 
   it.each(garbage.filter(([what]) => what !== 'is a directory'))(
     'V4: the directory of a volume whose data file %s and that is not mounted is removed with its pod',

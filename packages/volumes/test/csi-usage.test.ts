@@ -1,7 +1,7 @@
 import type { CsiVolumeUsage } from '@node-agent/contracts';
 import { describe, expect, it } from 'vitest';
 import { usageOf } from '../src/csi/usage-rule.ts';
-import { claimPod, makeCsi } from './csi-helpers.ts';
+import { blockPod, claimPod, makeCsi } from './csi-helpers.ts';
 import { podOf } from './helpers.ts';
 
 describe('usage of a CSI volume', () => {
@@ -25,6 +25,36 @@ describe('usage of a CSI volume', () => {
     ]);
   });
 
+  it('of a block device is asked for at the place of the pod on the node', async () => {
+    const { manager, driver, signal } = makeCsi({}, { volumeMode: 'Block' });
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    driver.can = { ...driver.can, volumeStats: true };
+    driver.stats = { usage: [{ unit: 'bytes', total: 100n }] };
+    expect(await manager.volumeUsage(blockPod('u1'), signal)).toMatchObject([{ fileSystem: { totalBytes: 100 } }]);
+    expect(driver.measured).toEqual(['/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv-1/dev/u1']);
+  });
+
+  it.each([
+    ['with the gate CSIVolumeHealth', true, true, ['VolumeConditionAbnormal: Volume data: disk is failing']],
+    ['without the gate CSIVolumeHealth', false, undefined, []],
+  ])(
+    '%s, an abnormal condition of the volume is reported accordingly',
+    async (_what, showsHealth, abnormal, events) => {
+      const fixture = makeCsi({}, {}, undefined, { showsHealth });
+      const { manager, driver, signal } = fixture;
+      await manager.waitForAttachAndMount(claimPod('u1'), signal);
+      driver.can = { ...driver.can, volumeStats: true, volumeCondition: true };
+      const condition = { abnormal: true, message: 'disk is failing' };
+      driver.stats = { usage: [{ unit: 'bytes', total: 100n }], condition };
+      const [usage] = await manager.volumeUsage(claimPod('u1'), signal);
+      expect([usage?.abnormal, fixture.events]).toEqual([abnormal, events]);
+      driver.stats = { usage: [], condition: { ...condition, abnormal: false } };
+      const usages = await manager.volumeUsage(claimPod('u1'), signal);
+      expect(usages.map((one) => [one.abnormal, one.usedBytes])).toEqual(showsHealth ? [[false, 0]] : []);
+      expect(fixture.events).toEqual(events);
+    },
+  );
+
   it('W6: a driver that does not answer delays no measurement of other volumes', async () => {
     const { manager, driver, clock, signal } = makeCsi();
     const own = podOf([{ name: 'scratch', emptyDir: {} }], 'own');
@@ -41,7 +71,7 @@ describe('usage of a CSI volume', () => {
 
   it('counts numbers that the driver does not report, or that are negative, as 0', () => {
     const bytesAndInodes = (...usage: CsiVolumeUsage[]) => {
-      const { bytes, inodes, fileSystem } = usageOf({ usage }) ?? {};
+      const { bytes, inodes, fileSystem } = usageOf({ usage }, false) ?? {};
       return [bytes, inodes, fileSystem?.inodes];
     };
     expect(bytesAndInodes()).toEqual([undefined, undefined, undefined]);

@@ -215,15 +215,19 @@ describe('a persistent CSI volume', () => {
     expect([driver.publishes.length, (await fs.stat(`${IN_POD}/pv-1/mount`)).gid]).toEqual([2, 7]);
   });
 
-  it('is relabelled by the runtime whatever seLinuxChangePolicy and seLinuxMount say', async () => {
-    const { manager, driver, signal } = makeCsi({}, {}, { attachRequired: false, seLinuxMount: true });
+  it.each([
+    ['on a file system with labels is relabelled', true],
+    ['on a file system without labels is not relabelled', false],
+  ])('%s by the runtime, whatever seLinuxChangePolicy and seLinuxMount say', async (_what, takesLabels) => {
+    const { manager, driver, signal, mounter } = makeCsi({}, {}, { attachRequired: false, seLinuxMount: true });
+    mounter.labelled = (path) => takesLabels && path === `${IN_POD}/pv-1/mount`;
     const securityContext = { seLinuxChangePolicy: 'MountOption', seLinuxOptions: { level: 's0:c1,c2' } };
     const pod = claimPod('u1', { securityContext });
     await manager.waitForAttachAndMount(pod, signal);
     const [container] = pod.spec.containers;
     expect(driver.stages[0]?.capability.access).toMatchObject({ mountFlags: [] });
     expect(container && (await manager.containerMounts(pod, container, [], signal))).toMatchObject([
-      { selinuxRelabel: true },
+      { selinuxRelabel: takesLabels },
     ]);
   });
 

@@ -11,11 +11,8 @@ import { LocalBlockPlugin } from '../src/claims/local-block-plugin.ts';
 import type { LocalDevices } from '../src/claims/local-staging.ts';
 import { LocalVolumePlugin } from '../src/claims/local-volume.ts';
 import { VolumeError } from '../src/errors.ts';
-import {
-  VolumeManager,
-  type VolumeManagerComponents,
-  type VolumeManagerOptions,
-} from '../src/manager/volume-manager.ts';
+import { VolumeManager } from '../src/manager/volume-manager.ts';
+import type { VolumeManagerComponents, VolumeManagerOptions } from '../src/manager/volume-manager-components.ts';
 import type { Mounter } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { projectionPlugins } from '../src/projected/projection-plugin.ts';
@@ -50,6 +47,13 @@ export class MemoryMounter implements Mounter, LocalDevices {
   async mountsOfSame(path: string): Promise<readonly string[]> {
     const shown = this.#sources.get(path);
     return [...this.#sources].filter(([, source]) => source === shown).map(([point]) => point);
+  }
+
+  /** Returns whether files on the mount at a path can have SELinux labels. */
+  labelled: (path: string) => boolean = () => false;
+
+  async takesLabels(path: string): Promise<boolean> {
+    return this.labelled(path);
   }
 
   async mount(source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
@@ -98,7 +102,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
   async unmount(
     target: string,
     _signal?: AbortSignal,
-    { lazy = false }: { readonly lazy?: boolean } = {},
+    { lazy = false }: { readonly lazy?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
     this.#live();
     this.asked.push(lazy ? 'unmount lazily' : 'unmount');

@@ -25,13 +25,21 @@ const ownClaim = [
   'the PVC of a generic ephemeral volume is named after pod and volume, and is refused if the pod does not own it',
 ];
 const otherTypes =
-  'persistent volumes of types other than CSI, hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type nfs is not supported by this kubelet”';
+  'persistent volumes of types other than CSI, flexVolume, hostPath, local and nfs are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type cephfs is not supported by this kubelet”';
 const csi = [t.csi, "is staged once and published to each pod at upstream's paths, and is unstaged after the last pod"];
 const csiInline = [t.csi, 'is published under a volume ID of its own, without attachment and staging'];
 const csiAttached = [t.csiAttach, 'V5: is staged only after it was reported in use and then attached'];
 const csiBlock = [t.blocks, "is staged, published and mapped at upstream's paths, and removed with its last pod"];
 const localBlock = [t.blocks, "is mapped at upstream's paths without a node-level call, and removed with its pod"];
 const devices = [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s'];
+const nfs = [t.nfs, "is mounted at upstream's path for each pod, once, and is removed with its pod"];
+const nfsProgram = [
+  t.nfsProgram,
+  'mounts by the helper with source, path and options, measures the volume, and leaves nothing',
+];
+const flex = [t.flex, "is mounted by the driver at upstream's path with the pod's data, and unmounted with its pod"];
+const flexProgram = [t.flexProgram, 'are mounted and unmounted by the driver, and measured'];
+const notExpanded = 'volumes of PersistentVolumeClaims are not expanded on the node (`expandfs`)';
 const removed =
   'upstream has removed the plugin too: a CSI driver replaces it; volumes of this type are not translated to CSI volumes';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
@@ -58,9 +66,9 @@ export const volumes = {
     partly('ephemeral', otherTypes, ownClaim),
     works('csi', csiInline),
     unsupported('fc', 'fc', inTree),
-    unsupported('flexVolume', 'flexVolume', inTree),
+    partly('flexVolume', notExpanded, flex, flexProgram),
     unsupported('iscsi', 'iscsi', inTree),
-    unsupported('nfs', 'nfs', inTree),
+    works('nfs', nfs, nfsProgram),
     unsupported(
       'gitRepo',
       'gitRepo',
@@ -208,7 +216,10 @@ export const volumes = {
   CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', removed),
   CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', removed),
   FCVolumeSource: whole('fc', 'fsType lun readOnly targetWWNs wwids', inTree),
-  FlexVolumeSource: whole('flexVolume', 'driver fsType options readOnly secretRef', inTree),
+  FlexVolumeSource: [
+    works('driver fsType options readOnly', flex),
+    works('secretRef', [t.flex, 'gets a secret %s, or an error']),
+  ],
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
   GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', removed),
   GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'upstream refuses it since 1.33 too'),
@@ -218,7 +229,7 @@ export const volumes = {
     'chapAuthDiscovery chapAuthSession fsType initiatorName iqn iscsiInterface lun portals readOnly secretRef targetPortal',
     inTree,
   ),
-  NFSVolumeSource: whole('nfs', 'path readOnly server', inTree),
+  NFSVolumeSource: [works('path readOnly server', [t.nfs, 'is server and path, and read-only if the pod says so'])],
   PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),
   PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', removed),
   QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', removed),

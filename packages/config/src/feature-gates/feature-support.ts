@@ -7,7 +7,6 @@ import type { FeatureName } from './known-features.ts';
  */
 export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>([
   'CRIListStreaming',
-  'CSIVolumeHealth',
   'ChangeContainerStatusOnKubeletRestart',
   'ClusterTrustBundleProjection',
   'EnvFiles',

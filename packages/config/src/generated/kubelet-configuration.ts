@@ -417,7 +417,7 @@ export interface KubeletConfiguration {
   readonly protectKernelDefaults: boolean;
   /** Maximum number of open files of the kubelet. Default: 1000000. */
   readonly maxOpenFiles: number;
-  /** Directory of flex volume plugins. Default: /usr/libexec/kubernetes/kubelet-plugins/volume/exec/. */
+  /** Directory of flexVolume drivers. It is not created. Default: /usr/libexec/kubernetes/kubelet-plugins/volume/exec/. */
   readonly volumePluginDir: string;
   /** Interval at which the usage of volumes is measured. Negative: never. Default: 1m0s. */
   readonly volumeStatsAggPeriodMs: number;
@@ -819,7 +819,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly protectKernelDefaults?: boolean;
   /** Maximum number of open files of the kubelet. Default: 1000000. */
   readonly maxOpenFiles?: number;
-  /** Directory of flex volume plugins. Default: /usr/libexec/kubernetes/kubelet-plugins/volume/exec/. */
+  /** Directory of flexVolume drivers. It is not created. Default: /usr/libexec/kubernetes/kubelet-plugins/volume/exec/. */
   readonly volumePluginDir?: string;
   /** Interval at which the usage of volumes is measured. Negative: never. Default: 1m0s. */
   readonly volumeStatsAggPeriod?: string;

@@ -117,8 +117,7 @@ export const hostFields: readonly Field[] = [
     zeroIsUnset: true,
     isPath: true,
     flag: 'volume-plugin-dir',
-    support: warn('flex volumes are not implemented yet'),
-    doc: 'Directory of flex volume plugins.',
+    doc: 'Directory of flexVolume drivers. It is not created.',
   }),
   field({
     name: 'volumeStatsAggPeriod',

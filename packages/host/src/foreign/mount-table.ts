@@ -11,21 +11,33 @@ export interface Mount {
   readonly type: string;
   /** Whether mounts propagate to the peers of this mount (mount_namespaces(7)). */
   readonly isShared: boolean;
+  /** Whether files on this mount can have SELinux labels of their own (mount option `seclabel`). Default: false. */
+  readonly takesLabels?: boolean;
 }
 
 /** Parses the text of `/proc/self/mountinfo`, read as Latin 1. Malformed lines are skipped. */
 export function parseMounts(text: string): Mount[] {
   return text.split('\n').flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ', 2);
-    const [id, parentId, , , point, , ...optional] = before.split(' ');
-    const [type] = after.split(' ');
+    const [id, parentId, , , point, options = '', ...optional] = before.split(' ');
+    const [type, , superOptions = ''] = after.split(' ');
     if (!id || !parentId || !point || !type) return [];
     // The kernel escapes blanks and backslashes of paths in octal.
     const bytes = point.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
       String.fromCharCode(Number.parseInt(octal, 8)),
     );
     const isShared = optional.some((field) => field.startsWith('shared:'));
-    return [{ id, parentId, point: textOfBytes(Buffer.from(bytes, 'latin1')), type, isShared }];
+    const takesLabels = [...options.split(','), ...superOptions.split(',')].includes('seclabel');
+    return [
+      {
+        id,
+        parentId,
+        point: textOfBytes(Buffer.from(bytes, 'latin1')),
+        type,
+        isShared,
+        ...(takesLabels && { takesLabels }),
+      },
+    ];
   });
 }
 

@@ -92,11 +92,15 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
       onDriverChanged: () => late.volumes.value.csiDriverRegistered(),
     });
   const csiDrivers = ports.csiDrivers ?? csi?.registry;
+  const refreshLimit = csi && {
+    refreshLimit: (driver: string, signal: AbortSignal) => csi.registry.refresh(driver, signal),
+  };
   const volumes = late.volumes.set(
     nodeVolumes(child, ports, settings, {
       ...{ pods, node, objects, supportsRecursiveReadOnly },
-      ...(objects && csiDrivers && { csi: { ...objects.csi, drivers: csiDrivers } }),
+      ...(objects && csiDrivers && { csi: { ...objects.csi, drivers: csiDrivers, ...refreshLimit } }),
       attachedVolumes: () => late.clusterNode.value?.attachedVolumes(),
+      devicePath: (name) => late.clusterNode.value?.devicePath(name),
       onVolumesInUseChanged: statusChanged,
     }),
   );

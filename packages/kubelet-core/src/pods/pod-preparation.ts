@@ -5,6 +5,7 @@ import type { AllocationPort } from '../admit/allocation.ts';
 import type { PodJournalPort } from '../explain/pod-journal.ts';
 import type { VolumesPort } from '../ports.ts';
 import type { PodCgroups } from '../sync/pod-cgroups.ts';
+import { isAttachLimit } from './attach-limit.ts';
 
 /**
  * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
@@ -90,6 +91,8 @@ export class PodPreparation {
     try {
       await volumes.waitForAttachAndMount(pod, signal);
     } catch (err) {
+      // The rejection of the pod has an event of its own.
+      if (isAttachLimit(err)) throw err;
       // The events of the volumes already contain all details of an error that has `isReported`.
       if (!signal.aborted && !(err instanceof Error && 'isReported' in err && err.isReported === true)) {
         this.#warn(pod, eventReasons.failedMountVolume, `Unable to attach or mount volumes: ${errorText(err)}`);

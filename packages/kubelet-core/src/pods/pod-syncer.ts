@@ -10,6 +10,7 @@ import {
 } from '@node-agent/pod-spec';
 import { errorText, eventReasons } from '@node-agent/telemetry';
 import type { AllocationPort } from '../admit/allocation.ts';
+import { rejectedStatus } from '../admit/rejected-status.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { KubeletError } from '../errors.ts';
 import type { PodJournalPort } from '../explain/pod-journal.ts';
@@ -17,6 +18,7 @@ import type { RuntimeState } from '../node/runtime-state.ts';
 import type { PodFailure, PodManagerPort } from '../ports.ts';
 import type { PodCgroups } from '../sync/pod-cgroups.ts';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
+import { ATTACH_LIMIT_REASON, isRejected } from './attach-limit.ts';
 import { PodPreparation } from './pod-preparation.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
@@ -56,6 +58,8 @@ type Components = Pick<
   readonly journal: PodJournalPort;
   readonly runtimeState: RuntimeState;
   readonly podCgroups: Pick<PodCgroups, 'ensure' | 'destroy' | 'readLimits'>;
+  /** Called when a pod is rejected after its admission, with the reason. */
+  readonly onRejected: (reason: string) => void;
   /** Syncs the pod again, so that its status shows what was changed. */
   readonly syncAgain: (uid: string) => void;
 };
@@ -117,7 +121,11 @@ export class KubeletPodSyncer implements PodSyncer {
     }
 
     const { uid } = pod.metadata;
-    const runtimeStatus = await this.#preparation.prepare(pod, givenStatus, signal);
+    const runtimeStatus = await this.#preparation.prepare(pod, givenStatus, signal).catch((error: unknown) => {
+      if (!isRejected(error, givenStatus)) throw error;
+      this.#reject(pod, ATTACH_LIMIT_REASON, error.message);
+    });
+    if (runtimeStatus === undefined) return { isTerminal: true };
 
     let becameReady = false;
     this.#deps.probes?.addPod(pod);
@@ -307,6 +315,13 @@ export class KubeletPodSyncer implements PodSyncer {
       if (!signal.aborted) this.#warn(pod, eventReasons.failedToKillPod, `error killing pod: ${errorText(err)}`);
       throw new KubeletError('KillFailed', `error killing terminating pod: ${errorText(err)}`, { cause: err });
     }
+  }
+
+  /** Fails a pod that had been admitted (`rejectPod` in `pkg/kubelet/kubelet.go`). */
+  #reject(pod: Pod, reason: string, message: string): void {
+    this.#warn(pod, reason, message);
+    this.#deps.onRejected(reason);
+    this.#deps.status.setPodStatus(pod, rejectedStatus(pod, { reason, message }));
   }
 
   #warn(pod: Pod, reason: string, message: string): void {

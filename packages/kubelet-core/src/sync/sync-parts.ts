@@ -6,7 +6,7 @@ import type { PodJournal } from '../explain/pod-journal.ts';
 import { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort } from '../ports.ts';
 import { EarlyTerminations } from './early-terminations.ts';
-import { HousekeepingMetrics } from './housekeeping-metrics.ts';
+import type { HousekeepingMetrics } from './housekeeping-metrics.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
 import { PodCleanups } from './pod-cleanups.ts';
 import { SyncHandler } from './sync-handler.ts';
@@ -38,6 +38,7 @@ export type SyncComponents = Pick<
   readonly journal: Pick<PodJournal, keyof PodJournal>;
   readonly workers: PodWorkersPort;
   readonly podCgroups: Pick<PodCgroups, 'removeOrphans'>;
+  readonly housekeepingMetrics: HousekeepingMetrics;
 };
 
 /** Parts that handle the items of the sync loop; they share the pods in admission, the active pods and the UIDs. */
@@ -53,13 +54,12 @@ export interface SyncParts {
 
 /** Makes the parts that handle the items of the sync loop. */
 export function makeSyncParts(components: SyncComponents): SyncParts {
-  const housekeepingMetrics = new HousekeepingMetrics(components.metrics);
   const uids = new UidLifetimes(components);
   // Admission decides which pods may have a worker, and a decision updates the worker.
   const isUndecided = (uid: string): boolean => admissions.isUndecided(uid);
   const active = new ActivePods({ ...components, isUndecided });
   const updates = new WorkerUpdates({ ...components, uids, isUndecided });
-  const results = new AdmissionResults({ ...components, active, updates, housekeepingMetrics });
+  const results = new AdmissionResults({ ...components, active, updates });
   const admissions: Admissions = new Admissions({
     handlers: components.admitHandlers,
     journal: components.journal,
@@ -68,7 +68,7 @@ export function makeSyncParts(components: SyncComponents): SyncParts {
   });
   const early = new EarlyTerminations({ ...components, killOrphan: (pod) => updates.killOrphan(pod) });
   const parts = { updates, admissions, active, early };
-  const cleanups = new PodCleanups({ ...components, ...parts, uids, housekeepingMetrics });
+  const cleanups = new PodCleanups({ ...components, ...parts, uids });
   const handler = new SyncHandler({ ...components, ...parts, uids });
   return { ...parts, cleanups, handler };
 }

@@ -8,6 +8,7 @@ import { giveToGroup } from '../mount/fs-group.ts';
 import { mountAt } from '../mount/mount-at.ts';
 import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter, mountPointsWithin } from '../mount/mounter.ts';
+import { statfsUsage } from '../mount/statfs-usage.ts';
 import { takeAway } from '../mount/take-away.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { isReadWriteOncePod, optionsFor } from './claim-rule.ts';
@@ -113,9 +114,7 @@ export class LocalVolumePlugin implements VolumePlugin {
 
   /** Returns the usage of the volume's whole file system (upstream: `NewMetricsStatFS`). */
   async usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
-    const fileSystem = await this.#components.foreignFiles.statfs(hostPath);
-    const { totalBytes, freeBytes, inodes, freeInodes } = fileSystem;
-    return { bytes: totalBytes - freeBytes, inodes: inodes - freeInodes, complete: true, fileSystem };
+    return await statfsUsage(this.#components.foreignFiles, hostPath);
   }
 
   isRemoving(): boolean {

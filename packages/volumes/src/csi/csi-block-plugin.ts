@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { CsiPublishRequest } from '@node-agent/contracts';
 import type { FileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
@@ -6,17 +6,28 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 import type { BlockMap, BlockMapper } from '../block/block-mapper.ts';
 import type { BlockPaths } from '../block/block-paths.ts';
 import { VolumeError } from '../errors.ts';
-import type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
+import type {
+  MountedVolume,
+  NodeVolumePlugin,
+  SetUpState,
+  UnansweredCall,
+  VolumeMeasurement,
+  VolumePlugin,
+} from '../manager/plugin.ts';
 import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { MountContext } from '../mount/mount-context.ts';
+import type { AttachLimit } from './attach-limit.ts';
 import { CsiBlockStaging } from './csi-block-staging.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import { expandCsiVolume } from './csi-expansion.ts';
+import type { CsiIdentities } from './csi-identities.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN, type CsiIdentity } from './csi-names.ts';
 import { csiNodeVolume } from './csi-node-volume.ts';
+import type { CsiPluginOptions } from './csi-plugin.ts';
 import { publishKey } from './csi-publishing.ts';
 import { csiAccessMode, csiSource } from './csi-source.ts';
+import { csiUsage } from './csi-usage.ts';
 import { publishRequest } from './publish-request.ts';
 import { readVolumeData } from './volume-data.ts';
 
@@ -30,6 +41,8 @@ export interface CsiBlockComponents {
   readonly paths: BlockPaths;
   readonly calls: CsiCalls;
   readonly inputs: CsiInputs;
+  readonly attachLimit: AttachLimit;
+  readonly identities: CsiIdentities;
   readonly mapper: BlockMapper;
 }
 
@@ -37,11 +50,14 @@ export interface CsiBlockComponents {
 export class CsiBlockPlugin implements VolumePlugin {
   readonly name: string = CSI_PLUGIN;
   readonly isBlock = true;
+  readonly measuresElsewhere = true;
   readonly node: NodeVolumePlugin;
   readonly #components: CsiBlockComponents;
+  readonly #showsHealth: boolean;
 
-  constructor(components: CsiBlockComponents, nodeName: string) {
+  constructor(components: CsiBlockComponents, { nodeName, showsHealth = false }: CsiPluginOptions) {
     this.#components = components;
+    this.#showsHealth = showsHealth;
     this.node = new CsiBlockStaging(components, nodeName);
   }
 
@@ -103,11 +119,11 @@ export class CsiBlockPlugin implements VolumePlugin {
     await expandCsiVolume(this.#components, csiSource(volume, undefined), places, bytes, signal);
   }
 
-  async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+  async tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod: Pod | undefined): Promise<void> {
     const { calls, mapper } = this.#components;
     const at = this.#mapOf(podUid, directoryName);
     await mapper.unmap(at, signal);
-    const identity = await this.#identity(directoryName);
+    const identity = await this.#identity(podUid, directoryName, pod, signal);
     if (identity !== undefined) {
       const driver = calls.driver(identity.driver, 'blockMapper.UnmapPodDevice failed to get CSI client');
       const call = (): Promise<void> =>
@@ -122,15 +138,35 @@ export class CsiBlockPlugin implements VolumePlugin {
     await mapper.unlink(at);
   }
 
+  /** Returns the usage that the driver reports; `undefined` if the driver reports none (`GET_VOLUME_STATS`). */
+  async usage(_mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined> {
+    const { mapDir, podUid } = this.#mapOf(pod.metadata.uid, volume.directoryName);
+    return await csiUsage(this.#components.calls, csiSource(volume, pod), join(mapDir, podUid), this.#showsHealth);
+  }
+
   isRemoving(): boolean {
     return false;
   }
 
-  /** Returns `undefined` if nothing of the volume is on this node any more. @throws VolumeError `InvalidSource` */
-  async #identity(directoryName: string): Promise<CsiIdentity | undefined> {
-    const { fs, paths } = this.#components;
-    const data = await readVolumeData(fs, paths.nodeDir(directoryName, 'data'));
-    return data && { driver: data.driverName, handle: data.volumeHandle };
+  /**
+   * Returns `undefined` if the volume is not published to the pod. @throws VolumeError `StillMounted` if it is and its
+   * driver is unknown
+   */
+  async #identity(
+    podUid: string,
+    directoryName: string,
+    pod: Pod | undefined,
+    signal: AbortSignal,
+  ): Promise<CsiIdentity | undefined> {
+    const { fs, paths, identities } = this.#components;
+    const directory = paths.nodeDir(directoryName, 'data');
+    const data = await readVolumeData(fs, directory).catch((error: unknown) => VolumeError.from(error));
+    if (data !== undefined && !VolumeError.is(data)) return { driver: data.driverName, handle: data.volumeHandle };
+    if (!(await fs.exists(this.#publishPath(podUid, directoryName)))) return undefined;
+    const found = await identities.ofName(podUid, directoryName, pod, signal);
+    if (found !== undefined) return found;
+    const why = data?.message ?? `${directory}: the volume data file is missing`;
+    throw new VolumeError('StillMounted', `${CSI_PLUGIN}: driver of the published device is unknown: ${why}`, data);
   }
 
   #publishPath(podUid: string, directoryName: string): string {

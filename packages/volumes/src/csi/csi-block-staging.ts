@@ -8,6 +8,7 @@ import { VolumeError } from '../errors.ts';
 import type { NodeVolumePlugin } from '../manager/plugin.ts';
 import type { NodeVolume } from '../manager/resolved-volume.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { AttachLimit } from './attach-limit.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { attachmentName, CSI_PLUGIN, csiIdentity, csiUniqueName } from './csi-names.ts';
@@ -24,6 +25,7 @@ export interface CsiBlockStagingComponents {
   readonly paths: BlockPaths;
   readonly calls: CsiCalls;
   readonly inputs: CsiInputs;
+  readonly attachLimit: AttachLimit;
   readonly mapper: BlockMapper;
 }
 
@@ -84,6 +86,10 @@ export class CsiBlockStaging implements NodeVolumePlugin {
       await fs.removeAll(path);
     }
     await this.#remove(name);
+  }
+
+  async isAttachLimitExceeded(volume: NodeVolume, signal: AbortSignal): Promise<boolean> {
+    return await this.#components.attachLimit.isExceeded(volume, signal);
   }
 
   async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume | undefined> {

@@ -1,21 +1,31 @@
 import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
-import type { CsiDrivers, CsiVolumeStats } from '@node-agent/contracts';
-import type { FileSystem, ForeignFiles, TreeUsage } from '@node-agent/host';
+import type { CsiDrivers } from '@node-agent/contracts';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { BlockMapper } from '../block/block-mapper.ts';
 import { BlockPaths } from '../block/block-paths.ts';
 import type { LoopDevices } from '../block/loop-devices.ts';
+import type { ClaimSource } from '../claims/claim-source.ts';
 import { VolumeError } from '../errors.ts';
-import type { MountedVolume, NodeVolumePlugin, SetUpState, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
+import type {
+  MountedVolume,
+  NodeVolumePlugin,
+  SetUpState,
+  UnansweredCall,
+  VolumeMeasurement,
+  VolumePlugin,
+} from '../manager/plugin.ts';
 import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
 import { giveToGroup } from '../mount/fs-group.ts';
 import type { FsGroup, MountContext } from '../mount/mount-context.ts';
-import type { Mounter } from '../mount/mounter.ts';
+import { type Mounter, realDirectory } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
+import { AttachLimit } from './attach-limit.ts';
 import { CsiBlockPlugin } from './csi-block-plugin.ts';
 import { CsiCalls } from './csi-calls.ts';
 import { expandCsiVolume } from './csi-expansion.ts';
+import { CsiIdentities } from './csi-identities.ts';
 import { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN } from './csi-names.ts';
 import { csiNodeVolume } from './csi-node-volume.ts';
@@ -24,8 +34,8 @@ import { CsiPaths } from './csi-paths.ts';
 import { CsiPublishing, publishKey } from './csi-publishing.ts';
 import { csiSource } from './csi-source.ts';
 import { CsiStaging } from './csi-staging.ts';
+import { csiUsage } from './csi-usage.ts';
 import { takesFsGroup } from './driver-rule.ts';
-import { usageOf } from './usage-rule.ts';
 
 /** Dependencies of {@link CsiPlugin}. */
 export interface CsiPluginComponents {
@@ -47,7 +57,7 @@ export interface CsiPluginComponents {
   >;
   /** Access to the volumes' file systems, which may never answer (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
-  readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'unmount'>;
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'takesLabels' | 'bind' | 'unmount'>;
   /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
   readonly loops?: LoopDevices;
   readonly paths: PodPaths;
@@ -55,6 +65,16 @@ export interface CsiPluginComponents {
   readonly drivers: CsiDrivers;
   readonly objects: CsiObjects;
   readonly tokens: CsiTokens;
+  /**
+   * Persistent volumes of the API server, read if the data file of a volume is missing or damaged. If absent, the pod of
+   * such a volume terminates only if the volume is staged.
+   */
+  readonly volumes?: Pick<ClaimSource, 'getPersistentVolume'>;
+  /**
+   * Reads again how many volumes of a driver the node can have, and reports it. Called when a volume could not be
+   * attached because the node is full. If absent, nothing is reported.
+   */
+  readonly refreshLimit?: (driver: string, signal: AbortSignal) => Promise<void>;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
@@ -63,6 +83,8 @@ export interface CsiPluginComponents {
 export interface CsiPluginOptions {
   /** Name of this node, which is part of the names of VolumeAttachments. */
   readonly nodeName: string;
+  /** Whether the condition of volumes is reported (feature gate `CSIVolumeHealth`). Default: false. */
+  readonly showsHealth?: boolean;
 }
 
 /**
@@ -81,9 +103,10 @@ export class CsiPlugin implements VolumePlugin {
   readonly #calls: CsiCalls;
   readonly #inputs: CsiInputs;
   readonly #publishing: CsiPublishing;
+  readonly #showsHealth: boolean;
 
   constructor(given: CsiPluginComponents, options: CsiPluginOptions) {
-    checkOptions('CsiPlugin', options, { nodeName: 'string' });
+    checkOptions('CsiPlugin', options, { nodeName: 'string', showsHealth: 'boolean?' });
     checkComponents('CsiPlugin', given, {
       fs: [
         'open',
@@ -109,17 +132,23 @@ export class CsiPlugin implements VolumePlugin {
     });
     const components = withDefaults(given);
     this.#components = components;
+    this.#showsHealth = options.showsHealth ?? false;
     this.#paths = new CsiPaths(components.paths);
     this.#calls = new CsiCalls(components);
     this.#inputs = new CsiInputs(components, options.nodeName);
-    const parts = { ...components, paths: this.#paths, calls: this.#calls, inputs: this.#inputs };
+    const { refreshLimit } = components;
+    const attachLimit = new AttachLimit({ ...components, refreshLimit }, options.nodeName);
+    const identities = new CsiIdentities({ ...components, paths: this.#paths, volumes: components.volumes });
+    const parts = {
+      ...{ ...components, paths: this.#paths, calls: this.#calls, inputs: this.#inputs, attachLimit, identities },
+    };
     this.node = new CsiStaging(parts);
     this.#publishing = new CsiPublishing(parts, options.nodeName);
     const { loops } = components;
     if (loops === undefined) return;
     const paths = new BlockPaths(components.paths, CSI_PLUGIN, CSI_PLUGIN);
     const mapper = new BlockMapper({ ...components, loops });
-    this.block = new CsiBlockPlugin({ ...parts, paths, mapper }, options.nodeName);
+    this.block = new CsiBlockPlugin({ ...parts, paths, mapper }, options);
   }
 
   canSupport({ volume, persistent }: VolumeSpec): boolean {
@@ -162,7 +191,8 @@ export class CsiPlugin implements VolumePlugin {
     if (fsGroup !== undefined && !capabilities.volumeMountGroup && takesFsGroup(source, csiDriver)) {
       await this.#giveToGroup(pod, source.handle, hostPath, fsGroup, signal);
     }
-    return { hostPath, readOnly: source.readOnly, selinuxRelabel: !source.readOnly, foreign: true };
+    const selinuxRelabel = !source.readOnly && (await this.#takesLabels(hostPath));
+    return { hostPath, readOnly: source.readOnly, selinuxRelabel, foreign: true };
   }
 
   /** Inline volumes have no PVC and are never expanded. */
@@ -176,24 +206,24 @@ export class CsiPlugin implements VolumePlugin {
     await expandCsiVolume({ calls: this.#calls, inputs: this.#inputs }, source, places, bytes, signal);
   }
 
-  async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
-    await this.#publishing.unpublish(podUid, directoryName, signal);
+  async tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod: Pod | undefined): Promise<void> {
+    await this.#publishing.unpublish(podUid, directoryName, signal, pod);
   }
 
   /** Returns the usage that the driver reports; `undefined` if the driver reports none (`GET_VOLUME_STATS`). */
-  async usage({ hostPath }: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined> {
-    const source = csiSource(volume, pod);
-    const driver = this.#calls.driver(source.driver, 'failed to get volume statistics');
-    const { signal } = new AbortController();
-    const key = `stats of ${hostPath}`;
-    const can = await this.#calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
-    if (!can.volumeStats) return undefined;
-    const call = (): Promise<CsiVolumeStats> => driver.volumeStats(source.handle, hostPath, undefined, signal);
-    return usageOf(await this.#calls.make(key, driver, 'NodeGetVolumeStats', call, signal));
+  async usage({ hostPath }: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined> {
+    return await csiUsage(this.#calls, csiSource(volume, pod), hostPath, this.#showsHealth);
   }
 
   isRemoving(): boolean {
     return false;
+  }
+
+  /** Returns whether the files of a mounted volume can be relabelled (upstream: `GetSELinuxSupport`). */
+  async #takesLabels(path: string): Promise<boolean> {
+    const { fs, mounter } = this.#components;
+    const real = await realDirectory(fs, path);
+    return real !== undefined && (await mounter.takesLabels?.(real)) === true;
   }
 
   async #giveToGroup(pod: Pod, handle: string, path: string, fsGroup: FsGroup, signal: AbortSignal): Promise<void> {

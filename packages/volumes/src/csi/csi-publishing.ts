@@ -7,6 +7,7 @@ import type { SetUpState } from '../manager/plugin.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import type { CsiCalls } from './csi-calls.ts';
+import type { CsiIdentities } from './csi-identities.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { attachmentName, CSI_PLUGIN, type CsiIdentity } from './csi-names.ts';
 import type { CsiDriverData } from './csi-objects.ts';
@@ -25,6 +26,7 @@ export interface CsiPublishingComponents {
   readonly paths: CsiPaths;
   readonly calls: CsiCalls;
   readonly inputs: CsiInputs;
+  readonly identities: CsiIdentities;
 }
 
 /** A CSI volume of a pod. */
@@ -92,12 +94,12 @@ export class CsiPublishing {
     return { csiDriver, capabilities };
   }
 
-  /** Unpublishes a volume; `directoryName` may be left by any process. @throws VolumeError */
-  async unpublish(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+  /** Unpublishes a volume; `directoryName` may be left by any process. @param pod if known. @throws VolumeError */
+  async unpublish(podUid: string, directoryName: string, signal: AbortSignal, pod: Pod | undefined): Promise<void> {
     const { calls, paths } = this.#components;
     const key = publishKey(podUid, directoryName);
     const path = paths.podMount(podUid, directoryName);
-    const identity = await this.#identity(podUid, directoryName, path);
+    const identity = await this.#identity(podUid, directoryName, path, pod, signal);
     if (identity !== undefined) {
       const step = 'Unmounter.TearDownAt failed';
       const driver = calls.driver(identity.driver, `${step} to get CSI client`);
@@ -115,14 +117,22 @@ export class CsiPublishing {
    * Returns the volume to unpublish; `undefined` if nothing was published. @throws VolumeError `StillMounted` if
    * something is mounted and its driver is unknown: the volume is kept
    */
-  async #identity(podUid: string, directoryName: string, path: string): Promise<CsiIdentity | undefined> {
-    const { fs, paths } = this.#components;
+  async #identity(
+    podUid: string,
+    directoryName: string,
+    path: string,
+    pod: Pod | undefined,
+    signal: AbortSignal,
+  ): Promise<CsiIdentity | undefined> {
+    const { fs, paths, identities } = this.#components;
     const known = this.#published.get(publishKey(podUid, directoryName));
     if (known !== undefined) return known;
     const directory = paths.podVolumeDir(podUid, directoryName);
     const data = await readVolumeData(fs, directory).catch((error: unknown) => VolumeError.from(error));
     if (data !== undefined && !VolumeError.is(data)) return { driver: data.driverName, handle: data.volumeHandle };
     if (!(await isMountPoint(this.#components, path))) return undefined;
+    const found = (await identities.ofStaged(path)) ?? (await identities.ofName(podUid, directoryName, pod, signal));
+    if (found !== undefined) return found;
     const why = data?.message ?? `${directory}: the volume data file is missing`;
     throw new VolumeError('StillMounted', `${CSI_PLUGIN}: driver of the mounted volume is unknown: ${why}`, data);
   }

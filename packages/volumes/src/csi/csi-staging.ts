@@ -8,7 +8,9 @@ import type { NodeVolume } from '../manager/resolved-volume.ts';
 import { mountRefs } from '../mount/mount-refs.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { AttachLimit } from './attach-limit.ts';
 import type { CsiCalls } from './csi-calls.ts';
+import type { CsiIdentities } from './csi-identities.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { CSI_PLUGIN, csiIdentity, csiUniqueName, handleHash } from './csi-names.ts';
 import { type CsiPaths, GLOBAL_MOUNT } from './csi-paths.ts';
@@ -24,6 +26,8 @@ export interface CsiStagingComponents {
   readonly paths: CsiPaths;
   readonly calls: CsiCalls;
   readonly inputs: CsiInputs;
+  readonly attachLimit: AttachLimit;
+  readonly identities: CsiIdentities;
 }
 
 /**
@@ -118,13 +122,19 @@ export class CsiStaging implements NodeVolumePlugin {
     await removeMountDir(this.#components, path);
   }
 
+  async isAttachLimitExceeded(volume: NodeVolume, signal: AbortSignal): Promise<boolean> {
+    return await this.#components.attachLimit.isExceeded(volume, signal);
+  }
+
   /** Returns `undefined` for an inline volume, which is not staged, and for a directory without a mounted volume. */
   async reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
-    const { fs, paths } = this.#components;
+    const { fs, paths, identities } = this.#components;
     const directory = paths.podVolumeDir(podUid, directoryName);
     const data = await readVolumeData(fs, directory).catch((error: unknown) => VolumeError.from(error));
     if (data === undefined || VolumeError.is(data)) {
       if (!(await isMountPoint(this.#components, paths.podMount(podUid, directoryName)))) return undefined;
+      const identity = await identities.ofStaged(paths.podMount(podUid, directoryName));
+      if (identity !== undefined) return { uniqueName: csiUniqueName(identity), name: directoryName };
       throw data ?? new VolumeError('InvalidSource', `${directory}: the volume data file is missing`);
     }
     if (data.volumeLifecycleMode === 'Ephemeral') return undefined;

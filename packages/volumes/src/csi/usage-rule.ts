@@ -1,14 +1,17 @@
 import type { CsiVolumeStats } from '@node-agent/contracts';
-import type { TreeUsage } from '@node-agent/host';
+import type { VolumeMeasurement } from '../manager/plugin.ts';
 
 /**
- * Returns the usage of a volume as its driver reports it (`GetMetrics` of `pkg/volume/csi/csi_metrics.go`). Numbers that
- * the driver does not report are 0. Returns `undefined` without any numbers.
+ * Returns the usage of a volume as its driver reports it. Numbers that the driver does not report are 0, as upstream
+ * shows them (`NodeGetVolumeStats` of `pkg/volume/csi/csi_client.go`).
+ * @param showsHealth whether the volume's condition is of interest
+ * @returns `undefined` if the driver reports nothing of interest
  */
-export function usageOf({ usage }: CsiVolumeStats): TreeUsage | undefined {
+export function usageOf({ usage, condition }: CsiVolumeStats, showsHealth: boolean): VolumeMeasurement | undefined {
   const find = (unit: 'bytes' | 'inodes') => usage.findLast((one) => one.unit === unit);
   const [bytes, inodes] = [find('bytes'), find('inodes')];
-  if (bytes === undefined && inodes === undefined) return undefined;
+  const health = showsHealth ? condition : undefined;
+  if (bytes === undefined && inodes === undefined && health === undefined) return undefined;
   const available = count(bytes?.available);
   return {
     ...{ bytes: count(bytes?.used), inodes: count(inodes?.used), complete: true },
@@ -16,6 +19,7 @@ export function usageOf({ usage }: CsiVolumeStats): TreeUsage | undefined {
       ...{ totalBytes: count(bytes?.total), freeBytes: available, availableBytes: available },
       ...{ inodes: count(inodes?.total), freeInodes: count(inodes?.available) },
     },
+    ...(health && { condition: health }),
   };
 }
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
+import { goJson } from '../go-json.ts';
 
 /** File beside each mount of a CSI volume that names its driver and volume ID. */
 const FILE = 'vol_data.json';
@@ -23,15 +24,9 @@ export interface VolumeData {
   readonly volumeLifecycleMode?: string;
 }
 
-/** Returns the file's text, byte for byte as Go's `encoding/json` writes a map: sorted, and safe in HTML. */
+/** Returns the file's text, byte for byte as upstream writes it. */
 export function formatVolumeData(data: VolumeData): string {
-  const fields = Object.entries(data).filter(([, value]) => value !== undefined);
-  const sorted = Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)));
-  const escaped = JSON.stringify(sorted).replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return `${escaped}\n`;
+  return `${goJson({ ...data })}\n`;
 }
 
 /** @throws VolumeError `InvalidSource`, naming the file and what is wrong with it */

@@ -1,14 +1,10 @@
 import type { FileSystem } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import {
-  idOnDisk,
-  isOfPlugin,
-  subPathVolumesOnDisk,
-  type VolumeOnDisk,
-  volumesOnDisk,
-} from '../paths/volumes-on-disk.ts';
+import { idOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
 import type { VolumePlugin } from './plugin.ts';
+import type { PluginSet } from './plugin-set.ts';
 import { takeInFromDisk } from './take-in.ts';
 import { type ActionHelpers, foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
 import type { VolumeActions } from './volume-entry.ts';
@@ -19,7 +15,7 @@ import type { VolumeOperations } from './volume-operations.ts';
 export interface LeftoversComponents {
   readonly fs: Pick<FileSystem, 'readdir' | 'remove'>;
   readonly paths: PodPaths;
-  readonly plugins: readonly VolumePlugin[];
+  readonly plugins: PluginSet;
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly operations: Pick<VolumeOperations, 'found' | 'foundStaged' | 'remove'>;
@@ -39,6 +35,7 @@ export class Leftovers {
    * former process had begun to remove the volume.
    */
   async takeIn(signal: AbortSignal): Promise<void> {
+    await this.#components.plugins.find();
     await takeInFromDisk(
       {
         ...this.#components,
@@ -49,8 +46,8 @@ export class Leftovers {
     );
   }
 
-  /** Removes all volumes of a pod. */
-  async remove(podUid: string): Promise<void> {
+  /** Removes all volumes of a pod. @param pod the pod if it is known */
+  async remove(podUid: string, pod: Pod | undefined): Promise<void> {
     const { fs, paths, operations, helpers, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
@@ -60,12 +57,12 @@ export class Leftovers {
         const { name: directoryName } = volume;
         return volumeActions(helpers, { podUid, directoryName, plugin: this.#pluginOf(volume) });
       });
-      operations.remove(key, actions);
+      operations.remove(key, actions, pod);
     }
     // A former process may have mounted subPaths of volumes that leave no directory below `volumes`.
     for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName, id: `volume-subpaths/${directoryName}` };
-      operations.remove(key, volumeActions(helpers, { podUid, directoryName, plugin: undefined }));
+      operations.remove(key, volumeActions(helpers, { podUid, directoryName, plugin: undefined }), pod);
     }
   }
 
@@ -84,7 +81,7 @@ export class Leftovers {
 
   /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
   async #takeInStaged(): Promise<void> {
-    for (const plugin of this.#components.plugins) {
+    for (const plugin of this.#components.plugins.all()) {
       const { node } = plugin;
       if (node === undefined) continue;
       for (const volume of await node.staged()) {
@@ -102,6 +99,6 @@ export class Leftovers {
   }
 
   #pluginOf(volume: VolumeOnDisk): VolumePlugin | undefined {
-    return this.#components.plugins.find((plugin) => isOfPlugin(volume, plugin));
+    return this.#components.plugins.ofDirectory(volume);
   }
 }

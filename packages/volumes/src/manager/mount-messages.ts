@@ -1,4 +1,5 @@
 import type { VolumeError } from '../errors.ts';
+import type { VolumeOutcome } from './volume-outcomes.ts';
 
 /** Returns the event message for a volume in use that could not be expanded, in upstream's wording. */
 export function failedExpandMessage(name: string, error: VolumeError): string {
@@ -46,4 +47,32 @@ function stepName({ code }: VolumeError, step: 'setUp' | 'stage'): string {
 /** Adds the verb, unless the step's name has it. */
 function withFailed(step: string): string {
   return step.includes(' failed ') ? step : `${step} failed`;
+}
+
+/**
+ * Returns the message for a pod whose volumes are not ready, in upstream's wording (`WaitForAttachAndMount`), and the
+ * reason of each failed volume, which upstream leaves out.
+ * @param unattached volumes that wait for a controller to attach them
+ * @param unprocessed volumes whose identity could not be determined, or that this kubelet does not support
+ */
+export function unmountedMessage(
+  failed: readonly Pick<VolumeOutcome, 'name' | 'failure'>[],
+  unattached: readonly { readonly name: string }[],
+  unprocessed: readonly { readonly name: string }[],
+): string {
+  const lists = [
+    `unmounted volumes=[${namesIn(failed)}]`,
+    `unattached volumes=[${namesIn(unattached)}]`,
+    `failed to process volumes=[${namesIn(unprocessed)}]`,
+  ];
+  return `${lists.join(', ')}: ${failed.map(({ failure }) => failure?.message).join('; ')}`;
+}
+
+/** Returns the message for a pod that is rejected, in upstream's wording (`VolumeAttachLimitExceededError`). */
+export function attachLimitMessage(unmounted: string): string {
+  return `Node has reached its volume attachment limit, rejecting pod. ${unmounted}`;
+}
+
+function namesIn(volumes: readonly { readonly name: string }[]): string {
+  return [...new Set(volumes.map(({ name }) => name))].sort().join(' ');
 }

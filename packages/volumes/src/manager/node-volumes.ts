@@ -15,7 +15,7 @@ export interface StagedVolume {
   readonly pluginName: string;
   /** Whether the volume is a block device. Default: false. */
   readonly isBlock?: boolean;
-  readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage'>;
+  readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage' | 'isAttachLimitExceeded'>;
 }
 
 /** Dependencies of {@link NodeVolumes}. */

@@ -36,6 +36,12 @@ export interface UnansweredCall {
   readonly sinceMs: number;
 }
 
+/** Usage of a volume, and its health if that is known. */
+export interface VolumeMeasurement extends TreeUsage {
+  /** Health of the volume, as its driver reports it. */
+  readonly condition?: { readonly abnormal: boolean; readonly message: string };
+}
+
 /** Implementation of one volume type. */
 export interface VolumePlugin {
   /**
@@ -43,6 +49,8 @@ export interface VolumePlugin {
    * form.
    */
   readonly name: string;
+  /** Whether this plugin refuses all its volumes, because the right plugin is missing and may come. Default: false. */
+  readonly isStandIn?: boolean;
   /** Whether the plugin's volumes are block devices (`volumeMode: Block`), below `volumeDevices`. Default: false. */
   readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
@@ -89,8 +97,9 @@ export interface VolumePlugin {
   /**
    * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
    * is nothing. Not called for types that leave nothing in the pod's directory.
+   * @param pod the pod if it is known; an orphaned pod is not
    */
-  tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
+  tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod?: Pod): Promise<void>;
   /**
    * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not take a turn from
    * volumes that the kubelet measures itself (W6). Default: false.
@@ -100,7 +109,7 @@ export interface VolumePlugin {
    * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If absent, no volume of this
    * type is. @throws VolumeError, a system error
    */
-  usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<TreeUsage | undefined>;
+  usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined>;
   /** Returns whether a directory with this name is the remainder of an interrupted removal. */
   isRemoving(directoryName: string): boolean;
 }
@@ -116,6 +125,11 @@ export interface NodeVolumePlugin {
    * volume stays. @throws VolumeError
    */
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
+  /**
+   * Returns whether a controller could not attach the volume because the node has as many volumes as it can have
+   * (upstream: `VerifyExhaustedResource`). If absent, that is never the case. @throws the signal's reason
+   */
+  isAttachLimitExceeded?(volume: NodeVolume, signal: AbortSignal): Promise<boolean>;
   /**
    * Returns the node volume of a directory in a pod's directory that a former process created; `undefined` if the
    * directory uses no node volume. @throws VolumeError, a system error

@@ -48,9 +48,9 @@ export function volumeActions(
       if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
       return await plugin.setUp(pod, volume, mountContext(pod), signal, state);
     },
-    async tearDown(signal) {
+    async tearDown(signal, pod) {
       await subPaths.clean(podUid, directoryName, signal);
-      await plugin?.tearDown(podUid, directoryName, signal);
+      await plugin?.tearDown(podUid, directoryName, signal, pod);
     },
   };
 }

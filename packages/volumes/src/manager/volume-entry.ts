@@ -24,7 +24,8 @@ export interface VolumeActions {
   /** Returns a call of this volume that a driver has not answered; `undefined` if there is none. */
   unanswered(): UnansweredCall | undefined;
   setUp(pod: Pod, volume: ResolvedVolume, state: SetUpState, signal: AbortSignal): Promise<MountedVolume>;
-  tearDown(signal: AbortSignal): Promise<void>;
+  /** @param pod the pod if it is known */
+  tearDown(signal: AbortSignal, pod: Pod | undefined): Promise<void>;
   /** Expands the ready volume if that is due. If absent, the volume is never expanded. */
   expand?(pod: Pod, volume: ResolvedVolume, mounted: MountedVolume, signal: AbortSignal): Promise<void>;
 }
@@ -54,6 +55,8 @@ export interface VolumeEntry extends VolumeKey {
   wanted: boolean | undefined;
   /** The newest request for the volume. */
   request: { readonly pod: Pod; readonly volume: ResolvedVolume } | undefined;
+  /** The pod that is being removed, if it is known. */
+  removedPod: Pod | undefined;
   /** The pod from which the content was last written, or is being written. */
   filling: Filling | undefined;
   presence: VolumeState['presence'];
@@ -91,6 +94,7 @@ export function newEntry(
     wantedAs: new Map(),
     wanted: undefined,
     request: undefined,
+    removedPod: undefined,
     filling: undefined,
     mounted: undefined,
     stale: false,

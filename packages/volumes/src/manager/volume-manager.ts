@@ -1,82 +1,37 @@
-import { type Clock, checkComponents, checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
-import type { FileSystem } from '@node-agent/host';
-import { type Container, type Device, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
-import {
-  type EventRecorder,
-  eventReasons,
-  type Logger,
-  type Metrics,
-  type WithDefaults,
-  withDefaults,
-} from '@node-agent/telemetry';
-import { volumeGid } from '../claims/claim-rule.ts';
-import type { ClaimSource } from '../claims/claim-source.ts';
+import { checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
+import type { Container, Device, Mount, Pod } from '@node-agent/pod-spec';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import { VolumeExpander } from '../expand/volume-expander.ts';
-import type { Mounter } from '../mount/mounter.ts';
 import { PodDirectories } from '../paths/pod-directories.ts';
-import type { PodPaths } from '../paths/pod-paths.ts';
-import { type MountVariable, subPathOf } from '../paths/sub-path.ts';
-import { type SubPathForeignFiles, SubPathMounts } from '../paths/sub-path-mounts.ts';
+import type { MountVariable } from '../paths/sub-path.ts';
+import { SubPathMounts } from '../paths/sub-path-mounts.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
-import { containerDevices, containerMounts, mountedVolume, type SubPathPlace } from './container-mounts.ts';
+import { ContainerVolumes } from './container-volumes.ts';
+import { FailureEvents } from './failure-events.ts';
 import { Leftovers } from './leftovers.ts';
-import { failedExpandMessage, failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
-import type { VolumePlugin } from './plugin.ts';
+import { attachLimitMessage, unmountedMessage } from './mount-messages.ts';
+import { PluginSet } from './plugin-set.ts';
 import { mountedVolumes } from './pod-volumes.ts';
-import type { ResolvedVolume } from './resolved-volume.ts';
-import { type ActionHelpers, volumeActions } from './volume-actions.ts';
-import { type AttachedVolumes, VolumeAttachments } from './volume-attachments.ts';
+import { PodWaits } from './pod-waits.ts';
+import { SizeComparisons } from './size-comparisons.ts';
+import { VolumeAttachments } from './volume-attachments.ts';
+import { VolumeEntries } from './volume-entries.ts';
+import {
+  checkVolumeManager,
+  type VolumeManagerComponents,
+  type VolumeManagerOptions,
+} from './volume-manager-components.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
-import { earliestRetry, type UnsettledVolume, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
-import { isRefusal, VolumeResolver, volumeId } from './volume-resolver.ts';
+import { VolumeOperations } from './volume-operations.ts';
+import { earliestRetry } from './volume-outcomes.ts';
+import { VolumeRequests } from './volume-requests.ts';
+import { VolumeResolver } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
-import { callText, timedOut, type VolumeWait } from './volume-waits.ts';
+import { callText, type VolumeWait } from './volume-waits.ts';
 
-/** Dependencies of {@link VolumeManager}. */
-export interface VolumeManagerComponents {
-  readonly fs: Pick<
-    FileSystem,
-    'mkdir' | 'readdir' | 'writeFile' | 'remove' | 'removeAll' | 'realpath' | 'lstat' | 'holdBeneath'
-  >;
-  /** Access to file systems that may never answer; subPaths of host paths are resolved through it. */
-  readonly foreignFiles: SubPathForeignFiles;
-  readonly mounter: Mounter;
-  readonly paths: PodPaths;
-  /** Plugins of the supported volume types; the first that supports a volume is used. */
-  readonly plugins: readonly VolumePlugin[];
-  /**
-   * Source of PVCs. Absent without an API server; volumes with a PVC are then refused with a message that names them.
-   */
-  readonly claims?: ClaimSource;
-  /**
-   * The node's status in the API server. If absent, volumes that a controller attaches never become ready; no other
-   * volumes need it.
-   */
-  readonly attachments?: AttachedVolumes;
-  /** Default: the system clock. */
-  readonly clock?: Clock;
-  /** Default: no logging. */
-  readonly logger?: Logger;
-  /** Default: no metrics. */
-  readonly metrics?: Metrics;
-  /** Default: no events. */
-  readonly recorder?: EventRecorder;
-  /** Called when a volume became ready after its pod had stopped waiting, so that the pod can be synced now. */
-  readonly onVolumeReady?: (podUid: string) => void;
-  /** Called when {@link VolumeManager.volumesInUse} has changed, so that the node's status can be written now. */
-  readonly onVolumesInUseChanged?: () => void;
-}
-
-export interface VolumeManagerOptions {
-  /** Returns whether the pod's runtime supports recursive read-only mounts (KEP-3857). Default: no pod's does. */
-  readonly supportsRecursiveReadOnly?: (pod: Pod) => boolean;
-}
-
-/** Maximum wait of a pod for an operation that does not finish, in milliseconds. */
-const WAIT_MS = 123_000;
-/** Minimum time between two comparisons of a ready volume's size with its PVC, in milliseconds. */
-const COMPARE_MS = 30_000;
+/** Maximum duration of finding out why a volume is not attached, in milliseconds (`csiTimeout`). */
+const LIMIT_CHECK_MS = 120_000;
 
 /**
  * Sets up and tears down the volumes of pods (`pkg/kubelet/volumemanager`). Volumes of one pod are set up in parallel
@@ -85,87 +40,56 @@ const COMPARE_MS = 30_000;
  */
 export class VolumeManager {
   readonly #components: WithDefaults<VolumeManagerComponents>;
-  readonly #supportsRecursiveReadOnly: (pod: Pod) => boolean;
+  readonly #entries = new VolumeEntries();
   readonly #operations: VolumeOperations;
   readonly #resolver: VolumeResolver;
+  readonly #requests: VolumeRequests;
   readonly #leftovers: Leftovers;
-  readonly #subPaths: SubPathMounts;
-  readonly #expander: VolumeExpander;
-  readonly #helpers: ActionHelpers;
-  /** Monotonic time at which each ready volume was last compared with its PVC, by pod UID and volume name. */
-  readonly #comparedAtMs = new Map<string, Map<string, number>>();
+  readonly #sizes: SizeComparisons;
+  readonly #containers: ContainerVolumes;
   readonly #usages: VolumeUsages;
   readonly #directories: PodDirectories;
   readonly #attachments: VolumeAttachments;
+  readonly #waits: PodWaits;
   /** Whether all volumes of a former process are registered. */
   #isTakenIn = false;
-  /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
-  readonly #waitingSince = new Map<string, number>();
   readonly #life = new AbortController();
   readonly #startOnce = new StartOnce('VolumeManager');
 
   constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
     checkOptions('VolumeManager', options, { supportsRecursiveReadOnly: 'function?' });
-    checkComponents('VolumeManager', given, {
-      fs: ['mkdir', 'readdir', 'remove', 'writeFile', 'removeAll', 'realpath', 'lstat', 'holdBeneath'],
-      foreignFiles: ['lstat', 'holdBeneath'],
-      mounter: ['mountPoints', 'mount', 'bind', 'rebind', 'unmount'],
-      paths: [
-        'stagedDir',
-        'stagedVolumeDir',
-        'podDir',
-        'volumesDir',
-        'volumeDevicesDir',
-        'pluginsDir',
-        'subPathsDir',
-        'subPathDir',
-        'volumeDir',
-        'pluginDir',
-      ],
-      plugins: 'list',
-    });
+    checkVolumeManager(given);
     const components = withDefaults(given);
     this.#components = components;
-    this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
+    const { supportsRecursiveReadOnly = () => false } = options;
+    const entries = this.#entries;
+    const plugins = new PluginSet(components.plugins, components.morePlugins);
     const metrics = new VolumeMetrics(components.metrics);
-    this.#subPaths = new SubPathMounts(components);
-    this.#expander = new VolumeExpander({ ...components, claims: components.claims });
-    this.#helpers = { subPaths: this.#subPaths, expander: this.#expander };
-    this.#resolver = new VolumeResolver({
-      ...components,
-      onRefused: (pod, { message }) => this.#tellFailedMount(pod, message),
-    });
+    const events = new FailureEvents(components.recorder);
+    const subPaths = new SubPathMounts(components);
+    const expander = new VolumeExpander({ ...components, claims: components.claims });
+    const helpers = { subPaths, expander };
+    this.#waits = new PodWaits(components.clock);
     this.#attachments = new VolumeAttachments(components.attachments);
+    this.#resolver = new VolumeResolver({
+      ...{ ...components, plugins },
+      onRefused: (pod, { message }) => events.refused(pod, message),
+    });
     this.#operations = new VolumeOperations({
-      ...components,
-      metrics,
-      attachments: this.#attachments,
+      ...{ ...components, entries, metrics, attachments: this.#attachments },
       onInUseChange: () => components.onVolumesInUseChanged?.(),
-      onForgotten: (uniqueName) => this.#expander.forget(uniqueName),
-      onFailure: (pod, volume, error, step) => {
-        if (step === 'expand') {
-          const message = failedExpandMessage(volume.directoryName, error);
-          components.recorder.event(podReference(pod), 'Warning', eventReasons.volumeResizeFailed, message);
-          return;
-        }
-        if (error.code === 'FileSystemMismatch') this.#tellMismatch(volume, error);
-        if (volume.persistent?.spec?.volumeMode === 'Block') {
-          const message = failedMapMessage(volume.directoryName, error, step);
-          components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMapVolume, message);
-        } else this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
-      },
+      onForgotten: (uniqueName) => expander.forget(uniqueName),
+      onFailure: (pod, volume, error, step) => events.failed(pod, volume, error, step),
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });
-    this.#leftovers = new Leftovers({
-      ...components,
-      metrics,
-      operations: this.#operations,
-      helpers: this.#helpers,
+    const operations = this.#operations;
+    this.#sizes = new SizeComparisons({ ...components, operations, expander });
+    this.#requests = new VolumeRequests({
+      ...{ resolver: this.#resolver, operations, sizes: this.#sizes, helpers, life: this.#life.signal },
     });
-    this.#usages = new VolumeUsages({
-      ...components,
-      allMounted: (podUid) => this.#operations.allMounted(podUid),
-    });
+    this.#leftovers = new Leftovers({ ...components, plugins, metrics, operations, helpers });
+    this.#containers = new ContainerVolumes({ entries, subPaths, supportsRecursiveReadOnly });
+    this.#usages = new VolumeUsages({ ...components, plugins, allMounted: (podUid) => entries.allMounted(podUid) });
     this.#directories = new PodDirectories({
       ...components,
       tearDown: (uid, signal) => this.#tearDown(uid, signal),
@@ -209,7 +133,8 @@ export class VolumeManager {
    * Sets up all volumes that the pod's containers mount. Ready volumes stay as they are; the content of projected
    * volumes is updated in the background. Each failed volume gets its own event, and the other volumes are still set
    * up. A volume that failed recently is not retried before its back-off has passed; the error contains that time.
-   * @throws VolumeError `NotMounted`, naming each missing volume and the reason
+   * @throws VolumeError `NotMounted`, naming each missing volume and the reason; `AttachLimitExceeded` if the pod must be
+   * rejected
    */
   async waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void> {
     const { uid } = pod.metadata;
@@ -217,53 +142,31 @@ export class VolumeManager {
     const volumes = mountedVolumes(pod);
     /** Volumes whose identity could not be determined. */
     const unknown = new Set<string>();
-    const outcomes = await this.#inTime(
+    const outcomes = await this.#waits.inTime(
       signal,
       async (linked) => {
-        const failures = await Promise.all(volumes.map((volume) => this.#want(pod, volume, unknown, linked)));
+        const failures = await Promise.all(volumes.map((volume) => this.#requests.want(pod, volume, unknown, linked)));
         const known = await this.#operations.settled(uid, linked);
         return [...failures.filter((failure) => failure !== undefined), ...known];
       },
-      () => [
-        ...[...unknown].map((name) => ({ name, isUnattached: false, unanswered: undefined })),
-        ...this.#operations.unsettled(uid),
-      ],
+      () => [...[...unknown].map((name) => ({ name, unanswered: undefined })), ...this.#operations.unsettled(uid)],
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) {
-      this.#waitingSince.delete(uid);
+      this.#waits.forget(uid);
       return;
     }
-    const names = [...new Set(failed.map(({ name }) => name))].sort();
     const unprocessed = volumes.filter(
       (volume) => unknown.has(volume.name) || this.#resolver.unsupported(pod, volume) !== undefined,
     );
-    const reasons = failed.map(({ failure }) => failure?.message).join('; ');
     const unattached = this.#operations.unsettled(uid).filter(({ isUnattached }) => isUnattached);
-    throw new VolumeError(
-      'NotMounted',
-      `unmounted volumes=[${names.join(' ')}], unattached volumes=[${unattached
-        .map(({ name }) => name)
-        .sort()
-        .join(' ')}], failed to process volumes=[${unprocessed
-        .map(({ name }) => name)
-        .sort()
-        .join(' ')}]: ${reasons}`,
-      failed[0]?.failure,
-      { retryAtMs: earliestRetry(failed), isReported: this.#isReported(uid, startMs) && unknown.size === 0 },
-    );
-  }
-
-  /**
-   * Returns whether an event for the pod as a whole is not due yet. Each volume gets an event when it fails; the pod
-   * gets one after it has waited for the maximum time.
-   */
-  #isReported(uid: string, startMs: number): boolean {
-    const nowMs = this.#components.clock.monotonic();
-    const sinceMs = this.#waitingSince.get(uid) ?? startMs;
-    const isReported = nowMs - sinceMs < WAIT_MS;
-    this.#waitingSince.set(uid, isReported ? sinceMs : nowMs);
-    return isReported;
+    const message = unmountedMessage(failed, unattached, unprocessed);
+    if (unattached.length > 0 && (await this.#isAttachLimitExceeded(uid, signal))) {
+      throw new VolumeError('AttachLimitExceeded', attachLimitMessage(message), failed[0]?.failure);
+    }
+    throw new VolumeError('NotMounted', message, failed[0]?.failure, {
+      ...{ retryAtMs: earliestRetry(failed), isReported: this.#waits.isReported(uid, startMs) && unknown.size === 0 },
+    });
   }
 
   /**
@@ -319,7 +222,7 @@ export class VolumeManager {
    * @throws VolumeError `StillMounted`, naming each remaining volume and the reason
    */
   async waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void> {
-    await this.#tearDown(pod.metadata.uid, signal);
+    await this.#tearDown(pod.metadata.uid, signal, pod);
   }
 
   /**
@@ -334,30 +237,15 @@ export class VolumeManager {
     environment: readonly MountVariable[],
     signal: AbortSignal,
   ): Promise<readonly Mount[]> {
-    const { uid: podUid } = pod.metadata;
-    const volumes = this.#operations.allMounted(podUid);
-    const subPaths = new Map<number, SubPathPlace>();
-    for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-      const path = subPathOf(mount, environment);
-      if (path === '') continue;
-      const volume = mountedVolume(container, mount, volumes);
-      if (volume.isImage) {
-        subPaths.set(index, { path });
-        continue;
-      }
-      const { directoryName } = volume.resolved;
-      const part = { podUid, container: container.name, volumeName: mount.name, directoryName, volume, index, path };
-      subPaths.set(index, { path, hostPath: await this.#subPaths.prepare(part, signal) });
-    }
-    return containerMounts(container, volumes, this.#supportsRecursiveReadOnly(pod), subPaths);
+    return await this.#containers.mounts(pod, container, environment, signal);
   }
 
   /**
    * Returns the block devices of a container; the volumes must be ready, see {@link waitForAttachAndMount}.
    * @throws VolumeError `NotMounted`, `InvalidPath`
    */
-  containerDevices({ metadata }: Pod, container: Pick<Container, 'name' | 'volumeDevices'>): readonly Device[] {
-    return containerDevices(container, this.#operations.allMounted(metadata.uid));
+  containerDevices(pod: Pod, container: Pick<Container, 'name' | 'volumeDevices'>): readonly Device[] {
+    return this.#containers.devices(pod, container);
   }
 
   /**
@@ -372,21 +260,18 @@ export class VolumeManager {
    * Returns the groups that the pod's ready persistent volumes request, except those in the pod's own supplemental
    * groups (upstream: `GetExtraSupplementalGroupsForPod`).
    */
-  extraSupplementalGroups({ metadata, spec }: Pod): readonly number[] {
-    const own = spec.securityContext?.supplementalGroups ?? [];
-    const ready = [...this.#operations.allMounted(metadata.uid).values()];
-    const asked = ready.map(({ resolved: { persistent } }) => persistent && volumeGid(persistent));
-    return [...new Set(asked.filter((gid) => gid !== undefined))].filter((gid) => !own.includes(gid));
+  extraSupplementalGroups(pod: Pod): readonly number[] {
+    return this.#containers.supplementalGroups(pod);
   }
 
   /** Returns the host path of a ready volume; `undefined` if the volume is not ready, or is an image volume. */
   volumePath(pod: Pod, volumeName: string): string | undefined {
-    return this.#operations.mounted(pod.metadata.uid, volumeName)?.hostPath || undefined;
+    return this.#containers.path(pod, volumeName);
   }
 
   /** Returns whether any volume of the pod is left, or may be left because the disk could not be read. */
   async podVolumesExist(uid: string): Promise<boolean> {
-    if (this.#operations.allMounted(uid).size > 0) return true;
+    if (this.#entries.allMounted(uid).size > 0) return true;
     const { fs, paths, logger } = this.#components;
     try {
       if ((await subPathVolumesOnDisk(fs, paths, uid)).length > 0) return true;
@@ -408,72 +293,22 @@ export class VolumeManager {
     await this.#directories.removeOrphans(isKnown, signal);
   }
 
-  /**
-   * Requests a volume. A ready volume is not resolved again, so that its pod keeps working while the API server is
-   * unavailable (K3).
-   * @param unknown contains the volume's name until the volume's identity is known
-   * @returns why the identity is unknown
-   */
-  async #want(pod: Pod, volume: Volume, unknown: Set<string>, signal: AbortSignal): Promise<VolumeOutcome | undefined> {
-    const { uid } = pod.metadata;
-    const { name } = volume;
-    let typed = this.#resolver.known(pod, volume);
-    if (typed === undefined && this.#operations.renew(pod, name)) {
-      void this.#compareSize(uid, name);
-      return undefined;
-    }
-    if (typed === undefined) {
-      unknown.add(name);
-      try {
-        typed = await this.#resolver.resolve(pod, volume, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        const failure = VolumeError.from(error);
-        if (isRefusal(failure)) unknown.delete(name);
-        return { name, failure, retryAtMs: failure.retryAtMs };
-      }
-      unknown.delete(name);
-    }
-    const { plugin, resolved } = typed;
-    const { directoryName, node } = resolved;
-    const actions = volumeActions(this.#helpers, { podUid: uid, directoryName, plugin, node });
-    this.#operations.want(pod, resolved, volumeId(typed), actions);
-    return undefined;
+  /** Returns false if the API server or the driver does not answer in time. */
+  async #isAttachLimitExceeded(uid: string, signal: AbortSignal): Promise<boolean> {
+    const isExceeded = (linked: AbortSignal): Promise<boolean> => this.#operations.isAttachLimitExceeded(uid, linked);
+    return await withTimeout(this.#components.clock, LIMIT_CHECK_MS, isExceeded, signal).catch(() => {
+      signal.throwIfAborted();
+      return false;
+    });
   }
 
-  /**
-   * Expands a ready volume whose controller has expanded it. The pod does not wait for that. Upstream reads the PVC and
-   * its persistent volume at every sync. Never rejects.
-   */
-  async #compareSize(uid: string, name: string): Promise<void> {
-    const resolved = this.#operations.expandable(uid, name);
-    const nowMs = this.#components.clock.monotonic();
-    const ofPod = this.#comparedAtMs.get(uid) ?? new Map<string, number>();
-    if (resolved?.claim === undefined || nowMs - (ofPod.get(name) ?? Number.NEGATIVE_INFINITY) < COMPARE_MS) return;
-    this.#comparedAtMs.set(uid, ofPod.set(name, nowMs));
-    if (await this.#expander.isDue(resolved, this.#life.signal)) this.#operations.expand(uid, name);
-  }
-
-  #tellFailedMount(pod: Pod, message: string): void {
-    this.#components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
-  }
-
-  /** Sends the event to the PersistentVolume, because its creator must fix it. */
-  #tellMismatch({ persistent, directoryName }: ResolvedVolume, error: VolumeError): void {
-    if (persistent === undefined) return;
-    const { name = directoryName, uid } = persistent.metadata;
-    const volume = { kind: 'PersistentVolume', apiVersion: 'v1', name, ...(uid !== undefined && { uid }) };
-    const message = mismatchMessage(directoryName, error);
-    this.#components.recorder.event(volume, 'Warning', eventReasons.failedMountOnFilesystemMismatch, message);
-  }
-
-  async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
+  async #tearDown(uid: string, signal: AbortSignal, pod?: Pod): Promise<void> {
     this.#operations.release(uid);
     this.#resolver.forget(uid);
-    this.#waitingSince.delete(uid);
-    this.#comparedAtMs.delete(uid);
-    await this.#leftovers.remove(uid);
-    const outcomes = await this.#inTime(
+    this.#waits.forget(uid);
+    this.#sizes.forget(uid);
+    await this.#leftovers.remove(uid, pod);
+    const outcomes = await this.#waits.inTime(
       signal,
       (linked) => this.#operations.settled(uid, linked),
       () => this.#operations.unsettled(uid),
@@ -483,23 +318,5 @@ export class VolumeManager {
     const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
     const message = `mounted volumes of pod ${uid}: ${reasons}`;
     throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliestRetry(failed) });
-  }
-
-  /** Waits for volumes; a volume whose operation does not finish in time counts as failed. */
-  async #inTime(
-    signal: AbortSignal,
-    outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
-    unsettled: () => readonly UnsettledVolume[],
-  ): Promise<readonly VolumeOutcome[]> {
-    try {
-      return await withTimeout(this.#components.clock, WAIT_MS, outcomes, signal);
-    } catch (cause) {
-      signal.throwIfAborted();
-      const nowMs = this.#components.clock.monotonic();
-      return unsettled().map(({ name, unanswered }) => ({
-        ...{ name, retryAtMs: undefined },
-        failure: new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause),
-      }));
-    }
   }
 }

@@ -8,6 +8,7 @@ import { escapePluginName } from '../paths/pod-paths.ts';
 import { idOnDisk } from '../paths/volumes-on-disk.ts';
 import { BackOff } from './back-off.ts';
 import type { VolumePlugin } from './plugin.ts';
+import type { PluginSet } from './plugin-set.ts';
 import { podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
 import { unsupportedType } from './volume-actions.ts';
 
@@ -34,7 +35,7 @@ export function volumeId({ plugin, resolved: { directoryName, persistent, node }
 /** Dependencies of {@link VolumeResolver}. */
 export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly plugins: readonly VolumePlugin[];
+  readonly plugins: Pick<PluginSet, 'of' | 'newest'>;
   readonly claims?: ClaimSource | undefined;
   /**
    * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for that.
@@ -111,14 +112,14 @@ export class VolumeResolver {
 
   async #resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
     const spec = (await this.#claims?.specOf(pod, volume, signal)) ?? { volume };
-    const plugin = this.#pluginOf(spec);
+    const plugin = await this.#components.plugins.newest(spec);
     checkPersistentVolume(spec, plugin);
     const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec);
     return { plugin, resolved };
   }
 
   #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
-    return this.#components.plugins.find((plugin) => plugin.canSupport(spec));
+    return this.#components.plugins.of(spec);
   }
 
   #isClaim(pod: Pod, volume: Volume): boolean {

@@ -1,8 +1,9 @@
 import { abortable, type Clock, Semaphore } from '@node-agent/async';
 import type { TreeUsage } from '@node-agent/host';
-import { type Pod, parseQuantity, type Volume } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
-import type { MountedVolume, VolumePlugin } from './plugin.ts';
+import { type Pod, parseQuantity, podReference, type Volume } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import type { MountedVolume, VolumeMeasurement } from './plugin.ts';
+import type { PluginSet } from './plugin-set.ts';
 import type { ReadyVolume } from './volume-entry.ts';
 
 /** Usage of a volume of a pod. */
@@ -23,6 +24,8 @@ export interface VolumeUsage {
   readonly limitBytes?: number;
   /** The PVC of the volume. */
   readonly claim?: { readonly namespace: string; readonly name: string };
+  /** Whether the volume's driver reports a problem of the volume; absent if the driver reports nothing. */
+  readonly abnormal?: boolean;
   /** The file system of the volume. */
   readonly fileSystem: TreeUsage['fileSystem'];
   /** Wall-clock time of the measurement. */
@@ -34,9 +37,10 @@ const AT_ONCE = 4;
 
 /** Dependencies of {@link VolumeUsages}. */
 export interface VolumeUsagesComponents {
-  readonly plugins: readonly VolumePlugin[];
+  readonly plugins: Pick<PluginSet, 'of'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
+  readonly recorder: EventRecorder;
   /** Returns the ready volumes of a pod, by name. */
   readonly allMounted: (podUid: string) => ReadonlyMap<string, ReadyVolume>;
 }
@@ -48,7 +52,7 @@ export interface VolumeUsagesComponents {
 export class VolumeUsages {
   readonly #components: VolumeUsagesComponents;
   readonly #places = new Semaphore(AT_ONCE);
-  readonly #underWay = new Map<string, Promise<TreeUsage | undefined>>();
+  readonly #underWay = new Map<string, Promise<VolumeMeasurement | undefined>>();
 
   constructor(components: VolumeUsagesComponents) {
     this.#components = components;
@@ -73,13 +77,15 @@ export class VolumeUsages {
   ): Promise<VolumeUsage | undefined> {
     const { plugins, clock, logger } = this.#components;
     const { uid } = pod.metadata;
-    const plugin = place && plugins.find((candidate) => candidate.canSupport(place.resolved));
+    const plugin = place && plugins.of(place.resolved);
     if (plugin?.usage === undefined || place === undefined) return undefined;
     try {
-      const measure = async (): Promise<TreeUsage | undefined> => await plugin.usage?.(place, place.resolved, pod);
+      const measure = async (): Promise<VolumeMeasurement | undefined> =>
+        await plugin.usage?.(place, place.resolved, pod);
       const usage = await abortable(this.#measured(place, measure, plugin.measuresElsewhere ?? false), signal);
       if (usage === undefined) return undefined;
-      const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem } = usage;
+      const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem, condition } = usage;
+      if (condition?.abnormal) this.#tellAbnormal(pod, volume.name, condition.message);
       const limitBytes = sizeLimitBytes(volume);
       const measured = { usedBytes, inodesUsed, complete, fileSystem, measuredAtMs: clock.now() };
       const { claim } = place.resolved;
@@ -87,6 +93,7 @@ export class VolumeUsages {
         ...{ name: volume.name, medium: claim ? 'persistent' : mediumOf(volume), ...measured },
         ...(limitBytes > 0 && { limitBytes }),
         ...(claim && { claim }),
+        ...(condition && { abnormal: condition.abnormal }),
       };
     } catch (err) {
       signal.throwIfAborted();
@@ -95,11 +102,18 @@ export class VolumeUsages {
     }
   }
 
+  /** Sends upstream's event (`pkg/kubelet/server/stats/volume_stat_calculator.go`), at each measurement as upstream. */
+  #tellAbnormal(pod: Pod, volume: string, message: string): void {
+    const { recorder } = this.#components;
+    const text = `Volume ${volume}: ${message}`;
+    recorder.event(podReference(pod), 'Warning', eventReasons.volumeConditionAbnormal, text);
+  }
+
   #measured(
     { hostPath }: MountedVolume,
-    measure: () => Promise<TreeUsage | undefined>,
+    measure: () => Promise<VolumeMeasurement | undefined>,
     isElsewhere: boolean,
-  ): Promise<TreeUsage | undefined> {
+  ): Promise<VolumeMeasurement | undefined> {
     const known = this.#underWay.get(hostPath);
     if (known !== undefined) return known;
     const measuring = isElsewhere ? measure() : this.#places.run(measure);

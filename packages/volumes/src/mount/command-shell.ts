@@ -24,11 +24,17 @@ export interface CommandShellOptions {
   readonly deadlineMs?: number;
   /** Number of killed commands that have not exited at which no more commands are run. Default: 16. */
   readonly maxAbandoned?: number;
+  /**
+   * Whether the children of a killed command are killed, too: mount(8) starts a helper for a network file system. Each
+   * command is then started by setsid(1). Default: false.
+   */
+  readonly killsChildren?: boolean;
 }
 
 interface Waiting {
   /** Process id of the command, once the shell has reported it. */
   pid: string | undefined;
+  readonly subject: string | undefined;
   readonly resolve: (result: CommandResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -43,25 +49,30 @@ interface Waiting {
 export class CommandShell {
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #deadlineMs: number;
+  readonly #killsChildren: boolean;
   readonly #maxAbandoned: number;
   readonly #waiting = new Map<string, Waiting>();
-  /** Killed commands that have not exited. */
-  readonly #abandoned = new Set<string>();
+  /** Subjects of killed commands that have not exited, by command id. */
+  readonly #abandoned = new Map<string, string | undefined>();
   #shell: Shell | undefined;
   #count = 0;
 
   constructor(
     { clock }: CommandShellComponents,
-    { deadlineMs = 120_000, maxAbandoned = 16 }: CommandShellOptions = {},
+    { deadlineMs = 120_000, maxAbandoned = 16, killsChildren = false }: CommandShellOptions = {},
   ) {
     checkNumbers({ deadlineMs, maxAbandoned }, { deadlineMs: 'positive', maxAbandoned: 'count' });
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
+    this.#killsChildren = killsChildren;
     this.#maxAbandoned = maxAbandoned;
   }
 
   /**
    * Runs a command and waits for its exit. If `signal` is aborted, the wait ends and the command continues.
+   * @param options `alwaysTells`: whether the output of a successful command is returned, default false. `subject`: what
+   * the command acts on; while a killed command with the same subject has not exited, no other one is run, so that one
+   * hanging file system does not use up the number of hanging commands
    * @throws the signal's reason; Error if the command did not finish in time, or the shell has exited or cannot be
    * started
    */
@@ -69,9 +80,12 @@ export class CommandShell {
     command: string,
     args: readonly string[],
     signal: AbortSignal,
-    { alwaysTells = false }: { readonly alwaysTells?: boolean } = {},
+    { alwaysTells = false, subject }: { readonly alwaysTells?: boolean; readonly subject?: string | undefined } = {},
   ): Promise<CommandResult> {
     signal.throwIfAborted();
+    if (subject !== undefined && [...this.#abandoned.values()].includes(subject)) {
+      throw new Error(`an earlier command for ${subject} hangs and cannot be killed`);
+    }
     if (this.#abandoned.size >= this.#maxAbandoned) {
       throw new Error(`${this.#abandoned.size} commands hang and cannot be killed`);
     }
@@ -80,12 +94,13 @@ export class CommandShell {
     const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    const waiting: Waiting = { resolve, reject, pid: undefined };
+    const waiting: Waiting = { resolve, reject, pid: undefined, subject };
     this.#waiting.set(id, waiting);
     const timer = this.#clock.setTimer(this.#deadlineMs, () => this.#onDeadline(shell, id, waiting));
     try {
       hold(shell, true);
-      shell.stdin.write(scriptOf(id, [command, ...args], alwaysTells));
+      const all = [...(this.#killsChildren ? ['setsid'] : []), command, ...args];
+      shell.stdin.write(scriptOf(id, all, alwaysTells));
       return await promise;
     } finally {
       timer.cancel();
@@ -123,9 +138,9 @@ export class CommandShell {
     return shell;
   }
 
-  #onDeadline(shell: Shell, id: string, { pid, reject }: Waiting): void {
-    this.#abandoned.add(id);
-    if (pid !== undefined) kill(shell, pid);
+  #onDeadline(shell: Shell, id: string, { pid, subject, reject }: Waiting): void {
+    this.#abandoned.set(id, subject);
+    if (pid !== undefined) this.#kill(shell, pid);
     reject(new Error(`did not finish within ${this.#deadlineMs / 1000} s`));
   }
 
@@ -134,15 +149,16 @@ export class CommandShell {
     const starting = this.#waiting.get(begun);
     if (starting !== undefined) starting.pid = pid;
     // The command started after its deadline had passed.
-    else if (this.#abandoned.has(begun)) kill(shell, pid);
+    else if (this.#abandoned.has(begun)) this.#kill(shell, pid);
     const [, id = '', exitCode, output = ''] = /^(\d+) (\d+) ?(.*)$/s.exec(line) ?? [];
     this.#abandoned.delete(id);
     this.#waiting.get(id)?.resolve({ exitCode: Number(exitCode), output: output.trim() });
   }
-}
 
-function kill(shell: Shell, pid: string): void {
-  shell.stdin.write(`kill -9 ${pid}\n`);
+  #kill(shell: Shell, pid: string): void {
+    // A negative number is that of a process group.
+    shell.stdin.write(this.#killsChildren ? `kill -9 -${pid}\n` : `kill -9 ${pid}\n`);
+  }
 }
 
 /** Sets whether the shell keeps this process alive, including its pipes, which are sockets of Node. */

@@ -2,7 +2,7 @@ import { type Clock, checkComponents } from '@node-agent/async';
 import { type FileSystem, NewestMountTable } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
-import { CommandShell } from './command-shell.ts';
+import { CommandShell, type CommandShellOptions } from './command-shell.ts';
 import { mountsOfSame } from './mount-refs.ts';
 import { type Mounter, readMountInfo } from './mounter.ts';
 
@@ -12,10 +12,14 @@ export class MountCommand implements Mounter {
   readonly #shell: CommandShell;
   readonly #tables = new NewestMountTable();
 
-  constructor(components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> }) {
+  /** @param options limits of the commands */
+  constructor(
+    components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> },
+    options: CommandShellOptions = {},
+  ) {
     checkComponents('MountCommand', components, { fs: ['readFile'], clock: ['setTimer'] });
     this.#fs = components.fs;
-    this.#shell = new CommandShell(components);
+    this.#shell = new CommandShell(components, options);
   }
 
   async mountPoints(): Promise<ReadonlyMap<string, string>> {
@@ -24,6 +28,10 @@ export class MountCommand implements Mounter {
 
   async mountsOfSame(path: string): Promise<readonly string[]> {
     return mountsOfSame(await readMountInfo(this.#fs), path);
+  }
+
+  async takesLabels(path: string): Promise<boolean> {
+    return this.#tables.of(await readMountInfo(this.#fs)).of(path)?.takesLabels ?? false;
   }
 
   mount(
@@ -65,17 +73,19 @@ export class MountCommand implements Mounter {
   async unmount(
     target: string,
     signal: AbortSignal,
-    { lazy = false }: { readonly lazy?: boolean } = {},
+    { lazy = false, force = false }: { readonly lazy?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
     // Without this, mounts below `target` would be unmounted in all peers that share them (mount_namespaces(7)).
     if (lazy) await this.#run('mount', ['--make-rprivate', '--', target], signal);
-    await this.#run('umount', [...(lazy ? ['--lazy'] : []), '--', target], signal);
+    await this.#run('umount', [...(lazy ? ['--lazy'] : []), ...(force ? ['--force'] : []), '--', target], signal);
   }
 
   async #run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
     const failed = (why: string, cause?: unknown): VolumeError =>
       new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${why}`, cause);
-    const { exitCode, output } = await this.#shell.run(command, args, signal).catch((error: unknown) => {
+    // The last argument is the mount point.
+    const subject = args.at(-1);
+    const { exitCode, output } = await this.#shell.run(command, args, signal, { subject }).catch((error: unknown) => {
       signal.throwIfAborted();
       throw failed(errorText(error), error);
     });

@@ -13,6 +13,11 @@ export interface Mounter {
    * `path`; none if nothing is mounted there.
    */
   mountsOfSame(path: string): Promise<readonly string[]>;
+  /**
+   * Returns whether files on the mount that contains a path without links can have SELinux labels of their own (mount
+   * option `seclabel`). If absent, no files can.
+   */
+  takesLabels?(path: string): Promise<boolean>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
@@ -27,9 +32,14 @@ export interface Mounter {
   rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
    * Unmounts the topmost mount at `target`. `lazy`: with all mounts below it, even if they are in use; mounts of the
-   * same file systems elsewhere stay. @throws VolumeError `MountFailed`
+   * same file systems elsewhere stay. `force`: gives up requests to a server that does not answer. @throws VolumeError
+   * `MountFailed`
    */
-  unmount(target: string, signal: AbortSignal, options?: { readonly lazy?: boolean }): Promise<void>;
+  unmount(
+    target: string,
+    signal: AbortSignal,
+    options?: { readonly lazy?: boolean; readonly force?: boolean },
+  ): Promise<void>;
 }
 
 /** Reads the mount table as Latin 1 text, which preserves paths that are not UTF-8. */

@@ -4,6 +4,7 @@ import type { Pod, ResourceListJson, Volume } from '@node-agent/pod-spec';
 export interface SecretData {
   /** Values in base64, by key. */
   readonly data?: Readonly<Record<string, string>>;
+  readonly type?: string;
 }
 
 /** The part of a v1 ConfigMap that volumes need. */

@@ -1,0 +1,181 @@
+import type { Clock } from '@node-agent/async';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
+import { type EventRecorder, errorText, type Logger } from '@node-agent/telemetry';
+import { isReadWriteOncePod } from '../claims/claim-rule.ts';
+import { VolumeError } from '../errors.ts';
+import type {
+  MountedVolume,
+  NodeVolumePlugin,
+  UnansweredCall,
+  VolumeMeasurement,
+  VolumePlugin,
+} from '../manager/plugin.ts';
+import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
+import { giveToGroup } from '../mount/fs-group.ts';
+import type { FsGroup, MountContext } from '../mount/mount-context.ts';
+import { isMountPoint, type Mounter } from '../mount/mounter.ts';
+import { statfsUsage } from '../mount/statfs-usage.ts';
+import { takeAway } from '../mount/take-away.ts';
+import type { SecretData } from '../projected/sources.ts';
+import { NOT_SUPPORTED } from './driver-status.ts';
+import type { FlexDriver } from './flex-driver.ts';
+import { type FlexPaths, hasEntry } from './flex-paths.ts';
+import {
+  driverOptions,
+  type FlexSource,
+  flexSource,
+  podOptions,
+  requiredFlexSource,
+  secretOptions,
+} from './flex-source.ts';
+import { FlexStaging, type FlexStagingComponents } from './flex-staging.ts';
+import { removeMountPoint } from './remove-mount-point.ts';
+
+/** Port to the secrets that drivers get. Resolves to `undefined` if the secret does not exist. */
+export type FlexSecrets = (namespace: string, name: string, signal: AbortSignal) => Promise<SecretData | undefined>;
+
+/** Dependencies of {@link FlexPlugin}. */
+export interface FlexPluginComponents extends FlexStagingComponents {
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
+  /** Access to the volumes' file systems, which may never answer (W6). */
+  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
+  readonly calls: UnansweredCalls;
+  /** Absent without an API server. */
+  readonly secrets: FlexSecrets | undefined;
+  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+}
+
+/** Plugin for the volumes of one flexVolume driver (`flexVolumePlugin` of `pkg/volume/flexvolume`). */
+export class FlexPlugin implements VolumePlugin {
+  readonly name: string;
+  readonly measuresElsewhere = true;
+  readonly node: NodeVolumePlugin;
+  readonly #components: FlexPluginComponents;
+  readonly #staging: FlexStaging;
+  readonly #driver: FlexDriver;
+  readonly #paths: FlexPaths;
+
+  constructor(components: FlexPluginComponents) {
+    this.#components = components;
+    this.#driver = components.driver;
+    this.#paths = components.paths;
+    this.name = components.driver.name;
+    this.#staging = new FlexStaging(components);
+    this.node = this.#staging;
+  }
+
+  canSupport(spec: VolumeSpec): boolean {
+    return flexSource(spec)?.driver === this.name;
+  }
+
+  /** Volumes of a driver that attaches them are shared by the pods of the node. */
+  async resolve(_pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume> {
+    const resolved = podVolume(spec);
+    // A replaced program is asked again what it can do.
+    await this.#driver.refresh();
+    const { attach } = await this.#driver.capabilities(signal);
+    if (!attach) return resolved;
+    const name = resolved.directoryName;
+    // The result is not used, as in upstream; a driver may refuse the volume.
+    await this.#driver.call('getvolumename', [driverOptions(requiredFlexSource(spec))], `${this.name}/${name}`, signal);
+    const node: NodeVolume = {
+      ...this.#staging.nodeVolume(name),
+      ...{ spec, exclusive: isReadWriteOncePod(spec), attachable: true },
+    };
+    return { ...resolved, node };
+  }
+
+  unanswered(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {
+    const { calls } = this.#components;
+    const ofPod = calls.of(this.#paths.podDir(podUid, directoryName));
+    return ofPod ?? (node && calls.of(this.#paths.deviceDir(node.name)));
+  }
+
+  async setUp(pod: Pod, volume: ResolvedVolume, context: MountContext, signal: AbortSignal): Promise<MountedVolume> {
+    const path = this.#paths.podDir(pod.metadata.uid, volume.directoryName);
+    const source = requiredFlexSource(volume);
+    const { readOnly } = source;
+    const { fsGroup, selinuxRelabel } = await this.#driver.capabilities(signal);
+    if (!(await isMountPoint(this.#components, path))) {
+      await this.#components.fs.mkdir(path, { mode: 0o750 });
+      try {
+        await this.#mount(pod, source, path, context, signal);
+      } catch (error) {
+        await removeMountPoint(this.#components, path).catch((err: unknown) => {
+          this.#components.logger.warn({ err, path }, 'Failed to remove the directory of a volume');
+        });
+        throw error;
+      }
+      if (!readOnly && fsGroup && context.fsGroup) await this.#giveToGroup(pod, path, context.fsGroup, signal);
+    }
+    return { hostPath: path, readOnly, selinuxRelabel: selinuxRelabel && !readOnly, foreign: true };
+  }
+
+  async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+    const path = this.#paths.podDir(podUid, directoryName);
+    if (!(await hasEntry(this.#components.fs, path))) return;
+    const unmounted = await this.#driver.call('unmount', [path], path, signal);
+    if (unmounted === NOT_SUPPORTED) await takeAway(this.#components, path, signal);
+    await removeMountPoint(this.#components, path);
+  }
+
+  /** Returns the usage of the volume's file system, if the driver says that it can be read. */
+  async usage({ hostPath }: MountedVolume): Promise<VolumeMeasurement | undefined> {
+    const { supportsMetrics } = await this.#driver.capabilities(new AbortController().signal);
+    return supportsMetrics ? await statfsUsage(this.#components.foreignFiles, hostPath) : undefined;
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  async #mount(pod: Pod, source: FlexSource, path: string, context: MountContext, signal: AbortSignal): Promise<void> {
+    const secrets = await this.#secretOptions(pod, source, signal);
+    const options = driverOptions(source, { ...podOptions(pod, context), ...secrets });
+    const mounted = await this.#driver.call('mount', [path, options], path, signal);
+    if (mounted !== NOT_SUPPORTED) return;
+    await this.#components.mounter.bind(this.#paths.deviceDir(source.name), path, signal);
+  }
+
+  /** @throws VolumeError `MissingObject`, also if the secret is of another type than the driver's name */
+  async #secretOptions(
+    { metadata }: Pod,
+    { secret, driver }: FlexSource,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, string>>> {
+    if (secret === undefined) return {};
+    const { namespace = metadata.namespace, name } = secret;
+    const failed = (why: string, cause?: unknown): VolumeError =>
+      new VolumeError('MissingObject', `couldn't get secret ${namespace}/${name} err: ${why}`, cause);
+    const { secrets } = this.#components;
+    if (secrets === undefined) throw failed('cannot get kube client');
+    const found = await secrets(namespace, name, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw failed(errorText(error), error);
+    });
+    if (found === undefined) throw failed(`secrets "${name}" not found`);
+    if (found.type !== driver) throw failed(`cannot get secret of type ${found.type ?? ''}`);
+    return secretOptions(found);
+  }
+
+  /** Files that cannot be changed do not prevent the use of the volume. */
+  async #giveToGroup(pod: Pod, path: string, fsGroup: FsGroup, signal: AbortSignal): Promise<void> {
+    const { foreignFiles, logger } = this.#components;
+    try {
+      const root = await foreignFiles.stat(path, signal);
+      await giveToGroup(
+        this.#components,
+        { pod, path, root, shownAs: path.split(`/${pod.metadata.uid}/`)[1] ?? path },
+        fsGroup,
+      );
+    } catch (err) {
+      signal.throwIfAborted();
+      logger.warn({ err, path }, 'Failed to change the group of a volume');
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import type { FileSystem } from '@node-agent/host';
+import type { LocalDevices } from '../claims/local-staging.ts';
+import { VolumeError } from '../errors.ts';
+import type { NodeVolumePlugin } from '../manager/plugin.ts';
+import type { NodeVolume } from '../manager/resolved-volume.ts';
+import { isMountPoint, type Mounter } from '../mount/mounter.ts';
+import { takeAway } from '../mount/take-away.ts';
+import { readDirectory } from '../paths/volumes-on-disk.ts';
+import { NOT_SUPPORTED } from './driver-status.ts';
+import type { FlexDriver } from './flex-driver.ts';
+import { type FlexPaths, hasEntry } from './flex-paths.ts';
+import { driverOptions, requiredFlexSource } from './flex-source.ts';
+import { removeMountPoint } from './remove-mount-point.ts';
+
+/** Dependencies of {@link FlexStaging}. */
+export interface FlexStagingComponents {
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'unmount'>;
+  /** Mounts disks for drivers that do not do that themselves. */
+  readonly devices: Pick<LocalDevices, 'formatAndMount'> | undefined;
+  readonly paths: FlexPaths;
+  readonly driver: FlexDriver;
+  /** Returns the path of an attached volume's device, as the node's status has it. */
+  readonly devicePath: (uniqueName: string) => string | undefined;
+}
+
+/**
+ * Node level of a driver's volumes, if the driver attaches volumes (`flexVolumeAttacher`, `flexVolumeDetacher` of
+ * `pkg/volume/flexvolume`). What a driver does not implement is done by the kubelet.
+ */
+export class FlexStaging implements NodeVolumePlugin {
+  readonly #components: FlexStagingComponents;
+
+  constructor(components: FlexStagingComponents) {
+    this.#components = components;
+  }
+
+  async stage({ uniqueName, name, spec }: NodeVolume, signal: AbortSignal): Promise<void> {
+    if (spec === undefined) throw new VolumeError('InvalidSource', `source of volume ${name} is unknown`);
+    const { driver, fs, paths, devicePath } = this.#components;
+    const source = requiredFlexSource(spec);
+    const options = driverOptions(source);
+    const path = paths.deviceDir(name);
+    const attached = devicePath(uniqueName) ?? '';
+    const waited = await driver.call('waitforattach', [attached, options], path, signal);
+    const device = waited === NOT_SUPPORTED ? attached : waited.device;
+    if (await isMountPoint(this.#components, path)) return;
+    await fs.mkdir(path, { mode: 0o750 });
+    const mounted = await driver.call('mountdevice', [path, device, options], path, signal);
+    // Without a device, the driver's volumes are not disks.
+    if (mounted !== NOT_SUPPORTED || device === '') return;
+    const { devices } = this.#components;
+    if (devices === undefined) throw new VolumeError('UnsupportedVolume', `cannot mount disk ${device}`);
+    await devices.formatAndMount(device, path, source.fsType, [source.readOnly ? 'ro' : 'rw'], signal);
+  }
+
+  async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
+    const { driver, fs, paths } = this.#components;
+    const path = paths.deviceDir(name);
+    if (!(await hasEntry(fs, path))) return;
+    if (await isMountPoint(this.#components, path)) {
+      const unmounted = await driver.call('unmountdevice', [path], path, signal);
+      if (unmounted === NOT_SUPPORTED) await takeAway(this.#components, path, signal);
+    }
+    await removeMountPoint(this.#components, path);
+  }
+
+  async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
+    const { fs, paths } = this.#components;
+    return (await hasEntry(fs, paths.deviceDir(directoryName))) ? this.nodeVolume(directoryName) : undefined;
+  }
+
+  async staged(): Promise<readonly NodeVolume[]> {
+    const { fs, paths } = this.#components;
+    return (await readDirectory(fs, paths.devicesDir)).map(({ name }) => this.nodeVolume(name));
+  }
+
+  nodeVolume(name: string): NodeVolume {
+    return { uniqueName: `${this.#components.driver.name}/${name}`, name };
+  }
+}

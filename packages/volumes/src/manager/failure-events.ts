@@ -1,0 +1,43 @@
+import { type Pod, podReference } from '@node-agent/pod-spec';
+import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
+import type { VolumeError } from '../errors.ts';
+import { failedExpandMessage, failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
+import type { ResolvedVolume } from './resolved-volume.ts';
+
+/** Sends an event for each failed operation of a pod's volume, with upstream's reasons and messages. */
+export class FailureEvents {
+  readonly #recorder: EventRecorder;
+
+  constructor(recorder: EventRecorder) {
+    this.#recorder = recorder;
+  }
+
+  /** Reports that a volume cannot be used on this node. */
+  refused(pod: Pod, message: string): void {
+    this.#recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
+  }
+
+  /** Reports a failed operation. */
+  failed(pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage' | 'expand'): void {
+    const { directoryName, persistent } = volume;
+    if (step === 'expand') {
+      const message = failedExpandMessage(directoryName, error);
+      this.#recorder.event(podReference(pod), 'Warning', eventReasons.volumeResizeFailed, message);
+      return;
+    }
+    if (error.code === 'FileSystemMismatch') this.#mismatch(volume, error);
+    if (persistent?.spec?.volumeMode === 'Block') {
+      const message = failedMapMessage(directoryName, error, step);
+      this.#recorder.event(podReference(pod), 'Warning', eventReasons.failedMapVolume, message);
+    } else this.refused(pod, failedMountMessage(directoryName, error, step));
+  }
+
+  /** Sends the event to the PersistentVolume, because its creator must fix it. */
+  #mismatch({ persistent, directoryName }: ResolvedVolume, error: VolumeError): void {
+    if (persistent === undefined) return;
+    const { name = directoryName, uid } = persistent.metadata;
+    const volume = { kind: 'PersistentVolume', apiVersion: 'v1', name, ...(uid !== undefined && { uid }) };
+    const message = mismatchMessage(directoryName, error);
+    this.#recorder.event(volume, 'Warning', eventReasons.failedMountOnFilesystemMismatch, message);
+  }
+}

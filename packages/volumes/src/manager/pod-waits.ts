@@ -1,0 +1,54 @@
+import { type Clock, withTimeout } from '@node-agent/async';
+import { VolumeError } from '../errors.ts';
+import type { UnsettledVolume, VolumeOutcome } from './volume-outcomes.ts';
+import { timedOut } from './volume-waits.ts';
+
+/** Maximum wait of a pod for an operation that does not finish, in milliseconds. */
+const WAIT_MS = 123_000;
+
+/** Waits of pods for their volumes. */
+export class PodWaits {
+  readonly #clock: Clock;
+  /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
+  readonly #since = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Waits for volumes; a volume whose operation does not finish in time counts as failed. */
+  async inTime(
+    signal: AbortSignal,
+    outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
+    unsettled: () => readonly Pick<UnsettledVolume, 'name' | 'unanswered'>[],
+  ): Promise<readonly VolumeOutcome[]> {
+    try {
+      return await withTimeout(this.#clock, WAIT_MS, outcomes, signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const nowMs = this.#clock.monotonic();
+      return unsettled().map(({ name, unanswered }) => ({
+        ...{ name, retryAtMs: undefined },
+        failure: new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause),
+      }));
+    }
+  }
+
+  /**
+   * Returns whether an event for the pod as a whole is not due yet. Each volume gets an event when it fails; the pod
+   * gets one after it has waited for the maximum time.
+   * @param startMs monotonic time at which the current wait began
+   */
+  isReported(podUid: string, startMs: number): boolean {
+    const nowMs = this.#clock.monotonic();
+    const sinceMs = this.#since.get(podUid) ?? startMs;
+    const isReported = nowMs - sinceMs < WAIT_MS;
+    this.#since.set(podUid, isReported ? sinceMs : nowMs);
+    return isReported;
+  }
+
+  /** Records that the pod's volumes are ready, or that the pod is being removed. */
+  forget(podUid: string): void {
+    this.#since.delete(podUid);
+  }
+}

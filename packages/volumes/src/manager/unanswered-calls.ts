@@ -1,0 +1,31 @@
+import type { Clock } from '@node-agent/async';
+import type { UnansweredCall } from './plugin.ts';
+
+/** The calls to helper programs that have not been answered, so that a user can see what holds up a pod. */
+export class UnansweredCalls {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #calls = new Map<string, UnansweredCall>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Makes a call. @param key identifies the volume. @param what description of the call: `mount of nfs server:/path`.
+   * @throws the call's error
+   */
+  async during<T>(key: string, what: string, call: () => Promise<T>): Promise<T> {
+    const unanswered = { what, sinceMs: this.#clock.monotonic() };
+    this.#calls.set(key, unanswered);
+    try {
+      return await call();
+    } finally {
+      if (this.#calls.get(key) === unanswered) this.#calls.delete(key);
+    }
+  }
+
+  /** Returns the call of a volume that has not been answered. */
+  of(key: string): UnansweredCall | undefined {
+    return this.#calls.get(key);
+  }
+}

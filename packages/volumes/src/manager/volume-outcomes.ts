@@ -1,0 +1,124 @@
+import { abortable } from '@node-agent/async';
+import type { VolumeError } from '../errors.ts';
+import type { BackOff } from './back-off.ts';
+import type { NodeVolumes } from './node-volumes.ts';
+import type { UnansweredCall } from './plugin.ts';
+import type { VolumeEntries } from './volume-entries.ts';
+import { isSettled, namesOf, type VolumeEntry } from './volume-entry.ts';
+
+/** State of a volume after the first attempt of its operation. */
+export interface VolumeOutcome {
+  readonly name: string;
+  /** Reason why the volume is not in its desired state; `undefined` if it is. */
+  readonly failure: VolumeError | undefined;
+  readonly retryAtMs: number | undefined;
+}
+
+/** A volume that is not in its desired state and whose operation has not failed. */
+export interface UnsettledVolume {
+  readonly name: string;
+  /** Whether the volume waits for a controller to attach it. */
+  readonly isUnattached: boolean;
+  /** The call that a driver has not answered, if there is one. */
+  readonly unanswered: UnansweredCall | undefined;
+}
+
+/** Dependencies of {@link VolumeOutcomes}. */
+export interface VolumeOutcomesComponents {
+  readonly entries: Pick<VolumeEntries, 'of'>;
+  readonly nodes: Pick<NodeVolumes, 'awaitsAttachment' | 'stageFailure'>;
+}
+
+/** Tells which volumes are in their desired state, and waits for the others. */
+export class VolumeOutcomes {
+  readonly #components: VolumeOutcomesComponents;
+
+  constructor(components: VolumeOutcomesComponents) {
+    this.#components = components;
+  }
+
+  /** Returns whether there is nothing to wait for. */
+  isSettled(entry: VolumeEntry): boolean {
+    return isSettled(entry, this.lastFailure(entry).failure);
+  }
+
+  /** Returns the last failure of the volume or, if it waits for its node volume, of the node volume. */
+  lastFailure({
+    waitsForNode,
+    actions: { node },
+    backOff,
+  }: VolumeEntry): Partial<Pick<BackOff, 'failure' | 'retryAtMs'>> {
+    if (!waitsForNode || node === undefined) return backOff;
+    return this.#components.nodes.stageFailure(node.volume.uniqueName) ?? {};
+  }
+
+  /** Returns a pod's volumes that are not in their desired state and whose operation has not failed. */
+  unsettled(podUid: string): readonly UnsettledVolume[] {
+    const { entries, nodes } = this.#components;
+    return [...entries.of(podUid)].flatMap((entry) => {
+      if (this.isSettled(entry)) return [];
+      const { node } = entry.actions;
+      const isUnattached = entry.waitsForNode && node !== undefined && nodes.awaitsAttachment(node.volume.uniqueName);
+      const unanswered = entry.actions.unanswered();
+      return namesOf(entry).map((name) => ({ name, isUnattached, unanswered }));
+    });
+  }
+
+  /**
+   * Returns whether a volume of the pod waits to be attached, and cannot be because the node has as many volumes as it
+   * can have. @throws the signal's reason
+   */
+  async isAttachLimitExceeded(podUid: string, signal: AbortSignal): Promise<boolean> {
+    const { entries, nodes } = this.#components;
+    for (const { waitsForNode, actions } of [...entries.of(podUid)]) {
+      const { volume, plugin } = actions.node ?? {};
+      if (!waitsForNode || volume === undefined || !nodes.awaitsAttachment(volume.uniqueName)) continue;
+      if (await plugin?.isAttachLimitExceeded?.(volume, signal)) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Waits until each volume of a pod is ready, gone or failed. Content updates are not awaited.
+   * @throws the signal's reason
+   */
+  async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
+    const entries = [...this.#components.entries.of(podUid)];
+    // A failed volume may be retried again while others are awaited. It has no result until that operation has finished.
+    while (!entries.every((entry) => this.isSettled(entry))) await this.#wait(entries, signal);
+    signal.throwIfAborted();
+    return entries.flatMap((entry) => {
+      const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
+      const { failure, retryAtMs } = this.lastFailure(entry);
+      return namesOf(entry).map((name) => ({ name, failure: isRight ? undefined : failure, retryAtMs }));
+    });
+  }
+
+  /** Waits for all volumes with one listener on the signal: a pod may have thousands. */
+  async #wait(entries: readonly VolumeEntry[], signal: AbortSignal): Promise<void> {
+    const waiting = new Map<VolumeEntry, () => void>();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    for (const entry of entries) {
+      if (this.isSettled(entry)) continue;
+      const wake = (): void => {
+        waiting.delete(entry);
+        entry.waiters.delete(wake);
+        if (waiting.size === 0) resolve();
+      };
+      waiting.set(entry, wake);
+      entry.waiters.add(wake);
+    }
+    if (waiting.size === 0) return;
+    try {
+      await abortable(ended, signal);
+    } finally {
+      for (const [entry, wake] of waiting) entry.waiters.delete(wake);
+    }
+  }
+}
+
+/** Returns the earliest retry time of the failed volumes. */
+export function earliestRetry(outcomes: readonly VolumeOutcome[]): number | undefined {
+  const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
+  return times.length > 0 ? Math.min(...times) : undefined;
+}

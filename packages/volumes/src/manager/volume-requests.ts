@@ -1,0 +1,60 @@
+import type { Pod, Volume } from '@node-agent/pod-spec';
+import { VolumeError } from '../errors.ts';
+import type { SizeComparisons } from './size-comparisons.ts';
+import { type ActionHelpers, volumeActions } from './volume-actions.ts';
+import type { VolumeOperations } from './volume-operations.ts';
+import type { VolumeOutcome } from './volume-outcomes.ts';
+import { isRefusal, type VolumeResolver, volumeId } from './volume-resolver.ts';
+
+/** Dependencies of {@link VolumeRequests}. */
+export interface VolumeRequestsComponents {
+  readonly resolver: VolumeResolver;
+  readonly operations: Pick<VolumeOperations, 'renew' | 'want'>;
+  readonly sizes: Pick<SizeComparisons, 'compare'>;
+  readonly helpers: ActionHelpers;
+  /** Aborted when the volume manager stops. */
+  readonly life: AbortSignal;
+}
+
+/** Requests the volumes that pods want. */
+export class VolumeRequests {
+  readonly #components: VolumeRequestsComponents;
+
+  constructor(components: VolumeRequestsComponents) {
+    this.#components = components;
+  }
+
+  /**
+   * Requests a volume. A ready volume is not resolved again, so that its pod keeps working while the API server is
+   * unavailable (K3).
+   * @param unknown contains the volume's name until the volume's identity is known
+   * @returns why the identity is unknown
+   */
+  async want(pod: Pod, volume: Volume, unknown: Set<string>, signal: AbortSignal): Promise<VolumeOutcome | undefined> {
+    const { resolver, operations, sizes, helpers, life } = this.#components;
+    const { uid } = pod.metadata;
+    const { name } = volume;
+    let typed = resolver.known(pod, volume);
+    if (typed === undefined && operations.renew(pod, name)) {
+      void sizes.compare(uid, name, life);
+      return undefined;
+    }
+    if (typed === undefined) {
+      unknown.add(name);
+      try {
+        typed = await resolver.resolve(pod, volume, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = VolumeError.from(error);
+        if (isRefusal(failure)) unknown.delete(name);
+        return { name, failure, retryAtMs: failure.retryAtMs };
+      }
+      unknown.delete(name);
+    }
+    const { plugin, resolved } = typed;
+    const { directoryName, node } = resolved;
+    const actions = volumeActions(helpers, { podUid: uid, directoryName, plugin, node });
+    operations.want(pod, resolved, volumeId(typed), actions);
+    return undefined;
+  }
+}
