@@ -71,9 +71,9 @@ describe('the table of flags', () => {
   const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
 
   /** Flags that the Go kubelet does not have. */
-  const additional = ['all false', 'strict-config false'];
+  const additional = ['admin-socket', 'all false', 'strict-config false'];
 
-  it('has every flag of upstream with its default and its deprecation, and two of its own', () => {
+  it('has every flag of upstream with its default and its deprecation, and three of its own', () => {
     const plain = (line: string): string => {
       const [name = ''] = line.split(' ');
       return [...differing, ...withoutDefault].includes(name) ? name : line;
