@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiServer, connect } from './api-server.ts';
 import { WhyError } from './errors.ts';
 import { HELP, type Options, parseOptions, UsageError } from './options.ts';
-import { printable } from './printable.ts';
+import { printable } from '@node-agent/telemetry';
 import { explain } from './why.ts';
 
 /** The output streams of the command, and the signal that ends it. */

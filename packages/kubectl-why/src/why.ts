@@ -3,7 +3,7 @@ import { WhyError } from './errors.ts';
 import { explainMany, manyText } from './many.ts';
 import type { Options } from './options.ts';
 import { parsed } from './parsed.ts';
-import { printable, printableJson } from './printable.ts';
+import { printable, printableJson } from '@node-agent/telemetry';
 import { nodeRefusal, podRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled, unscheduledText } from './unscheduled.ts';
 
