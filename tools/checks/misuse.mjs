@@ -18,6 +18,7 @@ const UNCHECKED_PACKAGES = new Set([
   'fake-cri',
   'fake-apiserver',
   'kubectl-why',
+  'nodectl',
 ]);
 /** Classes that take no object of components or options, each with the reason why nothing can be misspelt. */
 const UNCHECKED_CLASSES = new Map([

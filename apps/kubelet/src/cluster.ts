@@ -1,27 +1,19 @@
-import { lookup } from 'node:dns/promises';
-import { arch, networkInterfaces, uptime } from 'node:os';
+import { arch } from 'node:os';
 import type { Clock, Random } from '@node-agent/async';
-import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
+import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import { ApiEventRecorder, restEventSink } from '@node-agent/events';
 import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients } from '@node-agent/kube-client';
 import type { ClusterPart } from '@node-agent/kubelet-assembly';
 import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
 import type { BackgroundService } from '@node-agent/kubelet-core';
-import {
-  goArchitecture,
-  InterfaceList,
-  parseNodeIps,
-  type Reservations,
-  readMachineInfo,
-  readNetworkFacts,
-} from '@node-agent/node-status';
+import { goArchitecture, type Reservations } from '@node-agent/node-status';
 import type { Reviewer, ServingCertificate } from '@node-agent/server';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 import { apiReviewer } from './api-reviewer.ts';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
-import { fileSystemBytes } from './node-resources.ts';
+import { machineSources, nodeOptions } from './node-options.ts';
 import { RequestedServingCertificate } from './serving-certificate.ts';
 import { heartbeatTimeoutMs, requestRate } from './settings.ts';
 import { KUBELET_VERSION } from './version.ts';
@@ -69,7 +61,6 @@ export async function joinCluster(
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
   const fs = nodeFileSystem;
-  const { ips } = parseNodeIps(flags.nodeIp);
   const credentialsOfNode = await nodeCredentials({ ...child('images'), fs }, flags);
 
   const access = await clusterAccess(flags, configuration, nodeName, {
@@ -88,7 +79,6 @@ export async function joinCluster(
       userAgent: `kubelet/${KUBELET_VERSION} (linux/${goArchitecture(arch())}) node-agent`,
     },
   );
-  const interfaces = new InterfaceList({ fs, networkInterfaces });
   const { serverTLSBootstrap, tlsCertFile, tlsPrivateKeyFile } = configuration;
   const serving = serverTLSBootstrap
     ? new RequestedServingCertificate(
@@ -112,41 +102,11 @@ export async function joinCluster(
       heartbeats: clients.heartbeats,
       closeConnections: () => clients.closeConnections(),
       ...(serving && { onAddresses: (addresses) => serving.setAddresses(addresses) }),
-      machine: {
-        machine: () => readMachineInfo(fs),
-        network: () =>
-          readNetworkFacts(
-            { fs, networkInterfaces: () => interfaces.read(), lookup: addressesOf },
-            { nodeName, hostname: nodeName, nodeIps: ips },
-          ),
-        ephemeralStorageBytes: () => fileSystemBytes(flags.rootDir),
-      },
+      machine: machineSources(flags, nodeName),
       nodeCredentials: credentialsOfNode,
     },
     {
-      node: {
-        // `--hostname-override` also replaces the hostname in the node's labels and addresses.
-        hostname: nodeName,
-        kubeletVersion: KUBELET_VERSION,
-        architecture: goArchitecture(arch()),
-        registerNode: configuration.registerNode,
-        nodeLabels: flags.nodeLabels,
-        taints: configuration.registerWithTaints,
-        providerId: configuration.providerID,
-        externalCloudProvider: flags.cloudProvider === 'external',
-        enableControllerAttachDetach: configuration.enableControllerAttachDetach,
-        nodeIps: ips,
-        maxPods: configuration.maxPods,
-        podsPerCore: configuration.podsPerCore,
-        reservations,
-        localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
-        maxImages: configuration.nodeStatusMaxImages,
-        kubeletPort: configuration.port,
-        gateEnabled: declaring(featureGates),
-        updateFrequencyMs: configuration.nodeStatusUpdateFrequencyMs,
-        reportFrequencyMs: configuration.nodeStatusReportFrequencyMs,
-        uptimeMs: uptime() * 1000,
-      },
+      node: nodeOptions(configuration, flags, featureGates, { nodeName, reservations }),
       leaseDurationSeconds: configuration.nodeLeaseDurationSeconds,
       changeDetection: configuration.configMapAndSecretChangeDetectionStrategy,
     },
@@ -172,13 +132,4 @@ export async function joinCluster(
       await access[Symbol.asyncDispose]();
     },
   };
-}
-
-async function addressesOf(name: string): Promise<readonly string[]> {
-  return (await lookup(name, { all: true })).map(({ address }) => address);
-}
-
-/** Limits the declared features to those that this kubelet implements, whatever the gate's upstream default is. */
-function declaring(featureGates: FeatureGates): (gate: string) => boolean {
-  return (gate) => isFeatureName(gate) && featureGates.effective(gate);
 }

@@ -12,10 +12,10 @@ import {
   ProcessGroups,
   readHierarchy,
 } from '@node-agent/cm-cgroups';
-import type { LoadedConfiguration } from '@node-agent/config';
+import type { KubeletConfiguration, LoadedConfiguration } from '@node-agent/config';
 import { CriClient } from '@node-agent/cri-client';
 import { kernelFileSystem, nodeFileSystem, nodeForeignFiles, nodeKernelFiles } from '@node-agent/host';
-import { assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
+import { type AssembledKubelet, assembleKubelet, type NodePorts } from '@node-agent/kubelet-assembly';
 import type { KubeletView } from '@node-agent/kubelet-core';
 import { DbusLogind, SystemdInhibit } from '@node-agent/node-shutdown';
 import { openKmsg } from '@node-agent/oom-watcher';
@@ -30,12 +30,15 @@ import {
   processMetrics,
 } from '@node-agent/telemetry';
 import { DiskCommand, FlexVolumeCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
+import { adminServer } from './admin-server.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import type { Machine } from './machine.ts';
 import { manifestFetch } from './manifest-fetch.ts';
+import { nodeEndpoints } from './node-endpoints.ts';
 import { nodeIdentity } from './node-identity.ts';
+import { nodeInventory } from './node-inventory.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
 import { nodeWarnings } from './node-warnings.ts';
@@ -212,14 +215,20 @@ export async function runNode(
   const pages = new NodePages({ clock, logger, metrics });
   const slis = new HealthcheckSlis(performance.timeOrigin);
   const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
-  const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
-  const secured = await securedServer(loaded, facts, { ...shown, cgroupDriver: () => cgroupDriver }, cluster);
-  let holdings: Parameters<typeof podResourcesServer>[2] = () => ({});
+  const described = { configuration, flags, featureGates, ...identity, reservations: resources.reservations };
+  const inventory = nodeInventory(shown, described, () => assembled);
+  const endpoints = nodeEndpoints(loaded, flags.rootDir, { ...shown, inventory, cgroupDriver: () => cgroupDriver });
+  const facts = { nodeName: identity.nodeName, certDir: flags.certDir };
+  const secured = await securedServer(loaded, facts, { ...shown, endpoints }, cluster);
+  const admin = adminServer(flags.adminSocket, { clock, logger, metrics, endpoints });
+  const isDebuggable = (secured && configuration.enableDebuggingHandlers) || admin !== undefined;
+  const endpointServices = isDebuggable ? endpoints.services : [];
   const servers = {
-    ...kubeletServers(configuration, shown, secured?.make),
-    podResources: podResourcesServer({ clock, logger, metrics }, { rootDir: flags.rootDir, featureGates }, () =>
-      holdings(),
-    ),
+    ...kubeletServers(configuration, shown, { main: secured?.make, admin }),
+    podResources: podResourcesServer({ clock, logger, metrics }, { rootDir: flags.rootDir, featureGates }, () => ({
+      ...assembled,
+      resources: assembled.resourceManagers,
+    })),
   };
   const userNamespaces = await userNamespaceSettings(configuration, { fs }, signal);
   const resourceManagers = await resourceManagerSettings(
@@ -230,9 +239,8 @@ export async function runNode(
   );
   const found = { machine, identity, resources, userNamespaces, resourceManagers };
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
-  const assembled = assembleKubelet(ports, settings);
+  const assembled: AssembledKubelet<KubeletConfiguration> = assembleKubelet(ports, settings);
   const { kubelet, stats } = assembled;
-  holdings = () => ({ ...assembled, resources: assembled.resourceManagers });
   // Before any pod is admitted: a state file that cannot be used must be seen by an operator.
   await assembled.resourceManagers?.load();
   pages.join(stats);
@@ -257,13 +265,14 @@ export async function runNode(
   });
   const start = (name: string, task: (ending: AbortSignal) => Promise<void>): void => group.add(parts.task(name, task));
   if (cluster) start('events', (ending) => cluster.events.start(ending));
-  for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? [])]) {
+  for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? []), ...endpointServices]) {
     start(service.name, (ending) => service.start(ending));
   }
   start('kubelet', (ending) => kubelet.run(ending));
   start('garbage collection', (ending) => kubelet.startGarbageCollection(ending));
   if (servers.healthz) start('healthz server', (ending) => kubelet.listenAndServeHealthz(ending));
   if (servers.main) start('secured server', (ending) => kubelet.listenAndServe(ending));
+  if (servers.admin) start('admin socket', (ending) => kubelet.listenAndServeAdmin(ending));
   if (servers.readOnly) start('read-only server', (ending) => kubelet.listenAndServeReadOnly(ending));
   start('pod resources', (ending) => kubelet.listenAndServePodResources(ending));
   const ownGroups = new ProcessGroups(

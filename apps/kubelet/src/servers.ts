@@ -16,13 +16,17 @@ interface Shown {
   readonly slis: HealthcheckSlis;
 }
 
+/** Factory of a server. */
+type MakeServer = (kubelet: KubeletView) => BackgroundService;
+
 /**
- * Creates the HTTP servers that the configuration enables. @param main factory of the secured server, if there is one
+ * Creates the HTTP servers that the configuration enables.
+ * @param others factories of the secured server and of the admin socket, if the node has them
  */
 export function kubeletServers(
   configuration: KubeletConfiguration,
   { clock, logger, metrics, probeMetrics, events, pages, slis }: Shown,
-  main?: (kubelet: KubeletView) => BackgroundService,
+  { main, admin }: { readonly main?: MakeServer | undefined; readonly admin?: MakeServer | undefined } = {},
 ): NonNullable<Dependencies['servers']> {
   const { healthzBindAddress, healthzPort, readOnlyPort } = configuration;
   const healthz = (kubelet: KubeletView) => {
@@ -48,7 +52,12 @@ export function kubeletServers(
     );
     return { name: 'read-only server', start: (signal: AbortSignal) => server.start(signal) };
   };
-  return { ...(healthzPort > 0 && { healthz }), ...(readOnlyPort > 0 && { readOnly }), ...(main && { main }) };
+  return {
+    ...(healthzPort > 0 && { healthz }),
+    ...(readOnlyPort > 0 && { readOnly }),
+    ...(main && { main }),
+    ...(admin && { admin }),
+  };
 }
 
 /** Returns the explanation of a pod's state with the pod's events, or `undefined` if the pod is unknown. */

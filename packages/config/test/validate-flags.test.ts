@@ -15,12 +15,14 @@ describe('flags beside the fields', () => {
     ['--node-labels=a=b,c/d='],
     ['--bootstrap-kubeconfig=/a', '--kubeconfig=/b'],
     ['--help', '--all'],
+    ['--admin-socket=/run/node-agent/admin.sock'],
   ])('accepts the flags %s %s', (...argv) => {
     expect(validateFlags(parseCommandLine(argv))).toEqual([]);
   });
 
   it.each([
     ['root-dir', '', 'must not be empty'],
+    ['admin-socket', 'admin.sock', 'must be an absolute path'],
     ['cloud-provider', 'aws', 'must be empty or external, not "aws"'],
     ['node-ip', '10.0.0.1, 10.0.0.2', 'two IP addresses must be one of each family'],
     ['node-ip', '::1,::2', 'two IP addresses must be one of each family'],

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { printable } from '@node-agent/telemetry';
 import { type ApiServer, connect } from './api-server.ts';
 import { WhyError } from './errors.ts';
 import { HELP, type Options, parseOptions, UsageError } from './options.ts';
-import { printable } from './printable.ts';
 import { explain } from './why.ts';
 
 /** The output streams of the command, and the signal that ends it. */

@@ -1,8 +1,8 @@
+import { printable } from '@node-agent/telemetry';
 import type { Answer, ApiServer } from './api-server.ts';
 import type { WhyError } from './errors.ts';
 import type { PodsSubject } from './options.ts';
 import { parsed } from './parsed.ts';
-import { printable } from './printable.ts';
 import { listRefusal, nodeRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled } from './unscheduled.ts';
 

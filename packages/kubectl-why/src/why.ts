@@ -1,9 +1,9 @@
+import { printable, printableJson } from '@node-agent/telemetry';
 import type { Answer, ApiServer } from './api-server.ts';
 import { WhyError } from './errors.ts';
 import { explainMany, manyText } from './many.ts';
 import type { Options } from './options.ts';
 import { parsed } from './parsed.ts';
-import { printable, printableJson } from './printable.ts';
 import { nodeRefusal, podRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled, unscheduledText } from './unscheduled.ts';
 

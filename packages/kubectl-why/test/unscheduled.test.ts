@@ -1,5 +1,5 @@
+import { printable, printableJson } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
-import { printable, printableJson } from '../src/printable.ts';
 import { type ApiPod, explainUnscheduled, unscheduledText } from '../src/unscheduled.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';

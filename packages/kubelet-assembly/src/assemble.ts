@@ -8,6 +8,7 @@ import type { PodConfig } from '@node-agent/pod-config';
 import type { PodRuntime } from '@node-agent/runtime';
 import type { StatsProvider } from '@node-agent/stats';
 import type { StatusManager } from '@node-agent/status';
+import { type NodeState, nodeState } from './node-state.ts';
 import type { AssemblySettings, Decorations, NodePorts } from './ports.ts';
 import { assemblyBase } from './stages/base.ts';
 import { assembleCluster } from './stages/cluster.ts';
@@ -33,6 +34,8 @@ export interface AssembledKubelet<C> {
   readonly resourceManagers: ContainerResources | undefined;
   /** `undefined` if the node evicts no pods. */
   readonly eviction: EvictionManager | undefined;
+  /** The state of the node, from which its Node object is made. */
+  readonly nodeState: NodeState;
 }
 
 /**
@@ -49,7 +52,13 @@ export function assembleKubelet<C>(
   const sources = assembleSources(base);
   const runtime = assembleRuntime(base, sources);
   const resources = assembleResources(base, sources, runtime);
-  const clusterNode = assembleCluster(base, sources, runtime, resources);
+  const state = nodeState({
+    runtime: runtime.facts,
+    kubelet: () => base.late.kubelet.value,
+    csi: runtime.csi,
+    ...resources,
+  });
+  const clusterNode = assembleCluster(base, sources, runtime, state);
   const kubelet = assembleKubeletCore(base, { sources, runtime, resources, clusterNode });
   const { podConfig, status } = sources;
   const { podCache, runtime: podRuntime } = runtime.containers;
@@ -58,5 +67,6 @@ export function assembleKubelet<C>(
   return {
     ...{ kubelet, podConfig, status, podCache, runtime: podRuntime, stats, eviction },
     ...{ devices, claims, resourceManagers },
+    nodeState: state,
   };
 }

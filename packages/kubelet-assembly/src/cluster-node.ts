@@ -2,14 +2,7 @@ import { TaskGroup, withTimeout } from '@node-agent/async';
 import type { DeviceManager } from '@node-agent/device-manager';
 import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
 import type { BackgroundService, KubeletView, PodJournalPort } from '@node-agent/kubelet-core';
-import {
-  type Node,
-  NodeLease,
-  NodeStatusManager,
-  type PressureFacts,
-  restLeaseClient,
-  restNodeClient,
-} from '@node-agent/node-status';
+import { type Node, NodeLease, NodeStatusManager, restLeaseClient, restNodeClient } from '@node-agent/node-status';
 import { ApiSource } from '@node-agent/pod-config';
 import { MirrorPods, type MirrorPodsComponents } from '@node-agent/pod-manager';
 import { podFullName } from '@node-agent/pod-spec';
@@ -25,6 +18,7 @@ import type { VolumeManager } from '@node-agent/volumes';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { newerNode } from './newer-node.ts';
 import { followNode } from './node-changes.ts';
+import type { NodeState } from './node-state.ts';
 import { notedStatusApi } from './noted-work.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
@@ -40,16 +34,12 @@ export interface NodeParts {
   readonly safety: PodDeletionSafety;
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
-  readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
+  readonly kubelet: () => Pick<KubeletView, 'updateRuntimeUp'>;
   /** Absent if the node has no devices. */
   readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
   readonly volumes: Pick<VolumeManager, 'volumesInUse' | 'volumesReported' | 'attachmentsChanged'>;
-  /** Returns why the node's storage is not ready. */
-  readonly storageErrors: () => readonly string[];
-  /** Returns an error while the node shuts down. */
-  readonly shutdownErrors: () => readonly string[];
-  /** Returns the resources that the node is short of. */
-  readonly pressure: () => PressureFacts;
+  /** Why the node is not ready, and the resources that it is short of. */
+  readonly state: Pick<NodeState, 'readiness' | 'pressure'>;
   /** Receives the node's range of pod addresses from the cluster. */
   readonly onPodCidr: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** Called when the API server has just responded. */
@@ -150,12 +140,8 @@ export class ClusterNode {
           runtimeVersion: (signal) => parts.runtime.version(signal),
           images: (signal) => parts.runtime.images(signal),
           checkRuntime: (signal) => parts.kubelet().updateRuntimeUp(signal),
-          readiness: () => ({
-            ...parts.kubelet().readiness(),
-            storageErrors: parts.storageErrors(),
-            shutdownErrors: parts.shutdownErrors(),
-          }),
-          pressure: () => parts.pressure(),
+          readiness: () => parts.state.readiness(),
+          pressure: () => parts.state.pressure(),
           ...(devices && { devicePlugins: () => devices.resources() }),
           runtimeHandlers: () => parts.runtime.handlers(),
           runtimeFeatures: () => parts.runtime.features(),

@@ -91,8 +91,8 @@ export interface RuntimeGate {
   passed(signal: AbortSignal): Promise<void>;
 }
 
-/** Servers of a kubelet: health port, read-only port, main (authenticated) port, and pod resources socket. */
-export type ServerName = 'healthz' | 'readOnly' | 'main' | 'podResources';
+/** Servers of a kubelet: health port, read-only port, main (authenticated) port, admin socket, pod resources socket. */
+export type ServerName = 'healthz' | 'readOnly' | 'main' | 'admin' | 'podResources';
 
 /** The part of a kubelet that servers and other components may read. */
 export interface KubeletView {

@@ -186,6 +186,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return this.#serve('readOnly', signal);
   }
 
+  listenAndServeAdmin(signal: AbortSignal): Promise<void> {
+    return this.#serve('admin', signal);
+  }
+
   listenAndServePodResources(signal: AbortSignal): Promise<void> {
     return this.#serve('podResources', signal);
   }

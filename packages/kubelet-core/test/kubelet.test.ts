@@ -544,6 +544,7 @@ describe('operations for the program', () => {
     await kubelet.listenAndServeReadOnly(controller.signal);
     expect(served).toEqual(['0 pods']);
     await expect(kubelet.listenAndServe(controller.signal)).rejects.toThrow('kubelet has no main server');
+    await expect(kubelet.listenAndServeAdmin(controller.signal)).rejects.toThrow('no admin server');
     await expect(kubelet.listenAndServePodResources(controller.signal)).rejects.toThrow('no podResources server');
     await expect(kubelet.listenAndServeHealthz(controller.signal)).rejects.toMatchObject({
       code: 'NoServer',

@@ -15,6 +15,7 @@ export { initialLabels, type RegistrationSettings } from './initial-node.ts';
 export { InterfaceList } from './interface-list.ts';
 export { type IpAddress, parseIp } from './ip.ts';
 export { NODE_LEASE_NAMESPACE } from './lease.ts';
+export { LocalNode, type LocalNodeComponents } from './local-node.ts';
 export { type HugePages, isCpuSubset, type MachineInfo } from './machine-info.ts';
 export { type MachineFiles, readMachineInfo } from './machine-reader.ts';
 export type { Lease, Node, Taint } from './node.ts';

@@ -10,7 +10,7 @@ export {
   type HttpSourceOptions,
 } from './http-source.ts';
 export { LastGoodDirectory, type LastGoodStore } from './last-good-store.ts';
-export type { ManifestReading } from './manifest.ts';
+export { type ManifestReading, readManifest } from './manifest.ts';
 export type { ReadApart } from './manifest-reader.ts';
 export type { JsonValue } from './plain-json.ts';
 export {

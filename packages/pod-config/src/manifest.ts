@@ -1,7 +1,7 @@
 import { CONFIG_MIRROR_ANNOTATION, type Pod } from '@node-agent/pod-spec';
 import { staticPodReferenceProblem } from './api-references.ts';
 import { isJsonObject, type JsonPath, type JsonValue, withoutNullFields } from './plain-json.ts';
-import type { FieldProblem, PodSchema } from './pod-schema.ts';
+import { type FieldProblem, type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { type ManifestOrigin, type PodManifest, toStaticPod } from './static-pod.ts';
 import { readYaml, type YamlDocument } from './yaml-documents.ts';
@@ -18,8 +18,13 @@ export interface ManifestReading {
  * Fields unknown to the API are removed, with a warning. Bytes that are not UTF-8 (or UTF-16 with a byte order mark)
  * and a manifest without any document, for example a truncated one, are problems: to remove pods, the manifest must be
  * removed.
+ * @param schema default: the v1 Pod
  */
-export function readManifest(bytes: Uint8Array, origin: ManifestOrigin, schema: PodSchema): ManifestReading {
+export function readManifest(
+  bytes: Uint8Array,
+  origin: ManifestOrigin,
+  schema: PodSchema = podSchema,
+): ManifestReading {
   const source = origin.location;
   let text: string;
   try {

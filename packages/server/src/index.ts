@@ -19,6 +19,7 @@ export type { ClientCertificate } from './access/client-certificate.ts';
 export { type RequestAttributes, requestAttributes } from './access/request-attributes.ts';
 export type { AccessReviewSpec, AccessReviewStatus, Reviewer, TokenReviewStatus } from './access/reviews.ts';
 export type { UserInfo } from './access/user.ts';
+export { AdminServer, type AdminServerComponents, type AdminServerOptions } from './admin-server.ts';
 export type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from './endpoints/call.ts';
 export {
   type CheckpointComponents,
@@ -33,6 +34,11 @@ export {
   type HostLogOptions,
   hostLogEndpoints,
 } from './endpoints/host-log-endpoint.ts';
+export {
+  type InventoryComponents,
+  type InventoryImage,
+  inventoryEndpoints,
+} from './endpoints/inventory-endpoints.ts';
 export { type LogComponents, type LogEndpointOptions, logEndpoints } from './endpoints/log-endpoint.ts';
 export type { ContainerLogOptions } from './endpoints/log-query.ts';
 export type { MetricsText } from './endpoints/metrics-answer.ts';

@@ -5,12 +5,15 @@ export type SecuredEndpoint =
   | 'checkpoint'
   | 'configz'
   | 'containerLogs'
+  | 'events'
   | 'exec'
   | 'explain'
   | 'flagz'
   | 'healthz'
+  | 'images'
   | 'logs'
   | 'metrics'
+  | 'node'
   | 'pods'
   | 'portForward'
   | 'pprof'
@@ -39,7 +42,7 @@ const CONTAINER_OF_UID = ':namespace/:pod/:uid/:container';
 
 /**
  * Paths and methods as in upstream's `InstallAuthNotRequiredHandlers` and `InstallAuthRequiredHandlers`, plus
- * `explain`.
+ * `explain`, `events`, `images` and `node`.
  */
 const ROUTES: readonly RouteEntry[] = (
   [
@@ -58,6 +61,9 @@ const ROUTES: readonly RouteEntry[] = (
     ['flagz', READ, 'flagz'],
     ['verbosity', ANY, 'debug/flags/v'],
     ['pprof', ['GET'], 'debug/pprof/*'],
+    ['events', READ, 'debug/events'],
+    ['images', READ, 'debug/images'],
+    ['node', READ, 'debug/node'],
     ['explain', READ, 'debug/explain'],
     ['explain', READ, 'debug/explain/:namespace/:pod'],
     ['logs', READ, 'logs/*'],

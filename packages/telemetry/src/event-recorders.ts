@@ -56,6 +56,11 @@ export class MemoryEventRecorder implements EventRecorder {
     return this.#events.get(keyOf(object)) ?? [];
   }
 
+  /** Returns the events of all objects. The events of one object are in their order, oldest first. */
+  all(): readonly RecordedEvent[] {
+    return [...this.#events.values()].flat();
+  }
+
   /** Removes the events of objects for which `isKnown` returns false (K4). */
   retain(isKnown: (object: ObjectReference) => boolean): void {
     for (const [key, [first]] of this.#events) if (first && !isKnown(first.object)) this.#events.delete(key);

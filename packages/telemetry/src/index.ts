@@ -23,6 +23,7 @@ export {
   noMetrics,
 } from './metrics.ts';
 export { MetricsRegistry } from './metrics-registry.ts';
+export { printable, printableJson, printableLine } from './printable.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
 export { formatTraceparent, parseTraceparent, type SpanContext, Tracer } from './tracer.ts';
 export { type CommonPorts, type WithDefaults, withDefaults } from './with-defaults.ts';

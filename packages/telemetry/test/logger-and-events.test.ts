@@ -175,6 +175,16 @@ describe('events', () => {
     expect(recorder.eventsOf(pod)).toHaveLength(1);
   });
 
+  test('all() returns the events of every object', () => {
+    const recorder = new MemoryEventRecorder(() => 0);
+    recorder.event(pod, 'Normal', 'Pulled', 'a');
+    recorder.event({ kind: 'Node', name: 'n1' }, 'Normal', 'Starting', 'b');
+    expect(recorder.all().map(({ object, reason }) => [object.kind, reason])).toEqual([
+      ['Pod', 'Pulled'],
+      ['Node', 'Starting'],
+    ]);
+  });
+
   test('K4: MemoryEventRecorder keeps no more events than its limit, and none of objects that were forgotten', () => {
     const recorder = new MemoryEventRecorder(() => 0, 3);
     for (let n = 0; n < 10; n++) recorder.event(pod, 'Normal', 'R', `message ${n}`);

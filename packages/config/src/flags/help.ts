@@ -23,7 +23,10 @@ A flag overrides --config-dir, which overrides --config, which overrides the def
 const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Configuration', ['config', 'config-dir', 'strict-config', 'fail-cgroupv1', 'seccomp-default']],
   ['Cluster', ['kubeconfig', 'bootstrap-kubeconfig', 'cert-dir', 'cloud-provider', 'provider-id']],
-  ['Node', ['hostname-override', 'node-ip', 'node-labels', 'root-dir', 'lock-file', 'exit-on-lock-contention']],
+  [
+    'Node',
+    ['hostname-override', 'node-ip', 'node-labels', 'root-dir', 'admin-socket', 'lock-file', 'exit-on-lock-contention'],
+  ],
   ['Images and runtime', ['image-credential-provider-bin-dir', 'image-credential-provider-config', 'runtime-cgroups']],
   ['Log', ['v', 'vmodule', 'log-flush-frequency']],
   ['Other', ['help', 'all', 'version', 'housekeeping-interval']],

@@ -108,6 +108,14 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     doc: 'Directory of the kubelet: pods, volumes, plugins, state. The kubelet locks it; a second kubelet with the same directory does not start.',
   },
   {
+    name: 'admin-socket',
+    property: 'adminSocket',
+    type: 'string',
+    default: '',
+    support: supported,
+    doc: 'Unix socket on which nodectl reaches this kubelet: an absolute path in a directory of mode 0700. The socket serves the paths of the secured port to root. Empty: no socket. Not a flag of the Go kubelet.',
+  },
+  {
     name: 'node-labels',
     property: 'nodeLabels',
     type: 'labels',

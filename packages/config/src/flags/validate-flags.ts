@@ -33,6 +33,9 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
     ...(flags.exitOnLockContention && flags.lockFile === ''
       ? [issue('exit-on-lock-contention', 'needs --lock-file')]
       : []),
+    ...(flags.adminSocket === '' || flags.adminSocket.startsWith('/')
+      ? []
+      : [issue('admin-socket', 'must be an absolute path')]),
     ...(flags.rootDir === '' ? [issue('root-dir', 'must not be empty')] : []),
     ...(flags.minimumContainerTtlMs < 0 ? [issue('minimum-container-ttl-duration', 'must not be negative')] : []),
     ...(plugins !== '' && pluginPrograms === ''

@@ -859,6 +859,8 @@ export interface KubeletFlags {
   readonly cloudProvider: string;
   /** Directory of the kubelet: pods, volumes, plugins, state. The kubelet locks it; a second kubelet with the same directory does not start. Default: /var/lib/kubelet. */
   readonly rootDir: string;
+  /** Unix socket on which nodectl reaches this kubelet: an absolute path in a directory of mode 0700. The socket serves the paths of the secured port to root. Empty: no socket. Not a flag of the Go kubelet. Default: ''. */
+  readonly adminSocket: string;
   /** Labels that the node gets at its registration: key=value, separated by commas. In the namespaces kubernetes.io and k8s.io only labels that kubelets may set. Default: ''. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** File that only one kubelet at a time can lock. Default: ''. */

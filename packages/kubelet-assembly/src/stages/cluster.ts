@@ -1,7 +1,7 @@
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { ClusterNode } from '../cluster-node.ts';
+import type { NodeState } from '../node-state.ts';
 import type { AssemblyBase } from './base.ts';
-import type { ResourcesStage } from './resources.ts';
 import type { RuntimeStage } from './runtime.ts';
 import type { SourcesStage } from './sources.ts';
 
@@ -10,7 +10,7 @@ export function assembleCluster(
   { ports, settings, child, late, pods }: AssemblyBase,
   { journal, status, podManager, podConfig, objects }: SourcesStage,
   { facts, devices, claims, volumes, csi, podCidr, containers }: RuntimeStage,
-  { shutdown, eviction }: ResourcesStage,
+  state: NodeState,
 ): ClusterNode | undefined {
   return late.clusterNode.set(
     ports.cluster?.node(child, settings, {
@@ -19,9 +19,7 @@ export function assembleCluster(
       pods: podManager,
       runtime: facts,
       kubelet: () => late.kubelet.value,
-      storageErrors: () => listOf(csi?.nodeInfo.problem),
-      shutdownErrors: () => shutdown?.shutdownErrors() ?? [],
-      pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
+      state,
       onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
       onServerHeard: () => objects?.clusterServices.retryNow(),
       onStoreLost() {
@@ -53,8 +51,4 @@ function nothingLeft(status: RuntimePodStatus | undefined): boolean {
 
 function mayStillRun({ state }: RuntimePodStatus['containers'][number]): boolean {
   return state === 'running' || state === 'unknown';
-}
-
-function listOf(error: string | undefined): readonly string[] {
-  return error === undefined ? [] : [error];
 }

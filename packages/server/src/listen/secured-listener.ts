@@ -1,26 +1,16 @@
 import { constants as cryptoConstants } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  createSecureServer,
-  type Http2SecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-} from 'node:http2';
-import { createSecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
-import { type Clock, checkOptions, type LinkedAbort, linkAbort, untilAborted } from '@node-agent/async';
+import type { IncomingMessage } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type Http2ServerRequest } from 'node:http2';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { type Clock, checkOptions, untilAborted } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ClientAuthorities } from '../access/client-ca-file.ts';
 import { ServerError } from '../errors.ts';
-import type { Exchange, ExchangeHandlers } from '../http/exchange.ts';
-import { readBody } from '../http/read-body.ts';
-import { splitTarget } from '../http/request-path.ts';
-import { requestProblem } from '../http/request-problem.ts';
+import type { ExchangeHandlers } from '../http/exchange.ts';
 import { keyOf, remoteAddressOf, socketOf } from '../http/request-socket.ts';
-import { isGone } from '../http/response-state.ts';
-import { AnswerDeadline, rawReply, sendAnswer } from '../http/send-answer.ts';
-import { expectSendable } from '../http/sendable.ts';
 import { bind } from './bind.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
+import { ExchangeService, type Peer } from './exchange-service.ts';
 import type { ListenAddress } from './http-listener.ts';
 import { ShownCertificates } from './shown-certificates.ts';
 import { trackConnections } from './track-connections.ts';
@@ -99,8 +89,7 @@ export class SecuredListener {
   readonly #limits: Required<ServerLimits>;
   readonly #ledger: ConnectionLedger;
   readonly #shown: ShownCertificates;
-  /** The requests in progress. One listener on the server's signal aborts all of them. */
-  readonly #underWay = new Set<LinkedAbort>();
+  readonly #service: ExchangeService;
 
   /** @throws OptionsError naming the invalid limit */
   constructor(components: SecuredListenerComponents, tls: SecureContextOptions, limits: ServerLimits = {}) {
@@ -128,6 +117,12 @@ export class SecuredListener {
       Math.max(MAX_STRANGERS_HEAD_BYTES, this.#limits.maxHeaderBytes),
     );
     this.#shown = new ShownCertificates(this.#components.clock, this.#components.authorities);
+    const { clock, logger } = this.#components;
+    const { answerMs, stallMs } = this.#limits;
+    this.#service = new ExchangeService(
+      { clock, logger, ledger: this.#ledger, peerOf: (request) => this.#peerOf(request) },
+      { answerMs, stallMs, closingMs: CLOSING_MS },
+    );
   }
 
   /**
@@ -144,19 +139,7 @@ export class SecuredListener {
     const { clock, certificate, authorities } = this.#components;
     const server = this.#server();
     trackConnections(server, this.#ledger, this.#components, { idleMs: IDLE_MS, lingerMs: CLOSING_MS });
-    server.on('request', (request, response) => {
-      // Lets a stream reset that arrived with its request be processed first, so that the request is not authenticated
-      // needlessly.
-      if ('stream' in response) setImmediate(() => void this.#serve(request, response, handlers, signal));
-      else void this.#serve(request, response, handlers, signal);
-    });
-    // Without this listener, Node.js would request the body before the client is authorized.
-    server.on('checkContinue', (request, response) => {
-      void this.#serve(request, response, handlers, signal, () => response.writeContinue());
-    });
-    server.on('upgrade', (request: IncomingMessage, socket: TLSSocket, rest: Buffer) => {
-      void this.#upgrade(request, socket, rest, handlers, signal);
-    });
+    this.#service.listen(server, handlers, signal);
     const unlink = [certificate.onChange(() => this.#renew(server)), authorities?.onChange(() => this.#renew(server))];
     try {
       await bind(server, listen);
@@ -167,7 +150,7 @@ export class SecuredListener {
       const got = server.address();
       if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
       await untilAborted(signal);
-      for (const link of [...this.#underWay]) link.abort(signal.reason);
+      this.#service.abort(signal.reason);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       this.#ledger.end();
       const late = clock.setTimer(CLOSING_MS, () => this.#ledger.destroy());
@@ -235,122 +218,10 @@ export class SecuredListener {
     }
   }
 
-  async #serve(
-    request: IncomingMessage | Http2ServerRequest,
-    response: ServerResponse | Http2ServerResponse,
-    handlers: ExchangeHandlers,
-    ending: AbortSignal,
-    askForBody: () => void = () => {},
-  ): Promise<void> {
-    if (isGone(response)) return;
-    using under = this.#begin(ending);
-    const { link } = under;
+  #peerOf(request: IncomingMessage | Http2ServerRequest): Peer | undefined {
     const socket = socketOf(request);
-    if (socket === undefined) {
-      response.destroy();
-      return;
-    }
-    using _busy = this.#ledger.begin(keyOf(socket), 'stream' in request ? headBytes(request.rawHeaders) : 0);
-    // Connection errors are handled by the event `close`.
-    response.on('error', () => {});
-    response.once('close', () => link.abort(new ServerError('Ended', 'the client disconnected')));
-    const { clock, logger } = this.#components;
-    const { answerMs, stallMs } = this.#limits;
-    const deadline = new AnswerDeadline(clock, answerMs, link);
-    const body = async (limitBytes: number): Promise<Buffer | undefined> => {
-      askForBody();
-      return await readBody(request, limitBytes);
-    };
-    const exchange = this.#exchange(request, socket, link.signal, { takeTime: () => deadline.lift(), body });
-    const problem = 'stream' in request ? undefined : requestProblem(request);
-    const making = problem === undefined ? handlers.answer(exchange) : Promise.resolve(problem);
-    const answer = await deadline.hold(making, (err) => {
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP request failed');
-    });
-    if (isGone(response)) return;
-    // Closes the connection, because only the handshake of a new connection is verified against the current
-    // authorities.
-    const closing = answer.status === 401 && exchange.certificate !== undefined;
-    try {
-      await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });
-    } catch (err) {
-      // Handles answers that one HTTP version accepts and the other rejects.
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'Failed to send HTTP answer');
-      response.destroy();
-    }
-  }
-
-  async #upgrade(
-    request: IncomingMessage,
-    socket: TLSSocket,
-    rest: Buffer,
-    handlers: ExchangeHandlers,
-    ending: AbortSignal,
-  ): Promise<void> {
-    using under = this.#begin(ending);
-    const { link } = under;
-    const onClose = (): void => link.abort(new ServerError('Ended', 'the client disconnected'));
-    socket.on('error', () => {});
-    socket.once('close', onClose);
-    const { clock, logger } = this.#components;
-    const key = keyOf(socket);
-    // The response of an earlier, pipelined request would be written into the upgraded stream.
-    if (this.#ledger.isBusy(key)) {
-      socket.destroy();
-      return;
-    }
-    using _busy = this.#ledger.begin(key);
-    const deadline = new AnswerDeadline(clock, this.#limits.answerMs, link);
-    const body = (limitBytes: number) => readBody(request, limitBytes);
-    const exchange = this.#exchange(request, socket, link.signal, { takeTime: () => deadline.lift(), body });
-    const problem = requestProblem(request);
-    const upgraded = { ...exchange, rawHeaders: request.rawHeaders, connection: socket, rest };
-    const reply = await (problem === undefined ? handlers.upgrade(upgraded) : Promise.resolve(problem))
-      .then((given) => given && expectSendable(given))
-      .catch((err: unknown) => {
-        if (!link.signal.aborted)
-          logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP upgrade failed');
-        return deadline.failure();
-      })
-      .finally(() => deadline.lift());
-    if (reply === undefined || socket.destroyed) return;
-    try {
-      socket.end(rawReply(reply));
-    } catch (err) {
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'Failed to send HTTP answer');
-      socket.destroy();
-      return;
-    }
-    const late = clock.setTimer(CLOSING_MS, () => socket.destroy());
-    socket.once('close', () => late.cancel());
-    socket.resume();
-  }
-
-  /** Counts a request as in progress until the returned value is disposed. */
-  #begin(ending: AbortSignal): Disposable & { readonly link: LinkedAbort } {
-    const link = linkAbort();
-    if (ending.aborted) link.abort(ending.reason);
-    this.#underWay.add(link);
-    return { link, [Symbol.dispose]: () => void this.#underWay.delete(link) };
-  }
-
-  #exchange(
-    request: IncomingMessage | Http2ServerRequest,
-    socket: TLSSocket,
-    signal: AbortSignal,
-    own: Pick<Exchange, 'takeTime' | 'body'>,
-  ): Exchange {
-    const key = keyOf(socket);
-    return {
-      method: request.method ?? 'GET',
-      target: request.url ?? '/',
-      headers: request.headers,
-      certificate: this.#shown.of(socket),
-      remoteAddress: remoteAddressOf(socket),
-      signal,
-      trust: () => this.#ledger.trusted(key),
-      ...own,
-    };
+    if (socket === undefined) return undefined;
+    return { key: keyOf(socket), certificate: this.#shown.of(socket), remoteAddress: remoteAddressOf(socket) };
   }
 }
 
@@ -368,13 +239,4 @@ function expectUsable({ current }: ServingCertificate, settings: SecureContextOp
       err,
     );
   }
-}
-
-function headBytes(rawHeaders: readonly string[]): number {
-  return rawHeaders.reduce((sum, { length }) => sum + length, 0);
-}
-
-/** Removes the query: it may contain a command with secrets (W4). */
-function pathOf(target = ''): string {
-  return splitTarget(target).path;
 }

@@ -1,0 +1,40 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { printableJson } from '@node-agent/telemetry';
+import type { KubeletClient } from '../kubelet-client.ts';
+import type { Options } from '../options.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** What every command gets. */
+export interface Context {
+  readonly client: KubeletClient;
+  readonly options: Pick<Options, 'namespace' | 'output' | 'intervalMs'>;
+  readonly terminal: Terminal;
+}
+
+/** Returns the pods of the node. @throws CtlError */
+export async function podsOf(client: Pick<KubeletClient, 'json'>): Promise<readonly Pod[]> {
+  return ((await client.json('/pods')) as { readonly items?: readonly Pod[] | null }).items ?? [];
+}
+
+/** Writes a value as JSON or YAML, or as the text that `table` returns. */
+export async function show({ options, terminal }: Context, value: unknown, table: () => string): Promise<void> {
+  terminal.stdout.write(await rendered(options.output, value, table));
+}
+
+async function rendered(output: Options['output'], value: unknown, table: () => string): Promise<string> {
+  if (output === 'json') return `${printableJson(JSON.stringify(value, null, 2))}\n`;
+  if (output !== 'yaml') return table();
+  const { stringify } = await import('yaml');
+  return stringify(value, { version: '1.1', aliasDuplicateObjects: false });
+}
+
+/** Returns the path of an endpoint of a container or pod. */
+export function podPath(endpoint: string, { metadata }: Pod, container?: string): string {
+  const parts = [
+    endpoint,
+    metadata.namespace ?? 'default',
+    metadata.name,
+    ...(container === undefined ? [] : [container]),
+  ];
+  return `/${parts.map(encodeURIComponent).join('/')}`;
+}

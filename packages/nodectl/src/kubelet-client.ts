@@ -1,0 +1,203 @@
+import { readFile } from 'node:fs/promises';
+import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { errorText } from '@node-agent/telemetry';
+import { CtlError } from './errors.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { Target } from './options.ts';
+
+/** The size limit of an answer that is not a stream. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** A connection that the kubelet has upgraded, and the bytes that came with the answer. */
+export interface Upgraded {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly protocol: string;
+}
+
+/** Requests to one kubelet: over its admin socket, or over TLS with a client certificate. */
+export class KubeletClient {
+  readonly #target: Target;
+  readonly #timeoutMs: number;
+  readonly #signal: AbortSignal;
+
+  /** @param signal aborts all requests */
+  constructor(target: Target, { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal }) {
+    this.#target = target;
+    this.#timeoutMs = timeoutMs;
+    this.#signal = signal;
+  }
+
+  /** Whether the kubelet runs on this machine and is reached with the rights of root. */
+  get isLocal(): boolean {
+    return 'socket' in this.#target;
+  }
+
+  /** Returns the answer to a GET request as text. @throws CtlError */
+  async text(path: string): Promise<string> {
+    return await bodyOf(await this.#get(path, this.#timeoutMs), MAX_BODY_BYTES);
+  }
+
+  /** Returns the JSON value of an answer. @throws CtlError */
+  async json(path: string): Promise<unknown> {
+    const body = await this.text(path);
+    try {
+      return JSON.parse(body);
+    } catch (error) {
+      throw new CtlError(`the answer to ${path} is not JSON`, exitCodes.failed, { cause: error });
+    }
+  }
+
+  /** Returns the body of an answer while it arrives; only its head must arrive in time. @throws CtlError */
+  async stream(path: string): Promise<AsyncIterable<Uint8Array>> {
+    return await this.#get(path, this.#timeoutMs);
+  }
+
+  /**
+   * Requests SPDY streams.
+   * @param protocols subprotocols, the preferred one first
+   * @throws CtlError
+   */
+  async upgrade(path: string, protocols: readonly string[]): Promise<Upgraded> {
+    const headers = {
+      connection: 'Upgrade',
+      upgrade: 'SPDY/3.1',
+      'x-stream-protocol-version': [...protocols],
+    };
+    const asked = await this.#request(path, { method: 'POST', headers });
+    return await this.#settled(path, (resolve, reject) => {
+      asked.on('upgrade', (response, socket, head) => {
+        socket.on('error', () => {});
+        resolve({ socket, head, protocol: String(response.headers['x-stream-protocol-version'] ?? '') });
+      });
+      asked.on('response', (response) => {
+        refusal(path, response).then(reject, reject);
+      });
+      asked.on('error', reject).end();
+      return () => asked.destroy();
+    });
+  }
+
+  async #get(path: string, timeoutMs: number): Promise<IncomingMessage> {
+    const asked = await this.#request(path, { method: 'GET' });
+    return await this.#settled(
+      path,
+      (resolve, reject) => {
+        asked.on('response', (response) => {
+          if (response.statusCode === 200) resolve(response);
+          else refusal(path, response).then(reject, reject);
+        });
+        asked.on('error', reject).end();
+        return () => asked.destroy();
+      },
+      timeoutMs,
+    );
+  }
+
+  async #request(path: string, own: RequestOptions) {
+    const target = this.#target;
+    const common = { path, agent: false, signal: this.#signal, ...own };
+    if ('socket' in target) return plainRequest({ ...common, socketPath: target.socket });
+    const { server, certificateFile, keyFile, authorityFile, serverName, skipVerify } = target;
+    const [cert, key, ca] = await Promise.all([certificateFile, keyFile, authorityFile].map(readGiven));
+    return secureRequest({
+      ...common,
+      host: server.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: server.port === '' ? 443 : Number(server.port),
+      rejectUnauthorized: !skipVerify,
+      ...(cert && { cert }),
+      ...(key && { key }),
+      ...(ca && { ca }),
+      ...(serverName && { servername: serverName }),
+    });
+  }
+
+  /** Waits for an answer, for at most the request's time. */
+  async #settled<T>(
+    path: string,
+    ask: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+    timeoutMs = this.#timeoutMs,
+  ): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    let isLate = false;
+    const cancel = ask(resolve, reject);
+    const timer = setTimeout(() => {
+      isLate = true;
+      cancel();
+      reject(new Error('late'));
+    }, timeoutMs);
+    try {
+      return await promise;
+    } catch (error) {
+      if (this.#signal.aborted || error instanceof CtlError) throw error;
+      const why = isLate ? `no answer to ${path} in ${timeoutMs / 1000} s` : connectionProblem(error);
+      throw new CtlError(`cannot reach the kubelet at ${this.#place()}: ${why}`, exitCodes.unreachable, {
+        cause: error,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #place(): string {
+    return 'socket' in this.#target ? this.#target.socket : this.#target.server.origin;
+  }
+}
+
+async function readGiven(file: string | undefined): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new CtlError(`read ${file}: ${errorText(error)}`, exitCodes.failed, { cause: error });
+  }
+}
+
+/** Says what to do about the usual problems of a connection. */
+export function connectionProblem(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  switch (code) {
+    case 'ENOENT':
+      return 'there is no such socket; start the kubelet with --admin-socket, or name its socket with --socket';
+    case 'EACCES':
+      return 'permission denied; only root may open the socket';
+    case 'ECONNREFUSED':
+      return 'connection refused; the kubelet does not run';
+    default:
+      return errorText(error);
+  }
+}
+
+/** Converts an error answer. The texts of a kubelet are passed on. */
+async function refusal(path: string, response: IncomingMessage): Promise<CtlError> {
+  const status = response.statusCode ?? 0;
+  const said = (await bodyOf(response, MAX_ERROR_BYTES)).trim();
+  if (status === 401) {
+    const message = 'the kubelet does not accept the client certificate: its clientCAFile must contain the authority';
+    return new CtlError(message, exitCodes.denied);
+  }
+  if (status === 403) return new CtlError(`the kubelet denies the request: ${said}`, exitCodes.denied);
+  if (status === 404) {
+    const isPath = said === '404 page not found';
+    return new CtlError(isPath ? `the kubelet does not serve ${pathOnly(path)}` : said, exitCodes.notFound);
+  }
+  return new CtlError(said || `the kubelet answered ${pathOnly(path)} with ${status}`);
+}
+
+function pathOnly(path: string): string {
+  return path.replace(/\?.*$/s, '');
+}
+
+async function bodyOf(body: AsyncIterable<Uint8Array>, limitBytes: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body) {
+    size += part.length;
+    if (size > limitBytes) throw new CtlError(`the answer is larger than ${limitBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}

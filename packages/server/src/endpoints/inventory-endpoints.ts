@@ -1,0 +1,59 @@
+import type { RecordedEvent } from '@node-agent/telemetry';
+import { json } from '../http/reply.ts';
+import type { Call, Endpoints } from './call.ts';
+
+/** An image of the runtime. */
+export interface InventoryImage {
+  readonly id: string;
+  readonly repoTags: readonly string[];
+  readonly repoDigests: readonly string[];
+  readonly sizeBytes: number;
+  /** Whether garbage collection never removes the image. */
+  readonly pinned: boolean;
+}
+
+/** The components of {@link inventoryEndpoints}. */
+export interface InventoryComponents {
+  /** Returns the recorded events of the node and its pods. */
+  events(): readonly RecordedEvent[];
+  /** Returns the images of the runtime. */
+  images(signal: AbortSignal): Promise<readonly InventoryImage[]>;
+  /** Returns the v1 Node of this node, as the kubelet sees it now. */
+  node(signal: AbortSignal): Promise<object>;
+}
+
+/**
+ * Returns the handlers of `/debug/events`, `/debug/images` and `/debug/node`, which upstream does not have. They answer
+ * with a v1 EventList (the oldest event first), a list of images (the largest first), and a v1 Node.
+ */
+export function inventoryEndpoints(node: InventoryComponents): Endpoints {
+  return {
+    events: () => json(eventList(node.events())),
+    images: async ({ signal }: Call) => json({ images: bySize(await node.images(signal)) }),
+    node: async ({ signal }: Call) => json(await node.node(signal)),
+  };
+}
+
+/** Converts recorded events to a v1 EventList, the event that happened last at the end. */
+export function eventList(events: readonly RecordedEvent[]): object {
+  const items = events
+    .toSorted((a, b) => a.lastAtMs - b.lastAtMs)
+    .map(({ object, type, reason, message, count, firstAtMs, lastAtMs }) => ({
+      metadata: { name: object.name, namespace: object.namespace || 'default' },
+      involvedObject: object,
+      ...{ type, reason, message, count },
+      firstTimestamp: timestamp(firstAtMs),
+      lastTimestamp: timestamp(lastAtMs),
+      source: { component: 'kubelet' },
+    }));
+  return { kind: 'EventList', apiVersion: 'v1', metadata: {}, items };
+}
+
+function bySize(images: readonly InventoryImage[]): readonly InventoryImage[] {
+  return images.toSorted((a, b) => b.sizeBytes - a.sizeBytes || (a.id < b.id ? -1 : 1));
+}
+
+/** Formats a time as the API does, in seconds. */
+function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

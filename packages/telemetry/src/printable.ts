@@ -1,0 +1,35 @@
+/** Characters that move the cursor of a terminal or reorder text. Line breaks are allowed. */
+const DRAWS = /[^\P{Cc}\n]|\p{Cf}/gu;
+/** The same, with line breaks. */
+const DRAWS_OR_BREAKS = /\p{Cc}|\p{Cf}|[\u2028\u2029]/gu;
+
+/** Replaces characters with which text of a pod or node could draw on the terminal by U+FFFD. Line breaks are kept. */
+export function printable(text: string): string {
+  return text.replaceAll(DRAWS, '\uFFFD');
+}
+
+/** Escapes such characters in JSON without changing its value: outside of whitespace they occur only in strings. */
+export function printableJson(json: string): string {
+  return json.replaceAll(DRAWS, (char) => (char === '\t' || char === '\r' ? char : unicodeEscapes(char)));
+}
+
+/**
+ * Escapes such characters and line breaks, so that the text stays on one line and shows what it contains: `\n`, `\x1b`,
+ * `\u202e`.
+ */
+export function printableLine(text: string): string {
+  return text.replaceAll(DRAWS_OR_BREAKS, (char) => {
+    if (char === '\n') return '\\n';
+    if (char === '\t') return '\\t';
+    if (char === '\r') return '\\r';
+    const code = char.codePointAt(0) ?? 0;
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : unicodeEscapes(char);
+  });
+}
+
+function unicodeEscapes(char: string): string {
+  return char
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+}

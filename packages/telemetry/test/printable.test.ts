@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { printable, printableJson, printableLine } from '../src/index.ts';
+
+const HOSTILE = /[^\P{Cc}\n]|\p{Cf}/u;
+
+describe('text for a terminal', () => {
+  test.each([
+    ['plain ünï 日本', 'plain ünï 日本'],
+    ['\x1b[2Jgone', '\\x1b[2Jgone'],
+    ['a\nb\tc\rd', 'a\\nb\\tc\\rd'],
+    ['\u009b31m \x7f', '\\x9b31m \\x7f'],
+    ['\u202Eevil \u2028', '\\u202eevil \\u2028'],
+    ['\u{E0041}', '\\udb40\\udc41'],
+  ])('printableLine(%j) is %j', (text, shown) => {
+    expect(printableLine(text)).toBe(shown);
+  });
+
+  test('no text keeps a character that draws, and one line stays one line', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(HOSTILE.test(printable(text))).toBe(false);
+        expect(/[\p{Cc}\p{Cf}]/u.test(printableLine(text))).toBe(false);
+      }),
+    );
+  });
+
+  test('JSON keeps its value', () => {
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        const shown = printableJson(json);
+        expect(JSON.parse(shown)).toEqual(JSON.parse(json));
+        expect(/[^\P{Cc}\n\t\r]|\p{Cf}/u.test(shown)).toBe(false);
+      }),
+    );
+  });
+});
