@@ -28,16 +28,20 @@ export class RuntimeCalls {
   readonly #traceContext: () => TraceContext | undefined;
   readonly #waitForRuntime: NonNullable<CriClientOptions['waitForRuntime']>;
   readonly #lists: ListStreams;
+  /** Whether lists are streamed only if their plain response is too large. */
+  readonly #plainFirst: boolean;
 
   constructor(endpoint: Endpoint, components: CriClientComponents, options: CriClientOptions) {
     const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext } = components;
-    const channel = new Channel(endpoint, clock, logger);
+    const { transport = 'grpc-js' } = options;
+    const channel = new Channel(endpoint, clock, logger, transport);
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#channel = channel;
     this.#metrics = new CallMetrics(clock, metrics);
     this.#traceContext = traceContext ?? (() => undefined);
     this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
     this.#lists = new ListStreams(options.streamLists ?? true, () => channel.connections);
+    this.#plainFirst = transport === 'lean';
   }
 
   /**
@@ -93,7 +97,7 @@ export class RuntimeCalls {
         () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, signal)),
         itemsOfChunk,
         async () => itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, signal))),
-        expectFew,
+        expectFew || this.#plainFirst,
       ),
     );
   }
