@@ -28,8 +28,6 @@ export class RuntimeCalls {
   readonly #traceContext: () => TraceContext | undefined;
   readonly #waitForRuntime: NonNullable<CriClientOptions['waitForRuntime']>;
   readonly #lists: ListStreams;
-  /** Whether lists are streamed only if their plain response is too large. */
-  readonly #plainFirst: boolean;
 
   constructor(endpoint: Endpoint, components: CriClientComponents, options: CriClientOptions) {
     const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext } = components;
@@ -40,8 +38,7 @@ export class RuntimeCalls {
     this.#metrics = new CallMetrics(clock, metrics);
     this.#traceContext = traceContext ?? (() => undefined);
     this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
-    this.#lists = new ListStreams(options.streamLists ?? true, () => channel.connections);
-    this.#plainFirst = transport === 'lean';
+    this.#lists = new ListStreams(options.streamLists ?? true, transport === 'lean', () => channel.connections);
   }
 
   /**
@@ -97,7 +94,7 @@ export class RuntimeCalls {
         () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, signal)),
         itemsOfChunk,
         async () => itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, signal))),
-        expectFew || this.#plainFirst,
+        expectFew,
       ),
     );
   }

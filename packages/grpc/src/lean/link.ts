@@ -43,8 +43,13 @@ export class Link {
       callback: (bytes: number, buffer: Uint8Array) => this.#receive(buffer as Buffer, bytes),
     };
     this.#socket = connect({ path: socketPath, onread });
-    this.#socket.on('connect', () => this.connection.open());
-    this.#socket.on('error', (error) => this.close(error));
+    let isDialled = false;
+    this.#socket.on('connect', () => {
+      isDialled = true;
+      this.connection.open();
+    });
+    // A peer that hangs up is seen as one of several errors, or as none, depending on the time.
+    this.#socket.on('error', (error) => this.close(isDialled ? new Error('Failed to connect', { cause: error }) : error));
     this.#socket.on('close', () => this.#gone());
   }
 
@@ -109,6 +114,6 @@ export class Link {
   #gone(): void {
     if (this.#isGone) return;
     this.#isGone = true;
-    this.#events.onGone(this.#reason ?? new Error('Connection dropped'));
+    this.#events.onGone(this.#reason ?? new Error('Failed to connect'));
   }
 }

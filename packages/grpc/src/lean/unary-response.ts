@@ -9,7 +9,8 @@ import { type CallStatus, statusOfHttp, statusOfReset, statusOfTrailers } from '
 const NONE = 'cardinality violation: received no response message from non-server-streaming RPC';
 const ONE_TOO_MANY =
   'cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message';
-const COMPRESSED = 'Received compressed message, but no compression was offered';
+/** The client offers no compression. */
+const COMPRESSED = 'the compression of the message is unknown or missing';
 
 /** Result of a call: the message, or the status of the failure. */
 export type Outcome<Res> = { readonly message: Res } | { readonly failure: CallStatus };
