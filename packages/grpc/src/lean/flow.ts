@@ -1,5 +1,3 @@
-import { ConnectionError, FLOW_CONTROL_ERROR } from './frame.ts';
-
 const MAX_WINDOW = 2 ** 31 - 1;
 
 /** Bytes that may still be sent, for one stream or for the connection. Negative after the peer lowered its setting. */
@@ -49,9 +47,4 @@ export class ReceiveWindow {
     this.#left = this.#size;
     return used;
   }
-}
-
-/** @throws ConnectionError if the window of the connection exceeds HTTP/2's limit */
-export function addToConnection(window: SendWindow, bytes: number): void {
-  if (!window.add(bytes)) throw new ConnectionError(FLOW_CONTROL_ERROR, 'the window of the connection is too large');
 }

@@ -98,17 +98,9 @@ export function withoutPadding(flags: number, payload: Buffer): Buffer {
 }
 
 /** Returns the header block of a HEADERS frame. @throws ConnectionError */
-export function headerBlock(flags: number, streamId: number, payload: Buffer): Buffer {
+export function headerBlock(flags: number, payload: Buffer): Buffer {
   const unpadded = withoutPadding(flags, payload);
   if ((flags & PRIORITY_FLAG) === 0) return unpadded;
   if (unpadded.length < 5) throw new ConnectionError(FRAME_SIZE_ERROR, 'a HEADERS frame is too short for its priority');
-  checkDependency(streamId, unpadded);
   return unpadded.subarray(5);
-}
-
-/** @throws ConnectionError if a stream depends on itself */
-export function checkDependency(streamId: number, priority: Buffer): void {
-  if ((priority.readUInt32BE(0) & 0x7fff_ffff) === streamId) {
-    throw new ConnectionError(PROTOCOL_ERROR, `stream ${streamId} depends on itself`);
-  }
 }

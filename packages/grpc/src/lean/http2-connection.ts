@@ -54,8 +54,6 @@ export class Http2Connection {
   readonly #streams = new Map<number, UnaryStream>();
   /** Calls that wait until the peer admits another stream. */
   readonly #waiting = new Set<UnaryStream>();
-  /** Streams whose response has a fault, to be given up at the end of the chunk. */
-  readonly #faulty = new Set<UnaryStream>();
   #openBlock: OpenBlock | undefined;
   #isReady = false;
   #isDraining = false;
@@ -120,20 +118,17 @@ export class Http2Connection {
    * @throws ConnectionError if the peer violated HTTP/2, after which the connection must be closed
    */
   receive(chunk: Buffer): void {
+    const wasReady = this.#isReady;
     try {
       this.#reader.push(chunk);
     } catch (error) {
       if (error instanceof HpackError) throw new h2.ConnectionError(h2.COMPRESSION_ERROR, error.message);
       throw error;
-    } finally {
-      for (const stream of this.#faulty) {
-        stream.response.giveUp();
-        this.#finish(stream, h2.CANCEL);
-      }
-      this.#faulty.clear();
     }
     const bytes = this.#window.refill();
     if (bytes > 0) this.#events.write(h2.numbersFrame(h2.WINDOW_UPDATE, 0, bytes));
+    // Calls start after the whole chunk was read: a peer cannot have answered them in it.
+    if (!wasReady && this.#isReady) this.#events.onReady();
   }
 
   #onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
@@ -151,9 +146,8 @@ export class Http2Connection {
       case h2.CONTINUATION:
         return this.#onContinuation(flags, payload);
       case h2.PRIORITY:
-        if (streamId === 0) throw violation('a PRIORITY frame has no stream');
-        checkLength('PRIORITY', payload, 5);
-        return h2.checkDependency(streamId, payload);
+        // Priorities are obsolete (RFC 9113, section 5.3.2) and ignored.
+        return checkLength('PRIORITY', payload, 5);
       case h2.RST_STREAM:
         return this.#onReset(streamId, payload);
       case h2.SETTINGS:
@@ -163,8 +157,8 @@ export class Http2Connection {
       case h2.PING:
         if (streamId !== 0) throw violation('a PING frame has a stream');
         checkLength('PING', payload, 8);
-        if ((flags & h2.ACK) === 0) this.#events.write(h2.frame(h2.PING, h2.ACK, 0, payload));
-        return;
+        if ((flags & h2.ACK) !== 0) throw violation('a PING was acknowledged that was not sent');
+        return this.#events.write(h2.frame(h2.PING, h2.ACK, 0, payload));
       case h2.GOAWAY:
         return this.#onGoAway(streamId, payload);
       case h2.WINDOW_UPDATE:
@@ -180,10 +174,12 @@ export class Http2Connection {
       throw new h2.ConnectionError(h2.FLOW_CONTROL_ERROR, 'the peer exceeded the window of the connection');
     }
     const stream = this.#known(streamId);
-    const data = h2.withoutPadding(flags, payload);
     if (stream === undefined) return;
-    if (!stream.response.isOpen) throw violation(`data of stream ${streamId} arrived before its headers`);
-    if (!stream.receiveWindow.take(payload.length)) return this.#refuse(stream, h2.FLOW_CONTROL_ERROR);
+    const data = h2.withoutPadding(flags, payload);
+    if (!stream.response.admits(data.length)) throw violation(`data of stream ${streamId} do not fit its headers`);
+    if (!stream.receiveWindow.take(payload.length)) {
+      throw new h2.ConnectionError(h2.FLOW_CONTROL_ERROR, `the peer exceeded the window of stream ${streamId}`);
+    }
     const isEnd = (flags & h2.END_STREAM) !== 0;
     this.#advance(stream, stream.response.data(data, isEnd));
     if (isEnd || stream.response.outcome !== undefined) return;
@@ -193,7 +189,7 @@ export class Http2Connection {
 
   #onHeaders(flags: number, streamId: number, payload: Buffer): void {
     if (streamId === 0) throw violation('a HEADERS frame has no stream');
-    const block = h2.headerBlock(flags, streamId, payload);
+    const block = h2.headerBlock(flags, payload);
     const isEnd = (flags & h2.END_STREAM) !== 0;
     if ((flags & h2.END_HEADERS) !== 0) return this.#onBlock(streamId, isEnd, block);
     this.#openBlock = { streamId, isEnd, parts: [Buffer.from(block)], bytes: block.length };
@@ -238,10 +234,7 @@ export class Http2Connection {
     }
     this.#sender.apply(applySettings(this.#sender.settings, payload), this.#streams.values());
     this.#events.write(h2.frame(h2.SETTINGS, h2.ACK, 0, Buffer.alloc(0)));
-    if (!this.#isReady) {
-      this.#isReady = true;
-      this.#events.onReady();
-    }
+    this.#isReady = true;
     this.#admit();
   }
 
@@ -254,6 +247,9 @@ export class Http2Connection {
     }
     this.#lastTaken = lastTaken;
     this.#drain();
+    const errorCode = payload.readUInt32BE(4);
+    // As Node.js's client does: a peer that names an error answers no more calls.
+    if (errorCode !== h2.NO_ERROR) return this.fail(statusOfReset(errorCode));
     const refused = [...this.#streams.values()].filter(({ id }) => id > lastTaken);
     for (const stream of [...refused, ...this.#waiting]) {
       stream.response.fail(statusOfReset(h2.REFUSED_STREAM));
@@ -264,10 +260,10 @@ export class Http2Connection {
   #onWindowUpdate(streamId: number, payload: Buffer): void {
     checkLength('WINDOW_UPDATE', payload, 4);
     const bytes = payload.readUInt32BE(0) & MAX_STREAM_ID;
+    const stream = streamId === 0 ? undefined : this.#known(streamId);
+    if (streamId !== 0 && stream === undefined) return;
     if (bytes === 0) throw violation('a WINDOW_UPDATE frame adds nothing');
-    if (streamId === 0) return this.#sender.widenConnection(bytes);
-    const stream = this.#known(streamId);
-    if (stream !== undefined && !this.#sender.widenStream(stream, bytes)) this.#refuse(stream, h2.FLOW_CONTROL_ERROR);
+    this.#sender.widen(stream, bytes);
   }
 
   /** Returns a stream in progress, or `undefined` for a stream that has ended. @throws ConnectionError */
@@ -304,12 +300,6 @@ export class Http2Connection {
   #advance(stream: UnaryStream, resetWith: number | undefined): void {
     if (resetWith !== undefined) this.#finish(stream, resetWith);
     else if (stream.response.outcome !== undefined) this.#finish(stream, h2.NO_ERROR);
-    else if (stream.response.fault !== undefined) this.#faulty.add(stream);
-  }
-
-  #refuse(stream: UnaryStream, errorCode: number): void {
-    stream.response.fail(statusOfReset(errorCode));
-    this.#finish(stream, errorCode);
   }
 
   /** Ends a stream, and resets it unless both sides have ended it. */
@@ -324,7 +314,6 @@ export class Http2Connection {
     const wasKnown = this.#streams.delete(stream.id) || this.#waiting.delete(stream);
     if (!wasKnown) return;
     this.#sender.drop(stream);
-    this.#faulty.delete(stream);
     stream.settle();
     this.#admit();
     if (this.calls === 0) this.#events.onActive(false);

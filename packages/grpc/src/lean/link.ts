@@ -59,7 +59,10 @@ export class Link {
     this.#reason = reason;
     if (reason instanceof ConnectionError) this.connection.goAway(reason.code);
     this.#flush();
-    this.#socket.destroySoon();
+    // A peer that does not read must not keep the process alive.
+    this.#socket.unref();
+    if (this.#socket.connecting) this.#socket.destroy();
+    else this.#socket.destroySoon();
   }
 
   /** Tells the peer that the client leaves, and closes the socket. */

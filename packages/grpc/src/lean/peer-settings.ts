@@ -12,6 +12,9 @@ export interface PeerSettings {
   readonly maxConcurrentStreams: number;
   readonly initialWindowBytes: number;
   readonly maxFrameBytes: number;
+  /** Newest values of the settings that a peer must not change back. */
+  readonly connectProtocol: number;
+  readonly noPriorities: number | undefined;
 }
 
 /** Settings of HTTP/2 before the peer's first SETTINGS frame. */
@@ -19,6 +22,8 @@ export const DEFAULT_SETTINGS: PeerSettings = {
   maxConcurrentStreams: Number.POSITIVE_INFINITY,
   initialWindowBytes: 65_535,
   maxFrameBytes: 16_384,
+  connectProtocol: 0,
+  noPriorities: undefined,
 };
 
 /** Returns the settings after a SETTINGS frame (RFC 9113, section 6.5). @throws ConnectionError */
@@ -28,17 +33,19 @@ export function applySettings(before: PeerSettings, payload: Buffer): PeerSettin
   for (let at = 0; at < payload.length; at += 6) {
     const id = payload.readUInt16BE(at);
     const value = payload.readUInt32BE(at + 2);
-    const problem = problemOf(id, value);
+    const problem = problemOf(after, id, value);
     if (problem !== undefined) throw new ConnectionError(problem, `setting ${id} must not be ${value}`);
     if (id === MAX_CONCURRENT_STREAMS) after.maxConcurrentStreams = value;
     else if (id === INITIAL_WINDOW_SIZE) after.initialWindowBytes = value;
     else if (id === MAX_FRAME_SIZE) after.maxFrameBytes = value;
+    else if (id === ENABLE_CONNECT_PROTOCOL) after.connectProtocol = value;
+    else if (id === NO_RFC7540_PRIORITIES) after.noPriorities = value;
   }
-  return after;
+  return { ...after, noPriorities: after.noPriorities ?? 0 };
 }
 
 /** Returns the error code for a value that a server must not send. */
-function problemOf(id: number, value: number): number | undefined {
+function problemOf({ connectProtocol, noPriorities }: PeerSettings, id: number, value: number): number | undefined {
   switch (id) {
     case ENABLE_PUSH:
       return value === 0 ? undefined : PROTOCOL_ERROR;
@@ -47,8 +54,9 @@ function problemOf(id: number, value: number): number | undefined {
     case MAX_FRAME_SIZE:
       return value < 16_384 || value > 0xff_ffff ? PROTOCOL_ERROR : undefined;
     case ENABLE_CONNECT_PROTOCOL:
+      return value > 1 || value < connectProtocol ? PROTOCOL_ERROR : undefined;
     case NO_RFC7540_PRIORITIES:
-      return value > 1 ? PROTOCOL_ERROR : undefined;
+      return value > 1 || value !== (noPriorities ?? value) ? PROTOCOL_ERROR : undefined;
     default:
       return undefined;
   }

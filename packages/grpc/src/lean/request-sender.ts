@@ -1,4 +1,4 @@
-import { addToConnection, SendWindow } from './flow.ts';
+import { SendWindow } from './flow.ts';
 import {
   CONTINUATION,
   ConnectionError,
@@ -68,17 +68,12 @@ export class RequestSender {
     this.#blocked.delete(stream);
   }
 
-  /** Takes in a WINDOW_UPDATE of a stream. Returns false if the stream's window exceeds HTTP/2's limit. */
-  widenStream(stream: UnaryStream, bytes: number): boolean {
-    if (!stream.sendWindow.add(bytes)) return false;
-    if (this.#blocked.has(stream)) this.#pump(stream);
-    return true;
-  }
-
-  /** Takes in a WINDOW_UPDATE of the connection. @throws ConnectionError */
-  widenConnection(bytes: number): void {
-    addToConnection(this.#connection, bytes);
-    this.#pumpAll();
+  /** Takes in a WINDOW_UPDATE of a stream, or of the connection. @throws ConnectionError */
+  widen(stream: UnaryStream | undefined, bytes: number): void {
+    const window = stream?.sendWindow ?? this.#connection;
+    if (!window.add(bytes)) throw new ConnectionError(FLOW_CONTROL_ERROR, 'a window is too large');
+    if (stream === undefined) this.#pumpAll();
+    else if (this.#blocked.has(stream)) this.#pump(stream);
   }
 
   /** Takes in the peer's settings. @throws ConnectionError */

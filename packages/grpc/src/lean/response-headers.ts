@@ -31,29 +31,41 @@ export function isTooLarge(fields: readonly HeaderField[]): boolean {
  * are left out.
  */
 export function responseHeaders(fields: readonly HeaderField[], isTrailers: boolean): ResponseHeaders | undefined {
-  let status: string | undefined;
+  let httpStatus: number | undefined;
   let contentLength: number | undefined;
   let hasRegular = false;
   let hasIllegal = false;
-  for (const [name, value] of fields) {
+  for (const field of fields) {
+    const [name, value] = field;
     if (name.startsWith(':')) {
-      if (isTrailers || hasRegular || name !== ':status' || status !== undefined) return undefined;
+      if (isTrailers || hasRegular || name !== ':status' || httpStatus !== undefined) return undefined;
       if (!/^[1-9]\d\d$/.test(value) || value === '101') return undefined;
-      status = value;
-      continue;
-    }
-    if (/[A-Z]/.test(name)) return undefined;
-    if (!TOKEN.test(name) || !VALUE.test(value)) {
-      hasIllegal = true;
+      httpStatus = Number(value);
       continue;
     }
     hasRegular = true;
+    if (/^[A-Z]$/.test(firstIllegal(name))) return undefined;
     if (FORBIDDEN.has(name) || (name === 'te' && value.toLowerCase() !== 'trailers')) return undefined;
-    if (name !== 'content-length') continue;
-    if (contentLength !== undefined || !/^\d{1,15}$/.test(value)) return undefined;
-    contentLength = Number(value);
+    if (name === 'content-length') {
+      if (contentLength !== undefined || !isLength(value)) return undefined;
+      contentLength = Number(value);
+    }
+    if (!isLegal(field)) hasIllegal = true;
   }
-  if (!isTrailers && status === undefined) return undefined;
-  const legal = hasIllegal ? fields.filter(([name, value]) => TOKEN.test(name) && VALUE.test(value)) : fields;
-  return { fields: legal, httpStatus: status === undefined ? undefined : Number(status), contentLength };
+  if (!isTrailers && httpStatus === undefined) return undefined;
+  return { fields: hasIllegal ? fields.filter(isLegal) : fields, httpStatus, contentLength };
+}
+
+/** Returns the first character of a name that HTTP/2 does not allow, or an empty text. */
+function firstIllegal(name: string): string {
+  return TOKEN.test(name) ? '' : (/[^!#$%&'*+.^_`|~0-9a-z-]/.exec(name)?.[0] ?? '');
+}
+
+function isLegal([name, value]: HeaderField): boolean {
+  return name.startsWith(':') || (TOKEN.test(name) && VALUE.test(value));
+}
+
+/** Returns whether a text is a whole number that fits into 63 bits. */
+function isLength(text: string): boolean {
+  return /^\d+$/.test(text) && BigInt(text) < 2n ** 63n;
 }

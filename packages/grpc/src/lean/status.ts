@@ -8,7 +8,7 @@ export interface CallStatus {
   readonly details: string;
 }
 
-/** Returns the status that a stream's error code means (`grpc-js: subchannel-call.ts`). */
+/** Returns the status that an error code in RST_STREAM or GOAWAY means (`grpc-js: subchannel-call.ts`). */
 export function statusOfReset(errorCode: number): CallStatus {
   switch (errorCode) {
     case h2.REFUSED_STREAM:

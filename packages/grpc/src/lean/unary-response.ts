@@ -1,5 +1,5 @@
 import { GrpcError } from '../errors.ts';
-import { ENHANCE_YOUR_CALM, NO_ERROR, PROTOCOL_ERROR } from './frame.ts';
+import { CANCEL, ENHANCE_YOUR_CALM, NO_ERROR, PROTOCOL_ERROR } from './frame.ts';
 import { MessageReader } from './message-reader.ts';
 import { isTooLarge, responseHeaders } from './response-headers.ts';
 import type { HeaderField } from './static-table.ts';
@@ -23,10 +23,8 @@ export class UnaryResponse<Res> {
   #httpStatus: number | undefined;
   #contentLength: number | undefined;
   #receivedBytes = 0;
-  #hasInformational = false;
   #isCompressed = false;
   #first: { readonly message: Res } | undefined;
-  #fault: CallStatus | undefined;
   #outcome: Outcome<Res> | undefined;
 
   constructor(decode: (bytes: Uint8Array) => Res, maxMessageBytes: number) {
@@ -40,17 +38,10 @@ export class UnaryResponse<Res> {
     return this.#outcome;
   }
 
-  /**
-   * Failure that is known before the response is complete. It becomes the outcome by {@link UnaryResponse.giveUp},
-   * unless the peer's own status arrives first.
-   */
-  get fault(): CallStatus | undefined {
-    return this.#fault;
-  }
-
-  /** Whether the stream was opened by a header block. Data before it violate HTTP/2. */
-  get isOpen(): boolean {
-    return this.#httpStatus !== undefined || this.#hasInformational;
+  /** Returns whether HTTP admits more data: after the final headers, and up to the length that they announce. */
+  admits(bytes: number): boolean {
+    if (this.#httpStatus === undefined) return false;
+    return bytes === 0 || this.#contentLength === undefined || this.#receivedBytes + bytes <= this.#contentLength;
   }
 
   /** Whether the peer compressed a message although the client offers no compression. */
@@ -60,13 +51,12 @@ export class UnaryResponse<Res> {
 
   /** Returns the error code with which the stream is to be reset, if the headers are malformed or too large. */
   headers(fields: readonly HeaderField[], isEnd: boolean): number | undefined {
-    if (isTooLarge(fields)) return this.#refuse(ENHANCE_YOUR_CALM);
     const isTrailers = this.#httpStatus !== undefined;
     const read = responseHeaders(fields, isTrailers);
     if (read === undefined || (isTrailers && !isEnd)) return this.#refuse(PROTOCOL_ERROR);
+    if (isTooLarge(read.fields)) return this.#refuse(ENHANCE_YOUR_CALM);
     const { httpStatus, contentLength } = read;
     if (httpStatus !== undefined && httpStatus < 200) {
-      this.#hasInformational = true;
       return isEnd || contentLength !== undefined ? this.#refuse(PROTOCOL_ERROR) : undefined;
     }
     if (contentLength !== undefined && this.#contentLength !== undefined) return this.#refuse(PROTOCOL_ERROR);
@@ -82,13 +72,13 @@ export class UnaryResponse<Res> {
     return undefined;
   }
 
-  /** Returns the error code with which the stream is to be reset, if the data are not a part of a response. */
+  /** Returns the error code with which the stream is to be reset, if the data end the response too early. */
   data(bytes: Buffer, isEnd: boolean): number | undefined {
     this.#receivedBytes += bytes.length;
-    const isTooLong = this.#contentLength !== undefined && this.#receivedBytes > this.#contentLength;
-    if (this.#httpStatus === undefined || isTooLong) return this.#refuse(PROTOCOL_ERROR);
-    if (this.#fault === undefined) this.#messages.push(bytes);
-    if (this.#messages.excess !== undefined) this.#fault ??= this.#tooLong(this.#messages.excess);
+    this.#messages.push(bytes);
+    // As in grpc-js, a message that is too large hides a problem of a message before it.
+    if (this.#messages.excess !== undefined) this.#outcome = { failure: this.#tooLong(this.#messages.excess) };
+    if (this.#outcome !== undefined) return CANCEL;
     if (!isEnd) return undefined;
     if (!this.#isLengthRight()) return this.#refuse(PROTOCOL_ERROR);
     this.reset(NO_ERROR);
@@ -103,32 +93,23 @@ export class UnaryResponse<Res> {
     else this.fail({ ...status, details: `${status.details} (Call ended without gRPC status)` });
   }
 
-  /** Makes the fault the outcome. */
-  giveUp(): void {
-    if (this.#fault !== undefined) this.#outcome ??= { failure: this.#fault };
-  }
-
   /** Ends the response for a reason outside of it. */
   fail(failure: CallStatus): void {
-    this.#outcome ??= { failure: this.#fault ?? failure };
+    this.#outcome ??= { failure };
   }
 
   #onMessage(isCompressed: boolean, bytes: Buffer): void {
-    if (this.#fault !== undefined) return;
-    if (this.#first !== undefined) {
-      this.#fault = { code: 'INTERNAL', details: ONE_TOO_MANY };
-      return;
-    }
-    if (isCompressed) {
-      this.#isCompressed = true;
-      this.#fault = { code: 'INTERNAL', details: COMPRESSED };
-      return;
-    }
-    try {
-      this.#first = { message: this.#decode(bytes) };
-    } catch (error) {
-      const details = `Response message parsing error: ${GrpcError.from(error).details}`;
-      this.#fault = { code: 'INTERNAL', details };
+    if (this.#outcome !== undefined) return;
+    this.#isCompressed ||= isCompressed;
+    if (this.#first !== undefined) this.fail({ code: 'INTERNAL', details: ONE_TOO_MANY });
+    else if (isCompressed) this.fail({ code: 'INTERNAL', details: COMPRESSED });
+    else {
+      try {
+        this.#first = { message: this.#decode(bytes) };
+      } catch (error) {
+        const details = `Response message parsing error: ${GrpcError.from(error).details}`;
+        this.fail({ code: 'INTERNAL', details });
+      }
     }
   }
 
@@ -148,8 +129,7 @@ export class UnaryResponse<Res> {
   }
 
   #end(status: CallStatus): void {
-    if (status.code !== undefined) this.#outcome ??= { failure: status };
-    else if (this.#fault !== undefined) this.#outcome ??= { failure: this.#fault };
+    if (status.code !== undefined) this.fail(status);
     else this.#outcome ??= this.#first ?? { failure: { code: 'INTERNAL', details: NONE } };
   }
 }
