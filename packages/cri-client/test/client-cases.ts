@@ -343,7 +343,7 @@ describe.runIf(transport === 'grpc-js')('lists', () => {
     await start({
       async *streamContainers(request) {
         yield { containers: [{ id: 'a' }, { id: 'b' }] };
-        yield { containers: [{ id: request.filter?.labelSelector?.['of'] ?? '' }] };
+        yield { containers: [{ id: request.filter?.labelSelector?.of ?? '' }] };
       },
       listContainers: () => {
         plainCalls++;

@@ -1,10 +1,8 @@
 /** Frame types (RFC 9113, section 6). */
 export const DATA = 0;
 export const HEADERS = 1;
-export const PRIORITY = 2;
 export const RST_STREAM = 3;
 export const SETTINGS = 4;
-export const PUSH_PROMISE = 5;
 export const PING = 6;
 export const GOAWAY = 7;
 export const WINDOW_UPDATE = 8;
@@ -20,9 +18,7 @@ export const PRIORITY_FLAG = 0x20;
 /** Error codes (RFC 9113, section 7). */
 export const NO_ERROR = 0;
 export const PROTOCOL_ERROR = 1;
-export const INTERNAL_ERROR = 2;
 export const FLOW_CONTROL_ERROR = 3;
-export const STREAM_CLOSED = 5;
 export const FRAME_SIZE_ERROR = 6;
 export const REFUSED_STREAM = 7;
 export const CANCEL = 8;

@@ -1,5 +1,10 @@
 /** Positions of names in the static table (RFC 7541, appendix A) that requests of gRPC use. */
-const NAME_INDEX: Readonly<Record<string, number>> = { ':authority': 1, ':path': 4, 'content-type': 31, 'user-agent': 58 };
+const NAME_INDEX: Readonly<Record<string, number>> = {
+  ':authority': 1,
+  ':path': 4,
+  'content-type': 31,
+  'user-agent': 58,
+};
 
 /** `:method: POST` and `:scheme: http` of the static table. */
 const POST_HTTP: readonly number[] = [0x83, 0x86];

@@ -61,6 +61,23 @@ export class Http2Connection {
   #lastTaken = MAX_STREAM_ID;
   #isSettingsAcknowledged = false;
 
+  /** Handlers by frame type. */
+  readonly #handlers: readonly ((flags: number, streamId: number, payload: Buffer) => void)[] = [
+    (flags, streamId, payload) => this.#onData(flags, streamId, payload),
+    (flags, streamId, payload) => this.#onHeaders(flags, streamId, payload),
+    // Priorities are obsolete (RFC 9113, section 5.3.2) and ignored.
+    (_flags, _streamId, payload) => checkLength('PRIORITY', payload, 5),
+    (_flags, streamId, payload) => this.#onReset(streamId, payload),
+    (flags, streamId, payload) => this.#onSettings(flags, streamId, payload),
+    () => {
+      throw violation('a PUSH_PROMISE frame arrived, but push is disabled');
+    },
+    (flags, streamId, payload) => this.#onPing(flags, streamId, payload),
+    (_flags, streamId, payload) => this.#onGoAway(streamId, payload),
+    (_flags, streamId, payload) => this.#onWindowUpdate(streamId, payload),
+    (flags, _streamId, payload) => this.#onContinuation(flags, payload),
+  ];
+
   constructor(events: ConnectionEvents) {
     this.#events = events;
     this.#reader = new FrameReader((type, flags, streamId, payload) => this.#onFrame(type, flags, streamId, payload));
@@ -138,34 +155,16 @@ export class Http2Connection {
     if (this.#openBlock !== undefined && (type !== h2.CONTINUATION || streamId !== this.#openBlock.streamId)) {
       throw violation(`a header block is interrupted by a frame of type ${type}`);
     }
-    switch (type) {
-      case h2.DATA:
-        return this.#onData(flags, streamId, payload);
-      case h2.HEADERS:
-        return this.#onHeaders(flags, streamId, payload);
-      case h2.CONTINUATION:
-        return this.#onContinuation(flags, payload);
-      case h2.PRIORITY:
-        // Priorities are obsolete (RFC 9113, section 5.3.2) and ignored.
-        return checkLength('PRIORITY', payload, 5);
-      case h2.RST_STREAM:
-        return this.#onReset(streamId, payload);
-      case h2.SETTINGS:
-        return this.#onSettings(flags, streamId, payload);
-      case h2.PUSH_PROMISE:
-        throw violation('a PUSH_PROMISE frame arrived, but push is disabled');
-      case h2.PING:
-        if (streamId !== 0) throw violation('a PING frame has a stream');
-        checkLength('PING', payload, 8);
-        if ((flags & h2.ACK) !== 0) throw violation('a PING was acknowledged that was not sent');
-        return this.#events.write(h2.frame(h2.PING, h2.ACK, 0, payload));
-      case h2.GOAWAY:
-        return this.#onGoAway(streamId, payload);
-      case h2.WINDOW_UPDATE:
-        return this.#onWindowUpdate(streamId, payload);
-      default:
-      // Frames of unknown types are ignored (RFC 9113, section 4.1).
-    }
+    const handle = this.#handlers[type];
+    // Frames of unknown types are ignored (RFC 9113, section 4.1).
+    handle?.(flags, streamId, payload);
+  }
+
+  #onPing(flags: number, streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw violation('a PING frame has a stream');
+    checkLength('PING', payload, 8);
+    if ((flags & h2.ACK) !== 0) throw violation('a PING was acknowledged that was not sent');
+    this.#events.write(h2.frame(h2.PING, h2.ACK, 0, payload));
   }
 
   #onData(flags: number, streamId: number, payload: Buffer): void {
@@ -191,8 +190,8 @@ export class Http2Connection {
     if (streamId === 0) throw violation('a HEADERS frame has no stream');
     const block = h2.headerBlock(flags, payload);
     const isEnd = (flags & h2.END_STREAM) !== 0;
-    if ((flags & h2.END_HEADERS) !== 0) return this.#onBlock(streamId, isEnd, block);
-    this.#openBlock = { streamId, isEnd, parts: [Buffer.from(block)], bytes: block.length };
+    if ((flags & h2.END_HEADERS) !== 0) this.#onBlock(streamId, isEnd, block);
+    else this.#openBlock = { streamId, isEnd, parts: [Buffer.from(block)], bytes: block.length };
   }
 
   #onContinuation(flags: number, payload: Buffer): void {
@@ -249,7 +248,7 @@ export class Http2Connection {
     this.#drain();
     const errorCode = payload.readUInt32BE(4);
     // As Node.js's client does: a peer that names an error answers no more calls.
-    if (errorCode !== h2.NO_ERROR) return this.fail(statusOfReset(errorCode));
+    if (errorCode !== h2.NO_ERROR) this.fail(statusOfReset(errorCode));
     const refused = [...this.#streams.values()].filter(({ id }) => id > lastTaken);
     for (const stream of [...refused, ...this.#waiting]) {
       stream.response.fail(statusOfReset(h2.REFUSED_STREAM));

@@ -57,7 +57,12 @@ export class LeanCalls {
       else reject(errorOf(outcome?.failure ?? CANCELLED));
       if (response.isCompressed) this.#onUnexpected(new Error('the peer compressed a message'));
     };
-    const stream = new UnaryStream({ head: this.#head(path, timeoutMs, metadata), body: framed(request), response, onOutcome });
+    const stream = new UnaryStream({
+      head: this.#head(path, timeoutMs, metadata),
+      body: framed(request),
+      response,
+      onOutcome,
+    });
     this.#channel.start(stream, waitForReady);
     return { answer: promise, cancel: () => this.#channel.cancel(stream, CANCELLED) };
   }

@@ -97,7 +97,10 @@ export class LeanChannel {
   #dialInTime(): void {
     if (this.#isClosed || this.#attempt !== undefined || this.#retry !== undefined) return;
     const delayMs = this.#retryAtMs - this.#clock.monotonic();
-    if (delayMs <= 0) return this.#dial();
+    if (delayMs <= 0) {
+      this.#dial();
+      return;
+    }
     this.#retry = this.#clock.setTimer(delayMs, () => {
       this.#retry = undefined;
       this.#dial();
@@ -160,7 +163,10 @@ export class LeanChannel {
     this.#attempt?.timer.cancel();
     this.#attempt = undefined;
     if (this.#isClosed) return;
-    const failure = { code: 'UNAVAILABLE', details: `No connection established. Last error: ${reason.message}` } as const;
+    const failure = {
+      code: 'UNAVAILABLE',
+      details: `No connection established. Last error: ${reason.message}`,
+    } as const;
     this.#failure = failure;
     this.#retryAtMs = this.#clock.monotonic() + this.#backOffMs;
     this.#backOffMs = Math.min(this.#backOffMs * BACK_OFF_FACTOR, this.#limits.maxMs);

@@ -49,7 +49,9 @@ export class Link {
       this.connection.open();
     });
     // A peer that hangs up is seen as one of several errors, or as none, depending on the time.
-    this.#socket.on('error', (error) => this.close(isDialled ? new Error('Failed to connect', { cause: error }) : error));
+    this.#socket.on('error', (error) =>
+      this.close(isDialled ? new Error('Failed to connect', { cause: error }) : error),
+    );
     this.#socket.on('close', () => this.#gone());
   }
 

@@ -48,17 +48,18 @@ export function statusOfHttp(httpStatus: number): CallStatus {
 
 /** Returns the status that the last header block of a response carries. */
 export function statusOfTrailers(trailers: readonly HeaderField[], httpStatus: number): CallStatus {
-  const given = valueOf(trailers, 'grpc-status');
+  const given = headerValue(trailers, 'grpc-status');
   if (given === undefined) return statusOfHttp(httpStatus);
   const number = Number(given);
-  const details = percentDecode(valueOf(trailers, 'grpc-message') ?? '');
+  const details = percentDecode(headerValue(trailers, 'grpc-message') ?? '');
   return { code: number === 0 ? undefined : grpcCode(number), details };
 }
 
 /** Returns the value of a header, or of several headers of one name, joined. Text that is not printable is ignored. */
-function valueOf(fields: readonly HeaderField[], wanted: string): string | undefined {
+function headerValue(fields: readonly HeaderField[], wanted: string): string | undefined {
   let joined: string | undefined;
-  for (const [name, value] of fields) if (name === wanted) joined = joined === undefined ? value : `${joined}, ${value}`;
+  for (const [name, value] of fields)
+    if (name === wanted) joined = joined === undefined ? value : `${joined}, ${value}`;
   return joined !== undefined && /^[ -~]*$/.test(joined) ? joined : undefined;
 }
 

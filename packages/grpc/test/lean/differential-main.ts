@@ -1,15 +1,16 @@
 // Compares the transports on many hostile scripts: node --conditions=@node-agent/source differential-main.ts SEED COUNT
-// The cases run in a child process: some scripts make Node.js's own HTTP/2 client, under grpc-js, abort the process
-// ("Assertion failed: (current_nghttp2_memory_) == (0)").
+// The cases run in child processes, because some scripts make Node.js's own HTTP/2 client, under grpc-js, abort its
+// process ("Assertion failed: (current_nghttp2_memory_) == (0)").
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
+import http2 from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Differential } from './differential.ts';
 
 /** Cases in progress at a time: they mostly wait. */
 const PARALLEL = 24;
-const BATCH = 2_000;
+const BATCH = 1_000;
 
 /** Newest seed that was begun, and what was counted so far. */
 interface Report {
@@ -32,7 +33,7 @@ async function runAll(): Promise<void> {
     for (const [name, value] of Object.entries(sums)) total[name] = (total[name] ?? 0) + value;
     seed = next;
     const seconds = Math.round((performance.now() - startMs) / 1000);
-    if (seed % 20_000 < BATCH || seed >= first + count) console.log(JSON.stringify({ first, seconds, ...total }));
+    if (seed % 20_000 < BATCH || seed >= first + count) print({ first, seconds, ...total });
   }
   process.exitCode = total.differences === 0 ? 0 : 1;
 }
@@ -49,11 +50,12 @@ function batch(seed: number, end: number): Promise<{ readonly next: number; read
     sums = report.sums;
   });
   return new Promise((resolve) => {
-    child.on('exit', (code) => resolve({ next: code === 0 ? end : newest + 1, sums }));
+    child.on('exit', () => resolve({ next: newest === end ? end : newest + 1, sums }));
   });
 }
 
 async function runBatch(): Promise<void> {
+  keepHandles();
   const directory = mkdtempSync(join(tmpdir(), 'lean-'));
   const all = Array.from({ length: PARALLEL }, (_, i) => new Differential(join(directory, `${i}.sock`)));
   let differences = 0;
@@ -74,11 +76,30 @@ async function runBatch(): Promise<void> {
         const difference = await differential.run(seed);
         if (difference === undefined) continue;
         differences++;
-        console.log(JSON.stringify(difference));
+        print(difference);
       }
       differential.close();
     }),
   );
-  process.send?.({ seed: first + count - 1, sums: sums() }, () => process.disconnect());
   rmSync(directory, { recursive: true });
+  // An exit in the usual way would abort, too.
+  process.send?.({ seed: first + count, sums: sums() }, () => process.kill(process.pid, 'SIGKILL'));
+}
+
+/** Keeps the native part of each HTTP/2 session of grpc-js from being collected, where the process would abort. */
+function keepHandles(): void {
+  const handles: unknown[] = [];
+  const { connect } = http2;
+  http2.connect = (...given: unknown[]) => {
+    const session = Reflect.apply(connect, http2, given) as http2.ClientHttp2Session;
+    session.prependOnceListener('connect', () => {
+      const kHandle = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'kHandle');
+      if (kHandle !== undefined) handles.push(Reflect.get(session, kHandle));
+    });
+    return session;
+  };
+}
+
+function print(value: object): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
 }

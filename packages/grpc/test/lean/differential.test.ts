@@ -9,7 +9,11 @@ it('hostile servers get the same outcomes from both transports', { timeout: 120_
   const main = join(import.meta.dirname, 'differential-main.ts');
   const child = spawn(process.execPath, ['--conditions=@node-agent/source', main, '1', String(CASES)]);
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (text: Buffer) => {
+      output += text;
+    });
+  }
   await new Promise((resolve) => child.on('close', resolve));
   const lines = output.trim().split('\n');
   const report = JSON.parse(lines.at(-1) ?? '{}') as Record<string, number>;

@@ -1,5 +1,12 @@
 import type { UnaryRpc } from '../../src/index.ts';
-import { type Init, type MessageType, putString, type Reader, strictMessageType, type Writer } from '../../src/wire-format.ts';
+import {
+  type Init,
+  type MessageType,
+  putString,
+  type Reader,
+  strictMessageType,
+  type Writer,
+} from '../../src/wire-format.ts';
 
 interface Text {
   text: string;

@@ -1,6 +1,6 @@
-import type { Chance } from './chance.ts';
 import * as h2 from '../../src/lean/frame.ts';
 import type { HeaderField } from '../../src/lean/static-table.ts';
+import type { Chance } from './chance.ts';
 import { HpackWriter } from './hpack-writer.ts';
 
 /** Bytes that a server sends: its settings when a client connects, the rest after the requests, in pieces. */
@@ -20,9 +20,18 @@ export function hostileScript(random: Chance, calls: number): Script {
   const upTo = (n: number): number => Math.floor(random() * n);
   const hpack = new HpackWriter(random);
   const streams = Array.from({ length: calls }, (_, i) => response(2 * i + 1, hpack, random));
-  const frames = interleave(streams, hpack, random);
+  const frames = interleave(streams, random);
   const notes: string[] = [];
-  const settings = [h2.settingsFrame(upTo(3) === 0 ? [[3, 100 + upTo(9)], [4, 65_535 + upTo(9999)]] : [])];
+  const settings = [
+    h2.settingsFrame(
+      upTo(3) === 0
+        ? [
+            [3, 100 + upTo(9)],
+            [4, 65_535 + upTo(9999)],
+          ]
+        : [],
+    ),
+  ];
   const target = upTo(20) === 0 ? settings : frames;
   for (let n = upTo(3); n > 0; n--) mutateFrames(target, random, notes);
   let bytes = Buffer.concat(frames);
@@ -37,7 +46,13 @@ export function hostileScript(random: Chance, calls: number): Script {
     else if (kind === 3) bytes = Buffer.concat([bytes.subarray(0, at), noise(length, random), bytes.subarray(at)]);
     else bytes = bytes.subarray(0, at);
   }
-  return { settings: Buffer.concat(settings), pieces: cut(bytes, random), isEarly: upTo(40) === 0, pauseMs: 0, description: notes.join(' ') };
+  return {
+    settings: Buffer.concat(settings),
+    pieces: cut(bytes, random),
+    isEarly: upTo(40) === 0,
+    pauseMs: 0,
+    description: notes.join(' '),
+  };
 }
 
 /** Returns the same script with its bytes in other pieces. */
@@ -46,7 +61,7 @@ export function recut(script: Script, random: Chance): Script {
 }
 
 /** Returns the same script with one frame in each piece, and time for the client between the pieces. */
-export function byFrame(script: Script): Script {
+export function byFrame(script: Script, pauseMs: number): Script {
   const bytes = Buffer.concat(script.pieces);
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -54,7 +69,7 @@ export function byFrame(script: Script): Script {
     pieces.push(bytes.subarray(at, at + length));
     at += length;
   }
-  return { ...script, pieces, pauseMs: 4 };
+  return { ...script, pieces, pauseMs };
 }
 
 function cut(bytes: Buffer, random: Chance): Buffer[] {
@@ -97,11 +112,22 @@ function response(streamId: number, hpack: HpackWriter, random: Chance): (() => 
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const chance = (probability: number): boolean => random() < probability;
   const some = (): HeaderField[] => (chance(0.85) ? [] : [pick(EXTRAS), ...(chance(0.3) ? [pick(EXTRAS)] : [])]);
-  const status = chance(0.95) ? '200' : pick(['100', '103', '204', '304', '400', '404', '429', '503', '999', '20', 'abc']);
-  const grpcStatus = chance(0.7) ? '0' : pick(['1', '2', '4', '5', '8', '12', '13', '14', '16', '17', '99', '', ' 0', 'x', '0x0', '-1', '5.5']);
-  const message = chance(0.6) ? [] : [['grpc-message', pick(['', 'not found', 'caf%C3%A9', '%', '%zz', 'a, b', 'x%20y'])] as const];
-  const trailers = (): HeaderField[] => [...(chance(0.95) ? [['grpc-status', grpcStatus] as const] : []), ...message, ...some()];
-  const headers = (fields: readonly HeaderField[], isEnd: boolean) => () => headerFrames(streamId, hpack.block(fields), isEnd, random);
+  const status = chance(0.95)
+    ? '200'
+    : pick(['100', '103', '204', '304', '400', '404', '429', '503', '999', '20', 'abc']);
+  const grpcStatus = chance(0.7)
+    ? '0'
+    : pick(['1', '2', '4', '5', '8', '12', '13', '14', '16', '17', '99', '', ' 0', 'x', '0x0', '-1', '5.5']);
+  const message = chance(0.6)
+    ? []
+    : [['grpc-message', pick(['', 'not found', 'caf%C3%A9', '%', '%zz', 'a, b', 'x%20y'])] as const];
+  const trailers = (): HeaderField[] => [
+    ...(chance(0.95) ? [['grpc-status', grpcStatus] as const] : []),
+    ...message,
+    ...some(),
+  ];
+  const headers = (fields: readonly HeaderField[], isEnd: boolean) => () =>
+    headerFrames(streamId, hpack.block(fields), isEnd, random);
   const first: HeaderField[] = [[':status', status], ['content-type', 'application/grpc'], ...some()];
   if (chance(0.15)) return [headers([...first, ...trailers()], true)];
   const informational = chance(0.05) ? [headers([[':status', pick(['100', '103', '101'])]], chance(0.1))] : [];
@@ -124,7 +150,8 @@ function response(streamId: number, hpack: HpackWriter, random: Chance): (() => 
 
 /** A message with one text field of number 1, as the tests' service has it. */
 function grpcMessage(text: string, random: Chance): Buffer {
-  const field = text === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.from([10, ...varint(text.length)]), Buffer.from(text)]);
+  const field =
+    text === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.from([10, ...varint(text.length)]), Buffer.from(text)]);
   const prefix = Buffer.alloc(5);
   const kind = random();
   prefix[0] = kind < 0.02 ? 1 : kind < 0.03 ? 7 : 0;
@@ -164,7 +191,7 @@ function dataFrame(streamId: number, data: Buffer, isEnd: boolean, random: Chanc
 }
 
 /** Interleaves the frames of streams, and frames of the connection between them. */
-function interleave(streams: (() => Buffer[])[][], _hpack: HpackWriter, random: Chance): Buffer[] {
+function interleave(streams: (() => Buffer[])[][], random: Chance): Buffer[] {
   const frames: Buffer[] = [];
   const left = streams.map((parts) => [...parts]);
   while (left.some((parts) => parts.length > 0)) {
@@ -188,7 +215,7 @@ function connectionFrame(random: Chance, calls: number): Buffer {
     case 2:
       return h2.numbersFrame(h2.WINDOW_UPDATE, streamId, upTo(3) === 0 ? upTo(2 ** 32) : upTo(70_000));
     case 3:
-      return h2.frame(h2.PRIORITY, 0, streamId, noise(5, random));
+      return h2.frame(2, 0, streamId, noise(5, random));
     case 4:
       return h2.frame(0x20 + upTo(200), upTo(256), streamId, noise(upTo(30), random));
     case 5:
@@ -243,7 +270,11 @@ function mutateFrames(frames: Buffer[], random: Chance, notes: string[]): void {
       if (copy.length > 9) copy[9 + upTo(copy.length - 9)] = upTo(256);
       break;
     default:
-      frames.splice(at, 1, h2.frame(copy[3] ?? 0, copy[4] ?? 0, copy.readUInt32BE(5), copy.subarray(9, 9 + upTo(copy.length))));
+      frames.splice(
+        at,
+        1,
+        h2.frame(copy[3] ?? 0, copy[4] ?? 0, copy.readUInt32BE(5), copy.subarray(9, 9 + upTo(copy.length))),
+      );
       return;
   }
   frames[at] = copy;

@@ -1,5 +1,5 @@
-import type { Chance } from './chance.ts';
 import { type HeaderField, STATIC_TABLE } from '../../src/lean/static-table.ts';
+import type { Chance } from './chance.ts';
 import { HUFFMAN_LENGTHS } from './huffman-lengths.ts';
 
 /** Huffman codes by octet, from the canonical order of their lengths. */
