@@ -31,6 +31,7 @@ import {
 } from '@node-agent/telemetry';
 import { DiskCommand, FlexVolumeCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
 import { adminServer } from './admin-server.ts';
+import { criTransport } from './cri-transport.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
@@ -161,10 +162,11 @@ export async function runNode(
   };
 
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
+  const transport = criTransport(environment);
   const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
   // Calls fail immediately while the runtime is unavailable, so that its error is known; the kubelet retries.
   const connect = (endpoint: string): CriClient =>
-    new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never' });
+    new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never', transport });
   using _runtime = parts.begin('runtime client');
   await using runtimeClient = connect(configuration.containerRuntimeEndpoint);
   const imageEndpoint = configuration.imageServiceEndpoint || configuration.containerRuntimeEndpoint;

@@ -31,13 +31,14 @@ export class RuntimeCalls {
 
   constructor(endpoint: Endpoint, components: CriClientComponents, options: CriClientOptions) {
     const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext } = components;
-    const channel = new Channel(endpoint, clock, logger);
+    const { transport = 'grpc-js' } = options;
+    const channel = new Channel(endpoint, clock, logger, transport);
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#channel = channel;
     this.#metrics = new CallMetrics(clock, metrics);
     this.#traceContext = traceContext ?? (() => undefined);
     this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
-    this.#lists = new ListStreams(options.streamLists ?? true, () => channel.connections);
+    this.#lists = new ListStreams(options.streamLists ?? true, transport === 'lean', () => channel.connections);
   }
 
   /**

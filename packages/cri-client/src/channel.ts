@@ -14,15 +14,18 @@ export class Channel {
   #isConnected = false;
   #connections = 0;
 
-  constructor(endpoint: Endpoint, clock: Clock, logger: Logger) {
+  constructor(endpoint: Endpoint, clock: Clock, logger: Logger, transport: 'grpc-js' | 'lean') {
     const onConnectivity = (isConnected: boolean): void => {
       this.#isConnected = isConnected;
       if (isConnected) this.#connections++;
       logger.debug({ endpoint: endpoint.url }, isConnected ? 'Connected to the runtime' : 'Lost the runtime');
     };
     this.#endpoint = endpoint;
-    const options = { target: endpoint.target, maxMessageBytes: MAX_MESSAGE_BYTES };
-    this.#client = new GrpcClient({ clock, onConnectivity }, options);
+    const onFallback = (error: Error): void => {
+      logger.warn({ endpoint: endpoint.url, err: error }, 'Stopped using the lean transport for the runtime');
+    };
+    const options = { target: endpoint.target, maxMessageBytes: MAX_MESSAGE_BYTES, unaryTransport: transport };
+    this.#client = new GrpcClient({ clock, onConnectivity, onFallback }, options);
   }
 
   /** Number of connections made so far. Facts learned about the runtime hold only for one connection. */

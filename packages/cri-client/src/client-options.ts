@@ -35,4 +35,11 @@ export interface CriClientOptions {
    * value the client reconnects automatically, with a back-off of 100 ms to 3 s. Default: `first-connection`.
    */
   readonly waitForRuntime?: 'first-connection' | 'always' | 'never';
+  /**
+   * Transport of unary calls. `lean` is an HTTP/2 client of `@node-agent/grpc` that takes a fraction of the CPU time of
+   * @grpc/grpc-js; it needs a `unix://` endpoint. Streams use @grpc/grpc-js, and so do all calls after the runtime sent
+   * what `lean` does not support. With `lean`, lists are streamed only if the plain response is too large. Default:
+   * `grpc-js`.
+   */
+  readonly transport?: 'grpc-js' | 'lean';
 }

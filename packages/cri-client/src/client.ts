@@ -67,6 +67,7 @@ export class CriClient extends RpcMethods {
       timeoutMs: 'positive?',
       streamLists: 'boolean?',
       waitForRuntime: [undefined, 'first-connection', 'always', 'never'],
+      transport: [undefined, 'grpc-js', 'lean'],
     });
     checkComponents('CriClient', components, {});
     this.#endpoint = parseEndpoint(options.endpoint);

@@ -3,18 +3,26 @@ import { CriError } from './errors.ts';
 import type { ContainerFilter, PodSandboxFilter } from './generated/types.ts';
 
 /**
- * Remembers which streaming list RPCs the runtime lacks. The knowledge is dropped at each reconnect, because the
- * runtime may have been upgraded.
+ * Remembers which streaming list RPCs the runtime lacks, and which lists are too long for one message. The knowledge is
+ * dropped at each reconnect, because the runtime may have been upgraded.
  */
 export class ListStreams {
   readonly #missing = new Set<string>();
+  /** Lists whose plain response exceeded the message limit. */
+  readonly #long = new Set<string>();
   readonly #enabled: boolean;
+  readonly #plainFirst: boolean;
   readonly #connections: () => number;
   #learnedOn = 0;
 
-  /** @param connections returns the number of connections made so far */
-  constructor(enabled: boolean, connections: () => number) {
+  /**
+   * @param plainFirst whether plain RPCs are preferred. A list is then streamed once its plain response has exceeded the
+   * message limit.
+   * @param connections returns the number of connections made so far
+   */
+  constructor(enabled: boolean, plainFirst: boolean, connections: () => number) {
     this.#enabled = enabled;
+    this.#plainFirst = plainFirst;
     this.#connections = connections;
   }
 
@@ -33,11 +41,13 @@ export class ListStreams {
     plain: () => Promise<readonly Item[]>,
     expectFew = false,
   ): Promise<Item[]> {
-    if (expectFew) {
+    this.#forgetOldConnection();
+    if (expectFew || (this.#plainFirst && !this.#long.has(rpc))) {
       try {
         return [...(await plain())];
       } catch (error) {
         if (CriError.from(error, rpc).code !== 'RESOURCE_EXHAUSTED') throw error;
+        if (!expectFew) this.#long.add(rpc);
       }
     }
     if (this.#has(rpc)) {
@@ -64,6 +74,7 @@ export class ListStreams {
     if (connection === this.#learnedOn) return;
     this.#learnedOn = connection;
     this.#missing.clear();
+    this.#long.clear();
   }
 }
 

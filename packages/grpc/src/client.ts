@@ -2,9 +2,10 @@ import type { Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, checkComponents, checkOptions, OptionsError, systemClock } from '@node-agent/async';
 import { GrpcError } from './errors.ts';
 import { followSockets } from './follow-sockets.ts';
+import { LeanCalls } from './lean/lean-calls.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { socketPathProblem } from './socket-path.ts';
-import { startUnaryCall } from './unary-call.ts';
+import { startUnaryCall, type UnaryCall } from './unary-call.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /** The components of {@link GrpcClient}. */
@@ -13,6 +14,11 @@ export interface GrpcClientComponents {
   readonly clock?: Clock;
   /** Called when the connection is established and when it is lost. If absent, the connection is not watched. */
   readonly onConnectivity?: (isConnected: boolean) => void;
+  /**
+   * Called when the transport `lean` is given up: the peer violated HTTP/2 or compressed a message. All later calls
+   * use grpc-js.
+   */
+  readonly onFallback?: (reason: Error) => void;
 }
 
 /** The peer of a {@link GrpcClient}: either `socketPath` or `target`. */
@@ -23,6 +29,12 @@ export interface GrpcClientOptions {
   readonly target?: string;
   /** The size limit of a response, in bytes. Default: 4 MiB, gRPC's default. */
   readonly maxMessageBytes?: number;
+  /**
+   * The transport of unary calls. `lean` is this package's own HTTP/2 client for unix sockets, which takes a fraction
+   * of the CPU time of grpc-js. Streams, and all calls to a `target` other than `unix:/path`, use grpc-js. Default:
+   * `grpc-js`.
+   */
+  readonly unaryTransport?: 'grpc-js' | 'lean';
 }
 
 /** The options of one call. */
@@ -69,13 +81,23 @@ export class GrpcClient {
   #connection: Promise<Connection> | undefined;
   #closing: Promise<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
+  /** Makes the unary calls; `undefined` if grpc-js does. */
+  #lean: LeanCalls | undefined;
+  /** The connections that exist. */
+  #closeLean = (): void => {};
+  readonly #connected = { grpcJs: false, lean: false };
   #isConnected = false;
 
   /** @throws OptionsError naming the option that is wrong */
   constructor(components: GrpcClientComponents, options: GrpcClientOptions) {
-    checkOptions('GrpcClient', options, { socketPath: 'string?', target: 'string?', maxMessageBytes: 'limit?' });
+    checkOptions('GrpcClient', options, {
+      socketPath: 'string?',
+      target: 'string?',
+      maxMessageBytes: 'limit?',
+      unaryTransport: [undefined, 'grpc-js', 'lean'],
+    });
     checkComponents('GrpcClient', components, {});
-    const { clock = systemClock, onConnectivity } = components;
+    const { clock = systemClock, onConnectivity, onFallback } = components;
     const { socketPath, target, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
     const problem = target === undefined ? socketPathProblem(socketPath ?? '') : undefined;
     if (problem !== undefined) throw new OptionsError('GrpcClient', 'socketPath', `socketPath ${problem}`);
@@ -83,9 +105,28 @@ export class GrpcClient {
     this.#onConnectivity = onConnectivity;
     this.#target = target ?? `unix:${socketPath}`;
     this.#maxMessageBytes = maxMessageBytes;
+    const leanPath = options.unaryTransport === 'lean' ? unixPath(this.#target) : undefined;
+    if (leanPath === undefined) return;
+    const onLean = (isConnected: boolean): void => {
+      this.#connected.lean = isConnected;
+      this.#reportConnectivity();
+    };
+    const giveUp = (reason: Error): void => {
+      if (this.#lean === undefined) return;
+      this.#lean = undefined;
+      onFallback?.(reason);
+      this.#reportConnectivity();
+    };
+    const backOff = { initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS };
+    const leanCalls = new LeanCalls(
+      { clock, onConnectivity: onLean, onUnexpected: giveUp },
+      { socketPath: leanPath, maxMessageBytes, backOff },
+    );
+    this.#lean = leanCalls;
+    this.#closeLean = () => leanCalls.close();
   }
 
-  /** Resolves once the connection is established. @throws GrpcError `DEADLINE_EXCEEDED`, `CANCELLED` */
+  /** Resolves once the connection of grpc-js is established. @throws GrpcError `DEADLINE_EXCEEDED`, `CANCELLED` */
   async connect(timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { client } = await this.#open(signal);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -107,9 +148,11 @@ export class GrpcClient {
   /** @throws GrpcError */
   async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions = {}): Promise<Res> {
     const bytes = encode(rpc, request);
-    const { grpc, client } = await this.#open(options.signal);
-    const metadata = metadataOf(grpc, options);
-    const call = startUnaryCall(client, { path: rpc.path, request: bytes, metadata, decode: rpc.response.decode });
+    // Nothing is awaited between the start of the call and `#ending`, which watches the signal.
+    const call =
+      this.#lean === undefined
+        ? this.#startUnary(await this.#open(options.signal), rpc, bytes, options)
+        : this.#startLean(this.#lean, rpc, bytes, options);
     const ending = this.#ending(options, call.cancel);
     try {
       return await call.answer;
@@ -163,6 +206,7 @@ export class GrpcClient {
     };
     this.#closing = end().catch(() => {});
     for (const cancel of [...this.#underWay]) cancel();
+    this.#closeLean();
   }
 
   /**
@@ -176,6 +220,25 @@ export class GrpcClient {
       await this.#idle.promise;
     }
     await this.#closing;
+  }
+
+  #startUnary<Req, Res>(
+    { grpc, client }: Connection,
+    { path, response }: UnaryRpc<Req, Res>,
+    request: Buffer,
+    options: CallOptions,
+  ): UnaryCall<Res> {
+    return startUnaryCall(client, { path, request, metadata: metadataOf(grpc, options), decode: response.decode });
+  }
+
+  #startLean<Req, Res>(
+    lean: LeanCalls,
+    { path, response }: UnaryRpc<Req, Res>,
+    request: Buffer,
+    { metadata = {}, timeoutMs, waitForReady = false, signal }: CallOptions,
+  ): UnaryCall<Res> {
+    this.#check(signal);
+    return lean.start({ path, request, decode: response.decode, metadata, timeoutMs, waitForReady });
   }
 
   async #open(signal: AbortSignal | undefined): Promise<Connection> {
@@ -207,21 +270,26 @@ export class GrpcClient {
       'grpc.service_config_disable_resolution': 1,
     });
     const connection = { grpc, client, sockets };
-    if (this.#onConnectivity !== undefined) this.#watch(connection, this.#onConnectivity);
+    if (this.#onConnectivity !== undefined) this.#watch(connection);
     return connection;
   }
 
-  #watch(connection: Connection, onConnectivity: (isConnected: boolean) => void): void {
+  #watch(connection: Connection): void {
     const { grpc, client } = connection;
     const channel = client.getChannel();
     const state = channel.getConnectivityState(false);
-    const isConnected = state === grpc.connectivityState.READY;
-    if (isConnected !== this.#isConnected) {
-      this.#isConnected = isConnected;
-      onConnectivity(isConnected);
-    }
+    this.#connected.grpcJs = state === grpc.connectivityState.READY;
+    this.#reportConnectivity();
     if (state === grpc.connectivityState.SHUTDOWN) return;
-    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(connection, onConnectivity));
+    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(connection));
+  }
+
+  /** Reports the connection of the unary calls, if it came or went. */
+  #reportConnectivity(): void {
+    const isConnected = this.#lean === undefined ? this.#connected.grpcJs : this.#connected.lean;
+    if (isConnected === this.#isConnected) return;
+    this.#isConnected = isConnected;
+    this.#onConnectivity?.(isConnected);
   }
 
   /**
@@ -285,6 +353,11 @@ function decode<Res>(rpc: { readonly response: { decode(bytes: Uint8Array): Res 
     const details = `Response message parsing error: ${GrpcError.from(cause).details}`;
     throw new GrpcError({ code: 'INTERNAL', details, cause });
   }
+}
+
+/** Returns the path of a target `unix:/path`. */
+function unixPath(target: string): string | undefined {
+  return /^unix:(?:\/\/)?(\/.+)$/.exec(target)?.[1];
 }
 
 function asIs(bytes: Buffer): Buffer {

@@ -24,8 +24,10 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
     throw error;
   }
   const client = new CriClient({}, { endpoint: containerd.endpoint });
+  const lean = new CriClient({}, { endpoint: containerd.endpoint, transport: 'lean' });
   afterAll(async () => {
     await client.close();
+    await lean.close();
     await containerd.stop();
     await rm(directory, { recursive: true });
   }, 120_000);
@@ -34,20 +36,26 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
   await containerd.importImage(archive, REMOVABLE);
   const workDir = join(directory, 'work');
   await mkdir(workDir);
-  examine(
-    `containerd-${found.binaries.version.replaceAll('.', '-')}`,
-    {
-      connect: async () => client,
-      image: PAUSE_IMAGE,
-      removableImage: REMOVABLE,
-      workDir,
-      fs: nodeFileSystem,
-      wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
-      now: () => Date.now(),
-      cgroupParent: containerd.cgroupParent,
-    },
-    true,
-  );
+  const version = found.binaries.version.replaceAll('.', '-');
+  for (const [transport, connected] of [
+    ['grpc-js', client],
+    ['lean', lean],
+  ] as const) {
+    examine(
+      `containerd-${version}-${transport}`,
+      {
+        connect: async () => connected,
+        image: PAUSE_IMAGE,
+        removableImage: REMOVABLE,
+        workDir,
+        fs: nodeFileSystem,
+        wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+        now: () => Date.now(),
+        cgroupParent: containerd.cgroupParent,
+      },
+      true,
+    );
+  }
 
   test('K2: a containerd that was killed and restarted knows its pods, and containers that exited while it was down', async () => {
     const config = {

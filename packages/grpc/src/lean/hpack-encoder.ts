@@ -1,0 +1,52 @@
+/** Positions of names in the static table (RFC 7541, appendix A) that requests of gRPC use. */
+const NAME_INDEX: Readonly<Record<string, number>> = {
+  ':authority': 1,
+  ':path': 4,
+  'content-type': 31,
+  'user-agent': 58,
+};
+
+/** `:method: POST` and `:scheme: http` of the static table. */
+const POST_HTTP: readonly number[] = [0x83, 0x86];
+
+/**
+ * Table size update to 0. Requests never use the dynamic table. This tells the peer, which then need not be told again
+ * when it changes the size that it allows.
+ */
+export const NO_DYNAMIC_TABLE: Buffer = Buffer.of(0x20);
+
+/** Returns the part of a header block that all requests to one method share. */
+export function requestHead(path: string, userAgent: string): Buffer {
+  return Buffer.concat([
+    Buffer.from(POST_HTTP),
+    literal(':path', path),
+    literal(':authority', 'localhost'),
+    literal('content-type', 'application/grpc'),
+    literal('te', 'trailers'),
+    literal('user-agent', userAgent),
+    // Messages of the peer are not decompressed.
+    literal('grpc-accept-encoding', 'identity'),
+  ]);
+}
+
+/** Encodes a header field without Huffman code, and without an entry of the dynamic table. Both texts are ASCII. */
+export function literal(name: string, value: string): Buffer {
+  const index = NAME_INDEX[name];
+  const head = index === undefined ? [0, ...integer(name.length, 0x7f)] : integer(index, 0x0f);
+  return Buffer.concat([
+    Buffer.from(head),
+    Buffer.from(index === undefined ? name : '', 'latin1'),
+    Buffer.from(integer(value.length, 0x7f)),
+    Buffer.from(value, 'latin1'),
+  ]);
+}
+
+/** Encodes an integer with a prefix of the bits of `mask` (RFC 7541, section 5.1). */
+function integer(value: number, mask: number): number[] {
+  if (value < mask) return [value];
+  const bytes = [mask];
+  let rest = value - mask;
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest & 0x7f) | 0x80);
+  bytes.push(rest);
+  return bytes;
+}

@@ -1,0 +1,71 @@
+import type { HeaderField } from './static-table.ts';
+
+/** Limits of a header block, as those of Node.js: 128 fields, 64 KiB with 32 bytes more per field. */
+export const MAX_HEADER_FIELDS = 128;
+export const MAX_HEADER_BYTES = 65_535;
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
+/** Headers of a connection, which HTTP/2 does not have. */
+const FORBIDDEN = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
+
+/** Header block of a response that a client may use. */
+export interface ResponseHeaders {
+  readonly fields: readonly HeaderField[];
+  /** The number in `:status`; `undefined` in trailers. */
+  readonly httpStatus: number | undefined;
+  readonly contentLength: number | undefined;
+}
+
+/** Returns whether a header block exceeds the limits. */
+export function isTooLarge(fields: readonly HeaderField[]): boolean {
+  if (fields.length > MAX_HEADER_FIELDS) return true;
+  let bytes = 0;
+  for (const [name, value] of fields) bytes += name.length + value.length + 32;
+  return bytes > MAX_HEADER_BYTES;
+}
+
+/**
+ * Checks a header block as nghttp2 does, on which Node.js's own client stands (RFC 9113, section 8.2). Returns
+ * `undefined` if the response is malformed. Regular fields whose name or value has characters that HTTP does not allow
+ * are left out.
+ */
+export function responseHeaders(fields: readonly HeaderField[], isTrailers: boolean): ResponseHeaders | undefined {
+  let httpStatus: number | undefined;
+  let contentLength: number | undefined;
+  let hasRegular = false;
+  let hasIllegal = false;
+  for (const field of fields) {
+    const [name, value] = field;
+    if (name.startsWith(':')) {
+      if (isTrailers || hasRegular || name !== ':status' || httpStatus !== undefined) return undefined;
+      if (!/^[1-9]\d\d$/.test(value) || value === '101') return undefined;
+      httpStatus = Number(value);
+      continue;
+    }
+    hasRegular = true;
+    if (/^[A-Z]$/.test(firstIllegal(name))) return undefined;
+    if (FORBIDDEN.has(name) || (name === 'te' && value.toLowerCase() !== 'trailers')) return undefined;
+    if (name === 'content-length') {
+      if (contentLength !== undefined || !isLength(value)) return undefined;
+      contentLength = Number(value);
+    }
+    if (!isLegal(field)) hasIllegal = true;
+  }
+  if (!isTrailers && httpStatus === undefined) return undefined;
+  return { fields: hasIllegal ? fields.filter(isLegal) : fields, httpStatus, contentLength };
+}
+
+/** Returns the first character of a name that HTTP/2 does not allow, or an empty text. */
+function firstIllegal(name: string): string {
+  return TOKEN.test(name) ? '' : (/[^!#$%&'*+.^_`|~0-9a-z-]/.exec(name)?.[0] ?? '');
+}
+
+function isLegal([name, value]: HeaderField): boolean {
+  return name.startsWith(':') || (TOKEN.test(name) && VALUE.test(value));
+}
+
+/** Returns whether a text is a whole number that fits into 63 bits. */
+function isLength(text: string): boolean {
+  return /^\d+$/.test(text) && BigInt(text) < 2n ** 63n;
+}

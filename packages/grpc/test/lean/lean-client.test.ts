@@ -1,0 +1,233 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FakeClock } from '@node-agent/async/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { GrpcClient, GrpcError, GrpcServer, type Handlers, service } from '../../src/index.ts';
+import * as h2 from '../../src/lean/frame.ts';
+import { FrameReader } from '../../src/lean/frame-reader.ts';
+import { HpackDecoder } from '../../src/lean/hpack-decoder.ts';
+import { echo } from './echo-rpc.ts';
+
+const rpcs = { echo };
+let directory: string;
+let socketPath: string;
+const closers: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'lean-'));
+  socketPath = join(directory, 's.sock');
+});
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  await rm(directory, { recursive: true });
+});
+
+async function serve(handlers: Handlers<typeof rpcs> = { echo: async ({ text }) => ({ text }) }): Promise<GrpcServer> {
+  const server = new GrpcServer({ socketPath, services: [service(rpcs, handlers)] });
+  await server.start();
+  closers.push(() => server.close());
+  return server;
+}
+
+/** A server of bytes. `onFrame` gets the frames of a client. */
+async function serveBytes(
+  onFrame: (socket: Socket, type: number, streamId: number, payload: Buffer) => void,
+): Promise<Server> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.write(h2.settingsFrame([]));
+    const reader = new FrameReader((type, _flags, streamId, payload) => onFrame(socket, type, streamId, payload));
+    let skip = h2.PREFACE.length;
+    socket.on('data', (chunk) => {
+      reader.push(chunk.subarray(skip));
+      skip = 0;
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(socketPath, resolve));
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return server;
+}
+
+function client(components: ConstructorParameters<typeof GrpcClient>[0] = {}): GrpcClient {
+  const made = new GrpcClient(components, { socketPath, unaryTransport: 'lean' });
+  closers.push(() => made[Symbol.asyncDispose]());
+  return made;
+}
+
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'OK',
+    (error: unknown) => GrpcError.from(error).code,
+  );
+
+describe('the lean transport', () => {
+  test('sends its deadline and metadata as headers', async () => {
+    const seen = Promise.withResolvers<unknown>();
+    await serveBytes((_socket, type, _streamId, payload) => {
+      if (type === h2.HEADERS) seen.resolve(Object.fromEntries(new HpackDecoder().decode(payload)));
+    });
+    const clock = new FakeClock();
+    const call = codeOf(client({ clock }).unary(echo, {}, { timeoutMs: 1500, metadata: { traceparent: '00-1-2-3' } }));
+    expect(await seen.promise).toMatchObject({ 'grpc-timeout': '1500m', traceparent: '00-1-2-3', te: 'trailers' });
+    await clock.advance(1500);
+    expect(await call).toBe('DEADLINE_EXCEEDED');
+  });
+
+  test('resets the stream of a call at its deadline and when its signal is aborted', async () => {
+    const resets: number[] = [];
+    const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await serveBytes((_socket, type, streamId) => {
+      if (type === h2.DATA) started[(streamId - 1) / 2]?.resolve();
+      if (type === h2.RST_STREAM) resets.push(streamId);
+    });
+    const clock = new FakeClock();
+    const caller = client({ clock });
+    const late = codeOf(caller.unary(echo, {}, { timeoutMs: 100 }));
+    await started[0]?.promise;
+    await clock.advance(100);
+    expect(await late).toBe('DEADLINE_EXCEEDED');
+    const controller = new AbortController();
+    const aborted = codeOf(caller.unary(echo, {}, { signal: controller.signal }));
+    await started[1]?.promise;
+    controller.abort();
+    expect(await aborted).toBe('CANCELLED');
+    await expect.poll(() => resets).toEqual([1, 3]);
+  });
+
+  test('rejects metadata that HTTP/2 cannot carry, without a call', async () => {
+    await serve();
+    const call = client().unary(echo, {}, { metadata: { name: 'a\nb' } });
+    await expect(call).rejects.toThrow('contains illegal characters');
+  });
+
+  test('changes to grpc-js for later calls when the server violates HTTP/2, and says why', async () => {
+    let connections = 0;
+    const server = await serveBytes((socket, type) => {
+      if (type === h2.DATA) socket.write(h2.frame(h2.PING, 0, 7, Buffer.alloc(8)));
+    });
+    server.on('connection', () => void connections++);
+    const reasons: string[] = [];
+    const caller = client({ onFallback: ({ message }) => reasons.push(message) });
+    expect(await codeOf(caller.unary(echo, {}))).toBe('INTERNAL');
+    expect(reasons).toEqual(['a PING frame has a stream']);
+    for (const close of closers.splice(0, 1)) await close();
+    rmSync(socketPath, { force: true });
+    await serve();
+    expect((await caller.unary(echo, { text: 'again' }, { waitForReady: true })).text).toBe('again');
+    expect(connections).toBe(1);
+    expect(reasons).toHaveLength(1);
+  });
+
+  test('reports its connection, and its loss', async () => {
+    const states: boolean[] = [];
+    const caller = client({ onConnectivity: (isConnected) => states.push(isConnected) });
+    const server = await serve();
+    for (let i = 0; i < 2; i++) expect(await codeOf(caller.unary(echo, {}))).toBe('OK');
+    expect(states).toEqual([true]);
+    server.close();
+    await expect.poll(() => states).toEqual([true, false]);
+  });
+
+  test('fails calls without an attempt during a back-off that grows from 100 ms to 3 s', async () => {
+    let attempts = 0;
+    const server = createServer((socket) => {
+      attempts++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => void server.listen(socketPath, resolve));
+    closers.push(() => server.close());
+    const clock = new FakeClock();
+    const caller = client({ clock });
+    for (const [i, delayMs] of [100, 160, 256, 409, 655, 1048, 1677, 2684, 3000, 3000].entries()) {
+      expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+      expect(attempts).toBe(i + 1);
+      await clock.advance(delayMs - 1);
+      expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+      expect(attempts).toBe(i + 1);
+      await clock.advance(2);
+    }
+  });
+
+  test('dials again after the back-off for a call that waits', async () => {
+    const clock = new FakeClock();
+    const caller = client({ clock });
+    expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+    const waiting = caller.unary(echo, { text: 'late' }, { waitForReady: true });
+    await serve();
+    await clock.advance(100);
+    expect((await waiting).text).toBe('late');
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('finishes the calls in progress after GOAWAY on the old connection, and starts others on a new one', async () => {
+    const bodies: Socket[] = [];
+    await serveBytes((socket, type, streamId) => {
+      if (type !== h2.DATA) return;
+      bodies.push(socket);
+      if (bodies.length === 1) socket.write(h2.numbersFrame(h2.GOAWAY, 0, streamId, 0));
+      const block = Buffer.concat([Buffer.of(0x88), Buffer.from('\0\x0bgrpc-status\x010', 'latin1')]);
+      const answer = [
+        h2.frame(h2.HEADERS, h2.END_HEADERS, streamId, Buffer.of(0x88)),
+        h2.frame(h2.DATA, 0, streamId, Buffer.from([0, 0, 0, 0, 0])),
+        h2.frame(h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, streamId, block.subarray(1)),
+      ];
+      if (bodies.length === 2) for (const each of bodies) each.write(Buffer.concat(answer));
+    });
+    const caller = client();
+    const first = caller.unary(echo, {});
+    await expect.poll(() => bodies.length).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const second = caller.unary(echo, {});
+    expect([(await first).text, (await second).text]).toEqual(['', '']);
+    expect(bodies[0]).not.toBe(bodies[1]);
+  });
+
+  test('K2: fails calls only while the server is away, if the server is killed under load and restarted', async () => {
+    const startServer = async (): Promise<ChildProcess> => {
+      rmSync(socketPath, { force: true });
+      const file = join(import.meta.dirname, 'echo-server.ts');
+      const child = fork(file, [socketPath], { execArgv: ['--conditions=@node-agent/source'] });
+      await once(child, 'message');
+      return child;
+    };
+    let child = await startServer();
+    closers.push(() => child.kill('SIGKILL'));
+    const caller = client();
+    const outcomes = new Map<string, number>();
+    const served = (): number => outcomes.get('OK') ?? 0;
+    let isOver = false;
+    const work = Array.from({ length: 16 }, async (_, worker) => {
+      for (let i = 0; !isOver; i++) {
+        const text = `${worker}-${i}-${'x'.repeat((worker * 1097) % 30_000)}`;
+        const outcome = await caller.unary(echo, { text }, { timeoutMs: 30_000 }).then(
+          (answer) => (answer.text === text ? 'OK' : 'a wrong answer'),
+          (error: unknown) => GrpcError.from(error).code,
+        );
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        if (outcome !== 'OK') await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    });
+    for (let round = 0; round < 3; round++) {
+      const before = served();
+      await expect.poll(served).toBeGreaterThan(before + 200);
+      child.kill('SIGKILL');
+      child = await startServer();
+    }
+    const before = served();
+    await expect.poll(served).toBeGreaterThan(before + 200);
+    isOver = true;
+    await Promise.all(work);
+    expect([...outcomes.keys()].sort()).toEqual(['OK', 'UNAVAILABLE']);
+  }, 60_000);
+});

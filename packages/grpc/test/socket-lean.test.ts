@@ -1,0 +1,4 @@
+import { transportUnderTest } from './transport-under-test.ts';
+
+transportUnderTest.unaryTransport = 'lean';
+await import('./socket-cases.ts');
