@@ -259,6 +259,17 @@ describe('containers', () => {
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ waiting: { reason: 'CrashLoopBackOff' } });
     });
 
+    test('C6: has not ended its pod if its record is removed before the restart', () => {
+      const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
+      const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
+      const status = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: waiting, startFailure }));
+      expect(status.phase).toBe('Running');
+      expect(status.containerStatuses?.[0]).toMatchObject({
+        state: { waiting: {} },
+        lastState: { terminated: { exitCode: 0 } },
+      });
+    });
+
     test('S2: fails its pod if the pod is terminated before the restart', () => {
       const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, podIsTerminal: true }));
       expect(status.phase).toBe('Failed');

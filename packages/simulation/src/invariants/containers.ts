@@ -3,12 +3,14 @@ import {
   type ContainerPlan,
   findPlan,
   hasFailed,
+  illAfterMs,
   isSidecar,
   mayRestart,
   type PodPlan,
   restartPolicyOf,
   rulesOf,
 } from '../scenario/plans.ts';
+import { LIVENESS_FAILURE_THRESHOLD } from '../scenario/probe-plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -358,6 +360,21 @@ function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boole
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
   // A failed hook is the cause of such a stop. The container may exit during its preStop hook, before that request.
   const stopped =
-    end === 'terminated' || end === 'killed' || askedAtMs < endedAtMs || facts.hooks.hadFailedBeforeEnd(last);
+    end === 'terminated' ||
+    end === 'killed' ||
+    askedAtMs < endedAtMs ||
+    facts.hooks.hadFailedBeforeEnd(last) ||
+    mayHaveEndedInPreStop(last);
   return stopped && restartPolicyOf(pod, plan) !== 'Never';
+}
+
+/**
+ * Whether a run may have ended during its `preStop` hook, which ran because the liveness probe had reached its failure
+ * threshold. The request to stop the container comes after the hook.
+ */
+function mayHaveEndedInPreStop({ plan, attempt, startedAtMs, endedAtMs = 0 }: Life): boolean {
+  const { preStopSeconds, probes: { liveness } = {} } = plan;
+  if (preStopSeconds === undefined || liveness === undefined) return false;
+  const thresholdMs = (LIVENESS_FAILURE_THRESHOLD - 1) * liveness.periodSeconds * 1000;
+  return endedAtMs - startedAtMs >= illAfterMs(plan, attempt) + thresholdMs;
 }
