@@ -1,3 +1,4 @@
+import { MemoryFileSystem } from '@node-agent/host/testing';
 import { defaultRestartFeatures, type Pod, shouldStart } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { currentStatus } from '../src/actions/current-status.ts';
@@ -106,6 +107,38 @@ describe('C6: container that was stopped for a restart and exited with code 0', 
       expect(machine.live()).toEqual(['a/2']);
     },
   );
+
+  test('C6: is owed by a kubelet that cannot read the notes at first, and delays no other pod', async () => {
+    const files = new MemoryFileSystem();
+    const machine = new Machine({ ...polite, components: { fs: files } });
+    await delayed(machine, job(), 'liveness');
+    await machine.clock.advance(10_001);
+    const next = machine.kubelet();
+    const path = '/var/lib/kubelet/pods/uid-1/containers/.notes.json';
+    const fault = files.injectFault({ code: 'EIO', path, times: Number.POSITIVE_INFINITY });
+    await expect(machine.status(next, job())).rejects.toMatchObject({ code: 'UnreadableNotes' });
+    const other = { ...pod({ containers: [sleeper('b')] }), metadata: { ...pod().metadata, uid: 'uid-2', name: 'db' } };
+    await machine.sync(next, other);
+    expect(machine.live()).toEqual(['b/0']);
+    fault.remove();
+    await machine.sync(next, job());
+    expect(machine.live()).toEqual(['b/0', 'a/2']);
+  });
+
+  test('C6: starts nothing of a pod while its notes cannot be read', async () => {
+    const files = new MemoryFileSystem();
+    const machine = new Machine({ ...polite, components: { fs: files } });
+    await delayed(machine, job(), 'liveness');
+    await machine.clock.advance(10_001);
+    const next = machine.kubelet();
+    const status = await machine.status(next, job());
+    files.injectFault({ code: 'EIO', path: '/var/lib/kubelet/pods/uid-1/containers/.notes.json' });
+    const result = await machine.settle(next.syncPod(job(), status, new AbortController().signal));
+    expect(result.error).toMatchObject({
+      message: expect.stringContaining('read notes about containers of pod uid-1'),
+    });
+    expect(machine.live()).toEqual([]);
+  });
 
   test('does not restart after it exited with code 0 without being stopped', async () => {
     const machine = new Machine(polite);
