@@ -194,6 +194,19 @@ describe('containers', () => {
     },
   );
 
+  test.each([
+    ['as terminated if the kubelet has seen it there', 's2', { terminated: { exitCode: 0 } }],
+    ['as waiting if the kubelet has seen it in another sandbox', 's1', { waiting: {} }],
+  ])('C3: after the clock was set back, shows an init container of the newest sandbox %s', (_, seenIn, state) => {
+    const pod = makePod({ initContainers: [{ name: 'init' }] });
+    const before = runtimeStatus(runtimeContainer({ id: 'c1', name: 'init', state: 'exited', exitCode: 0 }));
+    const oldStatus: PodStatus = { ...generateApiPodStatus(pod, before, makeContext()), phase: 'Pending' };
+    const sandbox = makeSandbox({ id: 's2', attempt: 1, createdAtMs: Date.UTC(2026, 0, 1, 1, 0, 10) });
+    const seen = { ...runtimeStatus(), sandboxes: [sandbox], removed: new Map([['c1', seenIn]]) };
+    const status = generateApiPodStatus(pod, seen, makeContext({ oldStatus }));
+    expect(status.initContainerStatuses?.[0]).toMatchObject({ state });
+  });
+
   test('S1: shows a main container that terminated in an older sandbox as terminated, although its record is gone', () => {
     const pod = makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main' }, { name: 'other' }] });
     const ended = runtimeContainer({ state: 'exited' });
