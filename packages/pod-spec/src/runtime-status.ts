@@ -93,6 +93,11 @@ export interface RuntimePodStatus {
   readonly sandboxes: readonly RuntimeSandboxStatus[];
   /** Containers of all sandboxes of the pod, newest first. */
   readonly containers: readonly RuntimeContainerStatus[];
+  /**
+   * Sandbox IDs of the containers that this kubelet has seen and whose records the runtime has removed since, by
+   * container ID. Absent if there are none.
+   */
+  readonly removed?: ReadonlyMap<string, string>;
   /** Time of the reading on the monotonic clock; `getNewerThan` compares this time. */
   readonly observedAtMs: number;
 }

@@ -338,10 +338,14 @@ export class Prober {
     this.#scheduleAt(worker, dueMs);
   }
 
-  /** Returns whether the container started after this prober, so it is not a container from before a restart. */
+  /**
+   * Returns whether the container started after this prober, so it is not a container from before a restart. A start in
+   * the future shows only that the clock was set back since.
+   */
   #isNew({ podUid, container: { name } }: Worker): boolean {
     const sinceMs = runningSinceMs(this.#components.statuses.getPodStatus(podUid), name);
-    return sinceMs !== undefined && sinceMs >= (this.#started?.wallMs ?? 0) - RESTART_GRACE_MS;
+    if (sinceMs === undefined || sinceMs > this.#components.clock.now()) return false;
+    return sinceMs >= (this.#started?.wallMs ?? 0) - RESTART_GRACE_MS;
   }
 
   #set({ podUid, kind, state: { containerId } }: Worker, result: ProbeUpdate['result']): void {

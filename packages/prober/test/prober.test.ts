@@ -259,6 +259,17 @@ describe('readiness probe', () => {
     expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success', 'failure', 'success']);
   });
 
+  test('R1: a readiness probe does not run early for a container that started in the future because the clock was set back', async () => {
+    await using node = new Node({});
+    await node.start();
+    node.answer = () => BAD;
+    const startedAt = new Date(node.clock.now() + 3_600_000).toISOString();
+    node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 10 } }, { state: { running: { startedAt } } });
+    await node.clock.advance(30_000);
+    expect(node.asked.length).toBeLessThanOrEqual(4);
+    expect(node.registry.text()).toContain(`result="failed"} ${node.asked.length}\n`);
+  });
+
   test('the first probe runs when initialDelaySeconds has passed and not a period later', async () => {
     await using node = new Node();
     await node.start();

@@ -5,6 +5,8 @@ import { brand, hasBrand } from '@node-agent/async';
  * - `SyncPod`: some steps of a sync failed or must wait; the message names them all.
  * - `KillPod`: some containers or sandboxes could not be stopped.
  * - `BadAnswer`: the runtime's response is invalid.
+ * - `UnreadableNotes`: the file in which a kubelet recorded restarts that are owed and hooks that have not succeeded
+ *   cannot be read now.
  * - `EndedUnseen`: a container that started late has exited since the pod's status was read; the next sync handles it.
  * - `Running`: a container that was to be removed started late and runs; the next sync handles it.
  * - `Unsupported`: the pod or the runtime needs a feature that this kubelet does not have.
@@ -19,6 +21,7 @@ export type PodRuntimeErrorCode =
   | 'SyncPod'
   | 'KillPod'
   | 'BadAnswer'
+  | 'UnreadableNotes'
   | 'EndedUnseen'
   | 'Running'
   | 'Unsupported'

@@ -77,8 +77,8 @@ describe('notes that an earlier kubelet process wrote about its containers', () 
     const fault = files.injectFault({ code: 'ENOSPC', path: DIRECTORY, times: Number.POSITIVE_INFINITY });
     await notes.put('uid-1', 'a', { id: '1', restart });
     await notes.load('uid-1');
-    expect((await notesOf().read('uid-1')).get('a')).toBeUndefined();
     fault.remove();
+    expect((await notesOf().read('uid-1')).get('a')).toBeUndefined();
     await notes.load('uid-1');
     expect((await notesOf().read('uid-1')).get('a')).toEqual({ id: '1', restart });
   });

@@ -19,6 +19,13 @@ test('keeps the last attempt that has run', () => {
   expect(['a-0', 'a-1', 'a-2'].map((id) => known.of('u', id))).toEqual([undefined, 'sandbox-0', undefined]);
 });
 
+test('lists the containers whose records were removed, with their sandboxes', () => {
+  const known = new ContainerSandboxes();
+  known.seen('u', SANDBOXES, [record('a', 'exited'), record('b', 'running')]);
+  expect([...known.without('u', [record('b', 'running')])]).toEqual([['a-0', 'sandbox-0']]);
+  expect(known.without('other', []).size).toBe(0);
+});
+
 test('K4: forgets a pod without a sandbox, and a pod that is gone', () => {
   const known = new ContainerSandboxes();
   for (const uid of ['u', 'v']) known.seen(uid, SANDBOXES, [record('a', 'running')]);

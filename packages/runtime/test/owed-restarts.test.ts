@@ -1,3 +1,4 @@
+import { MemoryFileSystem } from '@node-agent/host/testing';
 import { defaultRestartFeatures, type Pod, shouldStart } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { currentStatus } from '../src/actions/current-status.ts';
@@ -109,6 +110,38 @@ describe('C6: container that the kubelet stopped for a restart and that exited w
       expect(machine.live()).toEqual(['a/2']);
     },
   );
+
+  test('C6: a kubelet that cannot read the notes of a pod at first restarts its container later, and delays no other pod', async () => {
+    const files = new MemoryFileSystem();
+    const machine = new Machine({ ...polite, components: { fs: files } });
+    await delayed(machine, job(), 'liveness');
+    await machine.clock.advance(10_001);
+    const next = machine.kubelet();
+    const path = '/var/lib/kubelet/pods/uid-1/containers/.notes.json';
+    const fault = files.injectFault({ code: 'EIO', path, times: Number.POSITIVE_INFINITY });
+    await expect(machine.status(next, job())).rejects.toMatchObject({ code: 'UnreadableNotes' });
+    const other = { ...pod({ containers: [sleeper('b')] }), metadata: { ...pod().metadata, uid: 'uid-2', name: 'db' } };
+    await machine.sync(next, other);
+    expect(machine.live()).toEqual(['b/0']);
+    fault.remove();
+    await machine.sync(next, job());
+    expect(machine.live()).toEqual(['b/0', 'a/2']);
+  });
+
+  test('C6: no container of a pod starts while the notes of the pod cannot be read', async () => {
+    const files = new MemoryFileSystem();
+    const machine = new Machine({ ...polite, components: { fs: files } });
+    await delayed(machine, job(), 'liveness');
+    await machine.clock.advance(10_001);
+    const next = machine.kubelet();
+    const status = await machine.status(next, job());
+    files.injectFault({ code: 'EIO', path: '/var/lib/kubelet/pods/uid-1/containers/.notes.json' });
+    const result = await machine.settle(next.syncPod(job(), status, new AbortController().signal));
+    expect(result.error).toMatchObject({
+      message: expect.stringContaining('read notes about containers of pod uid-1'),
+    });
+    expect(machine.live()).toEqual([]);
+  });
 
   test('a container that exited with code 0 without being stopped does not restart under OnFailure', async () => {
     const machine = new Machine(polite);

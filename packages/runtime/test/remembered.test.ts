@@ -83,7 +83,20 @@ describe('container without a record in the runtime', () => {
 
   test("a container that has a record in the runtime is not taken from the pod's status", () => {
     const podStatus = { containerStatuses: [shown('app', ended(1))] };
-    expect(remembered({}, podStatus, status([record('app', 'created')]))).toEqual([]);
+    expect(remembered({}, podStatus, status([record('app', 'created', { restartCount: 4 })]))).toEqual([]);
+    expect(remembered({}, podStatus, status([record('app', 'running')]))).toEqual([]);
+  });
+
+  test('C3: is known although a record of an earlier attempt that never ran is left', () => {
+    const podStatus = {
+      containerStatuses: [shown('app', ended(0))],
+      initContainerStatuses: [shown('i', ended(0))],
+    };
+    const left = status([record('i', 'created', { restartCount: 2 })]);
+    expect(remembered({ initContainers: [container('i')] }, podStatus, left)).toMatchObject([
+      { name: 'app', exitCode: 0, sandboxId: 'sandbox-0' },
+      { name: 'i', exitCode: 0, sandboxId: 'sandbox-0' },
+    ]);
   });
 
   test.each([

@@ -29,7 +29,10 @@ function slowPort(): Decorations {
   };
 }
 
+const ill = { ...steady, illAfterMs: 2000, illRuns: 1 };
+
 seenBroken([
+  ['R2', 'a failed liveness probe of a reported run counts as succeeded', deaf, probed({ liveness: ill })],
   ['R1', 'a failed startup probe counts as succeeded', deaf, probed({ startup: slow, readiness: steady })],
   ['R3', 'a probe exceeds its timeout', slowPort, probed({ readiness: steady })],
 ]);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { ContainerState } from '@node-agent/cri-client';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { ContainerPlan, Decorations, PodPlan, Scenario } from '../src/index.ts';
@@ -88,8 +89,37 @@ const endedForGood: Scenario = {
   ],
 };
 
-/** The API loses what it shows of the pod's containers when the second kubelet starts. */
-function losesStatuses(): Decorations {
+/** An ephemeral container has run, and its record is removed while no kubelet runs. */
+const debugged: Scenario = {
+  ...endedForGood,
+  actions: [
+    { atMs: 100, do: 'apiCreate', pod: healthy },
+    ...[{ atMs: 5000, do: 'apiDebug', name: 'p1', uid: 'u1' } as const].map((action) => ({
+      ...action,
+      container: { name: 'debug', runs: [{ exitAfterMs: 2000 }], version: 1 },
+    })),
+    ...endedForGood.actions.slice(1),
+  ],
+};
+
+/** A container with a preStop hook and a liveness probe that never fails exits with code 0. */
+const endsWell = scenario({
+  restartPolicy: 'OnFailure',
+  containers: [
+    {
+      ...{ name: 'main', runs: [{ exitAfterMs: 5000 }], version: 1, preStopSeconds: 1 },
+      probes: { liveness: { periodSeconds: 1, wellAfterMs: 0 } },
+    },
+  ],
+});
+
+/** A restarted kubelet has read the records of init containers, which are then removed. The clock was set back before. */
+const { scenario: readBeforeRemoval } = JSON.parse(
+  readFileSync(new URL('./once-broken/c3-99003687.json', import.meta.url), 'utf8'),
+) as { readonly scenario: Scenario };
+
+/** The API loses what it shows of some containers of the pod when the second kubelet starts. */
+function losesStatuses(list: 'containerStatuses' | 'ephemeralContainerStatuses' = 'containerStatuses'): Decorations {
   let kubelets = 0;
   return {
     api: (inner) => {
@@ -99,7 +129,7 @@ function losesStatuses(): Decorations {
         isDue = false;
         const path = '/api/v1/namespaces/default/pods/p1/status';
         const headers = { 'content-type': 'application/strategic-merge-patch+json' };
-        const body = JSON.stringify({ status: { containerStatuses: null } });
+        const body = JSON.stringify({ status: { [list]: null } });
         await inner({ ...request, method: 'PATCH', path, headers, body }, signal);
         return inner(request, signal);
       };
@@ -108,7 +138,34 @@ function losesStatuses(): Decorations {
 }
 
 seenBroken([
-  ['C6', 'a kubelet that starts finds no statuses of containers whose records are gone', losesStatuses, endedForGood],
+  [
+    'C6',
+    'a kubelet that starts finds no statuses of containers whose records are gone',
+    () => losesStatuses(),
+    endedForGood,
+  ],
+  [
+    'C6',
+    'a kubelet that starts finds no status of an ephemeral container that was shown running',
+    () => losesStatuses('ephemeralContainerStatuses'),
+    debugged,
+  ],
+  [
+    'C6',
+    'exit code 0 counts as failed if the liveness probe had not reached its failure threshold',
+    () =>
+      seeing((status) => ({
+        ...status,
+        containers: status.containers.map((one) => (one.state === 'exited' ? { ...one, exitCode: 1 } : one)),
+      })),
+    endsWell,
+  ],
+  [
+    'C3',
+    'a kubelet forgets in which sandbox it has seen the containers whose records are gone',
+    () => seeing(({ removed: _, ...status }) => status),
+    readBeforeRemoval,
+  ],
   [
     'P7',
     'the decision to restart a container is lost after it has exited with 0',

@@ -1,6 +1,7 @@
 import {
   type AnyContainer,
   asksToRestartAll,
+  bareContainerId,
   type ContainerState,
   type ContainerStatus,
   canRestartAll,
@@ -264,10 +265,15 @@ function waitingStatus(
 }
 
 /**
- * Returns whether the container started before the pod's newest sandbox was created. Times in the status have whole
- * seconds.
+ * Returns whether the container ran before the pod's newest sandbox was created. If the kubelet has not seen the
+ * container, the times in the status decide, which have whole seconds.
  */
-function terminatedWithOlderSandbox(old: ContainerStatus | undefined, { sandboxes }: RuntimePodStatus): boolean {
+function terminatedWithOlderSandbox(
+  old: ContainerStatus | undefined,
+  { sandboxes, removed }: RuntimePodStatus,
+): boolean {
+  const seenIn = removed?.get(bareContainerId(old?.containerID));
+  if (seenIn !== undefined) return seenIn !== sandboxes[0]?.id;
   const startedAt = old?.state?.running?.startedAt ?? old?.state?.terminated?.startedAt;
   const newest = Math.max(...sandboxes.map(({ createdAtMs }) => createdAtMs), 0);
   return startedAt !== undefined && Math.floor(Date.parse(startedAt) / 1000) < Math.floor(newest / 1000);

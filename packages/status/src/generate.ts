@@ -100,7 +100,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const statuses = [...init, ...main];
   const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus, features);
   const { podIsTerminal } = context;
-  const pending = new Set(pendingRestarts(pod, runtimeStatus));
+  const pending = new Set(pendingRestarts(pod, old, runtimeStatus));
   const isRestartPending = (name: string): boolean => pending.has(name);
   const computed = podPhase(pod, statuses, {
     podIsTerminal,
@@ -140,15 +140,24 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
 
 /**
  * Returns the names of the containers that restart although their last exit looks final: the kubelet stopped them for a
- * restart, or the next attempt of a main container was created and its start is not complete.
+ * restart, or the next attempt of a main container was created and its start is not complete. A main container whose
+ * record was removed from the runtime restarts if its last status shows that it waits after its exit (C6): a container
+ * that does not restart is shown as terminated.
  */
-function pendingRestarts({ spec }: Pod, { containers }: RuntimePodStatus): readonly string[] {
+function pendingRestarts(
+  { spec }: Pod,
+  old: PodStatus | undefined,
+  { containers }: RuntimePodStatus,
+): readonly string[] {
   const newest = new Map(containers.toReversed().map((container) => [container.name, container]));
   const isStarting = ({ state, startUnfinished }: RuntimeContainerStatus): boolean =>
     state === 'created' || (state === 'running' && startUnfinished === true);
   const starting = spec.containers.flatMap(({ name }) => newest.get(name) ?? []).filter(isStarting);
   const stopped = [...newest.values()].filter((one) => one.state === 'exited' && one.restartOwed);
-  return [...starting, ...stopped].map(({ name }) => name);
+  const waiting = (old?.containerStatuses ?? []).filter(
+    ({ name, state, lastState }) => !newest.has(name) && state?.waiting != null && lastState?.terminated != null,
+  );
+  return [...starting, ...stopped, ...waiting].map(({ name }) => name);
 }
 
 /**

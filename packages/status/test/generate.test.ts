@@ -197,6 +197,19 @@ describe('containers', () => {
     },
   );
 
+  test.each([
+    ['as terminated if the kubelet has seen it there', 's2', { terminated: { exitCode: 0 } }],
+    ['as waiting if the kubelet has seen it in another sandbox', 's1', { waiting: {} }],
+  ])('C3: after the clock was set back, shows an init container of the newest sandbox %s', (_, seenIn, state) => {
+    const pod = makePod({ initContainers: [{ name: 'init' }] });
+    const before = runtimeStatus(runtimeContainer({ id: 'c1', name: 'init', state: 'exited', exitCode: 0 }));
+    const oldStatus: PodStatus = { ...generateApiPodStatus(pod, before, makeContext()), phase: 'Pending' };
+    const sandbox = makeSandbox({ id: 's2', attempt: 1, createdAtMs: Date.UTC(2026, 0, 1, 1, 0, 10) });
+    const seen = { ...runtimeStatus(), sandboxes: [sandbox], removed: new Map([['c1', seenIn]]) };
+    const status = generateApiPodStatus(pod, seen, makeContext({ oldStatus }));
+    expect(status.initContainerStatuses?.[0]).toMatchObject({ state });
+  });
+
   test('S1: a main container that terminated in an older sandbox stays terminated, although its record is gone', () => {
     const pod = makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main' }, { name: 'other' }] });
     const ended = runtimeContainer({ state: 'exited' });
@@ -260,6 +273,17 @@ describe('containers', () => {
       const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, startFailure }));
       expect(status.phase).toBe('Running');
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ waiting: { reason: 'CrashLoopBackOff' } });
+    });
+
+    test('C6: a pod has not failed if the record of a container that will be restarted was removed', () => {
+      const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
+      const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
+      const status = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus: waiting, startFailure }));
+      expect(status.phase).toBe('Running');
+      expect(status.containerStatuses?.[0]).toMatchObject({
+        state: { waiting: {} },
+        lastState: { terminated: { exitCode: 0 } },
+      });
     });
 
     test('S2: a pod fails if it is terminated before a container that was stopped for its probe has restarted', () => {

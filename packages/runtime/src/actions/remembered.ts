@@ -49,7 +49,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
 ): T {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec;
   const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = pod.status ?? {};
-  const recorded = new Set(status.containers.map(({ name }) => name));
+  const records = withoutSuperseded(pod, status.containers);
+  const recorded = new Set(records.map(({ name }) => name));
   const [sandbox] = status.sandboxes;
   const among = (
     kind: 'init' | 'main' | 'ephemeral',
@@ -70,10 +71,30 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
   const rest = canRestartAll(pod, features)
     ? []
     : [...among('main', containers, containerStatuses), ...among('init', initContainers, initContainerStatuses)];
-  const waiting = waitingForInit(pod, status);
+  const waiting = waitingForInit(pod, { ...status, containers: records });
   const withSandbox = rest.map((last) => (waiting.has(last.name) ? { ...last, sandboxId: EARLIER_SANDBOX } : last));
   const all = [...withSandbox, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
   return all.length === 0 ? status : { ...status, containers: [...status.containers, ...all] };
+}
+
+/**
+ * Returns the records without those of attempts that never ran and were replaced by an attempt that the pod's status
+ * shows as terminated. The runtime may refuse to remove such a record, and keep it longer than the record of the later
+ * attempt (C3).
+ */
+function withoutSuperseded(
+  { status = {} }: Pod,
+  records: readonly RuntimeContainerStatus[],
+): readonly RuntimeContainerStatus[] {
+  const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status;
+  const ended = new Map(
+    [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses].flatMap((one) =>
+      one.state?.terminated == null ? [] : [[one.name, one.restartCount] as const],
+    ),
+  );
+  return records.filter(
+    ({ name, state, restartCount }) => state !== 'created' || restartCount >= (ended.get(name) ?? 0),
+  );
 }
 
 /**

@@ -1,8 +1,9 @@
 import { dirname, join } from 'node:path';
-import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import type { RestartOwed, RuntimeContainerStatus } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { errorText, type Logger } from '@node-agent/telemetry';
 import { containerFilesPath } from '../config/termination-file.ts';
+import { PodRuntimeError } from '../errors.ts';
 
 /** Unfinished work on one container. */
 export interface ContainerNote {
@@ -48,6 +49,11 @@ export function pendingRestart(note: ContainerNote | undefined): Pick<ContainerN
 type Files = Pick<FileSystem, 'open' | 'mkdir' | 'writeFileAtomic' | 'remove'>;
 
 const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
+/**
+ * Errors that mean that the file is not one that a kubelet wrote: it is too large, a FIFO, a directory or a loop of
+ * links.
+ */
+const NOT_OURS: ReadonlySet<string | undefined> = new Set(['EFBIG', 'ENXIO', 'EISDIR', 'ELOOP']);
 /** Larger than the notes of a pod with thousands of containers. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
@@ -87,8 +93,9 @@ export class ContainerNotes {
   }
 
   /**
-   * Reads the notes of a pod that an earlier kubelet left, once per pod. If the file cannot be read, the next call
-   * tries again. If the last write of the file failed, the file is written again.
+   * Reads the notes of a pod that an earlier kubelet left, once per pod. If the last write of the file failed, the file
+   * is written again.
+   * @throws PodRuntimeError `UnreadableNotes`; the next call tries again
    */
   async load(podUid: string): Promise<void> {
     await this.#fill(podUid);
@@ -98,18 +105,19 @@ export class ContainerNotes {
   async #fill(podUid: string): Promise<void> {
     if (this.#byPod.has(podUid)) return;
     const notes = await this.#fromFile(podUid);
-    if (notes !== undefined && !this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map(notes));
+    if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map(notes));
   }
 
   /**
    * Returns the notes of a pod without caching them, because the status of a pod is also read before its first sync and
    * after the pod was forgotten (K4).
+   * @throws PodRuntimeError `UnreadableNotes`
    */
   async read(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
     const known = this.#byPod.get(podUid);
     if (known !== undefined) return known;
     const notes = await this.#fromFile(podUid);
-    return this.#byPod.get(podUid) ?? notes ?? NOTHING;
+    return this.#byPod.get(podUid) ?? notes;
   }
 
   /** Notes that the runtime has nothing of a pod, so that {@link load} has nothing to read. */
@@ -154,14 +162,21 @@ export class ContainerNotes {
     this.#unwritten.delete(podUid);
   }
 
-  /** @returns `undefined` if the file cannot be read */
-  async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote> | undefined> {
+  /**
+   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain a restart that is owed (C6), so
+   * nothing is decided without it.
+   */
+  async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
+    const path = this.#path(podUid);
     try {
-      return parseNotes(await readFileBounded(this.#fs, this.#path(podUid), MAX_FILE_BYTES));
+      return parseNotes(await readFileBounded(this.#fs, path, MAX_FILE_BYTES));
     } catch (err) {
       if (isMissing(err)) return NOTHING;
       this.#logger.warn({ podUid, err }, 'Cannot read notes about containers');
-      return undefined;
+      if (NOT_OURS.has(errorCode(err))) return NOTHING;
+      throw new PodRuntimeError('UnreadableNotes', `read notes about containers of pod ${podUid}: ${errorText(err)}`, {
+        cause: err,
+      });
     }
   }
 

@@ -35,6 +35,13 @@ export class ContainerSandboxes {
     return undefined;
   }
 
+  /** Returns the sandbox IDs of the known containers that are not among those with a record, by container ID. */
+  without(podUid: string, recorded: readonly { readonly id: string }[]): ReadonlyMap<string, string> {
+    const ids = new Set(recorded.map(({ id }) => id));
+    const known = [...(this.#byPod.get(podUid)?.values() ?? [])];
+    return new Map(known.filter(({ id }) => !ids.has(id)).map(({ id, sandboxId }) => [id, sandboxId]));
+  }
+
   /** Forgets a pod that is gone. */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);

@@ -99,7 +99,9 @@ export class PodStatusReader {
     this.#placed.seen(uid, sandboxes, statuses.flat());
     const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
     const withNotes = statuses.flat().map((status) => withNote(status, noted?.get(status.name)));
-    return toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
+    const removed = this.#placed.without(uid, withNotes);
+    const status = toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
+    return removed.size === 0 ? status : { ...status, removed };
   }
 
   /** Records which pods of a complete list are shown incompletely by a list by label. */

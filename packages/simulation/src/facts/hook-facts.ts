@@ -16,6 +16,8 @@ export class HookFacts {
   readonly #begun = new Map<string, KnownHook>();
   /** Times at which hooks fail unless their containers exit before. */
   readonly #failsAtMs = new Map<string, number>();
+  /** Ids of the runs whose hooks have succeeded in an earlier kubelet. */
+  readonly #succeeded = new Set<string>();
   readonly #facts: Facts;
 
   constructor(facts: Facts) {
@@ -55,6 +57,14 @@ export class HookFacts {
     return (this.#failsAtMs.get(id) ?? Number.POSITIVE_INFINITY) <= endedAtMs;
   }
 
+  /**
+   * Whether the container's hook has succeeded in an earlier kubelet, which may have reported the container as running.
+   * If it could not record the success, the next kubelet runs the hook again.
+   */
+  hadSucceeded({ id }: Life): boolean {
+    return this.#succeeded.has(id);
+  }
+
   /** Whether the container's hook may have failed, as planned or because of a fault. */
   mayHaveFailed(life: Life): boolean {
     const { firstFaultAtMs, nowMs } = this.#facts;
@@ -71,6 +81,7 @@ export class HookFacts {
     if (observation.kind === 'runtimeDown') this.#cutOff(atMs);
     // A hook ends with the kubelet that runs it: a failure planned for a later time does not happen.
     if (observation.kind === 'kubeletEnded') {
+      for (const [id, { untilMs, fails }] of this.#begun) if (!fails && untilMs < atMs) this.#succeeded.add(id);
       for (const [id, failsAtMs] of this.#failsAtMs) if (failsAtMs > atMs) this.#failsAtMs.delete(id);
     }
     if (observation.kind !== 'hookBegan') return;

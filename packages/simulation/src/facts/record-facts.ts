@@ -9,7 +9,8 @@ import type { ApiFacts } from './api-facts.ts';
  * kubelet has reported.
  */
 export class RecordFacts {
-  readonly #removed = new Set<string>();
+  /** Times of the removals, by container ID. */
+  readonly #removed = new Map<string, number>();
   readonly #told = new Set<string>();
   /** Exits that the API shows for its pods, and the exits that it showed when the running kubelet started. */
   readonly #shown = new Set<string>();
@@ -38,6 +39,11 @@ export class RecordFacts {
     return this.#removed.has(id);
   }
 
+  /** Time at which the record of a run was removed without the kubelet's knowledge. Infinity if it was not. */
+  removedAtMs({ id }: Life): number {
+    return this.#removed.get(id) ?? Number.POSITIVE_INFINITY;
+  }
+
   observe(observation: Observation): void {
     if (observation.kind === 'kubeletStarted') {
       this.#told.clear();
@@ -46,7 +52,7 @@ export class RecordFacts {
     // What the API shows may be old, or not all there.
     if (this.#api.stale) this.#shownAtStart = new Set();
     if (observation.kind === 'apiRequest' && observation.shown?.mirror === false) this.#onShown(observation.shown);
-    if (observation.kind === 'recordRemoved') this.#removed.add(observation.id);
+    if (observation.kind === 'recordRemoved') this.#removed.set(observation.id, observation.atMs);
     if (observation.kind !== 'status') return;
     const {
       containerStatuses = [],

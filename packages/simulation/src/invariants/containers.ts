@@ -3,12 +3,14 @@ import {
   type ContainerPlan,
   findPlan,
   hasFailed,
+  illAfterMs,
   isSidecar,
   mayRestart,
   type PodPlan,
   restartPolicyOf,
   rulesOf,
 } from '../scenario/plans.ts';
+import { LIVENESS_FAILURE_THRESHOLD } from '../scenario/probe-plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -18,6 +20,8 @@ const TOLERANCE_MS = 50;
 const LEAST_GRACE_MS = 2000;
 /** A run of at least this duration resets the crash count. */
 const LONG_RUN_MS = 600_000;
+/** Time by which a kubelet has read all records, after its start or that of the runtime. */
+const READ_MS = 10_000;
 /** A container that starts this soon after the request for its sandbox may start in the same second as the sandbox. */
 const NEW_SANDBOX_MS = 1500;
 
@@ -123,7 +127,7 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
     if (!passed) return { wrong: `${subject} started before init container ${name} has completed` };
   }
   if (index < 0) return 'ok';
-  const isKnown = (earlier: Life): boolean => !isForgotten(earlier, facts);
+  const isKnown = (earlier: Life): boolean => !isForgotten(earlier, facts) && !isOfUnknownSandbox(earlier, facts);
   const started = pod.containers.find(({ name }) => here(name).some(isKnown));
   if (started !== undefined) return { wrong: `init ${subject} started after main container ${started.name}` };
   // A start that outlived its kubelet and completed after the next kubelet had requested the removal of the container
@@ -325,18 +329,27 @@ function isLostWithLater(life: Life, facts: Facts): boolean {
 
 /**
  * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran: times in a status
- * have whole seconds, and the sandbox is not the first one of its pod. If the clock was set since, a kubelet that has not seen
- * the record cannot use the times.
+ * have whole seconds, and the sandbox is not the first one of its pod.
  */
 function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
   const { lives, records, pods } = facts;
   const { init = [] } = pods.planOf(life.podUid) ?? {};
   const [first] = init;
   if (first === undefined || !init.some(({ name }) => name === life.name) || !records.wasRemoved(life)) return false;
-  const isUnseen = facts.kubeletStartedAtMs > (life.endedAtMs ?? 0);
-  if (isUnseen && facts.clockJumpedAtMs >= lives.sandboxAskedAtMs(life.podUid)) return true;
+  if (isOfUnknownSandbox(life, facts)) return true;
   const isFirstSandbox = lives.of(life.podUid, first.name)[0]?.sandboxId === life.sandboxId;
   return !isFirstSandbox && life.startedAtMs - lives.sandboxAskedAtMs(life.podUid) < NEW_SANDBOX_MS;
+}
+
+/**
+ * Whether the running kubelet cannot know in which sandbox a container ran: its record was removed before this kubelet
+ * could read it, and the clock was set since the sandbox was requested, so that times show nothing (C3).
+ */
+function isOfUnknownSandbox(life: Life, facts: Facts): boolean {
+  const { kubeletStartedAtMs, runtimeChangedAtMs, clockJumpedAtMs, records, lives } = facts;
+  const readableAtMs = Math.max(kubeletStartedAtMs, runtimeChangedAtMs);
+  const isUnseen = kubeletStartedAtMs > (life.endedAtMs ?? 0) && records.removedAtMs(life) < readableAtMs + READ_MS;
+  return isUnseen && clockJumpedAtMs >= lives.sandboxAskedAtMs(life.podUid);
 }
 
 /**
@@ -358,6 +371,21 @@ function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boole
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
   // A failed hook is the cause of such a stop. The container may exit during its preStop hook, before that request.
   const stopped =
-    end === 'terminated' || end === 'killed' || askedAtMs < endedAtMs || facts.hooks.hadFailedBeforeEnd(last);
+    end === 'terminated' ||
+    end === 'killed' ||
+    askedAtMs < endedAtMs ||
+    facts.hooks.hadFailedBeforeEnd(last) ||
+    mayHaveEndedInPreStop(last);
   return stopped && restartPolicyOf(pod, plan) !== 'Never';
+}
+
+/**
+ * Whether a run may have ended during its `preStop` hook, which ran because the liveness probe had reached its failure
+ * threshold. The request to stop the container comes after the hook.
+ */
+function mayHaveEndedInPreStop({ plan, attempt, startedAtMs, endedAtMs = 0 }: Life): boolean {
+  const { preStopSeconds, probes: { liveness } = {} } = plan;
+  if (preStopSeconds === undefined || liveness === undefined) return false;
+  const thresholdMs = (LIVENESS_FAILURE_THRESHOLD - 1) * liveness.periodSeconds * 1000;
+  return endedAtMs - startedAtMs >= illAfterMs(plan, attempt) + thresholdMs;
 }

@@ -63,14 +63,17 @@ export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], (
   );
 });
 
-/** S7: a container is not reported as running while its `postStart` hook runs. */
+/**
+ * S7: a container is not reported as running while its `postStart` hook runs. Exception: a hook that runs again after it
+ * succeeded in an earlier kubelet (S6).
+ */
 export const hooksHideTheirs: Invariant = invariant('S7', ['apiRequest'], () => (observation, facts) => {
   const { shown } = observation;
   if (shown === undefined || shown.containers === '') return undefined;
   let isSeen = false;
   for (const text of shown.containers.split('; ')) {
     const life = facts.lives.byId(bareContainerId(text.split(' ')[1] ?? ''));
-    if (life === undefined || facts.hooks.of(life) === undefined) continue;
+    if (life === undefined || facts.hooks.of(life) === undefined || facts.hooks.hadSucceeded(life)) continue;
     isSeen = true;
     const isRunning = text.endsWith('running') && facts.hooks.waitedForUntilMs(life) - TOLERANCE_MS > observation.atMs;
     if (isRunning)

@@ -46,13 +46,16 @@ export const startupComesFirst: Invariant = invariant('R1', ['status', 'probed',
 
 /**
  * R2: liveness probes of a container stop when the failure threshold of consecutive failures is reached, because the
- * container is then stopped.
+ * container is then stopped. Until the kubelet has reported a run, its probes count for the run before.
  */
-export const thresholdsCount: Invariant = invariant('R2', ['probed'], () => {
+export const thresholdsCount: Invariant = invariant('R2', ['status', 'probed'], () => {
   const failures = new Map<string, number>();
+  const told = new ToldRuns();
   return (observation) => {
-    if (observation.probed.kind !== 'liveness') return undefined;
+    told.observe(observation);
+    if (observation.kind !== 'probed' || observation.probed.kind !== 'liveness') return undefined;
     const { life, answer } = observation.probed;
+    if (!told.has(life.id)) return undefined;
     // Each kubelet counts failures on its own.
     const key = `${observation.kubelet} ${life.id}`;
     const row = answer === 'well' ? 0 : (failures.get(key) ?? 0) + 1;

@@ -1,9 +1,11 @@
+import { bareContainerId } from '@node-agent/pod-spec';
 import type { Facts } from '../facts/facts.ts';
 import { SEEN_MS } from '../facts/manifest-facts.ts';
 import { REFUSAL_REASON } from '../facts/shutdown-facts.ts';
 import type { LastLook } from '../observation.ts';
 import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
+import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { watchSilenceMs } from './watch-silence.ts';
 
@@ -208,15 +210,42 @@ function isCriticalPlan(uid: string, { pods }: Facts): boolean {
   return pods.planOf(uid)?.critical === true || !pods.isApiPod(uid);
 }
 
-/** An ephemeral container runs once and is never restarted. */
-export const ephemeralRunsOnce: Invariant = invariant('C6', ['containerStarted'], () => (observation, facts) => {
-  if (observation.kind !== 'containerStarted') return undefined;
-  const { podUid, name, sandboxId } = observation.life;
-  const pod = facts.pods.planOf(podUid);
-  if (pod === undefined || [...pod.init, ...pod.containers].some((plan) => plan.name === name)) return undefined;
-  const runs = facts.lives.of(podUid, name).filter((life) => life.sandboxId === sandboxId);
-  return judged(runs.length > 1 && `ephemeral container ${name} of pod ${podUid} was restarted in its sandbox`);
-});
+/**
+ * C6: an ephemeral container runs once and is never restarted, unless the record of its run was removed before the
+ * kubelet had reported that the container ran.
+ */
+export const ephemeralRunsOnce: Invariant = invariant(
+  'C6',
+  ['status', 'apiRequest', 'kubeletStarted', 'containerStarted'],
+  () => {
+    /** UIDs of the pods of the runs that the running kubelet has reported, by container ID. */
+    const told = new Map<string, string>();
+    /** Ids of the runs that the API shows to the next kubelet. */
+    const shown = new Set<string>();
+    return (observation, facts) => {
+      if (observation.kind === 'kubeletStarted') told.clear();
+      if (observation.kind === 'status') {
+        const { pod, status } = observation.status;
+        for (const { containerID } of status.ephemeralContainerStatuses ?? []) {
+          told.set(bareContainerId(containerID), pod.metadata.uid);
+        }
+      }
+      if (observation.kind === 'apiRequest') {
+        for (const [id, uid] of told) if (uid === observation.shown?.uid) shown.add(id);
+      }
+      if (observation.kind !== 'containerStarted') return undefined;
+      const { podUid, name, sandboxId } = observation.life;
+      const pod = facts.pods.planOf(podUid);
+      if (pod === undefined || [...pod.init, ...pod.containers].some((plan) => plan.name === name)) return undefined;
+      const isKnown = (life: Life): boolean =>
+        !facts.records.wasRemoved(life) || told.has(life.id) || (shown.has(life.id) && !facts.api.stale);
+      const again = facts.lives
+        .of(podUid, name)
+        .some((life) => life !== observation.life && life.sandboxId === sandboxId && isKnown(life));
+      return judged(again && `ephemeral container ${name} of pod ${podUid} was restarted in its sandbox`);
+    };
+  },
+);
 
 /**
  * Returns a resize that is wrong in the final state. Each resize must be allocated, applied and reported, or be
