@@ -3,7 +3,7 @@ import type { BackgroundService } from '@node-agent/kubelet-core';
 import type { CsiDriverObjects } from './cluster-csi.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
-import type { AssemblySettings } from './ports.ts';
+import type { AssemblySettings, NodePorts } from './ports.ts';
 
 /** Other components that {@link nodeCsi} needs. */
 export interface CsiParts {
@@ -26,6 +26,7 @@ export interface NodeCsi {
  */
 export function nodeCsi(
   child: (component: string) => PartComponents,
+  { deviceTransport: transport }: Pick<NodePorts, 'deviceTransport'>,
   { nodeName, pluginsDirectory }: Pick<AssemblySettings, 'nodeName' | 'pluginsDirectory'>,
   { objects: { csiDrivers, csiNode }, onDriverChanged, onProblemChanged }: CsiParts,
 ): NodeCsi | undefined {
@@ -33,7 +34,7 @@ export function nodeCsi(
   const nodeInfo = new CsiNodeInfo({ ...child('csi-node'), api: csiNode, onProblemChanged }, { nodeName });
   const registry = new CsiDriverRegistry({
     ...child('csi'),
-    ...{ nodeInfo, onDriverChanged },
+    ...{ nodeInfo, onDriverChanged, ...(transport && { transport }) },
     allocatableUpdatePeriodSeconds: (driver) => csiDrivers.known(driver)?.spec.nodeAllocatableUpdatePeriodSeconds,
   });
   return {

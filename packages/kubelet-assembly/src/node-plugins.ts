@@ -18,7 +18,12 @@ export interface PluginHandlers {
 /** Creates the watcher that finds plugins by their sockets; returns `undefined` if no directory is configured. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
-  { fs, foreignFiles, labelForContainers }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers'>,
+  {
+    fs,
+    foreignFiles,
+    labelForContainers,
+    deviceTransport: transport,
+  }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers' | 'deviceTransport'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
   { devices, claims, csiDrivers }: PluginHandlers,
 ): PluginWatcher | undefined {
@@ -27,7 +32,12 @@ export function nodePlugins(
   if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
   if (csiDrivers !== undefined) handlers.set('CSIPlugin', csiDrivers);
   if (claims !== undefined) handlers.set('DRAPlugin', claimHandler(claims));
-  const ports = { fs, foreignFiles, ...(labelForContainers && { labelForContainers }) };
+  const ports = {
+    fs,
+    foreignFiles,
+    ...(labelForContainers && { labelForContainers }),
+    ...(transport && { transport }),
+  };
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
 

@@ -64,7 +64,7 @@ export interface NodePorts {
   readonly loopDevices?: LoopDevices;
   /** CSI drivers of this node. Default: the drivers that register in `AssemblySettings.pluginsDirectory`. */
   readonly csiDrivers?: CsiDrivers;
-  /** Transport between device plugins, DRA drivers and the kubelet. Default: gRPC on Unix sockets. */
+  /** Transport between device plugins, CSI and DRA drivers and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** Sets the SELinux label that lets containers use the plugin directories. */
   readonly labelForContainers?: NonNullable<DeviceManagerComponents['labelForContainers']>;

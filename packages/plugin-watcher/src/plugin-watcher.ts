@@ -13,7 +13,7 @@ import {
   sleep,
   untilAborted,
 } from '@node-agent/async';
-import { GrpcClient } from '@node-agent/grpc';
+import { type GrpcTransport, unixSockets } from '@node-agent/grpc';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import { errorText, type Gauge, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type FoundSockets, findSockets } from './find-sockets.ts';
@@ -29,6 +29,8 @@ export interface PluginWatcherComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'lstat' | 'watch'>;
   /** Resolves links to sockets, whose targets may never answer. If absent, links are ignored. */
   readonly foreignFiles?: Pick<ForeignFiles, 'stat'>;
+  /** Connects to plugins. Default: unix sockets. */
+  readonly transport?: Pick<GrpcTransport, 'client'>;
   /** Gives the directory the SELinux label with which containers may use it. If absent, the label is not changed. */
   readonly labelForContainers?: (directory: string) => Promise<void>;
 }
@@ -89,6 +91,7 @@ export class PluginWatcher {
   readonly #logger: Logger;
   readonly #fs: PluginWatcherComponents['fs'];
   readonly #labelForContainers: PluginWatcherComponents['labelForContainers'];
+  readonly #transport: Pick<GrpcTransport, 'client'>;
   readonly #options: Required<PluginWatcherOptions>;
   readonly #links: LinkTargets | undefined;
   readonly #plugins: Gauge<'socket_path' | 'state'>;
@@ -120,7 +123,7 @@ export class PluginWatcher {
       throw new OptionsError('PluginWatcher', 'directory', problem);
     }
     const { clock, logger, metrics, fs, labelForContainers } = withDefaults({ metrics: undefined, ...components });
-    const { foreignFiles } = components;
+    const { foreignFiles, transport = unixSockets } = components;
     const hint = (): void => this.#hinted?.();
     this.#links = foreignFiles && new LinkTargets(foreignFiles, hint, maxSockets);
     this.#plugins = metrics.gauge({
@@ -132,6 +135,7 @@ export class PluginWatcher {
     this.#clock = clock;
     this.#logger = logger;
     this.#fs = fs;
+    this.#transport = transport;
     this.#asked = new Semaphore(maxAsked);
     this.#options = { ...asked, maxSockets, maxAsked, directory: posix.resolve(directory) };
   }
@@ -277,7 +281,7 @@ export class PluginWatcher {
     const at = `at socket ${socketPath}`;
     const words = (text: string): string => `RegisterPlugin error -- ${shown(text, MAX_WORDS)}`;
     const fail = (text: string, cause?: unknown): Error => new Error(words(text), { cause });
-    const client = new GrpcClient({ clock: this.#clock }, { socketPath });
+    const client = this.#transport.client({ clock: this.#clock }, { socketPath });
     const notify = async (error: string): Promise<void> => {
       const status = { pluginRegistered: error === '', error };
       await client.unary(registrationRpcs.notifyRegistrationStatus, status, { timeoutMs: NOTIFY_MS, signal });

@@ -4,7 +4,7 @@ import { Totals } from './report.ts';
 import { runInWorkers } from './seed-pool.ts';
 import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--shutdown] [--workers N] [--no-shrink] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--shutdown] [--volumes] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    number of seeds to run; 1000 by default
   --from S     first seed; 1 by default
@@ -14,6 +14,7 @@ const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--e
   --scarce     every node has scarce resources (by default, three of ten): resizes, pressure, preemption, ephemeral containers
   --devices    every node has device plugins (by default, one of ten)
   --shutdown   the machine of every node shuts down or loses its power (by default, one of eight)
+  --volumes    every node is part of a cluster and has CSI drivers, claims and a controller that attaches volumes
   --workers N  number of seeds that run in parallel; by default, the number of cores
   --no-shrink  report a failing seed without searching for its shortest trace
   --verbose    print every observation; seeds then run one after another
@@ -42,6 +43,7 @@ async function main(args: readonly string[]): Promise<number> {
       scarce: { type: 'boolean', default: false },
       devices: { type: 'boolean', default: false },
       shutdown: { type: 'boolean', default: false },
+      volumes: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -54,8 +56,8 @@ async function main(args: readonly string[]): Promise<number> {
   const events = wholeNumber('--events', values.events) ?? 12;
   const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
   if (workers < 1) throw new TypeError('--workers must be at least 1');
-  const { cluster, scarce, devices, shutdown } = values;
-  const options = { events, cluster, scarce, devices, shutdown, shrink: !values['no-shrink'] };
+  const { cluster, scarce, devices, shutdown, volumes } = values;
+  const options = { events, cluster, scarce, devices, shutdown, volumes, shrink: !values['no-shrink'] };
   const totals = new Totals();
   const exitCode = (): number => (totals.failed === 0 ? 0 : 1);
   // If the reader of stdout has closed its end (`| head`), there is nothing left to print to.

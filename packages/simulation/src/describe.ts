@@ -93,6 +93,14 @@ function body(observation: Observation): string | undefined {
       const quiet = verb === 'get' || verb === 'watch' || resource === 'leases' || resource.startsWith('nodes');
       return quiet ? undefined : `API: ${verb} ${resource} ${object}: ${status} ${observation.shown?.phase ?? ''}`;
     }
+    case 'csiCall': {
+      const { driver, call, volume, path } = observation.call;
+      return `${driver}: ${call} ${volume} at ${path}: ${observation.phase} ${observation.code ?? ''}`;
+    }
+    case 'attachment':
+      return `volume ${observation.volume} is ${observation.attached ? 'attached' : 'detached'}`;
+    case 'volumesInUse':
+      return `API: volumes in use: ${observation.names?.join(', ') ?? 'no node'}`;
     case 'mount':
       return observation.source === undefined ? undefined : mountText(observation.source, observation.target);
     case 'callHangs':

@@ -12,6 +12,7 @@ export type { RecordFacts } from './facts/record-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';
 export type { RestartAllFacts } from './facts/restart-all-facts.ts';
 export type { ShutdownFacts } from './facts/shutdown-facts.ts';
+export type { RunningCall, VolumeFacts } from './facts/volume-facts.ts';
 export type { WantedPods } from './facts/wanted-pods.ts';
 export { allInvariants } from './invariants/all.ts';
 export {
@@ -22,13 +23,14 @@ export {
   judged,
   type Watch,
 } from './invariants/invariant.ts';
+export { conflicting } from './invariants/volumes.ts';
 export type { HookHttp } from './node/hook-port.ts';
 export type { PortCall, PortKind } from './node/lease.ts';
 export type { ResourceChanges, Summary } from './node/node-resources.ts';
 export type { ProbeHttp } from './node/probe-port.ts';
 export type { ShutdownChanges, ShutdownPorts } from './node/shutdown-ports.ts';
 export type { ApiRequester, Decorations } from './node/simulated-node.ts';
-export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from './observation.ts';
+export type { ClusterLook, Happening, LastLook, Observation, VolumesLook, WorkerStep } from './observation.ts';
 export { failureLines, Totals } from './report.ts';
 export type { Action, NodePlan, Scenario, SoftThresholdsPlan } from './scenario/actions.ts';
 export type { BrokenKind } from './scenario/broken-plans.ts';
@@ -49,15 +51,20 @@ export type {
   RunPlan,
 } from './scenario/plans.ts';
 export type { ShutdownPlan } from './scenario/shutdown-plans.ts';
+export type { CsiDriverPlan, CsiFaultCall, CsiFaultKind, CsiPlan, CsiVolumePlan } from './scenario/volume-plans.ts';
 export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
+export type { AttachController } from './world/attach-controller.ts';
 export type { ApiRequest, ClusterApi, PodDeletion, ShownPod } from './world/cluster-api.ts';
+export type { CsiCall, CsiCallPhase } from './world/csi-driver.ts';
+export type { CsiDrivers, CsiDriversComponents, CsiPlace } from './world/csi-drivers.ts';
 export type { DevicePlugins } from './world/device-plugins.ts';
 export type { BegunHook, HookTargets } from './world/hook-targets.ts';
 export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
 export type { LocalDisks } from './world/local-disks.ts';
 export type { LockEvent, LoginListener, LoginManager, MachineLock, MachineSession } from './world/login-manager.ts';
 export type { MemoryCgroups } from './world/memory-cgroups.ts';
+export type { MemoryLoops } from './world/memory-loops.ts';
 export type { MemoryMounter, MountChange } from './world/memory-mounter.ts';
 export type { MountedObject } from './world/mounted-objects.ts';
 export type { Figures, Pressure, Scarce } from './world/pressure.ts';

@@ -3,6 +3,8 @@ import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
 import type { CpuPlan, ObjectPlan, PodPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
+import type { CsiCall, CsiCallPhase } from './world/csi-driver.ts';
+import type { CsiPlace } from './world/csi-drivers.ts';
 import type { BegunHook } from './world/hook-targets.ts';
 import type { Life } from './world/ledger.ts';
 import type { LockEvent } from './world/login-manager.ts';
@@ -115,6 +117,23 @@ export type Happening =
   | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
   /** A file system was mounted, or unmounted if `source` is `undefined`. */
   | { readonly kind: 'mount'; readonly target: string; readonly source: string | undefined }
+  /**
+   * A step of a call of a CSI driver. `code` is the result, or the rule of the CSI specification that the call broke.
+   * `reported`: whether the API server's node has the volume in `volumesInUse`.
+   */
+  | {
+      readonly kind: 'csiCall';
+      readonly call: CsiCall;
+      readonly phase: CsiCallPhase;
+      readonly code?: string | undefined;
+      readonly reported: boolean;
+    }
+  /** A controller has attached or detached a volume. */
+  | { readonly kind: 'attachment'; readonly volume: string; readonly attached: boolean }
+  /** `volumesInUse` of the node has changed in the API. `undefined` if the node is not registered. */
+  | { readonly kind: 'volumesInUse'; readonly names: readonly string[] | undefined }
+  /** The machine was off: nothing is mounted, staged or published any more. */
+  | { readonly kind: 'poweredOff' }
   /** Everything that can happen at this instant has happened. */
   | { readonly kind: 'settled' }
   /** The quiet period is over. `look` is the final state. */
@@ -132,6 +151,21 @@ export interface LastLook {
   readonly kubeletTimers: number;
   readonly cachedUids: readonly string[];
   readonly cluster?: ClusterLook | undefined;
+  readonly volumes?: VolumesLook | undefined;
+}
+
+/** CSI volumes as drivers, the machine and the API have them. */
+export interface VolumesLook {
+  readonly staged: readonly CsiPlace[];
+  readonly published: readonly CsiPlace[];
+  /** Volumes that a controller has attached. */
+  readonly attached: readonly string[];
+  /** Names in the node's `volumesInUse`. */
+  readonly inUse: readonly string[];
+  /** Paths that loop devices hold open. */
+  readonly loops: readonly string[];
+  /** Capacities of volumes and of their claims, by name. */
+  readonly sizes: ReadonlyMap<string, { readonly volume: string | undefined; readonly claim: string | undefined }>;
 }
 
 /** Pods as the API server stores them, and as the kubelet reports them. */

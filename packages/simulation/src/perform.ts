@@ -151,6 +151,20 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       world.devicePlugins?.misbehave(action.resource, action.fault);
       clock.setTimer(action.forMs, () => world.devicePlugins?.misbehave(action.resource, undefined));
       return;
+    case 'csiFault':
+      world.csi?.misbehave(action.driver, action.call, action.fault);
+      clock.setTimer(action.forMs, () => world.csi?.misbehave(action.driver, action.call, undefined));
+      return;
+    case 'restartCsi':
+      world.csi?.kill(action.driver, action.clean);
+      clock.setTimer(action.downMs, () => void world.csi?.restart(action.driver));
+      return;
+    case 'attacherAway':
+      world.attacher?.setAway(true);
+      clock.setTimer(action.forMs, () => world.attacher?.setAway(false));
+      return;
+    case 'expandVolume':
+      return world.api?.expandVolume(action.volume, action.gibibytes);
     case 'shutdown':
       return shutDown(stage, action);
     case 'powerFailure':
@@ -184,6 +198,8 @@ export function endFaults({ world, node, tell }: Stage): void {
   world.login?.cancel();
   powerOn({ world, node, tell });
   void world.devicePlugins?.cure();
+  void world.csi?.cure();
+  world.attacher?.setAway(false);
   world.runtime.setCondition('NetworkReady', true);
   if (!world.runtime.down && world.runtime.hasLeakedTasks) {
     world.runtime.crash();

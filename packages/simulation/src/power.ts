@@ -33,7 +33,7 @@ export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: numb
 /** Powers off the machine: all processes and all kernel state are lost, and the disk stays. */
 export function powerFails(stage: Stage, downMs: number): void {
   const { world, node, tell } = stage;
-  const { runtime, ledger, mounter, cgroups, login, clock } = world;
+  const { runtime, ledger, mounter, cgroups, login, clock, csi, loops } = world;
   if (world.off) return;
   world.off = true;
   node.kill('cancelled');
@@ -41,6 +41,9 @@ export function powerFails(stage: Stage, downMs: number): void {
   if (!runtime.down) tell({ kind: 'runtimeDown' });
   for (const id of runtime.powerOff()) tell({ kind: 'sandboxLost', id });
   mounter.reboot();
+  loops.reboot();
+  void csi?.powerOff();
+  tell({ kind: 'poweredOff' });
   cgroups?.reboot();
   void login?.reboot();
   clock.setTimer(downMs, () => powerOn(stage));
@@ -50,6 +53,7 @@ export function powerFails(stage: Stage, downMs: number): void {
 export function powerOn({ world, node, tell }: Stage): void {
   if (!world.off) return;
   world.off = false;
+  void world.csi?.start();
   world.runtime.recover();
   tell({ kind: 'runtimeUp' });
   node.start();

@@ -13,6 +13,8 @@ export interface SeedOptions {
   readonly scarce: boolean;
   readonly devices: boolean;
   readonly shutdown: boolean;
+  /** Whether every node has CSI drivers and volumes. */
+  readonly volumes: boolean;
   /** Whether to search for the shortest trace of a failure, which takes up to 300 runs. */
   readonly shrink: boolean;
 }
@@ -34,9 +36,9 @@ export interface SeedListener {
 /** Runs one seed. The same seed gives the same report in every thread. */
 export async function runSeed(seed: number, options: SeedOptions, listener: SeedListener): Promise<SeedReport> {
   const { onFailure, onObservation } = listener;
-  const { events, cluster, scarce, devices, shutdown } = options;
+  const { events, cluster, scarce, devices, shutdown, volumes } = options;
   const result = await simulate(
-    generateScenario(seed, { events, cluster, scarce, devices, shutdown }),
+    generateScenario(seed, { events, cluster, scarce, devices, shutdown, volumes }),
     onObservation && { onObservation },
   );
   const { faults, checks, elapsedMs, violation } = result;

@@ -6,10 +6,12 @@ import { allInvariants } from './invariants/all.ts';
 import { unconverged } from './invariants/convergence.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
 import { kept } from './invariants/node.ts';
+import { leftOverVolume } from './invariants/volumes.ts';
 import { type Decorations, SimulatedNode } from './node/simulated-node.ts';
-import type { ClusterLook, Happening, LastLook, Observation } from './observation.ts';
+import type { ClusterLook, Happening, LastLook, Observation, VolumesLook } from './observation.ts';
 import { endFaults, perform } from './perform.ts';
 import type { Action, Scenario } from './scenario/actions.ts';
+import { uniqueName } from './scenario/volume-objects.ts';
 import { Statuses } from './statuses.ts';
 import { TraceHash } from './trace-hash.ts';
 import { containersText } from './world/cluster-api.ts';
@@ -94,6 +96,8 @@ class Run {
   readonly #statuses = new Statuses();
   #violation: Violation | undefined;
   #quietLooks = 0;
+  /** The last known `volumesInUse` of the API's node. */
+  #inUse: readonly string[] | undefined;
   /** Time at which the last hanging runtime call ends that was injected before the faults ended. */
   #hangUntilMs = 0;
   #steps = 0;
@@ -121,6 +125,7 @@ class Run {
         const shown = request.uid === undefined ? undefined : this.#world.api?.podOf(request.uid);
         const paths = request.verb === 'delete' ? this.#world.fs.paths() : [];
         tell({ kind: 'apiRequest', request, shown, paths, groups: this.#world.cgroups?.podUids ?? [] });
+        this.#tellInUse();
       },
       (uid) => tell({ kind: 'groupRemoved', uid, volumes: volumesOf(uid, this.#world.fs.paths()) }),
       {
@@ -131,6 +136,12 @@ class Run {
       (hook) => tell({ kind: 'hookBegan', hook }),
       ({ target, source }) => tell({ kind: 'mount', target, source }),
       (life) => tell({ kind: 'preStopBegan', life }),
+      (call, phase, code) => {
+        const name = uniqueName({ driver: call.driver, name: call.volume });
+        const reported = this.#world.api?.volumesInUse?.includes(name) ?? false;
+        tell({ kind: 'csiCall', call, phase, code, reported });
+      },
+      (volume, attached) => tell({ kind: 'attachment', volume, attached }),
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));
@@ -205,6 +216,23 @@ class Run {
     }
   }
 
+  #tellInUse(): void {
+    const { api, csi } = this.#world;
+    if (api === undefined || csi === undefined) return;
+    const names = api.volumesInUse;
+    if (names?.join() === this.#inUse?.join()) return;
+    this.#inUse = names;
+    this.#tell({ kind: 'volumesInUse', names });
+  }
+
+  #volumesLook(): VolumesLook | undefined {
+    const { api, csi, attacher, loops } = this.#world;
+    if (api === undefined || csi === undefined) return undefined;
+    const { staged, published } = csi;
+    const attached = attacher?.attached ?? [];
+    return { staged, published, attached, inUse: api.volumesInUse ?? [], loops: loops.paths, sizes: api.volumeSizes() };
+  }
+
   #violate(invariant: InvariantId, message: string): void {
     const atMs = this.#world.clock.monotonic();
     this.#violation ??= { invariant, message, atMs, history: [...this.#history] };
@@ -239,7 +267,10 @@ class Run {
   async #isQuiet(): Promise<boolean> {
     if (this.#world.clock.monotonic() < this.#hangUntilMs) return false;
     const look = await this.#look();
-    const isDue = unconverged(this.#facts, look) === undefined && kept(this.#facts, look) === undefined;
+    const isDue =
+      unconverged(this.#facts, look) === undefined &&
+      kept(this.#facts, look) === undefined &&
+      leftOverVolume(this.#facts, look) === undefined;
     const converged = isDue && !this.#facts.pods.someAreUnsure;
     this.#quietLooks = converged ? this.#quietLooks + 1 : 0;
     return this.#quietLooks > QUIET_LOOKS;
@@ -261,6 +292,7 @@ class Run {
       mountPoints: [...mountPoints.keys()],
       kubeletTimers: this.#node.pendingTimers,
       cluster: await this.#clusterLook(),
+      volumes: this.#volumesLook(),
       cachedUids: this.#facts.pods.knownUids.filter((uid) => kubelet?.podCache.get(uid) !== undefined),
     };
   }

@@ -166,6 +166,23 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(claims.patches).toEqual([inProgress, finished]);
   });
 
+  it('V3: is expanded again if the new size could not be written to the PVC', async () => {
+    const { manager, claims, driver, clock, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    const { patchClaimStatus: write } = claims;
+    let failures = 0;
+    claims.patchClaimStatus = async (...args) => {
+      if (driver.expansions.length === 1 && failures++ === 0) throw new Error('the server is away');
+      return await (write?.(...args) ?? Promise.reject(new Error('no patches')));
+    };
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.advance(1000);
+    expect(driver.expansions).toHaveLength(2);
+    expect(claims.patches.at(-1)).toEqual(finished);
+  });
+
   it('V2: is not expanded while another call for the pod runs, and not after its pod', async () => {
     const { manager, driver, clock, grow, signal } = makeExpandable();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);

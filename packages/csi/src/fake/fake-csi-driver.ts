@@ -60,6 +60,11 @@ export interface FakeCsiDriverOptions {
   readonly topology?: Readonly<Record<string, string>>;
   /** Response of NodeGetVolumeStats. Default: 600 of 1000 bytes and 6 of 10 inodes used. */
   readonly stats?: Init<NodeGetVolumeStatsResponse>;
+  /**
+   * Runs around each call that has no fault, for example to mount the volume or to delay the call; `act` does the work of
+   * the call. Default: only `act` is called.
+   */
+  readonly around?: (received: ReceivedCall, act: () => object, signal: AbortSignal) => Promise<object>;
   /** Further services on the driver's socket, for example its registration. */
   readonly services?: readonly Service[];
 }
@@ -193,8 +198,12 @@ export class FakeCsiDriver {
     return async (request, signal) => {
       this.calls.push({ call, request: request as Readonly<Record<string, unknown>> });
       const fault = this.#faults.get(call)?.shift() ?? this.#lasting.get(call);
-      if (fault === undefined) return act(request);
-      const { clock = systemClock } = this.#options;
+      const { clock = systemClock, around } = this.#options;
+      if (fault === undefined) {
+        if (around === undefined) return act(request);
+        const received = { call, request: request as Readonly<Record<string, unknown>> };
+        return (await around(received, () => act(request) as object, signal)) as Res;
+      }
       if (fault.delayMs !== undefined) await sleep(clock, fault.delayMs, signal);
       if (fault.acts) act(request);
       if (fault.hangs) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

@@ -87,7 +87,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
   const csi =
     objects &&
-    nodeCsi(child, settings, {
+    nodeCsi(child, ports, settings, {
       ...{ objects, onProblemChanged: statusChanged },
       onDriverChanged: () => late.volumes.value.csiDriverRegistered(),
     });

@@ -15,6 +15,7 @@ import { RecordFacts } from './record-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
 import { RestartAllFacts } from './restart-all-facts.ts';
 import { groupOf, periodsOf, ShutdownFacts } from './shutdown-facts.ts';
+import { VolumeFacts } from './volume-facts.ts';
 import { WantedPods } from './wanted-pods.ts';
 
 /** Actions that are not faults. */
@@ -38,6 +39,10 @@ const HARMLESS = new Set([
   'diskFault',
   'deviceIll',
   'restartPlugin',
+  'csiFault',
+  'restartCsi',
+  'attacherAway',
+  'expandVolume',
   'pluginFault',
   'shutdown',
   'busAway',
@@ -60,6 +65,7 @@ export class Facts {
   readonly devices: DeviceFacts = new DeviceFacts();
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly disks: DiskFacts = new DiskFacts();
+  readonly volumes: VolumeFacts;
   readonly hooks: HookFacts = new HookFacts(this);
   readonly notes: NoteFacts = new NoteFacts();
   readonly records: RecordFacts = new RecordFacts(this.api);
@@ -116,6 +122,7 @@ export class Facts {
   constructor(node: NodePlan) {
     this.node = node;
     this.pods = new WantedPods(node);
+    this.volumes = new VolumeFacts(node);
     this.deletions = new DeletionFacts(this.pods);
     this.deadlines = new DeadlineFacts(this.pods);
   }
@@ -284,6 +291,7 @@ export class Facts {
     this.objects.observe(observation);
     this.hooks.observe(observation);
     this.disks.observe(observation);
+    if (this.node.csi !== undefined) this.volumes.observe(observation);
     this.restartAll.observe(observation);
     this.records.observe(observation);
     this.notes.observe(observation);

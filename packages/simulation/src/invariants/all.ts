@@ -58,6 +58,18 @@ import {
   survivesRuntime,
   unknownIsKnownLate,
 } from './stops.ts';
+import {
+  driversHangAlone,
+  keptInUse,
+  nothingIsLeft,
+  oneCallAtATime,
+  oneOfAPod,
+  onlyWhileAttached,
+  startsWithVolumes,
+  successIsSeen,
+  takenLast,
+  volumesGoBeforeObjects,
+} from './volumes.ts';
 
 /** All checked invariants, in the order in which they judge an observation. */
 export const allInvariants: readonly Invariant[] = [
@@ -131,6 +143,16 @@ export const allInvariants: readonly Invariant[] = [
   groupsGoBeforeObjects,
   disksInOrder,
   disksHangAlone,
+  takenLast,
+  oneCallAtATime,
+  successIsSeen,
+  keptInUse,
+  startsWithVolumes,
+  onlyWhileAttached,
+  oneOfAPod,
+  volumesGoBeforeObjects,
+  driversHangAlone,
+  nothingIsLeft,
   ephemeralRunsOnce,
   devicesAreOnes,
   holdersAreOnes,

@@ -18,6 +18,7 @@ import { diskFault } from './disks.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { resizeFault } from './resources.ts';
 import { hasFailedToStart } from './stops.ts';
+import { mayWaitForVolume } from './volumes.ts';
 
 /** Maximum delay of a restart beyond its back-off. */
 const LATE_MS = 20_000;
@@ -61,7 +62,7 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
   const names = new Map<string, PodPlan[]>();
   for (const pod of facts.pods.wanted.values()) {
     if (!isMeant(pod)) continue;
-    if (facts.objects.isHeldBack(pod) || facts.wasEnded(pod.uid)) continue;
+    if (facts.objects.isHeldBack(pod) || facts.wasEnded(pod.uid) || mayWaitForVolume(pod, facts.pods)) continue;
     const cameAtMs = hasNamesake(pod, facts) ? facts.pods.lastUnwantedAtMs(pod.uid) : undefined;
     if (facts.devices.wasLetInBlindly(pod, cameAtMs)) continue;
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);

@@ -40,7 +40,15 @@ export function overdue(facts: Facts): string | undefined {
 
 /** Whether a sync of the pod may take long. A running sync is not interrupted for the deadline. */
 function waits(pod: PodPlan): boolean {
-  const { foreign, objects, disks, devices, containers } = pod;
+  const { foreign, objects, disks, devices, containers, csi, inlineCsi } = pod;
   const isSlow = containers.some(({ slowImage }) => slowImage === true) || longestHooksMs(pod) > 0;
-  return foreign === true || objects !== undefined || disks !== undefined || devices !== undefined || isSlow;
+  return (
+    foreign === true ||
+    objects !== undefined ||
+    disks !== undefined ||
+    devices !== undefined ||
+    csi !== undefined ||
+    inlineCsi !== undefined ||
+    isSlow
+  );
 }

@@ -70,6 +70,8 @@ export function startsPromptly(
         first === undefined ||
         pod.objects !== undefined ||
         pod.disks !== undefined ||
+        pod.csi !== undefined ||
+        pod.inlineCsi !== undefined ||
         pod.devices !== undefined ||
         judgedPods.has(uid) ||
         facts.wasEnded(uid) ||
@@ -98,6 +100,8 @@ function waitsForItself({ foreign }: PodPlan, { foreignHangsUntilMs }: Facts): b
 const IDLE_TIMERS = 12;
 /** Additional timers in a cluster: watches, node status, lease, token and status repair, and request retries. */
 const IDLE_CLUSTER_TIMERS = 10;
+/** Additional timers with CSI drivers: plugin watcher, CSINode, watch of CSIDrivers. */
+const IDLE_CSI_TIMERS = 6;
 /** Additional timers with simulated resources: eviction checks, cgroup repair, image ages. */
 const IDLE_RESOURCE_TIMERS = 4;
 
@@ -114,7 +118,10 @@ export const nothingIsKept: Invariant = invariant('K4', ['end'], () => (observat
 export function kept(facts: Facts, look: LastLook): string | undefined {
   if (facts.pods.wanted.size > 0) return undefined;
   const most =
-    IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0) + (facts.node.resources ? IDLE_RESOURCE_TIMERS : 0);
+    IDLE_TIMERS +
+    (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0) +
+    (facts.node.resources ? IDLE_RESOURCE_TIMERS : 0) +
+    (facts.node.csi ? IDLE_CSI_TIMERS : 0);
   if (look.kubeletTimers > most) return `a kubelet without pods has ${look.kubeletTimers} timers`;
   if (look.mountPoints.length > 0) return `${look.mountPoints[0]} is still mounted`;
   return look.cachedUids.length > 0 ? `the pod cache still contains ${look.cachedUids.join(', ')}` : undefined;

@@ -1,24 +1,29 @@
 import type { GrpcTransport, Service } from '@node-agent/grpc';
 import type { AssemblySettings, NodePorts } from '@node-agent/kubelet-assembly';
 import type { NodePlan } from '../scenario/actions.ts';
+import { PLUGINS_DIRECTORY } from '../world/csi-driver.ts';
 import { DEVICE_PLUGINS_DIRECTORY } from '../world/device-plugins.ts';
 import type { World } from '../world/world.ts';
 import type { Lease } from './lease.ts';
 
 /**
- * Returns the transport between a kubelet and its device plugins, bound to the lease. Empty on a node without device
- * plugins.
+ * Returns the transport between a kubelet and its device plugins and CSI drivers, bound to the lease. Empty on a node
+ * without any.
  */
 export function devicePorts(
   lease: Lease,
-  { devicePlugins }: World,
+  { devicePlugins, csi, sockets }: World,
   change: (transport: GrpcTransport) => GrpcTransport = (transport) => transport,
 ): Pick<NodePorts, 'deviceTransport'> {
-  return devicePlugins ? { deviceTransport: guardedTransport(lease, change(devicePlugins.sockets)) } : {};
+  return devicePlugins || csi ? { deviceTransport: guardedTransport(lease, change(sockets)) } : {};
 }
 
-export function deviceSettings({ devices }: NodePlan): Pick<AssemblySettings, 'devices'> {
-  return devices ? { devices: { directory: DEVICE_PLUGINS_DIRECTORY } } : {};
+/** Returns the directories of device plugins and of other plugins, as far as the node has any. */
+export function deviceSettings({ devices, csi }: NodePlan): Pick<AssemblySettings, 'devices' | 'pluginsDirectory'> {
+  return {
+    ...(devices && { devices: { directory: DEVICE_PLUGINS_DIRECTORY } }),
+    ...(csi && { pluginsDirectory: PLUGINS_DIRECTORY }),
+  };
 }
 
 /** Closes all connections when the process dies, as a kernel does. */

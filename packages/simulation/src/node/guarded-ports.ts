@@ -3,7 +3,7 @@ import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
 import type { FileHandle, FileSystem, ForeignFiles } from '@node-agent/host';
 import type { Fetch } from '@node-agent/pod-config';
-import type { LocalDevices, Mounter } from '@node-agent/volumes';
+import type { LocalDevices, LoopDevices, Mounter } from '@node-agent/volumes';
 import type { Lease, PortKind } from './lease.ts';
 
 type Method = (...args: unknown[]) => unknown;
@@ -82,6 +82,11 @@ export function guardedDevices(lease: Lease, devices: LocalDevices): LocalDevice
         devices.formatAndMount(device, target, fsType, options, linked),
       ),
   };
+}
+
+/** Wraps loop devices for a kubelet process: after its lease has ended, calls have no effect and never return. */
+export function guardedLoops(lease: Lease, loops: LoopDevices): LoopDevices {
+  return guardedPort(lease, 'mount', loops);
 }
 
 /** Wraps the cgroup manager for a kubelet process: after its lease has ended, calls have no effect and never return. */

@@ -27,6 +27,7 @@ import {
   guardedFetch,
   guardedFiles,
   guardedForeignFiles,
+  guardedLoops,
   guardedMounter,
 } from './guarded-ports.ts';
 import { type HookHttp, hookPort } from './hook-port.ts';
@@ -144,6 +145,7 @@ export class SimulatedNode {
         foreignFiles: guardedForeignFiles(lease, memoryForeignFiles({ clock, fs: world.fs })),
         mounter: guardedMounter(lease, decorations.mounter?.(world.mounter) ?? world.mounter),
         ...(world.api && { localDevices: guardedDevices(lease, decorations.disks?.(world.disks) ?? world.disks) }),
+        ...(world.csi && { loopDevices: guardedLoops(lease, world.loops) }),
         probePorts: { http: decorations.probes?.(probes) ?? probes },
         hookHttp: decorations.hooks?.(hooks) ?? hooks,
         ...(world.api && {

@@ -6,6 +6,7 @@ import type { DevicePluginPlan, PluginFaultKind } from './device-plans.ts';
 import type { HostileKind } from './hostile-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
 import type { ShutdownPlan } from './shutdown-plans.ts';
+import type { CsiFaultCall, CsiFaultKind, CsiPlan } from './volume-plans.ts';
 
 /**
  * An action on the machine at a point in time. Actions are data, so that a trace can be stored, replayed and minimized.
@@ -78,6 +79,23 @@ export type Action = { readonly atMs: number } & (
       readonly fault: PluginFaultKind;
       readonly forMs: number;
     }
+  /** For `forMs`, a call of a CSI driver has a fault. */
+  | {
+      readonly do: 'csiFault';
+      readonly driver: string;
+      readonly call: CsiFaultCall;
+      readonly fault: CsiFaultKind;
+      readonly forMs: number;
+    }
+  /**
+   * The process of a CSI driver dies and is restarted after `downMs`. With `clean`, it removes its socket, as after
+   * SIGTERM.
+   */
+  | { readonly do: 'restartCsi'; readonly driver: string; readonly downMs: number; readonly clean: boolean }
+  /** The controller that attaches volumes does nothing for `forMs`. */
+  | { readonly do: 'attacherAway'; readonly forMs: number }
+  /** A controller has expanded a volume to this size; the node must expand it, too. */
+  | { readonly do: 'expandVolume'; readonly volume: string; readonly gibibytes: number }
   /**
    * logind announces a shutdown. With `downMs`, the machine powers off when no lock delays it any more, or after
    * `forMs`, and is off for `downMs`. Without `downMs`, the shutdown is cancelled after `forMs`.
@@ -167,6 +185,8 @@ export interface NodePlan {
   readonly httpDelayMs: number;
   /** Whether the node is part of a cluster with an API server. Default: false. */
   readonly cluster?: boolean;
+  /** The node's CSI drivers and their volumes, on a node in a cluster. Default: none. */
+  readonly csi?: CsiPlan;
   /** The node's device plugins. Default: none. */
   readonly devices?: readonly DevicePluginPlan[];
   /** How pods delay the machine's shutdown. If absent, they do not. */

@@ -20,6 +20,7 @@ import { withResources } from './resource-plans.ts';
 import { withRestartRules } from './restart-plans.ts';
 import { withShutdowns } from './shutdown-plans.ts';
 import { withSoftThresholds } from './soft-plans.ts';
+import { withVolumes } from './volume-plans.ts';
 
 /** Size and kind of a scenario. */
 export interface ScenarioSize {
@@ -34,6 +35,8 @@ export interface ScenarioSize {
   readonly scarce?: boolean;
   /** Whether every node without scarce resources has device plugins. Default: one of ten nodes. */
   readonly devices?: boolean;
+  /** Whether every node is part of a cluster and has CSI drivers and volumes. Default: false. */
+  readonly volumes?: boolean;
   /** Whether the machine of every node shuts down or loses its power. Default: one of eight. */
   readonly shutdown?: boolean;
 }
@@ -45,15 +48,16 @@ const QUIET_MS = 400_000;
 export function generateScenario(seed: number, size: ScenarioSize = {}): Scenario {
   const dice = new Dice(seededRandom(seed));
   const alone = generateNode(dice);
-  const plain = size.cluster ? { ...alone, cluster: true } : alone;
+  const plain = size.cluster || size.volumes ? { ...alone, cluster: true } : alone;
   const asked = withDeletions(seed, generateActions(new Draft(dice, plain), size.events ?? 12));
   const drawn = withHostility(seed, withIllness(seed, withProbes(seed, withDeadlines(seed, asked))));
   const counted = withResources(seed, plain, drawn, size.scarce ?? false);
   const softened = withSoftThresholds(seed, counted.node, counted.actions);
   const offered = withDevices(seed, softened.node, softened.actions, size.devices ?? false);
   const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
-  const { node } = ended;
-  const hooked = withHooks(seed, withRestartRules(seed, ended.actions));
+  const claimed = withVolumes(seed, ended.node, ended.actions, size.volumes ?? false);
+  const { node } = claimed;
+  const hooked = withHooks(seed, withRestartRules(seed, claimed.actions));
   const dressed = withDisks(seed, node, withEndings(seed, hooked));
   const actions = withBrokenObjects(seed, node, withRemovals(seed, dressed, LAST_ACTION_MS));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;

@@ -52,12 +52,15 @@ export function podObject(pod: PodPlan): {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly spec: Readonly<Record<string, unknown>>;
 } {
-  const { objects = [], disks = [] } = pod;
+  const { objects = [], disks = [], csi = [], inlineCsi = [] } = pod;
+  const volumeDevices = csi.filter(({ block }) => block).map(({ name }) => ({ name, devicePath: `/dev/${name}` }));
   const volumeMounts = [
     ...(pod.emptyDir ? SCRATCH_MOUNTS : []),
     ...(pod.foreign ? [{ name: 'foreign', mountPath: '/foreign' }] : []),
     ...objects.map(({ name }) => ({ name, mountPath: `/objects/${name}` })),
     ...disks.map((name) => ({ name, mountPath: `/disks/${name}` })),
+    ...csi.filter(({ block }) => !block).map(({ name }) => ({ name, mountPath: `/csi/${name}` })),
+    ...inlineCsi.map((_, n) => ({ name: inlineName(n), mountPath: `/csi/${inlineName(n)}` })),
   ];
   const volumes = [
     ...(pod.emptyDir ? [{ name: 'scratch', emptyDir: {} }] : []),
@@ -66,7 +69,8 @@ export function podObject(pod: PodPlan): {
       name,
       ...(kind === 'secret' ? { secret: { secretName: name, optional } } : { configMap: { name, optional } }),
     })),
-    ...disks.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
+    ...[...disks, ...csi.map(({ name }) => name)].map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
+    ...inlineCsi.map((driver, n) => ({ name: inlineName(n), csi: { driver } })),
   ];
   const container = (plan: ContainerPlan): object => ({
     name: plan.name,
@@ -81,6 +85,7 @@ export function podObject(pod: PodPlan): {
     }),
     ...resourcesOf(pod, plan.name),
     ...(volumeMounts.length > 0 && { volumeMounts }),
+    ...(volumeDevices.length > 0 && { volumeDevices }),
     ...probesOf(pod, plan),
     ...lifecycleOf(pod, plan),
   });
@@ -163,6 +168,11 @@ export function claimObjects(disk: string, namespace: string): readonly Readonly
 /** Returns the device path of a disk of the node. */
 export function devicePath(disk: string): string {
   return `/dev/${disk}`;
+}
+
+/** Returns the name of the inline volume with this number in its pod. */
+export function inlineName(number: number): string {
+  return `inline${number}`;
 }
 
 /** Returns an ephemeral container as an API object. */

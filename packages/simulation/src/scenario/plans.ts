@@ -1,3 +1,5 @@
+import type { CsiVolumePlan } from './volume-plans.ts';
+
 /** Behaviour of one run of a container. */
 export interface RunPlan {
   /** Time from start to exit. If absent, the container runs until it is stopped. */
@@ -107,6 +109,10 @@ export interface PodPlan {
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
   /** Disks of the node that its containers mount through claims. Only for pods of the API. */
   readonly disks?: readonly string[];
+  /** Volumes of CSI drivers that its containers use through claims. Only for pods of the API. */
+  readonly csi?: readonly CsiVolumePlan[];
+  /** Drivers of which its containers use an inline volume. Only for pods of the API. */
+  readonly inlineCsi?: readonly string[];
   /** Initial CPU requests of its main containers. They are not part of the hash of the container specs. */
   readonly cpu?: CpuPlan;
   /** Requested devices, by container name and resource. */

@@ -21,6 +21,8 @@ import {
   podObject,
 } from '../scenario/manifest.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from '../scenario/plans.ts';
+import { driverObject, volumeObjects } from '../scenario/volume-objects.ts';
+import type { CsiDriverPlan } from '../scenario/volume-plans.ts';
 import { millisOf } from './millis.ts';
 
 /** The kubelet's API user. */
@@ -79,16 +81,27 @@ export class ClusterApi {
   readonly #uids = new Map<string, string>();
   /** Callbacks that wait for a free name. */
   readonly #waiting: (() => void)[] = [];
+  readonly #csiDrivers: readonly CsiDriverPlan[];
   #faults: FaultSource | undefined;
   #behind = 0;
   /** Query of the request in progress. */
   #query = new URLSearchParams();
 
-  /** @param tell called for each answered request of the kubelet */
-  constructor(clock: FakeClock, seed: number, tell: (request: ApiRequest) => void) {
+  /**
+   * @param csiDrivers drivers whose CSIDrivers the cluster has
+   * @param tell called for each answered request of the kubelet
+   */
+  constructor(
+    clock: FakeClock,
+    seed: number,
+    csiDrivers: readonly CsiDriverPlan[],
+    tell: (request: ApiRequest) => void,
+  ) {
     this.#clock = clock;
+    this.#csiDrivers = csiDrivers;
     this.#random = seededRandom(seed ^ 0x5eed);
     this.server = new FakeApiServer({ clock, random: seededRandom(seed + 7) });
+    this.#putCsiDrivers();
     this.server.faults.useSource({ nextFault: (request) => this.#lagOf(request) ?? this.#faults?.nextFault(request) });
     this.server.onRequest(({ user, verb, resource, name, status }) => {
       if (user === NODE_USER.name) tell({ verb, resource, name, status, uid: this.#uids.get(name) });
@@ -121,6 +134,7 @@ export class ClusterApi {
     const { metadata, spec, ...type } = podObject(pod);
     const conditions = [{ type: FOREIGN_CONDITION, status: 'True' }];
     for (const disk of pod.disks ?? []) for (const object of claimObjects(disk, NAMESPACE)) this.server.put(object);
+    for (const volume of pod.csi ?? []) for (const object of volumeObjects(volume, NAMESPACE)) this.#putNew(object);
     const status = { phase: 'Pending', qosClass: pod.cpu === undefined ? 'BestEffort' : 'Burstable', conditions };
     this.server.put({
       ...type,
@@ -251,6 +265,7 @@ export class ClusterApi {
   /** Starts a new, empty cluster. */
   wipe(): void {
     this.server.wipe();
+    this.#putCsiDrivers();
     this.#uids.clear();
     this.#nameFreed();
   }
@@ -279,6 +294,62 @@ export class ClusterApi {
     then();
     const path = `/api/v1/namespaces/${NAMESPACE}/${PLURALS[kind]}/${name}`;
     await this.server.request({ method: 'DELETE', path, headers: {} }, undefined, USER);
+  }
+
+  #putCsiDrivers(): void {
+    for (const plan of this.#csiDrivers) this.server.put(driverObject(plan));
+  }
+
+  /** Puts a volume or claim, unless there is one already: it may have been expanded. */
+  #putNew(object: ReturnType<typeof volumeObjects>[number]): void {
+    const { kind, metadata } = object;
+    const plural = kind === 'PersistentVolume' ? 'persistentvolumes' : 'persistentvolumeclaims';
+    const known = this.server.objects(plural).some((one) => (one.metadata as { name?: string }).name === metadata.name);
+    if (!known) this.server.put(object);
+  }
+
+  /**
+   * Expands a volume as a controller does, as soon as the server is reachable: the node must expand it, too, and then
+   * writes the claim's new capacity. Does nothing if the volume does not exist.
+   */
+  async expandVolume(name: string, gibibytes: number): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    const storage = `${gibibytes}Gi`;
+    const change = (plural: string, of: (object: VolumeLike) => object): void => {
+      const found = this.server.objects(plural).find((one) => (one.metadata as { name?: string }).name === name);
+      if (found !== undefined) this.server.put({ ...found, ...of(found as unknown as VolumeLike) } as typeof found);
+    };
+    change('persistentvolumes', ({ spec }) => ({
+      ...{ apiVersion: 'v1', kind: 'PersistentVolume' },
+      spec: { ...spec, capacity: { storage } },
+    }));
+    change('persistentvolumeclaims', ({ spec, status }) => ({
+      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim' },
+      spec: { ...spec, resources: { requests: { storage } } },
+      status: {
+        ...status,
+        allocatedResources: { storage },
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+      },
+    }));
+  }
+
+  /** Returns the capacities of the volumes and of their claims, by name. */
+  volumeSizes(): ReadonlyMap<string, { readonly volume: string | undefined; readonly claim: string | undefined }> {
+    const claims = this.server.objects('persistentvolumeclaims') as unknown as readonly VolumeLike[];
+    const volumes = this.server.objects('persistentvolumes') as unknown as readonly VolumeLike[];
+    return new Map(
+      claims.map(({ metadata: { name }, status }) => {
+        const volume = volumes.find(({ metadata }) => metadata.name === name);
+        return [name, { volume: volume?.spec.capacity?.storage, claim: status?.capacity?.storage }];
+      }),
+    );
+  }
+
+  /** The names in the node's `volumesInUse`. `undefined` if the node is not registered. */
+  get volumesInUse(): readonly string[] | undefined {
+    const [node] = this.server.objects('nodes') as unknown as readonly StoredPod[];
+    return node && (node.status?.volumesInUse ?? []);
   }
 
   /** Whether the node is registered. */
@@ -336,7 +407,14 @@ interface Asking {
   readonly resources?: { readonly requests?: { readonly cpu?: string } };
 }
 
+interface VolumeLike {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly capacity?: { readonly storage?: string } };
+  readonly status?: { readonly capacity?: { readonly storage?: string } };
+}
+
 interface PodStatusLike {
+  readonly volumesInUse?: readonly string[];
   readonly phase?: string;
   readonly conditions?: readonly ConditionLike[];
   readonly containerStatuses?: readonly ContainerStatusLike[];

@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
-import { MemorySockets } from '@node-agent/grpc/testing';
+import type { MemorySockets } from '@node-agent/grpc/testing';
 import type { DevicePluginPlan, PluginFaultKind } from '../scenario/device-plans.ts';
 
 /** Directory in which the kubelet and device plugins have their sockets. */
@@ -16,10 +16,11 @@ export function devicesVariable(resource: string): string {
 
 /** Processes beside the kubelet that offer devices and survive the kubelet. */
 export class DevicePlugins {
-  readonly sockets: MemorySockets = new MemorySockets();
+  readonly sockets: MemorySockets;
   readonly #plugins: ReadonlyMap<string, SimulatedPlugin>;
 
-  constructor(clock: Clock, plans: readonly DevicePluginPlan[]) {
+  constructor(clock: Clock, sockets: MemorySockets, plans: readonly DevicePluginPlan[]) {
+    this.sockets = sockets;
     this.#plugins = new Map(plans.map((plan) => [plan.resource, new SimulatedPlugin(clock, this.sockets, plan)]));
     this.sockets.onListening((path) => {
       if (path === `${DEVICE_PLUGINS_DIRECTORY}/kubelet.sock`) for (const plugin of this.#all) plugin.kubeletIsNew();

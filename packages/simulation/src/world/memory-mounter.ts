@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path';
 import type { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Mounter } from '@node-agent/volumes';
 
@@ -6,6 +7,9 @@ export interface MountChange {
   readonly target: string;
   readonly source: string | undefined;
 }
+
+/** Handles of held places of a {@link MemoryFileSystem} begin with this. */
+const HANDLES = '/proc/1/fd/';
 
 /** Mounts over an in-memory file system. Like real mounts, they survive the kubelet. */
 export class MemoryMounter implements Mounter {
@@ -38,7 +42,11 @@ export class MemoryMounter implements Mounter {
   async bind(source: string, target: string): Promise<void> {
     // The content of a disk does not matter here. The mount only has to exist.
     if (this.#points.has(source)) this.#fs.mount(target);
-    else this.#fs.bind(source, target);
+    else if (!source.startsWith(HANDLES)) {
+      const place = await this.#fs.holdBeneath(dirname(source), basename(source));
+      this.#fs.bind(place.handle, target);
+      await place.close();
+    } else this.#fs.bind(source, target);
     this.#mounted(source, target, 'bound');
   }
 

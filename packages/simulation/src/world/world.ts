@@ -2,6 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { ContainerState, PodSandboxState } from '@node-agent/cri-client';
 import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
+import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
@@ -14,13 +15,17 @@ import {
   PRE_STOP_COMMAND,
   SLOW_IMAGE,
 } from '../scenario/manifest.ts';
+import { AttachController } from './attach-controller.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
+import { type CsiCall, type CsiCallPhase, PLUGINS_DIRECTORY } from './csi-driver.ts';
+import { CsiDrivers } from './csi-drivers.ts';
 import { DevicePlugins } from './device-plugins.ts';
 import { type BegunHook, HookTargets } from './hook-targets.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { LocalDisks } from './local-disks.ts';
 import { type LoginListener, LoginManager } from './login-manager.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
+import { MemoryLoops } from './memory-loops.ts';
 import { MemoryMounter, type MountChange } from './memory-mounter.ts';
 import { Pressure, type Scarce } from './pressure.ts';
 import { ProbeTargets } from './probe-targets.ts';
@@ -74,6 +79,13 @@ export class World {
   readonly cgroups: MemoryCgroups | undefined;
   /** Device plugins, if the node has any. */
   readonly devicePlugins: DevicePlugins | undefined;
+  /** Connects the kubelet with device plugins and CSI drivers. */
+  readonly sockets: MemorySockets = new MemorySockets();
+  /** CSI drivers, if the node has any. */
+  readonly csi: CsiDrivers | undefined;
+  /** The controller that attaches their volumes. */
+  readonly attacher: AttachController | undefined;
+  readonly loops: MemoryLoops = new MemoryLoops();
   /** logind, if the machine's shutdown waits for pods. */
   readonly login: LoginManager | undefined;
   /** Whether the machine has no power. */
@@ -97,6 +109,8 @@ export class World {
    * @param tellHook called for each hook that reaches its container
    * @param tellMount called for each mount
    * @param tellPreStop called for each container that its `preStop` hook reaches
+   * @param tellCsi called for each step of a call of a CSI driver
+   * @param tellAttached called when a controller has attached or detached a volume
    */
   constructor(
     seed: number,
@@ -108,15 +122,20 @@ export class World {
     tellHook: (hook: BegunHook) => void,
     tellMount: (change: MountChange) => void,
     tellPreStop: (life: Life) => void,
+    tellCsi: (call: CsiCall, phase: CsiCallPhase, code?: string) => void,
+    tellAttached: (volume: string, attached: boolean) => void,
   ) {
     this.mounter = new MemoryMounter({ fs: this.fs }, tellMount);
     this.disks = new LocalDisks(this.clock, this.mounter);
     // An empty list of pods is a valid response. Without any response from a source, the kubelet removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
-    this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
+    this.api = plan.cluster ? new ClusterApi(this.clock, seed, plan.csi?.drivers ?? [], tellRequest) : undefined;
     const { resources, devices, shutdown } = plan;
     this.login = shutdown && new LoginManager(this.clock, this.fs, shutdown, tellLogin);
-    this.devicePlugins = devices && new DevicePlugins(this.clock, devices);
+    this.devicePlugins = devices && new DevicePlugins(this.clock, this.sockets, devices);
+    const { clock, fs, mounter, sockets } = this;
+    this.csi = plan.csi && new CsiDrivers({ clock, fs, mounter, sockets, tell: tellCsi }, plan.csi);
+    this.attacher = this.api && plan.csi && new AttachController(clock, this.api.server, plan.csi, tellAttached);
     this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs, resources.soft !== undefined);
     this.cgroups = resources && new MemoryCgroups(tellGroup);
     const sandboxes = new Map<string, string>();
@@ -169,6 +188,9 @@ export class World {
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
     if (this.api !== undefined) for (const disk of DISKS) this.fs.makeSpecial(devicePath(disk), 'blockDevice');
     await this.devicePlugins?.start();
+    if (this.csi !== undefined) await this.fs.mkdir(PLUGINS_DIRECTORY);
+    await this.csi?.start();
+    this.attacher?.start();
   }
 
   /**

@@ -106,12 +106,13 @@ export class VolumeExpander {
       if (state.isInUse) return;
       throw new VolumeError('ExpandFailed', failure.message, failure);
     }
-    state.size = size;
     state.hasFailed = false;
     const { nodeName = '' } = pod.spec;
     const message = `MountVolume.NodeExpandVolume succeeded for volume "${volume.directoryName}" ${nodeName}`;
     this.#tell(pod, claim, 'Normal', eventReasons.fileSystemResizeSuccess, message);
+    // Without the new size in the PVC, the expansion is not finished, and the driver is called again.
     if (updatesClaim) await this.#patch(claim, finishedPatch(claim, size), signal);
+    state.size = size;
   }
 
   #next({ readOnly = false, ...volume }: ResolvedVolume, { claim, persistent }: Found): ExpansionStep {
