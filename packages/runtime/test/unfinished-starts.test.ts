@@ -177,6 +177,40 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     expect(machine.live()).not.toContain('s/0');
   });
 
+  test.each([
+    [42, 'the same', ['a/1', 's/0']],
+    [42, 'the next', ['a/1', 's/0']],
+    [1, 'the same', []],
+    [1, 'the next', []],
+  ] as const)(
+    'C6: with policy Never and a rule for 42, exit code %i decides after %s kubelet has stopped it, and sidecars run until then',
+    async (termExitCode, which, expected) => {
+      let hookFails = true;
+      const outcome = async (name: string): Promise<void> => {
+        if (name === 'a' && hookFails) throw new Error('no');
+      };
+      const { machine } = hookedMachine(outcome, { script: () => ({ termExitCode }) });
+      const restartPolicyRules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [42] } }];
+      const web = pod({
+        initContainers: [sleeper('s', { restartPolicy: 'Always' })],
+        containers: [sleeper('a', { restartPolicy: 'Never', restartPolicyRules, lifecycle: { postStart } })],
+      });
+      const kubelet = machine.kubelet();
+      await machine.sync(kubelet, web);
+      machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
+      await machine.sync(kubelet, web);
+      expect(machine.live().toSorted()).toEqual(['a/0', 's/0']);
+      hookFails = false;
+      const second = which === 'the same' ? kubelet : machine.kubelet();
+      await machine.sync(second, web);
+      expect(machine.live()).toContain('s/0');
+      expect(machine.live()).not.toContain('a/0');
+      await machine.clock.advance(20_001);
+      await machine.sync(second, web);
+      expect(machine.live().toSorted()).toEqual(expected);
+    },
+  );
+
   /**
    * The first hook fails, and the runtime does not answer the request for the container's state after that. Containers
    * exit with code 0 on SIGTERM.

@@ -137,7 +137,25 @@ function losesStatuses(list: 'containerStatuses' | 'ephemeralContainerStatuses' 
   };
 }
 
+/** An init container completes, and its record is kept. */
+const initCompletes = scenario({
+  restartPolicy: 'Never',
+  init: [
+    { name: 'side', runs: [{}], version: 1, restartPolicy: 'Always' },
+    { name: 'init', runs: [{ exitAfterMs: 3000 }], version: 1 },
+  ],
+});
+
+/** The kubelet does not find the record of the exited init container. */
+function overlooksExit(): Decorations {
+  return seeing((status) => ({
+    ...status,
+    containers: status.containers.filter(({ name, state }) => name !== 'init' || state !== 'exited'),
+  }));
+}
+
 seenBroken([
+  ['C6', 'the kubelet overlooks the exit of an init container with policy Never', overlooksExit, initCompletes],
   [
     'C6',
     'a kubelet that starts finds no statuses of containers whose records are gone',

@@ -36,6 +36,26 @@ const firstDecides = scenario({
   ],
 });
 
+/** Exits and is restarted by its rule, against its policy. */
+const ruled: ContainerPlan = {
+  ...{ name: 'main', runs: [{ exitAfterMs: 4000, exitCode: 2 }, {}], version: 1, restartPolicy: 'Never' },
+  restartRules: [{ operator: 'In', codes: [2, 143] }],
+  probes: { liveness: { periodSeconds: 1, wellAfterMs: 0, illAfterMs: 6000, illRuns: 1 } },
+};
+/** Runs until it is stopped for its liveness probe. */
+const ill: ContainerPlan = { ...ruled, runs: [{}] };
+const besideSidecar = (main: ContainerPlan): Scenario => scenario({ init: [side], containers: [main] });
+
+/** The kubelet sees containers with policy Never. */
+function neverRestarted(): Decorations {
+  return steps((inner) => ({
+    syncPod: (type, pod, ...rest) => {
+      const containers = pod.spec.containers.map((container) => ({ ...container, restartPolicy: 'Never' }));
+      return inner.syncPod(type, { ...pod, spec: { ...pod.spec, containers } }, ...rest);
+    },
+  }));
+}
+
 /** The kubelet sees pods with changed restart rules. */
 function rules(change: (rules: Rules) => Rules): Decorations {
   const with_ = (containers: Pod['spec']['containers'] = []): Pod['spec']['containers'] =>
@@ -80,6 +100,24 @@ seenBroken([
     noRuleHolds,
   ],
   ['C6', 'the last matching restart rule decides', () => rules((given) => given.toReversed()), firstDecides],
+  [
+    'C6',
+    'a sidecar stops although a rule restarts the last main container',
+    () => rules(() => []),
+    besideSidecar(ruled),
+  ],
+  [
+    'C6',
+    'a sidecar stops with the last main container although its policy restarts it after a failed liveness probe',
+    neverRestarted,
+    besideSidecar({ ...ill, restartPolicy: 'OnFailure' }),
+  ],
+  [
+    'P7',
+    'a pod that stopped with its last main container is not restarted by the rule for its exit code',
+    () => rules(() => []),
+    besideSidecar(ill),
+  ],
   ['C4', 'sidecars are not restarted when all containers must be', mainOnes, restartsAll],
   ['C3', 'init containers are not restarted when all containers must be', mainOnes, restartsAll],
 ]);

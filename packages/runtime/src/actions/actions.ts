@@ -143,6 +143,7 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
     }
     const restart = cause.always || restartsAfterKill(pod, container, features);
     if (restart) actions.containersToStart.push(index);
+    else if (cause.exitDecides) kept++;
     const message = restart && !cause.wasDecidedBefore ? `${cause.message}, will be restarted` : cause.message;
     actions.containersToKill.set(current.id, { name: container.name, message, reason: cause.reason });
   }
@@ -160,6 +161,11 @@ interface KillCause {
   readonly always: boolean;
   /** Whether an earlier sync or kubelet decided on the kill and may already have signalled the container. */
   readonly wasDecidedBefore?: true;
+  /**
+   * Whether the pod is kept for the next sync, which applies the container's restart rules to its exit code. Otherwise,
+   * only policies decide, because the container has no exit code yet.
+   */
+  readonly exitDecides?: true;
 }
 
 function killCause(
@@ -178,7 +184,15 @@ function killCause(
     };
   }
   if (status.hookFailed) {
-    return { message: 'FailedPostStartHook', reason: 'FailedPostStartHook', always: false, wasDecidedBefore: true };
+    return {
+      message: 'FailedPostStartHook',
+      reason: 'FailedPostStartHook',
+      always: false,
+      wasDecidedBefore: true,
+      // As if the start that ran the hook had also stopped the container (`startContainer` in
+      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+      exitDecides: true,
+    };
   }
   // If the runtime lost the annotation, the container must not be killed over and over.
   if (status.hash !== '' && status.hash !== containerHash(container)) {

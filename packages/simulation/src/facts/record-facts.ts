@@ -4,14 +4,19 @@ import type { ShownPod } from '../world/cluster-api.ts';
 import type { Life } from '../world/ledger.ts';
 import type { ApiFacts } from './api-facts.ts';
 
+/** Reason in the status of a container whose exit the kubelet has not seen. */
+const UNKNOWN_END = 'ContainerStatusUnknown';
+
 /**
  * The records of exited containers that were removed without the kubelet's knowledge, and the exits that the running
  * kubelet has reported.
  */
 export class RecordFacts {
   /** Times of the removals, by container ID. */
-  readonly #removed = new Map<string, number>();
+  readonly #removedAtMs = new Map<string, number>();
   readonly #told = new Set<string>();
+  /** Times at which a kubelet last reported that it does not know how a container ended, by `uid/name`. */
+  readonly #saidLostAtMs = new Map<string, number>();
   /** Exits that the API shows for its pods, and the exits that it showed when the running kubelet started. */
   readonly #shown = new Set<string>();
   #shownAtStart: ReadonlySet<string> = new Set();
@@ -26,7 +31,14 @@ export class RecordFacts {
    * reported the exit and before the API showed it.
    */
   isLost(life: Life): boolean {
-    return this.#removed.has(life.id) && !this.wasTold(life);
+    return this.wasRemoved(life) && !this.wasTold(life);
+  }
+
+  /** Whether a kubelet has reported that it does not know how a run ended, and cannot know it. */
+  isReportedAsLost(life: Life): boolean {
+    const removedAtMs = this.#removedAtMs.get(life.id) ?? Number.POSITIVE_INFINITY;
+    const saidAtMs = this.#saidLostAtMs.get(`${life.podUid}/${life.name}`) ?? -1;
+    return this.isLost(life) && saidAtMs >= removedAtMs;
   }
 
   /** Whether the running kubelet reported the exit of a run while the record existed, or found the exit in the API. */
@@ -36,12 +48,12 @@ export class RecordFacts {
 
   /** Whether the record of a run was removed without the kubelet's knowledge. */
   wasRemoved({ id }: Life): boolean {
-    return this.#removed.has(id);
+    return this.#removedAtMs.has(id);
   }
 
   /** Time at which the record of a run was removed without the kubelet's knowledge. Infinity if it was not. */
   removedAtMs({ id }: Life): number {
-    return this.#removed.get(id) ?? Number.POSITIVE_INFINITY;
+    return this.#removedAtMs.get(id) ?? Number.POSITIVE_INFINITY;
   }
 
   observe(observation: Observation): void {
@@ -52,22 +64,24 @@ export class RecordFacts {
     // What the API shows may be old, or not all there.
     if (this.#api.stale) this.#shownAtStart = new Set();
     if (observation.kind === 'apiRequest' && observation.shown?.mirror === false) this.#onShown(observation.shown);
-    if (observation.kind === 'recordRemoved') this.#removed.set(observation.id, observation.atMs);
+    if (observation.kind === 'recordRemoved') this.#removedAtMs.set(observation.id, observation.atMs);
     if (observation.kind !== 'status') return;
+    const { uid } = observation.status.pod.metadata;
     const {
       containerStatuses = [],
       initContainerStatuses = [],
       ephemeralContainerStatuses = [],
     } = observation.status.status;
-    for (const { state, lastState } of [
+    for (const { name, state, lastState } of [
       ...containerStatuses,
       ...initContainerStatuses,
       ...ephemeralContainerStatuses,
     ]) {
+      if (state?.terminated?.reason === UNKNOWN_END) this.#saidLostAtMs.set(`${uid}/${name}`, observation.atMs);
       for (const one of [state, lastState]) {
         const id = bareContainerId(one?.terminated?.containerID);
         // If the record is removed later, the kubelet already knows the exit.
-        if (id !== '' && !this.#removed.has(id)) this.#told.add(id);
+        if (id !== '' && !this.#removedAtMs.has(id)) this.#told.add(id);
       }
     }
   }
@@ -76,7 +90,7 @@ export class RecordFacts {
     for (const text of containers.split('; ')) {
       const [, containerId, , state] = text.split(' ');
       const id = bareContainerId(containerId);
-      if (state === 'terminated' && !this.#removed.has(id)) this.#shown.add(id);
+      if (state === 'terminated' && !this.#removedAtMs.has(id)) this.#shown.add(id);
     }
   }
 }

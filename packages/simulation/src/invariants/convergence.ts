@@ -17,7 +17,7 @@ import { overdue } from './deadlines.ts';
 import { diskFault } from './disks.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { resizeFault } from './resources.ts';
-import { hasFailedToStart } from './stops.ts';
+import { hasFailedToStart, hasFailedUnseen } from './stops.ts';
 import { mayWaitForVolume } from './volumes.ts';
 
 /** Maximum delay of a restart beyond its back-off. */
@@ -91,12 +91,12 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
     return life?.exitCode !== undefined && !hasFailed(pod, plan.name, life);
   };
   const failed = (plan: ContainerPlan): boolean =>
-    !isSidecar(pod, plan.name) && (couldNotStart(facts, pod, plan) || (isDone(facts, pod, plan) && !passed(plan)));
+    !isSidecar(pod, plan.name) && (hasFailedForGood(facts, pod, plan) || (isDone(facts, pod, plan) && !passed(plan)));
   // An init container that failed permanently has failed the pod.
   if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {
     if (isSidecar(pod, plan.name)) {
-      const done = pod.containers.every((main) => isDone(facts, pod, main) || couldNotStart(facts, pod, main));
+      const done = pod.containers.every((main) => isDone(facts, pod, main) || hasFailedForGood(facts, pod, main));
       const fault = done ? undefined : containerFault(facts, pod, plan);
       if (fault !== undefined) return fault;
       if (isNeverUp(plan)) return undefined;
@@ -128,18 +128,21 @@ function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
 }
 
 /**
- * A start that failed because of a fault counts as an exit. With policy Never, or with rules for other exit codes, the
- * container is not restarted.
+ * Whether a container has failed for good because of a fault. A start that failed counts as an exit, and so does a run
+ * whose record was removed before the kubelet had seen the exit. With policy Never, or with rules for other exit codes,
+ * the container is not restarted.
  */
-function couldNotStart(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
+function hasFailedForGood(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const never = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
-  return (never && facts.lives.of(pod.uid, plan.name).length === 0) || hasFailedToStart(pod, plan, facts);
+  const couldNotStart =
+    (never && facts.lives.of(pod.uid, plan.name).length === 0) || hasFailedToStart(pod, plan, facts);
+  return couldNotStart || hasFailedUnseen(pod, plan, facts);
 }
 
 function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string | undefined {
   const where = `container ${plan.name} of pod ${pod.uid}`;
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
-  if (couldNotStart(facts, pod, plan)) return undefined;
+  if (hasFailedForGood(facts, pod, plan)) return undefined;
   if (last === undefined) return `${where} has never run`;
   if (last.endedAtMs === undefined) return undefined;
   const agoMs = facts.nowMs - last.endedAtMs;

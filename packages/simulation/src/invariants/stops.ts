@@ -140,22 +140,52 @@ export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts
   return failed && !mayRestart(pod, plan, { exitCode: START_ERROR_EXIT_CODE });
 }
 
+/** Exit code of a container whose exit the kubelet has not seen. */
+const UNKNOWN_EXIT_CODE = 137;
+
+/**
+ * Whether a container counts as failed and must not be restarted, because the record of its last run was removed before
+ * the kubelet had seen the exit. An init container has completed if a main container has started after it.
+ */
+export function hasFailedUnseen(pod: PodPlan, plan: ContainerPlan, { lives, records }: Facts): boolean {
+  const last = lives.of(pod.uid, plan.name).at(-1);
+  if (last === undefined || !records.isReportedAsLost(last)) return false;
+  const isFollowed = pod.containers.some(({ name }) =>
+    lives.of(pod.uid, name).some((main) => main.sandboxId === last.sandboxId && main.startedAtMs > last.startedAtMs),
+  );
+  const isInit = pod.init.some(({ name }) => name === plan.name);
+  return !(isInit && isFollowed) && !mayRestart(pod, plan, { exitCode: UNKNOWN_EXIT_CODE });
+}
+
+/**
+ * Whether the running sync stopped a container with policy Never for its liveness probe. The container had no exit code
+ * when the sync decided which other containers of the pod to stop, so no restart rule could match.
+ */
+function isStoppedAsIll(pod: PodPlan, life: Life, facts: Facts): boolean {
+  const { id, podUid, plan, attempt, startedAtMs, endedAtMs = -1 } = life;
+  // A container may exit during its preStop hook, before any call stops it.
+  const stoppedAtMs = facts.stopAskedAtMs(id) ?? (plan.preStopSeconds === undefined ? -1 : endedAtMs);
+  const isOfThisSync = stoppedAtMs >= facts.syncBeganAtMs(podUid);
+  const wasIll = stoppedAtMs - startedAtMs >= illAfterMs(plan, attempt);
+  return isOfThisSync && wasIll && restartPolicyOf(pod, plan) === 'Never';
+}
+
 /** Whether a pod has completed or failed. */
 export function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed because of a fault counts as an exit.
-    if (hasFailedToStart(pod, plan, facts)) return true;
+    if (hasFailedToStart(pod, plan, facts) || hasFailedUnseen(pod, plan, facts)) return true;
     // One that was told to stop, with cause or another call is to blame, is done for if its policy is Never.
     if (last?.endedAtMs === undefined) {
       return last !== undefined && facts.stopAskedAtMs(last.id) !== undefined && restartPolicyOf(pod, plan) === 'Never';
     }
-    return !facts.mayRunAgain(pod, last);
+    return !facts.mayRunAgain(pod, last) || isStoppedAsIll(pod, last, facts);
   };
   const failed = (plan: ContainerPlan): boolean => {
     if (isSidecar(pod, plan.name)) return false;
     // In a new sandbox the init container runs again, regardless of earlier results.
-    if (hasFailedToStart(pod, plan, facts)) return true;
+    if (hasFailedToStart(pod, plan, facts) || hasFailedUnseen(pod, plan, facts)) return true;
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     const passed = last?.exitCode !== undefined && !hasFailed(pod, plan.name, last);
     return done(plan) && !passed;
