@@ -11,7 +11,7 @@ const shapes = fc.record({
 const policies = fc.constantFrom('best-effort' as const, 'restricted' as const, 'single-numa-node' as const);
 const requests = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 6 });
 
-test('takes CPUs from as few NUMA nodes as any choice of free CPUs could, or rejects the pod as the policy says', async () => {
+test('the static CPU policy takes CPUs from as few NUMA nodes as any choice of free CPUs could, or rejects the pod as the topology policy requires', async () => {
   await fc.assert(
     fc.asyncProperty(shapes, policies, requests, async (shape, topologyManagerPolicy, sizes) => {
       const machine = machineOf(shape);

@@ -30,12 +30,12 @@ describe('cpu_manager_state', () => {
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u b":{"a":"4","c":"2-3"}},"checksum":2701791523}',
     ],
   ];
-  test.each(files)('%s is written and read as by upstream', (_name, state, text) => {
+  test.each(files)('a cpu_manager_state file %s is written and read as by upstream', (_name, state, text) => {
     expect(encodeCpuState(state)).toBe(text);
     expect(decodeCpuState(text)).toEqual(state);
   });
 
-  test('of version 1 is read if its containers are known', () => {
+  test('a cpu_manager_state file of version 1 is read if its containers are known', () => {
     const text = '{"policyName":"static","defaultCpuSet":"0","entries":{"id1":"2-3"},"checksum":1817965557}';
     expect(hasContainerIds(text)).toBe(true);
     const known = new Map([['id1', { podUid: 'u', container: 'c' }]]);
@@ -43,7 +43,7 @@ describe('cpu_manager_state', () => {
     expect(() => decodeCpuState(text)).toThrow("containerID 'id1' not found in initial containers list");
   });
 
-  test('of version 3 is read unless pods have CPUs as a whole', () => {
+  test('a cpu_manager_state file of version 3 is read unless it has CPUs of whole pods', () => {
     const text =
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"podEntries":{"u":{"cpuSet":"2-3,10"}},"checksum":2686836539}';
     expect(() => decodeCpuState(text)).toThrow(
@@ -54,7 +54,7 @@ describe('cpu_manager_state', () => {
     expect(decodeCpuState(plain).shared.list()).toEqual([0, 1]);
   });
 
-  test('without a checksum, of an old kubelet, is read', () => {
+  test('a cpu_manager_state file of an old kubelet without a checksum is read', () => {
     expect(decodeCpuState('{"policyName":"static","defaultCpuSet":"0-3","checksum":0}').shared.size).toBe(4);
   });
 
@@ -77,11 +77,11 @@ describe('cpu_manager_state', () => {
       '{"policyName":"static","defaultCpuSet":"0","entries":{"u":{"c":1}},"checksum":0}',
       /entries\["u"\]\.c must be a string/,
     ],
-  ])('with %s is refused with the problem', (_name, text, problem) => {
+  ])('a cpu_manager_state file with %s is refused with the problem', (_name, text, problem) => {
     expect(() => decodeCpuState(text)).toThrow(problem);
   });
 
-  test('keeps every state', () => {
+  test('any CPU state that is written to cpu_manager_state is read back unchanged', () => {
     const cpus = fc.array(fc.nat(63), { minLength: 1, maxLength: 6 }).map((list) => CpuSet.of(list));
     const names = fc.oneof(
       fc.constantFrom('10', '2', 'a', '<&>'),
@@ -150,7 +150,7 @@ describe('memory_manager_state', () => {
   const text =
     '{"policyName":"Static","machineState":{"10":{"numberOfAssignments":2,"memoryMap":{"hugepages-1Gi":{"total":9,"systemReserved":0,"allocatable":0,"reserved":0,"free":0},"memory":{"total":5,"systemReserved":1,"allocatable":0,"reserved":0,"free":0}},"cells":[10,2]},"2":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":3,"systemReserved":0,"allocatable":0,"reserved":0,"free":0}},"cells":[2]}},"entries":{"u":{"c":[{"numaAffinity":[0,1],"type":"memory","size":7},{"numaAffinity":[0],"type":"hugepages-2Mi","size":7}]}},"checksum":3982823344}';
 
-  test('is written and read as by upstream', () => {
+  test('a memory_manager_state file is written and read as by upstream', () => {
     expect(encodeMemoryState(state)).toBe(text);
     expect(decodeMemoryState(text)).toEqual(state);
     const none = '{"policyName":"None","machineState":{},"checksum":4236770233}';
@@ -180,7 +180,7 @@ describe('memory_manager_state', () => {
       '{"policyName":"Static","machineState":{},"entries":{"u":{"c":{}}},"checksum":0}',
       /entries\.u\.c must be a list/,
     ],
-  ])('with %s is refused with the problem', (_name, broken, problem) => {
+  ])('a memory_manager_state file with %s is refused with the problem', (_name, broken, problem) => {
     expect(() => decodeMemoryState(broken)).toThrow(problem);
   });
 });

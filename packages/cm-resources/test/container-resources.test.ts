@@ -17,7 +17,7 @@ function pod(uid: string, cpu: string, memory?: string): Pod {
 }
 
 describe('exclusive CPUs', () => {
-  test("are on disk when a pod is admitted, in upstream's file", async () => {
+  test("exclusive CPUs are in upstream's state file when the pod is admitted", async () => {
     const node = new TestNode();
     expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
     expect(node.cpus('a')).toBe('1,5');
@@ -41,13 +41,13 @@ describe('exclusive CPUs', () => {
         },
       ]),
     ],
-  ])('are not given to a pod with %s', async (_name, shared) => {
+  ])('a pod with %s gets no exclusive CPUs', async (_name, shared) => {
     const node = new TestNode();
     expect(await node.admit(shared)).toEqual({ admit: true });
     expect(node.resources.hasExclusiveCpus('a')).toBe(false);
   });
 
-  test('of init containers are reused by later containers, those of sidecars are not', async () => {
+  test('later containers reuse the exclusive CPUs of init containers, but not those of sidecars', async () => {
     const node = new TestNode();
     const inits = [containerOf('init', '6'), sidecarOf('side', '1')];
     // The node has seven CPUs for containers, and these containers need eleven.
@@ -59,14 +59,14 @@ describe('exclusive CPUs', () => {
     expect(side.filter((cpu) => main.includes(cpu))).toEqual([]);
   });
 
-  test("that a pod cannot have reject the pod in upstream's words", async () => {
+  test("a pod that requests more exclusive CPUs than are free is rejected with upstream's message", async () => {
     const node = new TestNode();
     const message =
       'Allocate failed due to not enough cpus available to satisfy request: requested=8, available=7, which is unexpected';
     expect(await node.admit(pod('a', '8'))).toEqual({ admit: false, reason: 'UnexpectedAdmissionError', message });
   });
 
-  test('in whole cores reject a pod with an odd request, and one for which too few cores are free', async () => {
+  test('full-pcpus-only rejects a pod with an odd CPU request, and a pod that needs more cores than are free', async () => {
     const node = new TestNode({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
     const reason = 'SMTAlignmentError';
     expect(await node.admit(pod('a', '3'))).toEqual({
@@ -80,7 +80,7 @@ describe('exclusive CPUs', () => {
     expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
   });
 
-  test('stay with their pod on a full node when the kubelet is restarted', async () => {
+  test('a pod keeps its exclusive CPUs on a full node if the kubelet restarts', async () => {
     const node = new TestNode({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
     await node.admit(pod('a', '6'));
     node.restarted();
@@ -88,7 +88,7 @@ describe('exclusive CPUs', () => {
     expect(node.cpus('a')).toBe('1,2,3,5,6,7');
   });
 
-  test('are strictly reserved: reserved CPUs are not shared either', async () => {
+  test('strict-cpu-reservation removes the reserved CPUs from the shared CPUs', async () => {
     const node = new TestNode({
       reservedSystemCPUs: '0,4',
       cpuManagerPolicyOptions: { 'strict-cpu-reservation': 'true' },
@@ -97,13 +97,13 @@ describe('exclusive CPUs', () => {
     expect(node.resources.placementOf('a', 'main').cpus).toBe('1-3,5-7');
   });
 
-  test('are exactly the allocatable ones without the reservation', async () => {
+  test('allocatableCpus returns all CPUs except the reserved ones', async () => {
     expect(new TestNode({ reservedSystemCPUs: '0,4' }).resources.allocatableCpus()).toEqual([1, 2, 3, 5, 6, 7]);
   });
 });
 
 describe('a pod that ends', () => {
-  test('N12: keeps its CPUs until it is gone, and a new pod waits for them', async () => {
+  test('N12: a terminating pod keeps its CPUs until it is gone, and a new pod waits for them', async () => {
     const node = new TestNode();
     await node.admit(pod('a', '6'));
     node.remove('a');
@@ -118,7 +118,7 @@ describe('a pod that ends', () => {
     expect([node.cpus('a'), node.resources.exclusiveCpusOf('b', 'main').length]).toEqual(['', 6]);
   });
 
-  test('keeps its CPUs until all pod sources have reported', async () => {
+  test('a removed pod keeps its CPUs until all pod sources are ready', async () => {
     const node = new TestNode();
     await node.admit(pod('a', '6'));
     node.active = [];
@@ -133,7 +133,7 @@ describe('a pod that ends', () => {
     expect(await admitted).toEqual({ admit: true });
   });
 
-  test('that was released by another handler frees its CPUs for a pod that waits', async () => {
+  test('a pod that a later admit handler rejected frees its CPUs for a waiting pod', async () => {
     const node = new TestNode();
     const { signal } = new AbortController();
     expect(await node.resources.admit(pod('a', '6'), [], signal)).toEqual({ admit: true });
@@ -146,7 +146,7 @@ describe('a pod that ends', () => {
     expect(await node.file('cpu_manager_state')).not.toContain('"a"');
   });
 
-  test('is not waited for once the waiting pod is gone', async () => {
+  test('a pod stops waiting for the CPUs of a terminating pod if its own admission is aborted', async () => {
     const node = new TestNode();
     await node.admit(pod('a', '6'));
     node.remove('a');
@@ -160,7 +160,7 @@ describe('a pod that ends', () => {
 });
 
 describe('a failed write', () => {
-  test('N12: rejects the pod, so that no CPU is used that a crash would give away again', async () => {
+  test('N12: a pod whose CPUs cannot be saved is rejected, so that no CPU is allocated twice after a crash', async () => {
     const node = new TestNode();
     await node.resources.load();
     node.fs.injectFault({ code: 'ENOSPC', operation: 'write' });
@@ -171,7 +171,7 @@ describe('a failed write', () => {
     expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
   });
 
-  test('keeps the kubelet from starting', async () => {
+  test('loading fails if the state file cannot be written', async () => {
     const node = new TestNode();
     node.fs.injectFault({ code: 'EROFS', operation: 'write' });
     await expect(node.resources.load()).rejects.toMatchObject({ code: 'StateNotWritten' });
@@ -179,7 +179,7 @@ describe('a failed write', () => {
 });
 
 describe('state files', () => {
-  test("of another policy are refused in upstream's words", async () => {
+  test("a state file of another CPU manager policy is refused with upstream's message", async () => {
     const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
     await node.resources.load();
     const message =
@@ -190,7 +190,7 @@ describe('state files', () => {
     await expect(loading).rejects.toMatchObject({ code: 'StateRefused' });
   });
 
-  test('of a machine with other CPUs are refused', async () => {
+  test('a CPU state file of a machine with other CPUs is refused', async () => {
     const node = new TestNode();
     await node.resources.load();
     const smaller = machineOf({ coresPerNode: 1 });
@@ -225,7 +225,7 @@ describe('state files', () => {
       '{"policyName":"static","defaultCpuSet":"0-7","checksum":5}',
       'could not restore state from checkpoint: checkpoint is corrupted',
     ],
-  ])('with %s are refused, and kept', async (_name, text, problem) => {
+  ])('a CPU state file with %s is refused and not changed', async (_name, text, problem) => {
     const node = new TestNode();
     await node.fs.mkdir(ROOT);
     await node.fs.writeFile(`${ROOT}/cpu_manager_state`, text);
@@ -234,7 +234,7 @@ describe('state files', () => {
     await expect(node.resources.load()).rejects.toSatisfy(ContainerResourcesError.is);
   });
 
-  test('of the memory manager with other reservations are refused', async () => {
+  test('a memory manager state file with other reservations is refused', async () => {
     const memory = (amount: string) => ({
       memoryManagerPolicy: 'Static' as const,
       nodeReservation: { cpu: '1', memory: amount },
@@ -247,7 +247,7 @@ describe('state files', () => {
     );
   });
 
-  test('of version 1 are read with the containers of the runtime', async () => {
+  test('a CPU state file of version 1 is read with the container IDs of the runtime', async () => {
     const known = async () => new Map([['id1', { podUid: 'a', container: 'main' }]]);
     const node = new TestNode(
       {},
@@ -264,7 +264,7 @@ describe('state files', () => {
 });
 
 describe('running containers', () => {
-  test('get the CPUs that are shared now: after each change, once per container', async () => {
+  test('running containers get the shared CPUs after each change, with one runtime call per container', async () => {
     const node = new TestNode();
     const stop = new AbortController();
     const shared = podOf('s', [containerOf('main', '500m')]);
@@ -287,7 +287,7 @@ describe('running containers', () => {
     await running;
   });
 
-  test('are not updated if they were created with these CPUs', async () => {
+  test('a container that was created with the current CPUs is not updated', async () => {
     const node = new TestNode();
     const stop = new AbortController();
     await node.admit(pod('a', '2'));
@@ -305,7 +305,7 @@ describe('running containers', () => {
     await running;
   });
 
-  test('whose update fails are updated again, and delay no other container', async () => {
+  test('a failed cpuset update is retried and delays no other container', async () => {
     let calls = 0;
     const updates: string[] = [];
     const node = new TestNode(
@@ -332,7 +332,7 @@ describe('running containers', () => {
     await running;
   });
 
-  test('cause no timer and no call with the policy none', async () => {
+  test('the CPU manager policy none starts no timer and updates no container', async () => {
     const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
     const stop = new AbortController();
     const running = node.resources.start(stop.signal);
@@ -358,7 +358,7 @@ describe('memory', () => {
     ],
   };
 
-  test('of a container is on the NUMA nodes of its placement', async () => {
+  test('the placement of a container has the NUMA nodes of its memory', async () => {
     const node = new TestNode(options);
     await node.admit(pod('a', '1', '3Gi'));
     await node.admit(pod('b', '1', '3Gi'));
@@ -367,7 +367,7 @@ describe('memory', () => {
     expect(await node.file('memory_manager_state')).toContain('"entries":{"a":{"main":[{"numaAffinity":[0]');
   });
 
-  test('of an init container is free when the next container starts', async () => {
+  test('the memory of an init container is free when the next container starts', async () => {
     const node = new TestNode(options);
     const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
     await node.admit(reusing);
@@ -379,14 +379,14 @@ describe('memory', () => {
     expect(node.resources.memoryOf('b', 'main')[0]?.nodes).toEqual([0]);
   });
 
-  test("that no node has rejects the pod in upstream's words", async () => {
+  test("a pod that requests more memory than any NUMA node has is rejected with upstream's message", async () => {
     const verdict = await new TestNode(options).admit(pod('a', '1', '9Gi'));
     const problem =
       '[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available';
     expect(verdict).toMatchObject({ message: `Allocate failed due to ${problem}, which is unexpected` });
   });
 
-  test('is listed by NUMA node', () => {
+  test('allocatableMemory lists memory by NUMA node', () => {
     const hugePages = 64 * 2 ** 21;
     expect(new TestNode(options).resources.allocatableMemory()).toContainEqual({
       nodes: [1],
@@ -400,7 +400,7 @@ describe('alignment', () => {
   test.each([
     ['container', 'puts the containers of a pod on different nodes', ['1,5', '2,6']],
     ['pod', 'rejects a pod whose containers do not fit on one node together', undefined],
-  ] as const)('with scope %s %s', async (scope, _what, expected) => {
+  ] as const)('topologyManagerScope %s %s', async (scope, _what, expected) => {
     const node = new TestNode({
       reservedSystemCPUs: '0,4,3,7',
       topologyManagerPolicy: 'single-numa-node',
@@ -414,7 +414,7 @@ describe('alignment', () => {
     expect(text).toContain(`${series} ${expected === undefined ? 0 : 2}`);
   });
 
-  test('takes CPUs, memory and devices from one node', async () => {
+  test('policy restricted allocates CPUs, memory and devices from one NUMA node', async () => {
     const onOne: TopologyHint[] = [
       { nodes: [1], preferred: true },
       { nodes: [0, 1], preferred: false },
@@ -445,7 +445,7 @@ describe('alignment', () => {
     expect(allocated).toEqual(['main on 1']);
   });
 
-  test('reverts CPUs and devices if a device cannot be allocated', async () => {
+  test('CPUs and devices of a pod are released if one of its devices cannot be allocated', async () => {
     const calls: string[] = [];
     const devices: AlignedDevices = {
       load: async () => {},
@@ -466,7 +466,7 @@ describe('alignment', () => {
     expect([node.cpus('a'), calls.at(-1)]).toEqual(['', 'release']);
   });
 
-  test('best-effort admits a pod that no node can give all CPUs', async () => {
+  test('best-effort admits a pod that needs CPUs of two NUMA nodes, single-numa-node rejects it', async () => {
     const node = new TestNode({ topologyManagerPolicy: 'best-effort' });
     expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
     expect(await new TestNode({ topologyManagerPolicy: 'single-numa-node' }).admit(pod('a', '6'))).toEqual(
@@ -493,7 +493,7 @@ test('metrics show the shared and the exclusive CPUs', async () => {
   }
 });
 
-test('N12: gives no CPU and no memory to two pods, over restarts at any time', async () => {
+test('N12: no CPU and no memory is allocated to two pods, even if the kubelet restarts at any time', async () => {
   const sizes = fc.constantFrom('1', '2', '3', '4', '500m');
   const steps = fc.array(
     fc.oneof(

@@ -9,7 +9,7 @@ test.each([
   ['8,0-3', [0, 1, 2, 3, 8]],
   ['1-1', [1]],
   ['0-2,1-4', [0, 1, 2, 3, 4]],
-])('parses %j', (text, cpus) => {
+])('CpuSet.parse reads %j', (text, cpus) => {
   expect(CpuSet.parse(text).list()).toEqual(cpus);
 });
 
@@ -19,13 +19,13 @@ test.each([
   ['1,', '"" must be a CPU or a range of CPUs, such as 0-3'],
   ['3-1', 'invalid range "3-1" (3 > 1)'],
   ['0-99999999', 'CPU 99999999 must be at most 65535'],
-])('rejects %j with the problem', (text, message) => {
+])('CpuSet.parse rejects %j with the problem', (text, message) => {
   expect(() => CpuSet.parse(text)).toThrow(message);
 });
 
 const cpuLists = fc.array(fc.nat(40), { maxLength: 20 });
 
-test('writes a list that parses to the same set', () => {
+test('a CpuSet is written as a list that parses to the same set', () => {
   fc.assert(
     fc.property(cpuLists, (cpus) => {
       const set = CpuSet.of(cpus);
@@ -37,7 +37,7 @@ test('writes a list that parses to the same set', () => {
   );
 });
 
-test('computes unions, intersections and differences like sets of numbers', () => {
+test('CpuSet computes unions, intersections and differences like sets of numbers', () => {
   fc.assert(
     fc.property(cpuLists, cpuLists, (left, right) => {
       const [a, b] = [CpuSet.of(left), CpuSet.of(right)];

@@ -37,14 +37,14 @@ function free(state: MemoryState): readonly number[] {
 }
 
 describe('allocation', () => {
-  test('takes memory from the lowest node that has enough', () => {
+  test('the static memory policy takes memory from the lowest NUMA node that has enough', () => {
     const first = allocated(unused, pod('a', '2Gi'));
     const second = allocated(first, pod('b', '2Gi'));
     expect([nodesOf(second, 'a'), nodesOf(second, 'b')]).toEqual([[0], [1]]);
     expect(free(second)).toEqual([1, 1]);
   });
 
-  test('takes memory from both nodes if one has too little, and keeps such nodes for such containers', () => {
+  test('memory comes from two NUMA nodes if one has too little, and these nodes then serve only such containers', () => {
     const grouped = allocated(unused, pod('a', '4Gi'));
     expect(nodesOf(grouped, 'a')).toEqual([0, 1]);
     expect(free(grouped)).toEqual([0, 2]);
@@ -53,19 +53,19 @@ describe('allocation', () => {
     expect(() => allocated(grouped, pod('b', '3Gi'))).toThrow('failed to get the default NUMA affinity');
   });
 
-  test('rejects memory of several nodes while one of them is used alone', () => {
+  test('memory of several NUMA nodes is refused while one of the nodes is used alone', () => {
     const used = allocated(unused, pod('a', '1Gi'));
     expect(() => allocated(used, pod('b', '4Gi'))).toThrow('no NUMA nodes with enough memory is available');
     expect(nodesOf(allocated(withoutPodMemory(used, 'a'), pod('b', '4Gi')), 'b')).toEqual([0, 1]);
   });
 
-  test('follows the hint of the topology manager, and extends it if the node has too little', () => {
+  test('memory comes from the nodes of the topology hint, and from more nodes if those have too little', () => {
     const onOne = { nodes: [1], preferred: true };
     expect(nodesOf(allocated(unused, pod('a', '1Gi'), onOne), 'a')).toEqual([1]);
     expect(nodesOf(allocated(unused, pod('a', '4Gi'), onOne), 'a')).toEqual([0, 1]);
   });
 
-  test('takes huge pages from the same nodes as memory', () => {
+  test('huge pages come from the same NUMA nodes as memory', () => {
     const state = allocated(unused, pod('a', '1Gi', { 'hugepages-2Mi': '100Mi' }));
     expect(blocksOf(state, 'a', 'main')).toEqual([
       { nodes: [0], resource: 'hugepages-2Mi', bytes: 100 * MI },
@@ -76,7 +76,7 @@ describe('allocation', () => {
     expect(second.nodes.get(0)?.assignments).toBe(2);
   });
 
-  test('gives nothing to a pod that is not Guaranteed, or that has pod-level resources', () => {
+  test('a pod that is not Guaranteed or has pod-level resources gets no memory of its own', () => {
     const burstable = podOf('a', [{ name: 'main', image: 'x', resources: { requests: { memory: '1Gi' } } }]);
     const amounts = { cpu: '1', memory: '1Gi' };
     const podLevel = podOf('b', [containerOf('main', '1', '1Gi')]);
@@ -86,7 +86,7 @@ describe('allocation', () => {
     expect(podMemoryHints(unused, both[1] as Pod).size).toBe(0);
   });
 
-  test('does nothing for a container that already has memory', () => {
+  test('a container that already has memory keeps it unchanged', () => {
     const state = allocated(unused, pod('a', '1Gi'));
     expect(allocated(state, pod('a', '1Gi'))).toEqual(state);
   });
@@ -95,17 +95,17 @@ describe('allocation', () => {
 describe('init containers', () => {
   const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '2Gi')]);
 
-  test('leave their memory to the containers after them', () => {
+  test('the containers after an init container reuse its memory', () => {
     const state = allocated(unused, reusing);
     expect(free(state)).toEqual([1, 3]);
     expect([blocksOf(state, 'a', 'init')?.[0]?.bytes, blocksOf(state, 'a', 'main')?.[0]?.bytes]).toEqual([GI, GI]);
   });
 
-  test('free the memory that no later container reuses when they are removed', () => {
+  test('the removal of an init container frees the memory that no later container reuses', () => {
     expect(free(withoutMemory(allocated(unused, reusing), 'a', 'init'))).toEqual([2, 3]);
   });
 
-  test('that are sidecars keep their memory', () => {
+  test('a sidecar keeps its memory while the main containers run', () => {
     const state = allocated(unused, podOf('a', [containerOf('main', '1', '1Gi')], [sidecarOf('side', '1', '2Gi')]));
     expect(free(state)).toEqual([0, 3]);
   });
@@ -130,12 +130,15 @@ test.each([
     [containerOf('i', '1', '4Gi'), sidecarOf('s', '1', '1Gi')],
     4,
   ],
-] as [string, Container[], Container[], number][])('a pod needs %s', (_name, containers, inits, gi) => {
-  expect(requestedMemoryOfPod(podOf('a', containers, inits)).get('memory')).toBe(gi * GI);
-});
+] as [string, Container[], Container[], number][])(
+  'the memory request of a pod is %s',
+  (_name, containers, inits, gi) => {
+    expect(requestedMemoryOfPod(podOf('a', containers, inits)).get('memory')).toBe(gi * GI);
+  },
+);
 
 describe('hints', () => {
-  test('prefer one node, and exclude nodes without enough free memory', () => {
+  test('memory hints prefer one NUMA node, and exclude nodes without enough free memory', () => {
     const used = allocated(unused, pod('a', '2Gi')).nodes;
     expect(memoryHints(used, new Map([['memory', 2 * GI]]))).toEqual([{ nodes: [1], preferred: true }]);
     expect(memoryHints(unused.nodes, new Map([['memory', 2 * GI]]))).toEqual([
@@ -146,7 +149,7 @@ describe('hints', () => {
     expect(memoryHints(unused.nodes, new Map([['memory', 4 * GI]]))).toEqual([{ nodes: [0, 1], preferred: true }]);
   });
 
-  test('for allocated memory are its nodes', () => {
+  test('the memory hints of a container with memory are its NUMA nodes', () => {
     const state = allocated(unused, pod('a', '1Gi'), { nodes: [1], preferred: true });
     const hints = new Map([['memory', [{ nodes: [1], preferred: true }]]]);
     expect(podMemoryHints(state, pod('a', '1Gi'))).toEqual(hints);
@@ -157,7 +160,7 @@ describe('hints', () => {
   });
 });
 
-test('names huge pages by their size', () => {
+test('hugePageResource names huge pages by their size', () => {
   expect([64 * 1024, 2 * MI, 32 * MI, GI].map(hugePageResource)).toEqual([
     'hugepages-64Ki',
     'hugepages-2Mi',
@@ -168,7 +171,7 @@ test('names huge pages by their size', () => {
 
 describe('a stored state', () => {
   const state = allocated(unused, pod('a', '4Gi'));
-  test('is used if its blocks explain the memory of the nodes', () => {
+  test('a stored memory state is used if its blocks add up to the memory in use of each NUMA node', () => {
     expect(startingMemoryState(state, unused.nodes)).toBe(state);
   });
 
@@ -194,7 +197,7 @@ describe('a stored state', () => {
       withBlock({ nodes: [0], resource: 'hugepages-1Gi', bytes: 1 }),
       'uses memory resource that does not exist',
     ],
-  ] as const)('%s is refused', (_name, stored, problem) => {
+  ] as const)('a stored memory state %s is refused', (_name, stored, problem) => {
     expect(startingMemoryState(stored, unused.nodes)).toContain(problem);
   });
 
@@ -203,7 +206,7 @@ describe('a stored state', () => {
   }
 });
 
-test('N12: gives no memory twice, and has all memory back when all pods are gone', () => {
+test('N12: no memory is allocated twice, and all memory is free when all pods are gone', () => {
   const sizes = fc.constantFrom('256Mi', '1Gi', '2Gi', '3Gi', '4Gi');
   const pods = fc.array(fc.record({ main: sizes, init: fc.option(sizes), leaves: fc.boolean() }), { maxLength: 12 });
   fc.assert(

@@ -13,11 +13,11 @@ const defaults = parseTopologyOptions();
 const two = machineOf().nodes;
 
 describe('subsets', () => {
-  test('yields all non-empty subsets, smaller ones first', () => {
+  test('subsets yields all non-empty subsets, smaller ones first', () => {
     expect([...subsets([0, 2, 5])]).toEqual([[0], [2], [5], [0, 2], [0, 5], [2, 5], [0, 2, 5]]);
   });
 
-  test('orders masks by number of nodes, then by the lowest nodes', () => {
+  test('NUMA masks are ordered by number of nodes, then by the lowest nodes', () => {
     expect(isNarrower(maskOf([3]), maskOf([0, 1]))).toBe(true);
     expect(isNarrower(maskOf([0, 1]), maskOf([0, 2]))).toBe(true);
     expect(isNarrower(maskOf([1]), maskOf([1]))).toBe(false);
@@ -74,11 +74,11 @@ describe('policies', () => {
       true,
       true,
     ],
-  ] as const)('%s %s', (name, _what, providers, nodes, preferred, admit) => {
+  ] as const)('topology policy %s %s', (name, _what, providers, nodes, preferred, admit) => {
     expect(topologyPolicy(name, two, defaults).merge(providers)).toEqual({ affinity: { nodes, preferred }, admit });
   });
 
-  test('prefer-closest-numa-nodes prefers close nodes to low ones', () => {
+  test('prefer-closest-numa-nodes prefers close NUMA nodes to low ones', () => {
     const far = [10, 50, 50, 20];
     const nodes = machineOf({ nodesPerSocket: 2 }).nodes.map((node) => ({
       ...node,
@@ -90,7 +90,7 @@ describe('policies', () => {
     expect(topologyPolicy('best-effort', nodes, defaults).merge([cpu(pairs)]).affinity.nodes).toEqual([0, 1]);
   });
 
-  test('rejects a machine with more than eight NUMA nodes, unless max-allowable-numa-nodes allows them', () => {
+  test('topologyPolicy rejects a machine with more than eight NUMA nodes, unless max-allowable-numa-nodes allows them', () => {
     const { nodes } = machineOf({ sockets: 9, coresPerNode: 1 });
     const policy = (options: Record<string, string>) =>
       topologyPolicy('restricted', nodes, parseTopologyOptions(options));
@@ -98,7 +98,7 @@ describe('policies', () => {
     expect(policy({ 'max-allowable-numa-nodes': '9' }).name).toBe('restricted');
   });
 
-  test('rejects prefer-closest-numa-nodes on a machine without distances', () => {
+  test('topologyPolicy rejects prefer-closest-numa-nodes on a machine without distances', () => {
     const nodes = [{ id: 0, cores: [], memoryBytes: 0, hugePages: [] }];
     const options = { ...defaults, preferClosestNumaNodes: true };
     expect(() => topologyPolicy('restricted', nodes, options)).toThrow('error getting NUMA distances');
@@ -113,7 +113,7 @@ test.each([
     'bad value for option "prefer-closest-numa-nodes": strconv.ParseBool: parsing "maybe"',
   ],
   [{ closest: 'true' }, 'unknown Topology Manager Policy option: "closest"'],
-])('rejects the options %j', (options, message) => {
+])('topologyPolicy rejects the options %j', (options, message) => {
   expect(() => parseTopologyOptions(options as Record<string, string>)).toThrow(message);
 });
 
@@ -154,7 +154,7 @@ function isLess(a: readonly (number | bigint)[], b: readonly (number | bigint)[]
   return at >= 0 && (a[at] ?? 0) < (b[at] ?? 0);
 }
 
-test('merges hints as if every combination was tried', () => {
+test('merging hints has the same result as trying every combination', () => {
   const nodes = [0, 1, 2, 3];
   const masks = [...subsets(nodes)];
   const hints = fc.oneof(
@@ -169,14 +169,14 @@ test('merges hints as if every combination was tried', () => {
   );
 });
 
-test('merges the hints of four resources on eight nodes in time that grows with the number of hints', () => {
+test('merging hints of four resources on eight nodes takes time that grows with the number of hints', () => {
   const nodes = [0, 1, 2, 3, 4, 5, 6, 7];
   const hints = [...subsets(nodes)].map((of) => hint(of, of.length === 2));
   // Upstream tries 255^4 combinations.
   expect(mergeHints(nodes, [hints, hints, hints, hints])).toEqual({ nodes: [0, 1], preferred: true });
 });
 
-test('a provider without hints has no preference', () => {
+test('a hint provider without hints has no preference', () => {
   expect(hintLists([new Map()])).toEqual([[any]]);
   expect(hintLists([new Map([['cpu', undefined]])])).toEqual([[any]]);
   expect(hintLists([new Map([['cpu', []]])])).toEqual([[hint(undefined, false)]]);

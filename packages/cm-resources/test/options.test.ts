@@ -21,11 +21,11 @@ describe('options of the static CPU policy', () => {
       { 'distribute-cpus-across-cores': 'true' },
       'Alpha-level Options not enabled, but option "distribute-cpus-across-cores"',
     ],
-  ])('rejects %j', (options, message) => {
+  ])('the static CPU policy rejects the options %j', (options, message) => {
     expect(() => parseCpuOptions(options as Record<string, string>)).toThrow(message);
   });
 
-  test('rejects a beta option if the gate of beta options is off', () => {
+  test('the static CPU policy rejects a beta option if the feature gate of beta options is off', () => {
     const parse = () => parseCpuOptions({ 'distribute-cpus-across-numa': 'true' }, { beta: false });
     expect(parse).toThrow('Beta-level Options not enabled, but option "distribute-cpus-across-numa" provided');
   });
@@ -35,13 +35,13 @@ describe('options of the static CPU policy', () => {
     ['distribute-cpus-across-numa', 'distribute-cpus-across-cores'],
     ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-cores'],
     ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-numa'],
-  ])('rejects %s together with %s', (a, b) => {
+  ])('the static CPU policy rejects %s together with %s', (a, b) => {
     const parse = (second: string) => parseCpuOptions({ [a]: 'true', [b]: second }, { alpha: true });
     expect(() => parse('true')).toThrow(`static policy options ${a} and ${b} can not be used at the same time`);
     expect(() => parse('false')).not.toThrow();
   });
 
-  test('rejects align-by-socket with single-numa-node, and on a machine with more sockets than NUMA nodes', () => {
+  test('the static CPU policy rejects align-by-socket with single-numa-node, and on a machine with more sockets than NUMA nodes', () => {
     const options = parseCpuOptions({ 'align-by-socket': 'true' }, { alpha: true });
     const [first] = machine.nodes;
     const oneNode = {
@@ -63,11 +63,11 @@ describe('reserved CPUs', () => {
     ['a whole core for two CPUs', '2', '0,4'],
     ['one CPU for a fraction', '100m', '0'],
     ['the next whole number of CPUs', '2100m', '0-1,4'],
-  ])('by amount are %s', (_name, cpu, expected) => {
+  ])('the CPUs that are reserved for an amount of CPU are %s', (_name, cpu, expected) => {
     expect(reserved({ cpu })).toBe(expected);
   });
 
-  test('by list are exactly those of the list', () => {
+  test('the reserved CPUs are exactly those of reservedSystemCPUs', () => {
     expect(reserved({ cpu: '1' }, '3,6')).toBe('3,6');
   });
 
@@ -75,7 +75,7 @@ describe('reserved CPUs', () => {
     [{}, '', 'the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero'],
     [{ cpu: '9' }, '', 'unable to reserve the required amount of CPUs (size of  did not equal 9)'],
     [{}, '8', 'unknown CPU ID: 8'],
-  ])('rejects the reservation %j with the list %j', (amounts, list, message) => {
+  ])('the static CPU policy rejects the reservation %j with the list %j', (amounts, list, message) => {
     expect(() => reserved(amounts as Record<string, string>, list)).toThrow(message);
   });
 });
@@ -93,7 +93,7 @@ describe('reserved memory', () => {
         machine,
       );
 
-  test('is subtracted from the allocatable memory of its node', () => {
+  test('reservedMemory is subtracted from the allocatable memory of its NUMA node', () => {
     const { unusedMemory } = policies('512Mi', [0, { memory: '384Mi' }], [1, { memory: '128Mi' }])();
     const hugePages = 64 * 2 ** 21;
     expect(unusedMemory?.get(0)?.tables.get('memory')).toEqual({
@@ -123,12 +123,12 @@ describe('reserved memory', () => {
       'the total amount "2Mi" of type "hugepages-2Mi" is not equal to the value "0"',
     ],
     ['of nothing', policies('0'), 'you should specify the system reserved memory'],
-  ])('rejects a reservation %s', (_name, make, message) => {
+  ])('the static memory policy rejects a reservation %s', (_name, make, message) => {
     expect(make).toThrow(message);
   });
 });
 
-test('rejects options of the CPU policy none', () => {
+test('cpuManagerPolicyOptions are rejected with the CPU policy none', () => {
   const make = () => policiesOf({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
   expect(make).toThrow('None policy: received unsupported options=full-pcpus-only');
 });

@@ -55,7 +55,7 @@ const twoNodes = {
   [`${NODE}/node1/distance`]: '21 10\n',
 };
 
-test('reads sockets, cores, memory, huge pages and distances of each NUMA node', async () => {
+test('readMachineTopology reads sockets, cores, memory, huge pages and distances of each NUMA node', async () => {
   const { nodes } = await readMachineTopology(await sysOf(twoNodes));
   expect(nodes).toEqual([
     {
@@ -90,7 +90,7 @@ test('reads sockets, cores, memory, huge pages and distances of each NUMA node',
   ]);
 });
 
-test('leaves out CPUs that are offline', async () => {
+test('readMachineTopology omits CPUs that are offline', async () => {
   const { nodes } = await readMachineTopology(await sysOf({ ...twoNodes, [`${CPU}/online`]: '0,2-6' }));
   expect(nodes.map(({ cores }) => cores.map(({ cpus }) => cpus))).toEqual([
     [[0], [2, 3]],
@@ -98,25 +98,25 @@ test('leaves out CPUs that are offline', async () => {
   ]);
 });
 
-test('takes a cache of level 3 that only a part of a node shares for an uncore cache', async () => {
+test('readMachineTopology reads an L3 cache that a part of a NUMA node shares as an uncore cache', async () => {
   const caches = { ...cache(0, 2, '3', 9), ...cache(0, 3, '3', 0), ...cache(2, 3, 'c', 1) };
   const { nodes } = await readMachineTopology(await sysOf({ ...twoNodes, ...caches }));
   expect(nodes[0]?.cores.map(({ uncoreCacheId }) => uncoreCacheId)).toEqual([0, 1]);
 });
 
-test('takes a cache of level 3 that a whole node shares for none', async () => {
+test('readMachineTopology reads no uncore cache if a whole NUMA node shares its L3 cache', async () => {
   const caches = { ...cache(0, 3, '0000000f', 0), ...cache(2, 3, '0000000f', 0) };
   const { nodes } = await readMachineTopology(await sysOf({ ...twoNodes, ...caches }));
   expect(nodes[0]?.cores.map(({ uncoreCacheId }) => uncoreCacheId)).toEqual([undefined, undefined]);
 });
 
-test('keeps a NUMA node that has only memory', async () => {
+test('readMachineTopology includes a NUMA node that has only memory', async () => {
   const memory = { [`${NODE}/node2/meminfo`]: 'Node 2 MemTotal: 1024 kB' };
   const { nodes } = await readMachineTopology(await sysOf({ ...twoNodes, ...memory }));
   expect(nodes[2]).toEqual({ id: 2, cores: [], memoryBytes: 2 ** 20, hugePages: [] });
 });
 
-test('takes each socket for a node if the kernel reports no NUMA nodes', async () => {
+test('readMachineTopology uses sockets as NUMA nodes if the kernel reports no NUMA nodes', async () => {
   const files = { ...cpu(0, 0, 0), ...cpu(1, 0, 1) };
   const { nodes } = await readMachineTopology(await sysOf(files));
   expect(nodes.map(({ id, cores, memoryBytes }) => ({ id, cores, memoryBytes }))).toEqual([
@@ -147,7 +147,7 @@ test.each([
     { ...twoNodes, [`${NODE}/node0/distance`]: '10 x' },
     /node0\/distance must be a list of numbers/,
   ],
-])('rejects a machine with %s', async (_name, files, message) => {
+])('readMachineTopology rejects a machine with %s', async (_name, files, message) => {
   const reading = readMachineTopology(await sysOf(files as Record<string, string>));
   await expect(reading).rejects.toThrow(message);
   await expect(reading).rejects.toSatisfy(ContainerResourcesError.is);

@@ -24,11 +24,11 @@ describe('packed', () => {
     ['the socket with fewer free CPUs first', dual, '1-7', 2, '1,5'],
     ['all CPUs', dual, '0-7', 8, '0-7'],
     ['nothing', dual, '0-7', 0, ''],
-  ] as const)('takes %s', (_name, topology, available, count, expected) => {
+  ] as const)('packed CPU allocation takes %s', (_name, topology, available, count, expected) => {
     expect(`${takePacked(topology, CpuSet.parse(available), count, packed)}`).toBe(expected);
   });
 
-  test('takes threads of different cores if CPUs are spread over cores', () => {
+  test('packed CPU allocation takes threads of different cores with distribute-cpus-across-cores', () => {
     expect(`${takePacked(single, single.cpus, 4, { ...packed, order: 'spread' })}`).toBe('0-3');
   });
 
@@ -38,12 +38,12 @@ describe('packed', () => {
     ['an odd number of CPUs of one cache', '0-15', 3, '0-1,8'],
     ['the first cache in which the request fits', '0,2-15', 4, '2-3,10-11'],
     ['whole caches and a part of another one', '0-15', 6, '0-2,8-10'],
-  ])('aligned with caches, takes %s', (_name, available, count, expected) => {
+  ])('packed CPU allocation that is aligned with uncore caches takes %s', (_name, available, count, expected) => {
     const options = { ...packed, alignUncoreCaches: true };
     expect(`${takePacked(caches, CpuSet.parse(available), count, options)}`).toBe(expected);
   });
 
-  test('rejects a request for more CPUs than are free', () => {
+  test('packed CPU allocation rejects a request for more CPUs than are free', () => {
     const take = (): CpuSet => takePacked(dual, CpuSet.parse('0-2'), 4, packed);
     expect(take).toThrow('not enough cpus available to satisfy request: requested=4, available=3');
   });
@@ -58,12 +58,12 @@ describe('distributed', () => {
     ['so that the free CPUs are most balanced afterwards', quad, '0,2-7', 3, 1, '2-4'],
     ['in whole cores', dual, '0-7', 8, 2, '0-7'],
     ['as packed if the request is no multiple of a core', dual, '0-7', 3, 2, '0-1,4'],
-  ] as const)('takes CPUs %s', (_name, topology, available, count, groupSize, expected) => {
+  ] as const)('distributed CPU allocation takes CPUs %s', (_name, topology, available, count, groupSize, expected) => {
     const taken = takeDistributed(topology, CpuSet.parse(available), count, { order: 'packed', groupSize });
     expect(`${taken}`).toBe(expected);
   });
 
-  test('rejects a request for more CPUs than are free', () => {
+  test('distributed CPU allocation rejects a request for more CPUs than are free', () => {
     const take = (): CpuSet => takeDistributed(dual, CpuSet.parse('0-2'), 4, { order: 'packed', groupSize: 2 });
     expect(take).toThrow('requested=4, available=3');
   });
@@ -93,7 +93,7 @@ const options = fc.record({
   alignUncoreCaches: fc.boolean(),
 });
 
-test('takes exactly the requested number of free CPUs on every machine', () => {
+test('CPU allocation takes exactly the requested number of free CPUs on every machine', () => {
   fc.assert(
     fc.property(requests, options, fc.boolean(), ({ topology, available, part }, chosen, isPacked) => {
       const count = Math.round(part * available.size);
@@ -107,7 +107,7 @@ test('takes exactly the requested number of free CPUs on every machine', () => {
   );
 });
 
-test('takes whole cores only, if only whole cores are free and the request is a multiple of a core', () => {
+test('CPU allocation takes only whole cores if only whole cores are free and the request is a multiple of a core', () => {
   fc.assert(
     fc.property(requests, ({ topology, available, part }) => {
       const cores = new Set(topology.locationsOf(available).map(({ core }) => core));
@@ -121,7 +121,7 @@ test('takes whole cores only, if only whole cores are free and the request is a 
   );
 });
 
-test('distributes evenly over the fewest nodes for which an even distribution exists', () => {
+test('distributed CPU allocation uses the fewest NUMA nodes over which the CPUs can be spread evenly', () => {
   fc.assert(
     fc.property(requests, ({ topology, available, part }) => {
       const count = Math.max(1, Math.round(part * available.size));

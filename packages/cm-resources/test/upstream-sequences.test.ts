@@ -120,7 +120,7 @@ const probe: Pod = {
 };
 
 test.each(sequences.map((sequence) => [sequence.topology, Object.keys(sequence.cpuOptions).join(), sequence] as const))(
-  'allocates the same as upstream with the topology policy %s and the options "%s"',
+  'CPUs are allocated as by upstream with the topology policy %s and the options "%s"',
   async (_policy, _options, sequence) => {
     const node = nodeOf(sequence);
     await node.resources.load();

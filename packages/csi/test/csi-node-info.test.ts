@@ -46,7 +46,7 @@ const fail = (): never => {
 };
 
 describe('the node', () => {
-  it('is not ready until CSINode has the migrated types', async () => {
+  it('the node is not ready until CSINode has the annotation of migrated volume types', async () => {
     expect(csiNodeInfo.problem).toBe('CSINode is not yet initialized');
     start();
     await clock.settle();
@@ -58,7 +58,7 @@ describe('the node', () => {
     });
   });
 
-  it('waits for the API server, asking once a second, without another problem', async () => {
+  it('before the API server responds, the node is not ready and CSINode is read once a second', async () => {
     api.before = fail;
     start();
     await clock.advance(3_500);
@@ -69,7 +69,7 @@ describe('the node', () => {
     expect(csiNodeInfo.problem).toBeUndefined();
   });
 
-  it('waits for the Node, and goes on as soon as it is created', async () => {
+  it('the CSINode is created as soon as the Node exists', async () => {
     api.before = (call) => (call === 'getNode' ? fail() : undefined);
     start();
     await clock.advance(2_500);
@@ -81,7 +81,7 @@ describe('the node', () => {
     expect(csiNodeInfo.problem).toBeUndefined();
   });
 
-  it('shows why CSINode cannot be written, and retries with a back-off', async () => {
+  it('the node shows why CSINode cannot be written, and the write is retried with a back-off', async () => {
     api.before = (call) => (call === 'createCsiNode' ? fail() : undefined);
     start();
     await clock.advance(400);
@@ -94,7 +94,7 @@ describe('the node', () => {
     expect(csiNodeInfo.problem).toBeUndefined();
   });
 
-  it('completes the annotation of a CSINode that exists, and keeps its drivers', async () => {
+  it('the annotation is added to an existing CSINode, and its drivers are kept', async () => {
     const before = newCsiNode('node-1', 'uid-1');
     const driver = { name: 'a', nodeID: '1', topologyKeys: [] };
     api.csiNode = { ...before, metadata: { ...before.metadata, annotations: {} }, spec: { drivers: [driver] } };
@@ -104,7 +104,7 @@ describe('the node', () => {
     expect(api.drivers).toEqual(['a']);
   });
 
-  it('replaces the CSINode of a deleted node of the same name', async () => {
+  it('the CSINode of a deleted Node with the same name is replaced', async () => {
     api.csiNode = { ...newCsiNode('node-1', 'uid-0'), spec: { drivers: [{ name: 'a', nodeID: '1' }] } };
     start();
     await clock.advance(20);
@@ -116,7 +116,7 @@ describe('the node', () => {
 });
 
 describe('a driver', () => {
-  it('is reported in CSINode and on the Node', async () => {
+  it("a registered CSI driver is listed in CSINode and in the Node's annotation and labels", async () => {
     await csiNodeInfo.install('a', info, never);
     expect(api.csiNode?.spec.drivers).toEqual([
       { name: 'a', nodeID: 'id-1', topologyKeys: ['example.com/zone'], allocatable: { count: 3 } },
@@ -125,14 +125,14 @@ describe('a driver', () => {
     expect(api.node.labels).toEqual(info.topology);
   });
 
-  it('that is reported already causes no write', async () => {
+  it('a CSI driver that is already listed causes no write', async () => {
     await csiNodeInfo.install('a', info, never);
     api.calls.length = 0;
     await csiNodeInfo.install('a', info, never);
     expect(api.calls).toEqual(['getNode', 'getCsiNode']);
   });
 
-  it('is reported despite conflicts with other clients, with pauses of 10, 50 and 250 ms', async () => {
+  it('writes of CSINode that conflict with another client are retried after 10, 50 and 250 ms', async () => {
     start();
     await clock.settle();
     const atMs: number[] = [];
@@ -152,7 +152,7 @@ describe('a driver', () => {
     expect(api.drivers).toEqual(['a']);
   });
 
-  it('registers while the API server is away, and is reported when the server is back', async () => {
+  it('a CSI driver registers while the API server is unreachable, and is listed in CSINode when the server is back', async () => {
     start();
     await clock.settle();
     api.before = fail;
@@ -171,7 +171,7 @@ describe('a driver', () => {
     expect(api.calls).toEqual([]);
   });
 
-  it('whose topology contradicts the node’s labels is rejected at once', async () => {
+  it("a CSI driver whose topology contradicts the Node's labels is rejected immediately", async () => {
     api.node = { uid: 'uid-1', labels: { 'example.com/zone': 'z2' } };
     const failure: unknown = await csiNodeInfo.install('a', info, never).catch((error: unknown) => error);
     expect(CsiError.is(failure) && failure.code).toBe('Rejected');
@@ -183,7 +183,7 @@ describe('a driver', () => {
     expect(api.node.labels).toEqual({ 'example.com/zone': 'z2' });
   });
 
-  it('that is gone is removed, when the API server answers', async () => {
+  it('a deregistered CSI driver is removed from CSINode when the API server responds', async () => {
     start();
     await csiNodeInfo.install('a', info, never);
     await csiNodeInfo.install('b', { ...info, nodeId: 'id-b' }, never);
@@ -198,7 +198,7 @@ describe('a driver', () => {
     expect(api.node.labels).toEqual(info.topology);
   });
 
-  it('that registers again before its removal was written stays', async () => {
+  it('a CSI driver that registers again before its removal was written stays in CSINode', async () => {
     start();
     await csiNodeInfo.install('a', info, never);
     api.before = fail;
@@ -212,7 +212,7 @@ describe('a driver', () => {
     expect(api.csiNode?.spec.drivers).toMatchObject([{ name: 'a', allocatable: { count: 9 } }]);
   });
 
-  it('whose limit changed is updated with one read and one write', async () => {
+  it('a changed volume limit of a CSI driver takes one read and one write of CSINode', async () => {
     start();
     await csiNodeInfo.install('a', info, never);
     await clock.settle();
@@ -225,7 +225,7 @@ describe('a driver', () => {
     expect(api.calls).toEqual([]);
   });
 
-  it('in back-off holds up no other driver', async () => {
+  it('a CSI driver in back-off delays no other driver', async () => {
     start();
     await clock.settle();
     api.node = { ...api.node, annotations: { [NODE_ID]: 'nonsense' } };
@@ -243,7 +243,7 @@ describe('a driver', () => {
   });
 });
 
-it('everything is written again after the Node was deleted and created', async () => {
+it('CSINode, annotation and labels are written again after the Node was deleted and created', async () => {
   start();
   await csiNodeInfo.install('a', info, never);
   await clock.settle();
@@ -257,7 +257,7 @@ it('everything is written again after the Node was deleted and created', async (
   expect(csiNodeInfo.problem).toBeUndefined();
 });
 
-it('a node that was ready stays ready while the API server is away', async () => {
+it('a node that was ready stays ready while the API server is unreachable', async () => {
   start();
   await clock.settle();
   api.before = fail;
@@ -266,7 +266,7 @@ it('a node that was ready stays ready while the API server is away', async () =>
   expect(csiNodeInfo.problem).toBeUndefined();
 });
 
-it('ends while the API server does not answer', async () => {
+it('CsiNodeInfo stops while a request to the API server is in progress', async () => {
   api.before = () =>
     new Promise((_, reject) => stop.signal.addEventListener('abort', () => reject(stop.signal.reason)));
   start();

@@ -17,7 +17,7 @@ const withAnnotation = (value: string | undefined): CSINode => ({
 });
 
 describe('CSINode', () => {
-  it('is created as the node’s, with the migrated types and no drivers', () => {
+  it('a new CSINode has the Node as owner, the migrated volume types and no drivers', () => {
     expect(fresh).toEqual({
       apiVersion: 'storage.k8s.io/v1',
       kind: 'CSINode',
@@ -35,7 +35,7 @@ describe('CSINode', () => {
     ['a deleted node of the same name', { kind: 'Node', name: 'node-1', uid: 'uid-0' }, false],
     ['another node', { kind: 'Node', name: 'node-2', uid: 'uid-1' }, false],
     ['something else', { kind: 'Pod', name: 'node-1', uid: 'uid-1' }, false],
-  ])('that belongs to %s: owned %s', (_, owner, owned) => {
+  ])('whether a CSINode that belongs to %s is owned by the Node: %s', (_, owner, owned) => {
     const metadata = { ...fresh.metadata, ownerReferences: [{ apiVersion: 'v1', ...owner }] };
     expect(isOwnedBy({ ...fresh, metadata }, 'node-1', 'uid-1')).toBe(owned);
     expect(isOwnedBy({ ...fresh, metadata: { name: 'node-1' } }, 'node-1', 'uid-1')).toBe(false);
@@ -47,12 +47,12 @@ describe('CSINode', () => {
     ['kubernetes.io/gce-pd', MIGRATED],
     [`${MIGRATED},kubernetes.io/rbd`, MIGRATED],
     [MIGRATED.split(',').reverse().join(), undefined],
-  ])('with the annotation %j gets %j', (value, expected) => {
+  ])('a CSINode with the annotation of migrated types %j gets %j', (value, expected) => {
     const changed = withMigratedPlugins(withAnnotation(value));
     expect(changed?.metadata.annotations).toEqual(expected && { kept: 'yes', [KEY]: expected });
   });
 
-  it('lists a driver with its limit and its sorted topology keys', () => {
+  it('CSINode lists a driver with its volume limit and its sorted topology keys', () => {
     const changed = withDriver(fresh, 'a', { nodeId: 'id', maxVolumes: 5, topology: { z: '1', b: '2' } });
     const driver = { name: 'a', nodeID: 'id', topologyKeys: ['b', 'z'], allocatable: { count: 5 } };
     expect(changed?.spec.drivers).toEqual([driver]);
@@ -67,13 +67,13 @@ describe('CSINode', () => {
     ['another key', { topology: { b: '1' } }, true],
     ['no key', { topology: {} }, true],
     ['only the value of a key', { topology: { a: '9' } }, false],
-  ])('changes if %s changed for a driver: %s', (_, more, changes) => {
+  ])('whether CSINode changes if %s changed for a driver: %s', (_, more, changes) => {
     const before = { nodeId: 'id', maxVolumes: 3, topology: { a: '1' } };
     const present = withDriver(fresh, 'a', before) ?? fresh;
     expect(withDriver(present, 'a', { ...before, ...more }) !== undefined).toBe(changes);
   });
 
-  it('is read with null for empty lists, as the API server returns them', () => {
+  it('CSINode is read with null for empty lists, as the API server returns them', () => {
     const empty = { ...fresh, spec: { drivers: null } } as unknown as CSINode;
     expect(withoutDriver(empty, 'a')).toBeUndefined();
     expect(withDriver(empty, 'a', info)?.spec.drivers).toEqual([{ name: 'a', nodeID: 'id-1', topologyKeys: [] }]);
@@ -81,7 +81,7 @@ describe('CSINode', () => {
     expect(withDriver(present as unknown as CSINode, 'a', info)).toBeUndefined();
   });
 
-  it('keeps the other drivers, and appends the one that changed', () => {
+  it('a changed driver is appended to CSINode, and other drivers are kept', () => {
     const two = withDriver(withDriver(fresh, 'a', info) ?? fresh, 'b', info) ?? fresh;
     const changed = withDriver(two, 'a', { ...info, nodeId: 'new' });
     expect(changed?.spec.drivers.map(({ name, nodeID }) => [name, nodeID])).toEqual([
@@ -92,14 +92,14 @@ describe('CSINode', () => {
     expect(withoutDriver(two, 'c')).toBeUndefined();
   });
 
-  it('gets the annotation with the next driver if it was removed', () => {
+  it('an annotation that was removed from CSINode is written with the next driver', () => {
     const changed = withDriver(withAnnotation(undefined), 'a', info);
     expect(changed?.metadata.annotations).toEqual({ kept: 'yes', [KEY]: MIGRATED });
   });
 });
 
 describe('the Node', () => {
-  it('gets the driver’s node ID beside those of others, and its topology', () => {
+  it('the Node gets the node ID of a CSI driver in addition to those of other drivers, and its topology labels', () => {
     const node = { annotations: { [NODE_ID]: '{"z":"1"}' }, labels: { same: 'x', own: 'y' } };
     expect(patchForDriver(node, 'a', { ...info, topology: { same: 'x', zone: 'z1' } })).toEqual({
       annotations: { [NODE_ID]: '{"a":"id-1","z":"1"}' },
@@ -107,12 +107,12 @@ describe('the Node', () => {
     });
   });
 
-  it('is not changed if it has everything', () => {
+  it('the Node is not changed if it has the node ID and topology of the CSI driver', () => {
     const node = { annotations: { [NODE_ID]: '{"a":"id-1"}' }, labels: { zone: 'z1' } };
     expect(patchForDriver(node, 'a', { ...info, topology: { zone: 'z1' } })).toBeUndefined();
   });
 
-  it('loses the node ID of a driver that is gone, and the annotation with the last one', () => {
+  it('the Node loses the node ID of a deregistered CSI driver, and the annotation with the last driver', () => {
     const node = { annotations: { [NODE_ID]: '{"a":"1","b":"2"}' } };
     expect(patchWithoutDriver(node, 'a')).toEqual({ annotations: { [NODE_ID]: '{"b":"2"}' } });
     expect(patchWithoutDriver({ annotations: { [NODE_ID]: '{"a":"1"}' } }, 'a')).toEqual({
@@ -122,17 +122,20 @@ describe('the Node', () => {
     expect(patchWithoutDriver({}, 'a')).toBeUndefined();
   });
 
-  it.each(['nonsense', '[]', '"x"', '{"a":1}'])('with the annotation %j is not changed: an error names it', (value) => {
-    const node = { annotations: { [NODE_ID]: value } };
-    expect(() => patchForDriver(node, 'a', info)).toThrow(`failed to parse node's "${NODE_ID}" annotation value`);
-  });
+  it.each(['nonsense', '[]', '"x"', '{"a":1}'])(
+    'a Node with the invalid annotation %j is not changed, and the error names the annotation',
+    (value) => {
+      const node = { annotations: { [NODE_ID]: value } };
+      expect(() => patchForDriver(node, 'a', info)).toThrow(`failed to parse node's "${NODE_ID}" annotation value`);
+    },
+  );
 
-  it('an annotation null counts as empty, and a driver called __proto__ is an entry as any other', () => {
+  it('an annotation null counts as empty, and a driver called __proto__ is an ordinary entry', () => {
     const ids = patchForDriver({ annotations: { [NODE_ID]: 'null' } }, '__proto__', info)?.annotations?.[NODE_ID];
     expect(ids).toBe('{"__proto__":"id-1"}');
   });
 
-  it('with another value of a topology label is a collision', () => {
+  it('a different value of a topology label on the Node is a collision', () => {
     const node = { labels: { zone: 'z1' } };
     expect(topologyCollision(node, { ...info, topology: { rack: 'r', zone: 'z2' } })).toBe(
       'detected topology value collision: driver reported "zone":"z2" but existing label is "zone":"z1"',

@@ -59,7 +59,7 @@ const register = (endpoint: string, version = '1.0.0', name = NAME, signal = nev
 const unstage = (name = NAME): Promise<unknown> | undefined => registry.driver(name)?.unstageVolume('v', '/s', never);
 
 describe('a driver', () => {
-  it('is known and reported after it has answered NodeGetInfo', async () => {
+  it('a CSI driver is registered and reported after it has answered NodeGetInfo', async () => {
     const disk = await driver('/a', { nodeId: 'id', maxVolumesPerNode: 5n, topology: { zone: 'z' } });
     expect(registry.validate(NAME, '/a', ['1.0.0'])).toBeUndefined();
     await register('/a');
@@ -70,18 +70,18 @@ describe('a driver', () => {
     expect(disk.calls.map(({ call }) => call)).toEqual(['NodeGetInfo', 'NodeUnstageVolume']);
   });
 
-  it('that is unknown is undefined', () => {
+  it('the registry returns undefined for an unknown CSI driver', () => {
     expect(registry.driver('nobody.example.com')).toBeUndefined();
   });
 
-  it('is refused with a reason that names its endpoint', () => {
+  it('a refused CSI driver gets a reason that names its endpoint', () => {
     expect(registry.validate(NAME, '/a', [])).toBe(
       `validation failed for CSI Driver ${NAME} at endpoint /a: kubernetes.io/csi: ValidatePlugin for CSI driver ` +
         `"${NAME}" failed. Plugin returned an empty list for supported versions`,
     );
   });
 
-  it('is gone after deregistration; its calls in progress fail and are not final', async () => {
+  it('calls in progress of a deregistered CSI driver fail and are not final', async () => {
     const disk = await driver('/a');
     await register('/a');
     disk.always('NodeUnstageVolume', { hangs: true });
@@ -94,7 +94,7 @@ describe('a driver', () => {
     expect(changes).toEqual([NAME, NAME]);
   });
 
-  it('registers again after a restart, with its new capabilities', async () => {
+  it('a restarted CSI driver registers again with its new capabilities', async () => {
     const disk = await driver('/a');
     await register('/a');
     expect(await registry.driver(NAME)?.capabilities(never)).toMatchObject({ expandVolume: true });
@@ -106,7 +106,7 @@ describe('a driver', () => {
     expect(reported.get(NAME)).toMatchObject({ nodeId: 'other' });
   });
 
-  it('without the API is known on the node', async () => {
+  it('without an API server, a CSI driver is registered on the node', async () => {
     await driver('/a');
     const alone = new CsiDriverRegistry({ transport: sockets });
     await alone.register(NAME, '/a', ['1.0.0'], never);
@@ -117,7 +117,7 @@ describe('a driver', () => {
 });
 
 describe('several sockets of one driver', () => {
-  it('a socket of the same version is refused while another is registered', async () => {
+  it('a second socket of a CSI driver is refused if its version is not higher', async () => {
     await driver('/a');
     await register('/a');
     const refused = `Another driver with the same name is already registered with a higher supported version: "1.0.0"`;
@@ -131,7 +131,7 @@ describe('several sockets of one driver', () => {
     await register('/b');
   });
 
-  it('a higher version replaces a lower one, whose end then has no effect', async () => {
+  it("a socket with a higher version replaces the CSI driver's old socket, whose removal then has no effect", async () => {
     const old = await driver('/a');
     const next = await driver('/b', { nodeId: 'new' });
     await register('/a');
@@ -142,7 +142,7 @@ describe('several sockets of one driver', () => {
     expect(reported.get(NAME)).toMatchObject({ nodeId: 'new' });
   });
 
-  it('a higher version that fails to register replaces nothing', async () => {
+  it('a socket with a higher version that fails to register does not replace the CSI driver', async () => {
     await driver('/a', { nodeId: 'old' });
     const next = await driver('/b', { nodeId: 'new' });
     await register('/a');
@@ -158,7 +158,7 @@ describe('several sockets of one driver', () => {
     expect(reported.get(NAME)).toMatchObject({ nodeId: 'old' });
   });
 
-  it('of two that register at once, one wins', async () => {
+  it('of two sockets of one CSI driver that register at the same time, one is registered', async () => {
     const drivers = [await driver('/a', { nodeId: 'a' }), await driver('/b', { nodeId: 'b' })];
     for (const one of drivers) one.next('NodeGetInfo', { delayMs: 1_000 });
     const both = Promise.allSettled([register('/a'), register('/b')]);
@@ -174,7 +174,7 @@ describe('a registration', () => {
   it.each([
     ['fails', { code: 'INTERNAL' }, 'rpc error: code = Internal desc = fault of a test'],
     ['never ends', { hangs: true }, 'rpc error: code = DeadlineExceeded desc = context deadline exceeded'],
-  ] as const)('whose NodeGetInfo %s leaves no driver and no report', async (_, fault, message) => {
+  ] as const)('a CSI driver whose NodeGetInfo %s is neither registered nor reported', async (_, fault, message) => {
     const disk = await driver('/a');
     disk.next('NodeGetInfo', fault);
     const failing = expect(register('/a')).rejects.toThrow(message);
@@ -185,7 +185,7 @@ describe('a registration', () => {
     await register('/a');
   });
 
-  it('ends when its socket is gone', async () => {
+  it('a registration is aborted when its socket is removed', async () => {
     const disk = await driver('/a');
     disk.next('NodeGetInfo', { hangs: true });
     const gone = new AbortController();
@@ -197,7 +197,7 @@ describe('a registration', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('of a hung driver holds up no other driver', async () => {
+  it('the registration of a hung CSI driver delays no other driver', async () => {
     const hung = await driver('/hung');
     hung.always('NodeGetInfo', { hangs: true });
     const other = await driver('/other', { name: 'other.csi.example.com' });
@@ -209,7 +209,7 @@ describe('a registration', () => {
     await failing;
   });
 
-  it('at a path that cannot be a socket is refused', async () => {
+  it('a socket path that is too long is refused', async () => {
     await expect(register(`/${'x'.repeat(200)}`)).rejects.toThrow();
     expect(registry.driver(NAME)).toBeUndefined();
   });
@@ -228,7 +228,7 @@ describe('the number of volumes that fit on the node', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('is read with the period of the CSIDriver object', async () => {
+  it('the volume limit of a CSI driver is read with the period of its CSIDriver object', async () => {
     const disk = await driver('/a', { maxVolumesPerNode: 5n });
     periods.set(NAME, 60);
     await register('/a');
@@ -241,14 +241,14 @@ describe('the number of volumes that fit on the node', () => {
     expect(disk.count('NodeGetInfo')).toBe(3);
   });
 
-  it('is not read again without a period', async () => {
+  it('the volume limit of a CSI driver is read once if CSIDriver has no period', async () => {
     const disk = await driver('/a');
     await register('/a');
     await clock.advance(3_600_000);
     expect(disk.count('NodeGetInfo')).toBe(1);
   });
 
-  it('follows changes of the period, and ends with the driver', async () => {
+  it('reads of the volume limit follow changes of the period, and stop with the CSI driver', async () => {
     const disk = await driver('/a');
     await register('/a');
     periods.set(NAME, 100);
@@ -273,7 +273,7 @@ describe('the number of volumes that fit on the node', () => {
     expect(disk.count('NodeGetInfo')).toBe(5);
   });
 
-  it('is read again after a failure', async () => {
+  it('the volume limit is read again after a failed read', async () => {
     const disk = await driver('/a');
     periods.set(NAME, 10);
     await register('/a');
@@ -283,7 +283,7 @@ describe('the number of volumes that fit on the node', () => {
     expect(lines).toMatchObject([{ message: 'Failed to update the volume limit of a CSI driver' }]);
   });
 
-  it('is read at once if attaching a volume has failed because the node is full', async () => {
+  it('the volume limit is read immediately if an attachment failed because the node is full', async () => {
     const disk = await driver('/a', { maxVolumesPerNode: 5n });
     await register('/a');
     disk.maxVolumesPerNode = 2n;

@@ -78,7 +78,7 @@ function usedVolume(name?: CsiNodeCall): void {
 }
 
 describe('requests', () => {
-  it('carry what the specification demands, from staging to unstaging', async () => {
+  it('CSI requests have all fields that the specification requires, from staging to unstaging', async () => {
     await inMemory({ topology: { 'example.com/zone': 'z1' }, maxVolumesPerNode: 5n });
     for (const [, call] of CALLS) await call(client, signal);
     expect(driver.violations).toEqual([]);
@@ -106,14 +106,14 @@ describe('requests', () => {
     expect(requests.get('NodeGetVolumeStats')).toEqual(stats);
   });
 
-  it('of a block volume have no file system', async () => {
+  it('CSI requests for a block volume have no file system type', async () => {
     await inMemory({ capabilities: { stageUnstage: false } });
     const capability = { access: { type: 'block' }, accessMode: 'MULTI_NODE_MULTI_WRITER' } as const;
     await client.publishVolume({ ...publish, capability, stagingTargetPath: '' }, signal);
     expect(driver.calls[0]?.request.volumeCapability).toEqual({ block: {}, mount: null, accessMode: { mode: 5 } });
   });
 
-  it('carry the volume group', async () => {
+  it('CSI requests have the volume group if the driver supports it', async () => {
     await inMemory({ capabilities: { volumeMountGroup: true } });
     const access = { ...mount, volumeMountGroup: '2000' };
     await client.stageVolume({ ...stage, capability: { access, accessMode: 'SINGLE_NODE_WRITER' } }, signal);
@@ -125,15 +125,18 @@ describe('requests', () => {
     ['SINGLE_NODE_MULTI_WRITER', true, 7],
     ['SINGLE_NODE_SINGLE_WRITER', false, 1],
     ['SINGLE_NODE_MULTI_WRITER', false, 1],
-  ] as const)('ask for %s with SINGLE_NODE_MULTI_WRITER %s as mode %s', async (accessMode, capable, mode) => {
-    await inMemory({ capabilities: { singleNodeMultiWriter: capable } });
-    const capability = { access: mount, accessMode };
-    await client.stageVolume({ ...stage, capability }, signal);
-    await client.publishVolume({ ...publish, capability }, signal);
-    await client.expandVolume({ ...expand, capability }, signal);
-    const modes = driver.calls.flatMap(({ request }) => request.volumeCapability ?? []);
-    expect(modes).toMatchObject(Array(3).fill({ accessMode: { mode } }));
-  });
+  ] as const)(
+    'a request for %s with SINGLE_NODE_MULTI_WRITER %s has the access mode %s',
+    async (accessMode, capable, mode) => {
+      await inMemory({ capabilities: { singleNodeMultiWriter: capable } });
+      const capability = { access: mount, accessMode };
+      await client.stageVolume({ ...stage, capability }, signal);
+      await client.publishVolume({ ...publish, capability }, signal);
+      await client.expandVolume({ ...expand, capability }, signal);
+      const modes = driver.calls.flatMap(({ request }) => request.volumeCapability ?? []);
+      expect(modes).toMatchObject(Array(3).fill({ accessMode: { mode } }));
+    },
+  );
 
   it.each<[string, (client: CsiDriverClient) => Promise<unknown>]>([
     ['missing volume id', (to) => to.stageVolume({ ...stage, volumeId: '' }, signal)],
@@ -146,7 +149,7 @@ describe('requests', () => {
     ['missing volume path', (to) => to.expandVolume({ ...expand, volumePath: '' }, signal)],
     ['size can not be less than 0', (to) => to.expandVolume({ ...expand, requiredBytes: -1n }, signal)],
     ['missing target path', (to) => to.volumeStats('volume-1', '', undefined, signal)],
-  ])('are not sent if invalid: %s', async (message, call) => {
+  ])('an invalid CSI request is not sent: %s', async (message, call) => {
     await inMemory();
     expect(await failureOf(call(client))).toMatchObject({ message, code: 'InvalidRequest', isFinal: true });
     expect(driver.calls).toEqual([]);
@@ -154,7 +157,7 @@ describe('requests', () => {
 });
 
 describe('responses', () => {
-  it('are returned with exact numbers', async () => {
+  it('numbers of CSI responses are returned exactly', async () => {
     await inMemory({
       stats: { usage: [{ unit: 1, total: 2n ** 63n - 1n }] },
       capabilities: { volumeCondition: false },
@@ -165,7 +168,7 @@ describe('responses', () => {
     expect(usage).toEqual([{ unit: 'bytes', total: 2n ** 63n - 1n, used: 0n, available: 0n }]);
   });
 
-  it('to NodeGetCapabilities are cached until the connection is lost', async () => {
+  it('capabilities of a CSI driver are cached until the connection is lost', async () => {
     await inMemory();
     await client.capabilities(signal);
     await client.capabilities(signal);
@@ -178,14 +181,14 @@ describe('responses', () => {
     expect(await client.capabilities(signal)).toMatchObject({ expandVolume: false });
   });
 
-  it('that failed are not cached', async () => {
+  it('a failed NodeGetCapabilities call is not cached', async () => {
     await inMemory();
     driver.next('NodeGetCapabilities', { code: 'INTERNAL' });
     expect(await failureOf(client.capabilities(signal))).toMatchObject({ code: 'INTERNAL' });
     expect(await client.capabilities(signal)).toMatchObject({ stageUnstage: true });
   });
 
-  it('without a node ID are rejected', async () => {
+  it('a NodeGetInfo response without a node ID is rejected', async () => {
     await inMemory({ nodeId: '' });
     const failure = await failureOf(client.nodeInfo(signal));
     expect(failure).toMatchObject({ code: 'InvalidResponse', isFinal: false, driver: NAME, call: 'NodeGetInfo' });
@@ -193,7 +196,7 @@ describe('responses', () => {
 });
 
 describe('failures', () => {
-  it('have the message of a Go client, and name driver and call', async () => {
+  it('the error of a CSI call has the message of a Go client and names driver and call', async () => {
     await inMemory();
     driver.next('NodeStageVolume', { code: 'NOT_FOUND', details: 'no such disk' });
     const failure = await failureOf(client.stageVolume(stage, signal));
@@ -202,7 +205,7 @@ describe('failures', () => {
   });
 
   it.each(['NodeStageVolume', 'NodePublishVolume', 'NodeExpandVolume'] as const)(
-    'W4: of %s contain no secret, even if the driver repeats it',
+    'W4: the error of %s contains no secret, even if the driver repeats the secret',
     async (name) => {
       await inMemory();
       usedVolume();
@@ -215,18 +218,18 @@ describe('failures', () => {
     },
   );
 
-  it('of a driver that is not there are not final', async () => {
+  it('a failure to connect to a CSI driver is not final', async () => {
     client = new CsiNodeClient({ clock, transport: sockets }, { name: NAME, socketPath: '/nobody.sock' });
     expect(await failureOf(client.stageVolume(stage, signal))).toMatchObject({ code: 'UNAVAILABLE', isFinal: false });
   });
 
-  it('after close are not final', async () => {
+  it('a call after the CSI client was closed fails and is not final', async () => {
     await inMemory();
     client.close();
     expect(await failureOf(client.capabilities(signal))).toMatchObject({ code: 'CANCELLED', isFinal: false });
   });
 
-  it('are counted by gRPC code, beside successes', async () => {
+  it('failed CSI calls are counted by gRPC code, in addition to successful ones', async () => {
     await inMemory();
     driver.next('NodeStageVolume', { code: 'INTERNAL' });
     await failureOf(client.stageVolume(stage, signal));
@@ -240,24 +243,27 @@ describe('failures', () => {
 });
 
 describe('W6: a driver that never answers', () => {
-  it.each(CALLS)('%s fails after two minutes, and is not final', async (name, call) => {
-    await inMemory();
-    usedVolume(name);
-    driver.always(name, { hangs: true });
-    const failing = failureOf(call(client, signal));
-    await clock.advance(119_999);
-    expect(driver.count(name)).toBe(1);
-    await clock.advance(1);
-    const failure = await failing;
-    expect(failure).toMatchObject({ code: 'DEADLINE_EXCEEDED', isFinal: false, call: name });
-    expect(failure.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded');
-    driver.always(name, undefined);
-    await call(client, signal);
-    expect(driver.violations).toEqual([]);
-    expect(clock.pendingTimers).toBe(0);
-  });
+  it.each(CALLS)(
+    'W6: %s of a CSI driver that never answers fails after two minutes and is not final',
+    async (name, call) => {
+      await inMemory();
+      usedVolume(name);
+      driver.always(name, { hangs: true });
+      const failing = failureOf(call(client, signal));
+      await clock.advance(119_999);
+      expect(driver.count(name)).toBe(1);
+      await clock.advance(1);
+      const failure = await failing;
+      expect(failure).toMatchObject({ code: 'DEADLINE_EXCEEDED', isFinal: false, call: name });
+      expect(failure.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded');
+      driver.always(name, undefined);
+      await call(client, signal);
+      expect(driver.violations).toEqual([]);
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
 
-  it.each(CALLS)('%s ends when its caller gives up, with the caller’s reason', async (name, call) => {
+  it.each(CALLS)("W6: %s is cancelled with the caller's reason if its caller aborts it", async (name, call) => {
     await inMemory();
     usedVolume(name);
     driver.always(name, { hangs: true });
@@ -270,7 +276,7 @@ describe('W6: a driver that never answers', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('holds up no call of another driver, and no other call of its own', async () => {
+  it('W6: a call without an answer delays no other call of this or another CSI driver', async () => {
     await inMemory();
     const other = new FakeCsiDriver({ socketPath: '/other.sock', transport: sockets });
     await other.start();
@@ -283,7 +289,7 @@ describe('W6: a driver that never answers', () => {
     expect(await hanging).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 
-  it('answers late: the call succeeds within its deadline', async () => {
+  it('a CSI call that is answered late, within its deadline, succeeds', async () => {
     await inMemory();
     driver.next('NodeStageVolume', { delayMs: 119_000 });
     const staging = client.stageVolume(stage, signal);
@@ -292,7 +298,7 @@ describe('W6: a driver that never answers', () => {
     expect(driver.volumes.staged.get('volume-1')).toBe(STAGING);
   });
 
-  it('has staged the volume before it hangs: a second call succeeds', async () => {
+  it('a repeated NodeStageVolume succeeds if the first one staged the volume and was never answered', async () => {
     await inMemory();
     driver.next('NodeStageVolume', { acts: true, hangs: true });
     const failing = failureOf(client.stageVolume(stage, signal));
@@ -317,14 +323,14 @@ describe('over a real socket', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('every call succeeds', async () => {
+  it('every CSI call succeeds over a real socket', async () => {
     for (const [, call] of CALLS) await call(client, signal);
     expect(driver.violations).toEqual([]);
     expect(driver.calls.map(({ call }) => call)).toEqual(CALLS.map(([name]) => name));
   });
 
   it.each(CALLS)(
-    '%s: a response that cannot be decoded is not final, and names driver and call',
+    '%s: a CSI response that cannot be decoded is not final, and the error names driver and call',
     async (name, call) => {
       usedVolume(name);
       driver.next(name, { garbage: Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0x07) });
@@ -335,19 +341,19 @@ describe('over a real socket', () => {
     },
   );
 
-  it('text that is not UTF-8 is rejected', async () => {
+  it('a CSI response with text that is not UTF-8 is rejected', async () => {
     driver.next('NodeGetInfo', { garbage: Uint8Array.of(0x0a, 2, 0xc3, 0x28) });
     const failure = await failureOf(client.nodeInfo(signal));
     expect(failure).toMatchObject({ code: 'InvalidResponse' });
     expect(failure.message).toContain('is not UTF-8');
   });
 
-  it('a response of more than 4 MiB is rejected', async () => {
+  it('a CSI response of more than 4 MiB is rejected', async () => {
     driver.next('NodeGetInfo', { garbage: new Uint8Array(5 * 1024 * 1024) });
     expect(await failureOf(client.nodeInfo(signal))).toMatchObject({ code: 'RESOURCE_EXHAUSTED', isFinal: false });
   });
 
-  it.each(CALLS)('%s: a driver that dies in the call fails it without a final code', async (name, call) => {
+  it.each(CALLS)('%s: a CSI driver that dies in the call fails it without a final code', async (name, call) => {
     usedVolume(name);
     driver.next(name, { dies: true });
     const failure = await failureOf(call(client, signal));
@@ -359,7 +365,7 @@ describe('over a real socket', () => {
     await call(client, signal);
   });
 
-  it('a driver that is killed in the call fails it with UNAVAILABLE, and the next call opens a connection', async () => {
+  it('a CSI driver that is killed in the call fails it with UNAVAILABLE, and the next call opens a connection', async () => {
     const socketPath = `${directory}/killed.sock`;
     const connections = new Set<Socket>();
     const relay = createServer((from) => {
@@ -380,7 +386,7 @@ describe('over a real socket', () => {
     relay.close();
   });
 
-  it('a restarted driver is asked for its capabilities again', async () => {
+  it('the capabilities of a restarted CSI driver are requested again', async () => {
     expect(await client.capabilities(signal)).toMatchObject({ volumeStats: true });
     driver.stop();
     await rm(driver.socketPath, { force: true });

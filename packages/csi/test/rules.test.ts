@@ -28,7 +28,7 @@ describe('isFinalCode', () => {
     ['UNAVAILABLE', false],
     ['DATA_LOSS', true],
     ['UNAUTHENTICATED', true],
-  ])('%s: %s', (code, isFinal) => {
+  ])('isFinalCode returns for %s: %s', (code, isFinal) => {
     expect(isFinalCode(code)).toBe(isFinal);
   });
 });
@@ -43,11 +43,11 @@ describe('csiAccessMode', () => {
     ['ReadOnlyMany', true, 'MULTI_NODE_READER_ONLY'],
     ['ReadWriteMany', false, 'MULTI_NODE_MULTI_WRITER'],
     ['ReadWriteMany', true, 'MULTI_NODE_MULTI_WRITER'],
-  ] as const)('%s with SINGLE_NODE_MULTI_WRITER %s is %s', (mode, singleNodeMultiWriter, expected) => {
+  ] as const)('csiAccessMode of %s with SINGLE_NODE_MULTI_WRITER %s is %s', (mode, singleNodeMultiWriter, expected) => {
     expect(csiAccessMode(mode, { singleNodeMultiWriter })).toBe(expected);
   });
 
-  it('an access mode that every driver knows is never changed', () => {
+  it('csiAccessMode never changes an access mode that every driver knows', () => {
     for (const singleNodeMultiWriter of [false, true]) {
       expect(supportedAccessMode('SINGLE_NODE_READER_ONLY', { singleNodeMultiWriter })).toBe('SINGLE_NODE_READER_ONLY');
       expect(supportedAccessMode('SINGLE_NODE_WRITER', { singleNodeMultiWriter })).toBe('SINGLE_NODE_WRITER');
@@ -66,11 +66,11 @@ describe('versions', () => {
     ['latest', 'could not parse "latest" as version'],
     ['1.02', 'illegal zero-prefixed version component in "1.02"'],
     [`1.${'9'.repeat(60)}`, `illegal version string "1.${'9'.repeat(60)}"`],
-  ])('parses %j as %j', (text, expected) => {
+  ])('the CSI version %j is parsed as %j', (text, expected) => {
     expect(parseVersion(text)).toEqual(expected);
   });
 
-  it('never needs more than linear time for a long text', () => {
+  it('a long CSI version is parsed in linear time', () => {
     const text = `${'1.'.repeat(200_000)}x`;
     const parsed = parseVersion(text);
     expect(Array.isArray(parsed) && parsed.length).toBe(200_000);
@@ -93,11 +93,11 @@ describe('versions', () => {
     [['0.2.0', '0.3.0'], 'highest supported version reported is 0.3.0, must be v1.x'],
     [['2.0.0'], 'could not find a highest supported version: none is below 2'],
     [['nonsense'], 'could not find a highest supported version: could not parse "nonsense" as version'],
-  ])('of %j, %j is the highest supported', (texts, expected) => {
+  ])('of the CSI versions %j, %j is the highest supported one', (texts, expected) => {
     expect(highestSupportedVersion(texts)).toEqual(expected);
   });
 
-  it('orders versions by number, and trailing zeros do not count', () => {
+  it('CSI versions are ordered by number, and trailing zeros do not count', () => {
     expect(compareVersions([1, 9], [1, 10])).toBeLessThan(0);
     expect(compareVersions([1, 0], [1, 0, 0])).toBe(0);
     expect(compareVersions([1, 0, 1], [1])).toBeGreaterThan(0);
@@ -108,7 +108,7 @@ describe('a driver may register', () => {
   const version = (name: string, versions: readonly string[], registered?: readonly number[]): unknown =>
     registrationVersion({ step: 'ValidatePlugin', name, versions }, registered);
 
-  it('under its highest 1.x version, unless a driver of the same or a higher version is registered', () => {
+  it('a CSI driver registers under its highest 1.x version, unless a driver of the same or a higher version is registered', () => {
     expect(version('a.example.com', ['1.0.0', '1.1.0'])).toEqual([1, 1, 0]);
     expect(version('a.example.com', ['1.1.0'], [1, 0, 0])).toEqual([1, 1, 0]);
     const refused =
@@ -118,7 +118,7 @@ describe('a driver may register', () => {
     expect(version('a.example.com', ['1.0.0'], [1, 1, 0])).toBe(refused);
   });
 
-  it('only with a supported version', () => {
+  it('a CSI driver without a supported version is refused', () => {
     expect(version('a.example.com', [])).toMatch(/failed\. Plugin returned an empty list for supported versions$/);
     expect(version('a.example.com', ['0.3.0'])).toMatch(/failed\. None of the versions specified \["0.3.0"\] are sup/);
   });
@@ -133,11 +133,11 @@ describe('a driver may register', () => {
     ['a'.repeat(63), true],
     ['a'.repeat(64), false],
     ['a\nb', false],
-  ])('only with a name that is safe in a path: %j %s', (name, allowed) => {
+  ])('whether a CSI driver with the name %j may register: %s', (name, allowed) => {
     expect(Array.isArray(version(name, ['1.0.0']))).toBe(allowed);
   });
 
-  it('and the reason for a refusal is short, however long name and versions are', () => {
+  it('the reason why a CSI driver is refused is short, even if its name and versions are long', () => {
     const long = 'x'.repeat(1_000_000);
     expect(String(version(long, [long])).length).toBeLessThan(500);
     expect(String(version('a', Array(1000).fill(long))).length).toBeLessThan(1500);
@@ -145,14 +145,14 @@ describe('a driver may register', () => {
 });
 
 describe('publicText', () => {
-  it('removes the values of secrets, the longest first', () => {
+  it('publicText removes the values of secrets, the longest first', () => {
     const secrets = { user: 'admin', password: 'admin-s3cret', pin: '12' };
     expect(publicText('login admin with admin-s3cret pin 12 failed', secrets)).toBe(
       'login ***stripped*** with ***stripped*** pin 12 failed',
     );
   });
 
-  it('has no value of a secret, whatever the text', () => {
+  it('publicText returns no value of a secret, whatever the text', () => {
     const secret = fc.string({ minLength: 4, maxLength: 12 }).filter((text) => !'***stripped***...'.includes(text));
     fc.assert(
       fc.property(secret, fc.array(fc.string({ maxLength: 8 })), (value, parts) => {
@@ -161,7 +161,7 @@ describe('publicText', () => {
     );
   });
 
-  it('cuts long texts to 2 KiB', () => {
+  it('publicText cuts long texts to 2 KiB', () => {
     expect(publicText('x'.repeat(1_000_000), {})).toHaveLength(2048 + 3);
   });
 });
@@ -170,7 +170,7 @@ describe('responses', () => {
   const info = (more: Parameters<typeof messages.NodeGetInfoResponse.create>[0]): unknown =>
     nodeInfoOf(messages.NodeGetInfoResponse.create({ nodeId: 'node-1', ...more }));
 
-  it('reads the node info', () => {
+  it('the node info of a CSI driver is read from its response', () => {
     const topology = { 'example.com/zone': 'z1', rack: '' };
     expect(info({ maxVolumesPerNode: 5n, accessibleTopology: { segments: topology } })).toEqual({
       ...{ nodeId: 'node-1', maxVolumes: 5, topology },
@@ -184,7 +184,7 @@ describe('responses', () => {
     [2n ** 31n - 1n, 2 ** 31 - 1],
     [2n ** 31n, 2 ** 31 - 1],
     [2n ** 63n - 1n, 2 ** 31 - 1],
-  ])('a limit of %s volumes is reported as %s', (maxVolumesPerNode, maxVolumes) => {
+  ])("a CSI driver's limit of %s volumes is reported as %s", (maxVolumesPerNode, maxVolumes) => {
     expect(info({ maxVolumesPerNode })).toMatchObject({ maxVolumes });
   });
 
@@ -198,11 +198,11 @@ describe('responses', () => {
       { accessibleTopology: { segments: Object.fromEntries([...Array(65).keys()].map((i) => [`k${i}`, ''])) } },
       /^topology has 65 keys: at most 64 are allowed$/,
     ],
-  ])('rejects the node info %j', (response, reason) => {
+  ])('the node info %j of a CSI driver is rejected', (response, reason) => {
     expect(info(response)).toMatch(reason);
   });
 
-  it('reads the known capabilities, and ignores unknown and empty ones', () => {
+  it('unknown and empty capabilities of a CSI driver are ignored', () => {
     const all = messages.NodeGetCapabilitiesResponse.create({
       capabilities: [{ rpc: { type: 1 } }, { rpc: { type: 99 } }, {}, { rpc: { type: 6 } }, { rpc: {} }],
     });
@@ -215,7 +215,7 @@ describe('responses', () => {
     capabilities: Pick<CsiNodeCapabilities, 'volumeCondition'> = { volumeCondition: false },
   ): unknown => volumeStatsOf(messages.NodeGetVolumeStatsResponse.create(response), capabilities);
 
-  it('reads the usage: exact numbers, the last of a unit, no negative ones, no unknown unit', () => {
+  it('volume usage is read with exact numbers and the last entry of a unit, without negative numbers and unknown units', () => {
     const usage = [
       { unit: 1, total: 1n },
       { unit: 1, total: 2n ** 63n - 1n, used: -1n, available: 5n },
@@ -231,7 +231,7 @@ describe('responses', () => {
     });
   });
 
-  it('reads the condition only of a driver that has the capability', () => {
+  it('the volume condition is read only from a driver that has the capability', () => {
     const response = { usage: [{ unit: 1 }], volumeCondition: { abnormal: true, message: 'x'.repeat(5000) } };
     expect(stats(response)).not.toHaveProperty('condition');
     const condition = { abnormal: true, message: 'x'.repeat(1024) };
@@ -239,7 +239,7 @@ describe('responses', () => {
     expect(stats({}, { volumeCondition: true })).toEqual({ usage: [], condition: { abnormal: false, message: '' } });
   });
 
-  it('rejects a response with neither usage nor condition', () => {
+  it('a volume stats response with neither usage nor condition is rejected', () => {
     expect(stats({})).toBe('failed to get usage from response. usage is nil');
   });
 });

@@ -11,7 +11,7 @@ const FULL =
   '{"Data":"{\\"kind\\":\\"DRACheckpoint\\",\\"apiVersion\\":\\"checkpoint.dra.kubelet.k8s.io/v1\\",\\"ClaimInfoStateList\\":[{\\"ClaimUID\\":\\"uid-1\\",\\"ClaimName\\":\\"claim\\\\u003c1\\\\u003e\\",\\"Namespace\\":\\"default\\",\\"PodUIDs\\":{\\"pod-a\\":{},\\"pod-b\\":{}},\\"DriverState\\":{\\"a.example.com\\":{\\"Devices\\":null},\\"gpu.example.com\\":{\\"Devices\\":[{\\"PoolName\\":\\"node\\\\u00261\\",\\"DeviceName\\":\\"gpu-0\\",\\"ShareID\\":null,\\"RequestNames\\":[\\"req\\"],\\"CDIDeviceIDs\\":[\\"vendor.com/gpu=0\\"]},{\\"PoolName\\":\\"p\\",\\"DeviceName\\":\\"d é\\",\\"ShareID\\":\\"share-1\\",\\"RequestNames\\":null,\\"CDIDeviceIDs\\":null}]}}},{\\"ClaimUID\\":\\"uid-2\\",\\"ClaimName\\":\\"z\\",\\"Namespace\\":\\"other\\",\\"PodUIDs\\":{},\\"DriverState\\":{}}]}","Checksum":4287137310}';
 
 describe('checkpoint format', () => {
-  it('K1: reads a file that Go wrote', () => {
+  it('K1: a DRA checkpoint that Go wrote can be read', () => {
     expect(decodeCheckpoint(NIL)).toEqual([]);
     expect(decodeCheckpoint(FULL)).toEqual([
       {
@@ -32,11 +32,11 @@ describe('checkpoint format', () => {
     ]);
   });
 
-  it.each([EMPTY, FULL])('K1: writes the same bytes as Go: %#', (text) => {
+  it.each([EMPTY, FULL])('K1: a DRA checkpoint has the same bytes as the one that Go writes: %#', (text) => {
     expect(encodeCheckpoint(decodeCheckpoint(text))).toBe(text);
   });
 
-  it('returns the content that was written', () => {
+  it('a written DRA checkpoint is read back unchanged', () => {
     const text = fc.string({ unit: 'grapheme' });
     const texts = fc.array(text, { maxLength: 3 });
     const device = fc.record(
@@ -73,7 +73,7 @@ describe('checkpoint format', () => {
       ),
       'ClaimInfoStateList[0].DriverState["d"].Devices[0] must be an object',
     ],
-  ])('W3: names the fault of %j', (text, message) => {
+  ])('W3: the error for the invalid DRA checkpoint %j names the fault', (text, message) => {
     expect(() => decodeCheckpoint(text)).toThrow(message);
   });
 });

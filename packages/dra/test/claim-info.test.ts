@@ -16,13 +16,13 @@ describe('CDI devices of a container', () => {
     ['each device once for several requests', ['small', 'big'], [gpu1, nic0, gpu0]],
     ['devices for all requests for an unknown request', ['none'], [nic0]],
     ['nothing for no request', [], []],
-  ])('are %s', (_, requests, expected) => {
+  ])('the CDI devices of a container are %s', (_, requests, expected) => {
     expect(cdiDeviceIds(info, requests)).toEqual(expected);
   });
 });
 
 describe('state of a claim', () => {
-  it('begins with each driver of the allocation and without devices', () => {
+  it('the state of a new claim has each driver of the allocation, without devices', () => {
     const devices = [deviceOf('gpu-0'), deviceOf('gpu-1'), deviceOf('nic-0', { driver: 'nic.example.com' })];
     const info = newClaimInfo(claimOf('c', devices, ['a']));
     expect([...info.drivers]).toEqual([
@@ -32,12 +32,12 @@ describe('state of a claim', () => {
     expect(info).toMatchObject({ uid: 'uid-c', isPrepared: false, allocated: devices });
   });
 
-  it("replaces a driver's devices when the driver is called again", () => {
+  it('the devices of a claim are replaced when its driver is called again', () => {
     const once = withDevices(infoOf('c', { [DRIVER]: [] }), DRIVER, [preparedOf('gpu-0')]);
     expect(withDevices(once, DRIVER, [preparedOf('gpu-1')]).drivers.get(DRIVER)).toEqual([preparedOf('gpu-1')]);
   });
 
-  it('keeps each pod once', () => {
+  it('the state of a claim lists each pod once', () => {
     const info = infoOf('c', {});
     expect([...withPod(withPod(info, 'b'), 'b').podUids]).toEqual(['a', 'b']);
     expect([...withoutPod(withPod(info, 'b'), 'a').podUids]).toEqual(['b']);

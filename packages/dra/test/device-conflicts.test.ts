@@ -60,11 +60,11 @@ describe('N11: a device that another claim holds', () => {
       restored(preparedOf('gpu-0', { shareId: 's2' })),
       [],
     ],
-  ])('%s', (_, wanted, holder, expected) => {
+  ])('N11: a device that is requested while another claim holds it %s', (_, wanted, holder, expected) => {
     expect(conflictsOf([wanted], holder)).toEqual(expected);
   });
 
-  it('does not conflict with the claim itself', () => {
+  it('N11: a device does not conflict with its own claim', () => {
     expect(conflictsOf([deviceOf('gpu-0')], infoOf('new', { [DRIVER]: [preparedOf('gpu-0')] }))).toEqual([]);
   });
 });

@@ -205,7 +205,7 @@ class Node {
   }
 }
 
-it('N11, K1: gives no device to two pods and takes none from a running pod, whatever fails and whenever the kubelet is killed', async () => {
+it('N11, K1: no device is given to two pods or taken from a running pod, whichever call fails and whenever the kubelet is killed', async () => {
   let started = 0;
   for (let seed = 1; seed <= 150; seed++) {
     const node = new Node(seededRandom(seed));

@@ -128,7 +128,7 @@ const metricLines = (name: string): readonly string[] =>
     .filter((line) => line.startsWith(name));
 
 describe('preparing claims', () => {
-  it('calls the driver once, gives the container its CDI devices, and unprepares the claim when the pod has stopped', async () => {
+  it('the driver of a claim is called once, the container gets its CDI devices, and the claim is unprepared when the pod has stopped', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1']);
@@ -159,7 +159,7 @@ describe('preparing claims', () => {
     ]);
   });
 
-  it('does nothing, synchronously, for a pod without claims', async () => {
+  it('prepare and unprepare return synchronously without a driver call for a pod without claims', async () => {
     await start();
     const pod = podOf('1');
     expect(manager.prepare(pod, signal)).toBeUndefined();
@@ -168,7 +168,7 @@ describe('preparing claims', () => {
     expect(manager.holdsClaims('1', pod)).toBe(false);
   });
 
-  it('sends all claims of a pod to each driver in one call', async () => {
+  it('each driver gets all claims of a pod in one call', async () => {
     await start();
     const [gpus, nics] = [await plug(), await plug({}, 'nic.example.com')];
     allocate('a', ['1'], [deviceOf('gpu-0'), deviceOf('nic-0', { driver: 'nic.example.com' })]);
@@ -180,7 +180,7 @@ describe('preparing claims', () => {
     expect(waits).toEqual(['1 prepare: ', `1 prepare: NodePrepareResources of ${places}`]);
   });
 
-  it('calls a driver of version v1beta1 with its own service', async () => {
+  it('a driver that registered with v1beta1 is called through the v1beta1 service', async () => {
     await start();
     const plugin = new FakeDraPlugin({ socketPath: path.join(root, 'old.sock'), versions: ['v1beta1'] });
     plugins.push(plugin);
@@ -215,7 +215,7 @@ describe('preparing claims', () => {
       },
       'DRA driver other.example.com is not registered',
     ],
-  ])('refuses %s without noting the pod', async (_, make, message) => {
+  ])('prepare refuses %s and does not record the pod for the claim', async (_, make, message) => {
     await start();
     const plugin = await plug();
     await expect(manager.prepare(make(), signal)).rejects.toThrow(`prepare dynamic resources: ${message}`);
@@ -223,7 +223,7 @@ describe('preparing claims', () => {
     expect(manager.holdsClaims('1', undefined)).toBe(false);
   });
 
-  it('keeps the error of the API server in the message', async () => {
+  it('the error of prepare contains the error of the API server', async () => {
     await start({
       claims: {
         get: async () => {
@@ -235,7 +235,7 @@ describe('preparing claims', () => {
     await expect(manager.prepare(podWithClaim('1', 'a'), signal)).rejects.toThrow(message);
   });
 
-  it('repeats a failed call, and keeps only the devices of the last response', async () => {
+  it('a failed driver call is repeated, and only the devices of the last response are kept', async () => {
     await start();
     let tries = 0;
     const flaky = async () => (++tries < 3 ? { error: 'not now' } : { devices: [] });
@@ -252,7 +252,7 @@ describe('preparing claims', () => {
     expect(stored()[0]?.drivers.get(DRIVER)).toHaveLength(1);
   });
 
-  it('calls no driver while the checkpoint cannot be written', async () => {
+  it('no driver is called while the checkpoint cannot be written', async () => {
     let isFull = true;
     const writeFileAtomic: typeof nodeFileSystem.writeFileAtomic = async (...args) => {
       if (isFull) throw new Error('no space left on device');
@@ -275,7 +275,7 @@ describe('preparing claims', () => {
     expect(stored()).toEqual([]);
   });
 
-  it('W6: a driver that hangs holds up its own pods only, for at most 45 s', async () => {
+  it('W6: a driver that hangs delays only its own pods, for at most 45 s', async () => {
     await start();
     await plug({ prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)) });
     await plug({}, 'nic.example.com');
@@ -293,7 +293,7 @@ describe('preparing claims', () => {
     await outcome;
   });
 
-  it('ends a call when the pod must terminate', async () => {
+  it('a driver call is aborted when the pod must terminate', async () => {
     await start();
     await plug({ prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)) });
     allocate('a', ['1']);
@@ -306,7 +306,7 @@ describe('preparing claims', () => {
 });
 
 describe('N11: devices of claims', () => {
-  it('keeps a shared claim prepared until its last pod has stopped', async () => {
+  it('N11: a shared claim stays prepared until its last pod has stopped', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1', '2']);
@@ -320,7 +320,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.size).toBe(0);
   });
 
-  it('keeps the claim of a running pod when a pod terminates that was never noted for the claim', async () => {
+  it('N11: a running pod keeps its claim if a pod terminates that was refused the claim', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1']);
@@ -333,7 +333,7 @@ describe('N11: devices of claims', () => {
     await expect(idsOf(stranger)).rejects.toMatchObject({ code: 'NotPrepared' });
   });
 
-  it('prepares a shared claim again for a pod that starts while the claim is given back', async () => {
+  it('N11: a shared claim is prepared again for a pod that starts while the claim is being unprepared', async () => {
     await start();
     const gate = Promise.withResolvers<void>();
     const plugin = await plug({
@@ -353,7 +353,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.has('uid-a')).toBe(true);
   });
 
-  it('prepares a claim again whose unpreparation failed halfway', async () => {
+  it('N11: a claim is prepared again after its unprepare call failed halfway', async () => {
     await start();
     let fails = true;
     const plugin = await plug({ unprepare: async () => (fails ? { error: 'busy' } : {}) });
@@ -369,7 +369,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.has('uid-a')).toBe(true);
   });
 
-  it('refuses a device while another claim holds it, and gives it when that claim is given back', async () => {
+  it('N11: a device is refused while another claim holds it, and given when that claim is unprepared', async () => {
     await start();
     await plug();
     allocate('old', ['1'], [deviceOf('gpu-0')]);
@@ -385,7 +385,7 @@ describe('N11: devices of claims', () => {
     await manager.prepare(next, signal);
   });
 
-  it('gives one of two pods a device that is allocated to both at the same time', async () => {
+  it('N11: of two pods whose claims have the same device, one gets the device', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1'], [deviceOf('gpu-0')]);
@@ -398,7 +398,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.size).toBe(1);
   });
 
-  it('refuses a claim that was created again under the name of a claim that is still used', async () => {
+  it('N11: a recreated claim is refused while a claim of the same name and another UID is in use', async () => {
     await start();
     await plug();
     allocate('a', ['1']);
@@ -409,7 +409,7 @@ describe('N11: devices of claims', () => {
     await expect(manager.prepare(podWithClaim('2', 'a'), signal)).rejects.toThrow(message);
   });
 
-  it('after a restart, asks the API server whether the holder of a device administers it', async () => {
+  it('N11: after a restart, whether a claim holds a device with admin access is read from the API server', async () => {
     const socketPath = path.join(root, 'driver.sock');
     const device = { poolName: 'node', deviceName: 'gpu-0', cdiDeviceIds: [] };
     await start();
@@ -427,7 +427,7 @@ describe('N11: devices of claims', () => {
     await expect(manager.prepare(podWithClaim('3', 'next'), signal)).rejects.toMatchObject({ code: 'DeviceInUse' });
   });
 
-  it('after a restart, keeps the device of a claim whose preparation was interrupted until it is given back', async () => {
+  it('N11: after a restart, a claim whose preparation was interrupted holds its device until the claim is unprepared', async () => {
     const socketPath = path.join(root, 'driver.sock');
     await start();
     const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
@@ -446,7 +446,7 @@ describe('N11: devices of claims', () => {
 });
 
 describe('K1: a restart of the kubelet', () => {
-  it('keeps the devices of running pods without calling their drivers', async () => {
+  it('K1: running pods keep their devices over a restart of the kubelet, without a driver call', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1']);
@@ -464,7 +464,7 @@ describe('K1: a restart of the kubelet', () => {
     expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
   });
 
-  it('prepares a claim again for a pod whose preparation was interrupted', async () => {
+  it('K1: after a restart of the kubelet, a claim whose preparation was interrupted is prepared again', async () => {
     await start();
     const plugin = await plug({ prepare: async () => ({ error: 'not now' }) });
     allocate('a', ['1']);
@@ -479,7 +479,7 @@ describe('K1: a restart of the kubelet', () => {
     expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
   });
 
-  it('gives back the claims of pods that are gone, when no container of them may run', async () => {
+  it('K1: after a restart of the kubelet, the claims of removed pods are unprepared when no container of these pods may run', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1']);
@@ -500,7 +500,7 @@ describe('K1: a restart of the kubelet', () => {
     expect(stored()).toEqual([]);
   });
 
-  it('gives back the claims of one pod while the driver of another pod hangs', async () => {
+  it('K1: after a restart of the kubelet, the claims of a pod are unprepared while the driver of another pod hangs', async () => {
     await start();
     const hanging = (): Promise<never> => new Promise(() => {});
     await plug({ unprepare: hanging });
@@ -514,7 +514,7 @@ describe('K1: a restart of the kubelet', () => {
     expect(manager.holdsClaims('1', undefined)).toBe(true);
   });
 
-  it('waits for the driver of a terminated pod', async () => {
+  it('K1: after a restart of the kubelet, a terminated pod waits for its driver before its claims are unprepared', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1']);
@@ -529,7 +529,7 @@ describe('K1: a restart of the kubelet', () => {
     expect(manager.holdsClaims('1', pod)).toBe(false);
   });
 
-  it('prepares and gives back nothing while the checkpoint is corrupt, and affects no pod without claims', async () => {
+  it('K1: while the checkpoint is corrupt, no claim is prepared or unprepared, and pods without claims are not affected', async () => {
     const file = path.join(root, 'dra_manager_state');
     fs.writeFileSync(file, '{"Data":"{}","Checksum":1}');
     await start();
@@ -549,7 +549,7 @@ describe('K1: a restart of the kubelet', () => {
 });
 
 describe('plugins of a driver', () => {
-  it('calls the newest plugin that is connected', async () => {
+  it('of several plugins of a driver, the newest connected one is called', async () => {
     await start();
     const [old, next] = [await plug(), await plug()];
     for (const name of ['a', 'b', 'c']) allocate(name, ['1']);
@@ -573,7 +573,7 @@ describe('plugins of a driver', () => {
       .toBeGreaterThan(before);
   });
 
-  it('refuses a second plugin at the same socket', async () => {
+  it('a second plugin at the same socket is refused', async () => {
     await start();
     const { socketPath } = await plug();
     expect(() => manager.registerPlugin(DRIVER, socketPath, ['v1.DRAPlugin'])).toThrow(
@@ -581,7 +581,7 @@ describe('plugins of a driver', () => {
     );
   });
 
-  it('W6: refuses more plugins of a driver, and more drivers, than the limits', async () => {
+  it('W6: plugins and drivers above the limits are refused', async () => {
     await start();
     for (let n = 0; n < 16; n++) manager.registerPlugin(DRIVER, path.join(root, `${n}.sock`), ['v1.DRAPlugin']);
     const more = () => manager.registerPlugin(DRIVER, path.join(root, '16.sock'), ['v1.DRAPlugin']);
@@ -591,7 +591,7 @@ describe('plugins of a driver', () => {
     expect(another).toThrow('the node has plugins of 256 DRA drivers, the maximum');
   });
 
-  it('removes all ResourceSlices at the start, and those of a driver 30 s after it is gone', async () => {
+  it('all ResourceSlices of the node are removed at start-up, and those of a driver 30 s after its deregistration', async () => {
     await start();
     await expect.poll(() => removals).toEqual([undefined]);
     const plugin = await plug();
@@ -606,7 +606,7 @@ describe('plugins of a driver', () => {
     expect(removals).toEqual([undefined, DRIVER]);
   });
 
-  it('removes the ResourceSlices of a driver whose process is gone although its socket stays', async () => {
+  it('the ResourceSlices of a driver are removed if its process is gone and its socket stays', async () => {
     await start();
     const plugin = await plug();
     await expect.poll(() => connected.get(plugin.socketPath)).toBe(true);
@@ -616,7 +616,7 @@ describe('plugins of a driver', () => {
     expect(removals).toEqual([undefined, DRIVER]);
   });
 
-  it('retries to remove ResourceSlices', async () => {
+  it('a failed removal of ResourceSlices is retried', async () => {
     let failures = 3;
     const remove = async (driver: string | undefined): Promise<void> => {
       if (failures-- > 0) throw new Error('unauthorized');
@@ -638,7 +638,7 @@ describe('health of devices', () => {
     { name: 'claim:gpu', resources: [{ resourceID: 'example.com/fake=a', health, ...(message && { message }) }] },
   ];
 
-  it("shows the health in the pod's status, and that it is unknown after its timeout or the end of the stream", async () => {
+  it("the pod's status shows the health of its devices, and Unknown after the timeout or the end of the stream", async () => {
     await start();
     allocate('a', ['1']);
     const pod = podWithClaim('1', 'a');
@@ -664,7 +664,7 @@ describe('health of devices', () => {
     await expect.poll(() => shown(pod)).toEqual(status('Healthy'));
   });
 
-  it('keeps the health over a restart of the kubelet', async () => {
+  it('the health of devices is kept over a restart of the kubelet', async () => {
     await start();
     allocate('a', ['1']);
     const pod = podWithClaim('1', 'a');
@@ -679,7 +679,7 @@ describe('health of devices', () => {
     expect(shown(pod)).toEqual(status('Unknown'));
   });
 
-  it('shows nothing and opens no stream when the gate ResourceHealthStatus is off', async () => {
+  it('with the gate ResourceHealthStatus off, no health is shown and no health stream is opened', async () => {
     await start({}, { health: false });
     allocate('a', ['1']);
     const pod = podWithClaim('1', 'a');

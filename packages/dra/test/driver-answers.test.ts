@@ -9,7 +9,7 @@ const DEVICE = { requestNames: ['r'], poolName: 'p', deviceName: 'd', cdiDeviceI
 const GOOD: PrepareAnswer = { devices: [DEVICE], error: '' };
 
 describe('preparedDevices', () => {
-  it('returns the devices of each claim', () => {
+  it('preparedDevices returns the devices of each claim', () => {
     const shared = { ...DEVICE, shareId: 's' };
     const devices = preparedDevices(CLAIMS, { u1: GOOD, u2: { devices: [shared], error: '' } });
     const prepared = { pool: 'p', device: 'd', requestNames: ['r'], cdiDeviceIds: ['v.com/c=d'] };
@@ -46,22 +46,22 @@ describe('preparedDevices', () => {
       { u1: { devices: [], error: 'x'.repeat(2000) }, u2: GOOD },
       `NodePrepareResources failed for ResourceClaim c1: ${'x'.repeat(1024)}...`,
     ],
-  ])('W6: refuses %s', (_, answers, message) => {
+  ])('W6: preparedDevices refuses %s', (_, answers, message) => {
     expect(() => preparedDevices(CLAIMS, answers)).toThrow(expect.objectContaining({ code: 'DriverFailed', message }));
   });
 
-  it('does not read results from the prototype of an object', () => {
+  it('preparedDevices does not read results from the prototype of an object', () => {
     const claims = [{ uid: 'constructor', name: 'c', namespace: 'default' }];
     expect(() => preparedDevices(claims, {})).toThrow('NodePrepareResources skipped 1 ResourceClaims');
   });
 });
 
 describe('checkAnswers', () => {
-  it('accepts a result without content for an unprepared claim', () => {
+  it('checkAnswers accepts a result without content for an unprepared claim', () => {
     expect(() => checkAnswers('NodeUnprepareResources', CLAIMS, { u1: null, u2: { error: '' } })).not.toThrow();
   });
 
-  it('refuses a failure of one claim', () => {
+  it('checkAnswers throws if one claim failed', () => {
     const message = 'NodeUnprepareResources failed for ResourceClaim c1: busy';
     expect(() => checkAnswers('NodeUnprepareResources', CLAIMS, { u1: { error: 'busy' }, u2: null })).toThrow(message);
   });

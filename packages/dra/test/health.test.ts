@@ -16,7 +16,7 @@ function reportOf(device: string, more: Partial<ReportedHealth> = {}): ReportedH
 describe('health of devices', () => {
   const { next: known } = mergeHealth(new Map(), [reportOf('a'), reportOf('b', { timeoutMs: 10_000 })], 1000);
 
-  it('is unknown before the first report and after the timeout', () => {
+  it('the health of a device is unknown before the first report and after the timeout', () => {
     const read = (device: string, nowMs: number): string => healthOf(known, { pool: 'p', device }, nowMs).health;
     expect(healthOf(undefined, { pool: 'p', device: 'a' }, 0)).toEqual({ health: 'Unknown', message: '' });
     expect([read('a', 31_000), read('a', 31_001)]).toEqual(['Healthy', 'Unknown']);
@@ -56,7 +56,7 @@ describe('reportedHealth', () => {
     [2, 'Unhealthy'],
     [0, 'Unknown'],
     [9, 'Unknown'],
-  ])('reads state %d as %s', (health, expected) => {
+  ])('reportedHealth reads state %d as %s', (health, expected) => {
     expect(reportedHealth([{ ...sent, health }])).toEqual([reportOf('d', { health: expected as 'Healthy' })]);
   });
 
@@ -65,11 +65,11 @@ describe('reportedHealth', () => {
     [-5, 30_000],
     [7, 7000],
     [9e15, 1_728_000_000],
-  ])('reads a timeout of %d s as %d ms', (seconds, expected) => {
+  ])('reportedHealth reads a timeout of %d s as %d ms', (seconds, expected) => {
     expect(reportedHealth([{ ...sent, healthCheckTimeoutSeconds: seconds }])[0]?.timeoutMs).toBe(expected);
   });
 
-  it('W6: bounds messages, names and the number of devices', () => {
+  it('W6: reportedHealth limits messages, names and the number of devices', () => {
     const [long] = reportedHealth([{ ...sent, message: 'x'.repeat(1025) }]);
     expect(long?.message).toBe(`${'x'.repeat(1021)}...`);
     const device = { poolName: 'p', deviceName: 'd'.repeat(254) };

@@ -51,7 +51,7 @@ describe('claims of a pod', () => {
     expect(() => podClaims(pod, GATES)).toThrow(message);
   });
 
-  it('ignores extended resources when the gate DRAExtendedResource is off', () => {
+  it('podClaims ignores extended resources when the gate DRAExtendedResource is off', () => {
     const pod = podOf('1', {}, { extendedResourceClaimStatus: EXTENDED });
     const gates = { ...GATES, extendedResources: false };
     expect(usesClaims(pod, gates)).toBe(false);
@@ -61,7 +61,7 @@ describe('claims of a pod', () => {
 });
 
 describe('requests of a container', () => {
-  it('returns the requests by claim, with the empty request for a whole claim', () => {
+  it('the requests of a container are returned by claim, with the empty request for a whole claim', () => {
     const claims = [BY_NAME, { name: 'c', resourceClaimName: 'claim-c' }];
     const pod = podOf('1', { resourceClaims: claims });
     const uses = [{ name: 'a', request: 'x' }, { name: 'a', request: 'y' }, { name: 'c' }];
@@ -76,7 +76,7 @@ describe('requests of a container', () => {
     expect(containerClaims(pod, containerOf('idle'), GATES)).toEqual([]);
   });
 
-  it('returns the mapped requests of extended resources that the container requests', () => {
+  it('the requests of a container include the mapped requests of its extended resources', () => {
     const pod = podOf('1', {}, { extendedResourceClaimStatus: EXTENDED });
     const both = { 'example.com/gpu': '1', 'deviceclass.resource.kubernetes.io/nic': '1' };
     expect(containerRequests(pod, requesting(both), GATES)).toEqual(

@@ -45,25 +45,25 @@ describe('resourcesStatus', () => {
       ],
     ],
     ['no claims', [], []],
-  ])('returns the health of the devices of %s', (_, uses, expected) => {
+  ])('resourcesStatus returns the health of the devices of %s', (_, uses, expected) => {
     expect(resourcesStatus(pod, containerOf('main', uses), sources)).toEqual(expected);
   });
 
-  it('returns nothing for a claim that was not created or not prepared', () => {
+  it('resourcesStatus returns nothing for a claim that was not created or not prepared', () => {
     const early = { ...pod, status: {} };
     expect(resourcesStatus(early, containerOf('main', [{ name: 'nic' }]), sources)).toEqual([]);
     const none = { ...sources, claim: () => undefined };
     expect(resourcesStatus(pod, containerOf('main', [{ name: 'gpu' }]), none)).toEqual([]);
   });
 
-  it('leaves out messages when the gate ResourceHealthStatusMessage is off', () => {
+  it('resourcesStatus omits messages when the gate ResourceHealthStatusMessage is off', () => {
     const statuses = resourcesStatus(pod, containerOf('main', [{ name: 'gpu' }]), { ...sources, withMessages: false });
     expect(statuses[0]?.resources?.[0]).toEqual({ resourceID: 'example.com/gpu=b', health: 'Unhealthy' });
   });
 });
 
 describe('dynamicResource', () => {
-  it('returns each device with its own CDI names', () => {
+  it('dynamicResource returns each device with its own CDI names', () => {
     const info = infoOf('c', { [DRIVER]: [preparedOf('a'), preparedOf('b', { shareId: 's', cdiDeviceIds: [] })] });
     expect(dynamicResource(info)).toEqual({
       ...{ claimName: 'c', claimNamespace: 'default' },
@@ -88,11 +88,14 @@ describe('chooseService', () => {
         problem: `${invalid}none of services supported by the plugin (["v1alpha4.Node"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`,
       },
     ],
-  ])('chooses from %j', (offered, expected) => {
+  ])('chooseService chooses from %j', (offered, expected) => {
     expect(chooseService(DRIVER, '/e', offered)).toEqual(expected);
   });
 
-  it.each(['', 'Upper.example.com', '../x', `${'x'.repeat(64)}`])('W3: refuses the driver name %j', (driver) => {
-    expect(chooseService(driver, '/e', ['v1.DRAPlugin'])).toHaveProperty('problem');
-  });
+  it.each(['', 'Upper.example.com', '../x', `${'x'.repeat(64)}`])(
+    'W3: chooseService refuses the driver name %j',
+    (driver) => {
+      expect(chooseService(driver, '/e', ['v1.DRAPlugin'])).toHaveProperty('problem');
+    },
+  );
 });

@@ -25,7 +25,7 @@ async function makeDisk() {
 const disk = await makeDisk();
 
 describe.skipIf(disk === undefined)('block devices of this machine', () => {
-  it('V1: a device is mapped once, held open by a loop device, counts as in use, and is unmapped without a trace', async () => {
+  it('V1: a block device of this machine is mapped once, held open by a loop device, counts as in use, and is unmapped completely', async () => {
     if (disk === undefined) return;
     const { root, device } = disk;
     const loops = new LoopCommand({ fs, clock: systemClock });

@@ -15,7 +15,7 @@ async function leftOf({ fs, loops, mounter }: CsiFixture): Promise<readonly stri
 }
 
 describe('a CSI block volume', () => {
-  it("is staged, published and mapped at upstream's paths, and removed with its last pod", async () => {
+  it("a CSI block volume is staged, published and mapped at upstream's paths, and removed with its last pod", async () => {
     const fixture = makeBlock();
     const { fs, manager, driver, loops, clock, events, signal } = fixture;
     await manager.waitForAttachAndMount(blockPod('u1'), signal);
@@ -49,7 +49,7 @@ describe('a CSI block volume', () => {
     ]);
   });
 
-  it('names the failed step in an event FailedMapVolume, and is not reverted after a final failure', async () => {
+  it('a failed step of a CSI block volume is named in an event FailedMapVolume, and a final failure is not reverted', async () => {
     const fixture = makeBlock();
     const { manager, driver, clock, events, signal } = fixture;
     driver.before = (call) => {
@@ -69,7 +69,7 @@ describe('a CSI block volume', () => {
     expect([driver.calls.slice(-2), await leftOf(fixture)]).toEqual([['publish vol-1', 'unstage vol-1'], []]);
   });
 
-  it('is read-only for a claim that is used read-only', async () => {
+  it('a CSI block volume is read-only if its PVC is used read-only', async () => {
     const { manager, driver, signal } = makeBlock();
     await manager.waitForAttachAndMount(blockPod('u1', true), signal);
     const [container] = blockPod('u1').spec.containers;
@@ -98,7 +98,7 @@ describe('a CSI block volume', () => {
     expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'unpublish vol-1']);
   });
 
-  it('V1: is not unstaged while its device is mapped for any pod', async () => {
+  it('V1: a CSI block volume is not unstaged while its device is mapped for any pod', async () => {
     const { fs, manager, driver, clock, signal } = makeBlock();
     await manager.waitForAttachAndMount(blockPod('u1'), signal);
     fs.makeSpecial(`${NODE}/pv-1/dev/other`, 'blockDevice');
@@ -110,7 +110,7 @@ describe('a CSI block volume', () => {
     expect(driver.calls.at(-1)).toBe('unstage vol-1');
   });
 
-  it('K1, V4: after a kill at any step and a restart, is mapped for its pod, or nothing is left', async () => {
+  it('K1, V4: after a kill at any step and a restart, a CSI block volume is mapped for its pod or completely removed', async () => {
     for (const isWanted of [true, false]) {
       let killed = 0;
       for (let after = 0; after < 70; after++) {
@@ -171,7 +171,7 @@ describe('a CSI block volume', () => {
 describe('a local block volume', () => {
   const NODE_DIR = `${ROOT}/plugins/kubernetes.io~local-volume/volumeDevices/pv-1`;
 
-  it("is mapped at upstream's paths without a node-level call, and removed with its pod", async () => {
+  it("a local block volume is mapped at upstream's paths without a node-level call, and removed with its pod", async () => {
     const claims = new MemoryClaims();
     const { fs, manager, loops, clock, signal } = setUp({}, {}, claims);
     claims.bind('c', 'pv-1', { local: { path: '/dev/sdb' }, volumeMode: 'Block', mountOptions: ['ignored'] });
@@ -191,7 +191,7 @@ describe('a local block volume', () => {
     expect([loops.devices.size, (await fs.stat('/dev/sdb')).kind]).toEqual([0, 'blockDevice']);
   });
 
-  it.each(['/dev/none', '/mnt'])('of the path %s is refused', async (path) => {
+  it.each(['/dev/none', '/mnt'])('a local block volume with the path %s is refused', async (path) => {
     const claims = new MemoryClaims();
     const { fs, manager, events, signal } = setUp({}, {}, claims);
     claims.bind('c', 'pv-1', { local: { path }, volumeMode: 'Block' });
@@ -208,11 +208,11 @@ describe('loop devices', () => {
     ['/a/b\n', '/a/b'],
     ['/a/b (deleted)\n', '/a/b'],
     ['', ''],
-  ])('the backing file %j is the path %j', (content, path) => {
+  ])('the backing file %j of a loop device is the path %j', (content, path) => {
     expect(backingPath(content)).toBe(path);
   });
 
-  it('finds the loop device of a path in /sys, and none for another path', async () => {
+  it('the loop device of a path is found in /sys, and none for another path', async () => {
     const fs = new MemoryFileSystem();
     for (const name of ['loop0', 'loop7/loop', 'sda']) await fs.mkdir(`/sys/block/${name}`);
     await fs.mkdir('/real');

@@ -22,7 +22,7 @@ async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spe
 }
 
 describe('a CSI volume that a controller attaches', () => {
-  it('V5: is staged only after it was reported in use and then attached', async () => {
+  it('V5: a CSI volume is staged only after it was reported in use and then attached', async () => {
     const { manager, driver, status, clock, api, report, stop, signal } = await makeAttachable();
     // Another node's former attachment must not count.
     status.attached = [UNIQUE];
@@ -45,7 +45,7 @@ describe('a CSI volume that a controller attaches', () => {
     await stop();
   });
 
-  it('stays in use until it is unstaged, and must be reported again for its next pod', async () => {
+  it('a CSI volume stays in use until it is unstaged, and must be reported again for its next pod', async () => {
     const { manager, driver, status, clock, report, stop, signal } = await makeAttachable();
     const use = async (): Promise<void> => {
       const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
@@ -71,7 +71,7 @@ describe('a CSI volume that a controller attaches', () => {
     await stop();
   });
 
-  it("is named as unattached in the pod's error after 123 s", async () => {
+  it("after 123 s, the pod's error names a CSI volume that is not attached", async () => {
     const { manager, driver, clock, report, stop, signal } = await makeAttachable();
     const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
     await clock.settle();
@@ -92,23 +92,26 @@ describe('a CSI volume that a controller attaches', () => {
       'disk is gone',
     ],
     ['is deleted', { metadata: { deletionTimestamp: 'now' }, status: { attached: true } }, 'is being deleted'],
-  ])('V5: is not staged while its VolumeAttachment %s, and the pod gets an event', async (_what, attachment, why) => {
-    const { api, manager, driver, clock, events, report, stop, signal } = await makeAttachable();
-    const attached = api.attachment;
-    api.attachment = attachment as typeof attached;
-    const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
-    await clock.settle();
-    await report([UNIQUE]);
-    expect((await error).message).toContain(why);
-    expect(events.at(-1)).toMatch(/^FailedMount: MountVolume\.WaitForAttach failed for volume "pv-1" : /);
-    expect(driver.calls).toEqual([]);
-    api.attachment = attached;
-    await clock.advance(500);
-    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
-    await stop();
-  });
+  ])(
+    'V5: a CSI volume is not staged while its VolumeAttachment %s, and the pod gets an event',
+    async (_what, attachment, why) => {
+      const { api, manager, driver, clock, events, report, stop, signal } = await makeAttachable();
+      const attached = api.attachment;
+      api.attachment = attachment as typeof attached;
+      const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
+      await clock.settle();
+      await report([UNIQUE]);
+      expect((await error).message).toContain(why);
+      expect(events.at(-1)).toMatch(/^FailedMount: MountVolume\.WaitForAttach failed for volume "pv-1" : /);
+      expect(driver.calls).toEqual([]);
+      api.attachment = attached;
+      await clock.advance(500);
+      expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+      await stop();
+    },
+  );
 
-  it('V4: is in use after a restart if the node status has it attached, and its list is kept until that is known', async () => {
+  it('V4: after a restart, a CSI volume is in use if the node status lists it as attached, and that list is kept until it is known', async () => {
     const { manager, newManager, status, clock, report, stop, signal } = await makeAttachable();
     const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
     await clock.settle();
@@ -130,7 +133,7 @@ describe('a CSI volume that a controller attaches', () => {
     await running;
   });
 
-  it('does not concern drivers without attachment, nor inline volumes', async () => {
+  it('CSI drivers without attachment and inline volumes need no VolumeAttachment', async () => {
     const { manager, driver, signal, clock } = makeCsi();
     const running = new AbortController();
     void manager.start(running.signal);

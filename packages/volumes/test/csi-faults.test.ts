@@ -10,7 +10,7 @@ const EMPTY = { name: 'own', emptyDir: {} };
 const CLAIM = { name: 'data', persistentVolumeClaim: { claimName: 'c' } };
 
 describe('a volume whose pod has another volume', () => {
-  it('is mounted before the pod starts if its claim could not be read at first and the other volume was ready', async () => {
+  it("a volume is mounted before its pod starts if its PVC could not be read at first and the pod's other volume was ready", async () => {
     const { claims, clock, manager, driver, signal } = makeCsi();
     claims.failure = new Error('forbidden: no relationship found between node and this object');
     await errorOf(manager.waitForAttachAndMount(podOf([EMPTY, CLAIM]), signal));
@@ -20,7 +20,7 @@ describe('a volume whose pod has another volume', () => {
     expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
   });
 
-  it('is not taken for ready while it is retried after a failure and the other volume becomes ready', async () => {
+  it("a volume that is retried after a failure does not count as ready when the pod's other volume becomes ready", async () => {
     const { claims, clock, manager, driver, signal } = makeCsi();
     claims.bind('d', 'pv-2', { accessModes: ['ReadWriteOnce'], csi: { driver: DRIVER, volumeHandle: 'vol-2' } });
     const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
@@ -48,7 +48,7 @@ describe('a volume whose pod has another volume', () => {
 });
 
 describe('a failed call to a CSI driver', () => {
-  it('V3: after a final failure of the first staging, nothing is unstaged and nothing is left', async () => {
+  it('V3: after a final failure of the first staging, nothing is unstaged and no file is left', async () => {
     const { fs, manager, driver, clock, events, signal } = makeCsi();
     driver.before = (call) => {
       if (call === 'stage vol-1') throw csiFailure('InvalidArgument', true);
@@ -64,7 +64,7 @@ describe('a failed call to a CSI driver', () => {
     expect([driver.calls.length, await fs.exists(STAGED)]).toEqual([2, false]);
   });
 
-  it('V3: after a failure of unknown effect, staging is repeated, and reverted when no pod wants the volume', async () => {
+  it('V3: after a failure of unknown effect, staging is repeated, and reverted when no pod needs the volume', async () => {
     const { fs, manager, driver, clock, mounter, signal } = makeCsi();
     driver.after = (call) => {
       if (call === 'stage vol-1') throw csiFailure('DeadlineExceeded', false);
@@ -78,7 +78,7 @@ describe('a failed call to a CSI driver', () => {
     expect([[...(await mounter.mountPoints()).keys()], await fs.exists(STAGED)]).toEqual([[], false]);
   });
 
-  it('V3: a final failure after an unknown one leaves nothing to revert', async () => {
+  it('V3: after a final failure that follows a failure of unknown effect, nothing is reverted', async () => {
     const { manager, driver, clock, signal } = makeCsi();
     driver.before = (call) => {
       if (call === 'stage vol-1') throw csiFailure('Aborted', driver.calls.length > 1);
@@ -146,7 +146,7 @@ describe('a failed call to a CSI driver', () => {
     expect([driver.calls.at(-1), driver.faults]).toEqual(['unstage vol-1', []]);
   });
 
-  it('a driver that is not registered is named, and its volumes are mounted when it registers', async () => {
+  it("the pod's error names a CSI driver that is not registered, and its volumes are mounted when it registers", async () => {
     const { manager, driver, clock, events, registered, fs, signal } = makeCsi();
     registered.clear();
     await errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
@@ -170,7 +170,7 @@ describe('a failed call to a CSI driver', () => {
 });
 
 describe('a CSI driver that does not answer', () => {
-  it('W6: holds up its own pods only, and error and waits name driver, call and time', async () => {
+  it('W6: a CSI driver that does not answer delays only its own pods, and their errors and waits name driver, call and time', async () => {
     const { manager, driver, clock, signal } = makeCsi();
     driver.before = (call) => (call === 'stage vol-1' ? new Promise(() => {}) : undefined);
     const error = errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
@@ -189,7 +189,7 @@ describe('a CSI driver that does not answer', () => {
     expect([driver.calls, driver.faults]).toEqual([['stage vol-1'], []]);
   });
 
-  it('V2: is not called a second time for the volume while a call is not answered', async () => {
+  it('V2: a CSI driver gets no second call for a volume while a call is in progress', async () => {
     const { manager, driver, clock, signal } = makeCsi();
     const answer = Promise.withResolvers<void>();
     driver.before = (call) => (call === 'publish vol-1' ? answer.promise : undefined);

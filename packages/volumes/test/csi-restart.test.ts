@@ -22,7 +22,7 @@ async function restart({ clock, newManager }: CsiFixture) {
 const pointsOf = async ({ mounter }: CsiFixture): Promise<string[]> => [...(await mounter.mountPoints()).keys()].sort();
 
 describe('CSI volumes after a restart', () => {
-  it('V4: volumes of unknown pods stay mounted, and are unpublished and unstaged once their pod is to terminate', async () => {
+  it('V4: after a restart, CSI volumes of unknown pods stay mounted, and are unpublished and unstaged when their pod terminates', async () => {
     const fixture = makeCsi();
     const { driver, clock, signal, manager: first } = fixture;
     await first.waitForAttachAndMount(claimPod('u1'), signal);
@@ -40,7 +40,7 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
-  it('V4: volumes of a pod that continues are staged and published again, which changes nothing', async () => {
+  it('V4: after a restart, CSI volumes of a pod that continues are staged and published again, which changes nothing', async () => {
     const fixture = makeCsi();
     const { driver, signal, manager: first } = fixture;
     await first.waitForAttachAndMount(claimPod('u1'), signal);
@@ -52,7 +52,7 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
-  it('V3: a final failure for a volume of a former process does not make it absent', async () => {
+  it('V3: after a restart, a final failure for a CSI volume of an earlier process does not make the volume absent', async () => {
     const fixture = makeCsi();
     const { driver, clock, signal, manager: first } = fixture;
     await first.waitForAttachAndMount(claimPod('u1'), signal);
@@ -68,7 +68,7 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
-  it('V4: a volume that was staged but is in no pod is unstaged', async () => {
+  it('V4: after a restart, a staged CSI volume that no pod uses is unstaged', async () => {
     const fixture = makeCsi();
     const { driver, fs, signal } = fixture;
     driver.before = (call) => (call.startsWith('publish') ? new Promise(() => {}) : undefined);
@@ -96,7 +96,7 @@ describe('CSI volumes after a restart', () => {
     ['lacks the volume ID', ({ fs }, path) => fs.writeFile(path, `{"driverName":"${DRIVER}"}`)],
   ];
   it.each(garbage)(
-    "V4: a mounted volume whose data file %s, and whose driver is unknown, is kept until its pod's spec is known",
+    "V4: after a restart, a mounted CSI volume whose data file %s is kept until its pod's spec is known",
     async (_what, spoil) => {
       const fixture = makeCsi();
       const { driver, fs, signal, clock, manager: first, claims } = fixture;
@@ -166,7 +166,7 @@ describe('CSI volumes after a restart', () => {
   });
 
   it.each(garbage.filter(([what]) => what !== 'is a directory'))(
-    'V4: the directory of a volume whose data file %s and that is not mounted is removed with its pod',
+    'V4: the directory of a CSI volume whose data file %s and that is not mounted is removed with its pod',
     async (_what, spoil) => {
       const fixture = makeCsi();
       const { driver, fs, signal } = fixture;
@@ -179,7 +179,7 @@ describe('CSI volumes after a restart', () => {
     },
   );
 
-  it('V4: a staged volume whose data file names another volume is kept, and others are unstaged', async () => {
+  it('V4: after a restart, a staged CSI volume whose data file names another volume is kept, and others are unstaged', async () => {
     const fixture = makeCsi();
     const { driver, fs } = fixture;
     const wrong = `${ROOT}/plugins/kubernetes.io/csi/other.example.com/${'0'.repeat(64)}`;
@@ -194,7 +194,7 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
-  it("V4: takes over a pod whose volumes upstream's kubelet has mounted, without mounting anything", async () => {
+  it("V4: CSI volumes of a pod that upstream's kubelet has mounted are taken over without a mount", async () => {
     const fixture = makeCsi();
     const { fs, mounter, signal, driver } = fixture;
     await fs.mkdir(`${STAGED}/globalmount`);
@@ -229,49 +229,52 @@ describe('a kubelet that is killed at any file or mount operation', () => {
     ['persistent', (uid) => claimPod(uid, { securityContext: { fsGroup: 7 } })],
     ['inline', (uid) => inlinePod(uid, { fsType: 'ext4' }, { securityContext: { fsGroup: 7 } })],
   ];
-  it.each(pods)('K1, V4: has its %s volume mounted after a restart, or nothing is left', async (kind, podWith) => {
-    for (const isWanted of [true, false]) {
-      let killed = 0;
-      for (let after = 0; after < 60; after++) {
-        const fixture = makeCsi();
-        const { fs, clock, manager, mounter, driver, signal } = fixture;
-        const life = new AbortController();
-        const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
-        const isKilled = (): boolean => fault.hits > 0;
-        mounter.isKilled = isKilled;
-        driver.before = () => {
-          if (isKilled()) throw new Error('killed');
-        };
-        const running = manager.start(life.signal);
-        await manager
-          .waitForAttachAndMount(podWith('u1'), AbortSignal.any([signal, life.signal]))
-          .then(() => (isWanted ? undefined : manager.waitForUnmount(podWith('u1'), life.signal)))
-          .catch(() => killed++);
-        await clock.settle();
-        life.abort();
-        await clock.settle();
-        mounter.isKilled = () => false;
-        driver.before = () => {};
-        fault.remove();
-        await running;
-        const next = await restart(fixture);
-        const again = isWanted
-          ? next.manager.waitForAttachAndMount(podWith('u1'), signal)
-          : next.manager.waitForUnmount(podWith('u1'), signal);
-        await clock.advance(5_000);
-        await again;
-        await clock.advance(5_000);
-        const name = kind === 'inline' ? 'data' : 'pv-1';
-        const mounted = [`${IN_POD}/${name}/mount`, ...(kind === 'inline' ? [] : [`${STAGED}/globalmount`])].sort();
-        expect(await pointsOf(fixture), `after ${after} operations`).toEqual(isWanted ? mounted : []);
-        expect(driver.faults).toEqual([]);
-        if (!isWanted) {
-          const left = fs.paths().filter((path) => path.startsWith(STAGED) || path.includes(`/${name}`));
-          expect(left, `after ${after} operations`).toEqual([]);
+  it.each(pods)(
+    'K1, V4: after a kill at any file or mount operation and a restart, the %s CSI volume is mounted or completely removed',
+    async (kind, podWith) => {
+      for (const isWanted of [true, false]) {
+        let killed = 0;
+        for (let after = 0; after < 60; after++) {
+          const fixture = makeCsi();
+          const { fs, clock, manager, mounter, driver, signal } = fixture;
+          const life = new AbortController();
+          const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
+          const isKilled = (): boolean => fault.hits > 0;
+          mounter.isKilled = isKilled;
+          driver.before = () => {
+            if (isKilled()) throw new Error('killed');
+          };
+          const running = manager.start(life.signal);
+          await manager
+            .waitForAttachAndMount(podWith('u1'), AbortSignal.any([signal, life.signal]))
+            .then(() => (isWanted ? undefined : manager.waitForUnmount(podWith('u1'), life.signal)))
+            .catch(() => killed++);
+          await clock.settle();
+          life.abort();
+          await clock.settle();
+          mounter.isKilled = () => false;
+          driver.before = () => {};
+          fault.remove();
+          await running;
+          const next = await restart(fixture);
+          const again = isWanted
+            ? next.manager.waitForAttachAndMount(podWith('u1'), signal)
+            : next.manager.waitForUnmount(podWith('u1'), signal);
+          await clock.advance(5_000);
+          await again;
+          await clock.advance(5_000);
+          const name = kind === 'inline' ? 'data' : 'pv-1';
+          const mounted = [`${IN_POD}/${name}/mount`, ...(kind === 'inline' ? [] : [`${STAGED}/globalmount`])].sort();
+          expect(await pointsOf(fixture), `after ${after} operations`).toEqual(isWanted ? mounted : []);
+          expect(driver.faults).toEqual([]);
+          if (!isWanted) {
+            const left = fs.paths().filter((path) => path.startsWith(STAGED) || path.includes(`/${name}`));
+            expect(left, `after ${after} operations`).toEqual([]);
+          }
+          await next.stop();
         }
-        await next.stop();
+        expect(killed).toBeGreaterThan(5);
       }
-      expect(killed).toBeGreaterThan(5);
-    }
-  });
+    },
+  );
 });

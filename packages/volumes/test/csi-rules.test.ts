@@ -19,7 +19,7 @@ const PATH = '/d/vol_data.json';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe('names of CSI volumes', () => {
-  it('a unique name leads back to driver and volume ID, whatever the volume ID contains', () => {
+  it('the unique name of a CSI volume can be split into driver and volume ID, whatever the volume ID contains', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9.-]{1,63}$/), fc.string({ minLength: 1 }), (driver, handle) => {
         expect(csiIdentity(csiUniqueName({ driver, handle }))).toEqual({ driver, handle });
@@ -28,7 +28,7 @@ describe('names of CSI volumes', () => {
   });
 
   it.each(['', 'kubernetes.io/csi/', 'kubernetes.io/csi/a', 'kubernetes.io/csi/^b', 'kubernetes.io/csi/a^', 'x/a^b'])(
-    'refuses the unique name %j',
+    'the unique name %j of a CSI volume is refused',
     (name) => {
       expect(() => csiIdentity(name)).toThrow('must be the unique name of a CSI volume');
     },
@@ -43,11 +43,11 @@ describe('names of CSI volumes', () => {
     ['ReadWriteOncePod', true, 'SINGLE_NODE_SINGLE_WRITER'],
     ['ReadOnlyMany', true, 'MULTI_NODE_READER_ONLY'],
     ['ReadWriteMany', false, 'MULTI_NODE_MULTI_WRITER'],
-  ])('access mode %s is %s for a driver that knows single writers: %s', (mode, can, expected) => {
+  ])('access mode %s of a volume is %s for a CSI driver that knows single writers: %s', (mode, can, expected) => {
     expect(csiAccessMode({ ...(mode && { accessModes: [mode, 'ReadOnlyMany'] }) }, can)).toBe(expected);
   });
 
-  it('refuses an unknown access mode', () => {
+  it('an unknown access mode of a CSI volume is refused', () => {
     expect(() => csiAccessMode({ accessModes: ['Any'] }, true)).toThrow('access mode "Any" is not supported');
   });
 });
@@ -63,7 +63,7 @@ describe('vol_data.json', () => {
     { requiredKeys: ['driverName', 'volumeHandle'] },
   );
 
-  it('any content can be read back', () => {
+  it('vol_data.json with any content can be read back', () => {
     fc.assert(
       fc.property(data, (written) => {
         expect(parseVolumeData(bytes(formatVolumeData(written)), PATH)).toEqual(written);
@@ -71,13 +71,13 @@ describe('vol_data.json', () => {
     );
   });
 
-  it("characters that are special in HTML are written as upstream's kubelet writes them", () => {
+  it("vol_data.json has characters that are special in HTML written as by upstream's kubelet", () => {
     expect(formatVolumeData({ volumeHandle: '<&>\u2028', driverName: 'd' })).toBe(
       '{"driverName":"d","volumeHandle":"\\u003c\\u0026\\u003e\\u2028"}\n',
     );
   });
 
-  it('V4: any bytes are read or refused with the name of the file', () => {
+  it('V4: vol_data.json with any bytes is read, or refused with the name of the file', () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), fc.json().map(bytes)), (content) => {
         try {
@@ -96,11 +96,11 @@ describe('vol_data.json', () => {
     ['{"driverName":1,"volumeHandle":"v"}', '"driverName" must be a string'],
     ['{"driverName":"d"}', 'volumeHandle must be set'],
     ['{"driverName":"","volumeHandle":"v"}', 'driverName must be set'],
-  ])('refuses %j: %s', (content, why) => {
+  ])('vol_data.json with %j is refused: %s', (content, why) => {
     expect(() => parseVolumeData(bytes(content), PATH)).toThrow(`${PATH}: ${why}`);
   });
 
-  it('refuses bytes that are not UTF-8, a FIFO and a file that is too large, without waiting', async () => {
+  it('vol_data.json is refused without waiting if it is not UTF-8, a FIFO or too large', async () => {
     const fs = new MemoryFileSystem();
     await fs.mkdir('/d');
     expect(await readVolumeData(fs, '/d')).toBeUndefined();
@@ -113,7 +113,7 @@ describe('vol_data.json', () => {
     expect((await errorOf(readVolumeData(fs, '/d'))).message).toContain('ENXIO');
   });
 
-  it('V4: an unchanged file is not written again, so that a crash cannot lose it', async () => {
+  it('V4: an unchanged vol_data.json is not written again, so that a crash cannot lose it', async () => {
     const fs = new MemoryFileSystem();
     await fs.mkdir('/d');
     const content: VolumeData = { driverName: 'd', volumeHandle: 'v' };
@@ -148,13 +148,13 @@ describe('mounts of one file system', () => {
     'malformed',
   ].join('\n');
 
-  it('V1: lists the mounts of the same directory, and nothing for a path without a mount', () => {
+  it('V1: the mounts of one directory are listed, and none for a path without a mount', () => {
     expect(mountsOfSame(table, '/with blank')).toHaveLength(4);
     expect(mountsOfSame(table, '/other')).toEqual(['/other']);
     expect(mountsOfSame(table, '/k')).toEqual([]);
   });
 
-  it("V1: leaves out the kubelet's own mount for the node, also in another peer", async () => {
+  it("V1: the list of mounts omits the kubelet's own staging mount, also in another peer group", async () => {
     const fs = new MemoryFileSystem();
     await fs.mkdir('/k/plugins/kubernetes.io/csi/d/h');
     const mounter = { mountsOfSame: async (path: string) => mountsOfSame(table, path) };

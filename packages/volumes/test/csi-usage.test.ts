@@ -5,7 +5,7 @@ import { blockPod, claimPod, makeCsi } from './csi-helpers.ts';
 import { podOf } from './helpers.ts';
 
 describe('usage of a CSI volume', () => {
-  it('is the usage that the driver reports, with the claim', async () => {
+  it('the usage of a CSI volume is the usage that the driver reports, with the PVC', async () => {
     const { manager, driver, signal } = makeCsi();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     expect(await manager.volumeUsage(claimPod('u1'), signal)).toEqual([]);
@@ -55,7 +55,7 @@ describe('usage of a CSI volume', () => {
     },
   );
 
-  it('W6: a driver that does not answer delays no measurement of other volumes', async () => {
+  it('W6: a CSI driver that does not answer does not delay the measurement of other volumes', async () => {
     const { manager, driver, clock, signal } = makeCsi();
     const own = podOf([{ name: 'scratch', emptyDir: {} }], 'own');
     await manager.waitForAttachAndMount(own, signal);
@@ -69,7 +69,7 @@ describe('usage of a CSI volume', () => {
     expect(hanging).toHaveLength(6);
   });
 
-  it('counts numbers that the driver does not report, or that are negative, as 0', () => {
+  it("numbers of a CSI volume's usage that are missing or negative count as 0", () => {
     const bytesAndInodes = (...usage: CsiVolumeUsage[]) => {
       const { bytes, inodes, fileSystem } = usageOf({ usage }, false) ?? {};
       return [bytes, inodes, fileSystem?.inodes];

@@ -5,7 +5,7 @@ import { errorOf, ROOT } from './helpers.ts';
 const IN_POD = `${ROOT}/pods/u1/volumes/kubernetes.io~csi`;
 
 describe('a persistent CSI volume', () => {
-  it("is staged once and published to each pod at upstream's paths, and is unstaged after the last pod", async () => {
+  it("a persistent CSI volume is staged once and published to each pod at upstream's paths, and unstaged after the last pod", async () => {
     const { clock, fs, manager, driver, mounter, under, signal } = makeCsi();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     await manager.waitForAttachAndMount(claimPod('u2'), signal);
@@ -44,7 +44,7 @@ describe('a persistent CSI volume', () => {
     expect(driver.faults).toEqual([]);
   });
 
-  it("writes both data files as upstream's kubelet does, byte for byte", async () => {
+  it("the data files of a CSI volume are the same as upstream's kubelet writes, byte for byte", async () => {
     const { fs, manager, signal } = makeCsi();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     expect(await text(fs, `${STAGED}/vol_data.json`)).toBe(`{"driverName":"${DRIVER}","volumeHandle":"vol-1"}\n`);
@@ -58,7 +58,7 @@ describe('a persistent CSI volume', () => {
     expect(modes).toEqual([0o750, 0o644, 0o750]);
   });
 
-  it('is not staged if the driver stages nothing, and nothing is written for the node', async () => {
+  it('a CSI volume is not staged if its driver has no staging, and no node-level file is written', async () => {
     const { fs, manager, driver, signal } = makeCsi();
     driver.can = { ...driver.can, stageUnstage: false };
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
@@ -68,7 +68,7 @@ describe('a persistent CSI volume', () => {
     expect(await fs.exists(`${ROOT}/plugins`)).toBe(false);
   });
 
-  it('gets secrets, attributes, mount options, access mode and read-only flag from its persistent volume', async () => {
+  it('a CSI driver gets secrets, attributes, mount options, access mode and read-only flag from the PersistentVolume', async () => {
     const { api, manager, driver, signal } = makeCsi(
       {
         volumeAttributes: { size: 'big' },
@@ -91,7 +91,7 @@ describe('a persistent CSI volume', () => {
     });
   });
 
-  it('is not staged while a secret is missing or is not text, and the driver is not called', async () => {
+  it('a CSI volume is not staged and its driver is not called while a secret is missing or not text', async () => {
     const { api, manager, driver, events, clock, signal } = makeCsi({
       nodeStageSecretRef: { namespace: 'kube-system', name: 'stage' },
     });
@@ -110,7 +110,7 @@ describe('a persistent CSI volume', () => {
     expect(driver.calls).toEqual([]);
   });
 
-  it('tells the driver which pod uses the volume if the driver requests that', async () => {
+  it('a CSI driver with podInfoOnMount gets the pod that uses the volume', async () => {
     const { manager, driver, signal } = makeCsi(
       { volumeAttributes: { size: 'big' } },
       {},
@@ -128,25 +128,28 @@ describe('a persistent CSI volume', () => {
     expect(driver.stages[0]?.volumeContext).toEqual({ size: 'big' });
   });
 
-  it.each([true, false])('hands out the requested tokens as secrets: %s', async (serviceAccountTokenInSecrets) => {
-    const tokenRequests = [{ audience: 'b', expirationSeconds: 600 }, { audience: '' }];
-    const { api, manager, driver, signal } = makeCsi(
-      {},
-      {},
-      { attachRequired: false, tokenRequests, serviceAccountTokenInSecrets },
-    );
-    await manager.waitForAttachAndMount(claimPod('u1'), signal);
-    const tokens = {
-      'csi.storage.k8s.io/serviceAccount.tokens':
-        '{"":{"token":"token for ","expirationTimestamp":"2030-01-02T03:04:05Z"},' +
-        '"b":{"token":"token for b","expirationTimestamp":"2030-01-02T03:04:05Z"}}',
-    };
-    const { secrets, volumeContext } = driver.publishes[0] ?? {};
-    expect(serviceAccountTokenInSecrets ? [secrets, volumeContext] : [volumeContext, secrets]).toEqual([tokens, {}]);
-    expect(api.asked).toEqual(['token pod-u1 b 600', 'token pod-u1  undefined']);
-  });
+  it.each([true, false])(
+    'a CSI driver gets the requested service account tokens, as secrets: %s',
+    async (serviceAccountTokenInSecrets) => {
+      const tokenRequests = [{ audience: 'b', expirationSeconds: 600 }, { audience: '' }];
+      const { api, manager, driver, signal } = makeCsi(
+        {},
+        {},
+        { attachRequired: false, tokenRequests, serviceAccountTokenInSecrets },
+      );
+      await manager.waitForAttachAndMount(claimPod('u1'), signal);
+      const tokens = {
+        'csi.storage.k8s.io/serviceAccount.tokens':
+          '{"":{"token":"token for ","expirationTimestamp":"2030-01-02T03:04:05Z"},' +
+          '"b":{"token":"token for b","expirationTimestamp":"2030-01-02T03:04:05Z"}}',
+      };
+      const { secrets, volumeContext } = driver.publishes[0] ?? {};
+      expect(serviceAccountTokenInSecrets ? [secrets, volumeContext] : [volumeContext, secrets]).toEqual([tokens, {}]);
+      expect(api.asked).toEqual(['token pod-u1 b 600', 'token pod-u1  undefined']);
+    },
+  );
 
-  it('is published again at a later sync only if the driver requires that, and stays ready if that fails', async () => {
+  it('a CSI volume is published again at a later sync only if the driver requires republishing, and stays ready if that fails', async () => {
     const { api, clock, manager, driver, events, mounter, signal } = makeCsi();
     const sync = async (): Promise<void> => {
       await clock.advance(60_000);
@@ -177,7 +180,7 @@ describe('a persistent CSI volume', () => {
     ['File', 'ReadWriteMany', true],
     ['None', 'ReadWriteOnce', false],
   ])(
-    'with fsGroupPolicy %s and access mode %s, its files are given to the fsGroup: %s',
+    'with fsGroupPolicy %s and access mode %s, the files of a CSI volume get the fsGroup: %s',
     async (fsGroupPolicy, mode, isGiven) => {
       const { fs, manager, signal } = makeCsi({}, { accessModes: [mode] }, { attachRequired: false, fsGroupPolicy });
       const given: string[] = [];
@@ -190,7 +193,7 @@ describe('a persistent CSI volume', () => {
     },
   );
 
-  it('leaves the fsGroup to a driver that can set it', async () => {
+  it('a CSI driver that can set the fsGroup gets it, and the kubelet does not change the files', async () => {
     const { fs, manager, driver, signal } = makeCsi();
     driver.can = { ...driver.can, volumeMountGroup: true };
     fs.giveToGroup = () => Promise.reject(new Error('must not be called'));
@@ -200,7 +203,7 @@ describe('a persistent CSI volume', () => {
     }
   });
 
-  it('V5: is not ready if its files cannot be given to the fsGroup, and is published again later', async () => {
+  it('V5: a CSI volume whose files cannot get the fsGroup is not ready, and is published again later', async () => {
     const { clock, fs, manager, driver, events, signal } = makeCsi();
     const { giveToGroup } = fs;
     fs.giveToGroup = () => Promise.reject(new Error('EIO'));
@@ -216,9 +219,9 @@ describe('a persistent CSI volume', () => {
   });
 
   it.each([
-    ['on a file system with labels is relabelled', true],
-    ['on a file system without labels is not relabelled', false],
-  ])('%s by the runtime, whatever seLinuxChangePolicy and seLinuxMount say', async (_what, takesLabels) => {
+    ['if its file system can have labels, the runtime relabels a CSI volume', true],
+    ['if its file system cannot have labels, the runtime does not relabel a CSI volume', false],
+  ])('%s, whatever seLinuxChangePolicy and seLinuxMount say', async (_what, takesLabels) => {
     const { manager, driver, signal, mounter } = makeCsi({}, {}, { attachRequired: false, seLinuxMount: true });
     mounter.labelled = (path) => takesLabels && path === `${IN_POD}/pv-1/mount`;
     const securityContext = { seLinuxChangePolicy: 'MountOption', seLinuxOptions: { level: 's0:c1,c2' } };
@@ -231,7 +234,7 @@ describe('a persistent CSI volume', () => {
     ]);
   });
 
-  it('refuses a second pod for a ReadWriteOncePod volume', async () => {
+  it('a second pod for a ReadWriteOncePod CSI volume is refused', async () => {
     const { manager, signal } = makeCsi({}, { accessModes: ['ReadWriteOncePod'] });
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     expect((await errorOf(manager.waitForAttachAndMount(claimPod('u2'), signal))).message).toContain(
@@ -241,7 +244,7 @@ describe('a persistent CSI volume', () => {
 });
 
 describe('an inline CSI volume', () => {
-  it('is published under a volume ID of its own, without attachment and staging', async () => {
+  it('an inline CSI volume is published under a volume ID of its own, without attachment and staging', async () => {
     const { api, fs, manager, driver, signal, under } = makeCsi({}, {}, { podInfoOnMount: true });
     api.secrets.set('default/s', { data: { key: Buffer.from('s').toString('base64') } });
     const csi = { fsType: 'xfs', readOnly: true, volumeAttributes: { a: 'b' }, nodePublishSecretRef: { name: 's' } };
@@ -269,11 +272,14 @@ describe('an inline CSI volume', () => {
   it.each<[string, Record<string, unknown> | undefined, string]>([
     ['a CSIDriver', { volumeLifecycleModes: ['Persistent'] }, '(only supports ["Persistent"])'],
     ['no CSIDriver', undefined, '(no CSIDriver object)'],
-  ])('is refused if the driver with %s does not support inline volumes', async (_what, csiDriver, why) => {
-    const { api, manager, driver, signal } = makeCsi({}, {}, csiDriver ?? {});
-    if (csiDriver === undefined) api.drivers.clear();
-    const error = await errorOf(manager.waitForAttachAndMount(inlinePod('u1'), signal));
-    expect(error.message).toContain(`volume mode "Ephemeral" not supported by driver ${DRIVER} ${why}`);
-    expect(driver.calls).toEqual([]);
-  });
+  ])(
+    'an inline CSI volume is refused if the driver with %s does not support inline volumes',
+    async (_what, csiDriver, why) => {
+      const { api, manager, driver, signal } = makeCsi({}, {}, csiDriver ?? {});
+      if (csiDriver === undefined) api.drivers.clear();
+      const error = await errorOf(manager.waitForAttachAndMount(inlinePod('u1'), signal));
+      expect(error.message).toContain(`volume mode "Ephemeral" not supported by driver ${DRIVER} ${why}`);
+      expect(driver.calls).toEqual([]);
+    },
+  );
 });

@@ -57,13 +57,13 @@ describe('nextExpansion', () => {
       { ...expand, endsOnFailure: true },
     ],
     ['the capacity is unknown', { ...claimOf({}), status: {} }, {}, { step: 'none' }],
-  ])('if %s', (_what, claim, node, expected) => {
+  ])('nextExpansion returns the next step of a volume expansion if %s', (_what, claim, node, expected) => {
     expect(nextExpansion(claim, persistent, false, { size: node.size, hasFailed: node.hasFailed ?? false })).toEqual(
       expected,
     );
   });
 
-  it('does not expand a shared volume that its driver expands without nodes, nor a read-only one', () => {
+  it('nextExpansion expands neither a shared volume whose driver needs no node expansion, nor a read-only volume', () => {
     const annotations = { 'volume.kubernetes.io/node-expansion-not-required': 'true' };
     const claim = claimOf(
       { capacity: { storage: '2Gi' }, allocatedResources: {} },
@@ -74,7 +74,7 @@ describe('nextExpansion', () => {
   });
 });
 
-it('patches of a PVC keep foreign conditions and statuses', () => {
+it('patches of a PVC keep conditions and resize statuses of other owners', () => {
   const conditions = ['FileSystemResizePending', 'NodeResizeError', 'Foreign'].map((type) => ({
     type,
     status: 'True',
@@ -132,7 +132,7 @@ const finished = {
 };
 
 describe('a CSI volume that a controller has expanded', () => {
-  it('V5: is expanded before its pod starts', async () => {
+  it('V5: a CSI volume that a controller has expanded is expanded on the node before its pod starts', async () => {
     const { manager, claims, driver, events, grow, signal } = makeExpandable();
     grow();
     await manager.waitForAttachAndMount(claimPod('u1', { nodeName: 'node-1' }), signal);
@@ -151,7 +151,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(events).toEqual([success, success]);
   });
 
-  it('is expanded while its pod runs, once', async () => {
+  it('a CSI volume that a controller has expanded is expanded once while its pod runs', async () => {
     const { manager, claims, driver, clock, grow, signal } = makeExpandable();
     const sync = async (): Promise<void> => {
       await clock.advance(60_000);
@@ -183,7 +183,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(claims.patches.at(-1)).toEqual(finished);
   });
 
-  it('V2: is not expanded while another call for the pod runs, and not after its pod', async () => {
+  it('V2: a CSI volume is not expanded while another call for its pod is in progress, and not after its pod has gone', async () => {
     const { manager, driver, clock, grow, signal } = makeExpandable();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     grow();
@@ -202,7 +202,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect([driver.calls.slice(-2), driver.faults]).toEqual([['unpublish vol-1', 'unstage vol-1'], []]);
   });
 
-  it('V2: is expanded once for two pods that share it', async () => {
+  it('V2: a CSI volume that two pods share is expanded once', async () => {
     const { manager, driver, grow, signal } = makeExpandable();
     grow();
     await Promise.all(['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(claimPod(uid), signal)));
@@ -235,7 +235,7 @@ describe('a CSI volume that a controller has expanded', () => {
     },
   );
 
-  it('V5: keeps its pod waiting if it cannot be expanded before the pod starts', async () => {
+  it('V5: a CSI volume that cannot be expanded before its pod starts keeps the pod waiting', async () => {
     const { manager, driver, events, clock, grow, signal } = makeExpandable();
     grow();
     driver.before = (call) => {
@@ -251,7 +251,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(driver.expansions).toHaveLength(1);
   });
 
-  it('is used unexpanded if its driver cannot expand it while it is in use, or does not expand volumes', async () => {
+  it('a CSI volume is used unexpanded if its driver cannot expand a volume in use, or does not expand volumes', async () => {
     const { manager, driver, clock, grow, signal } = makeExpandable();
     grow();
     driver.before = (call) => {
@@ -270,7 +270,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(other.driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
   });
 
-  it('is expanded as a block device by the path of the device', async () => {
+  it('a CSI block volume is expanded by the path of its device', async () => {
     const { manager, driver, grow, signal } = makeExpandable({ volumeMode: 'Block' });
     grow();
     await manager.waitForAttachAndMount(blockPod('u1'), signal);

@@ -145,7 +145,7 @@ export const pod = {
   PodSchedulingGroup: [
     partly('podGroupName', 'used only for claims that belong to the group (gate DRAWorkloadResourceClaims)', [
       t.claimProblem,
-      '%s a claim of a PodGroup',
+      'claimProblem %s a claim of a PodGroup',
     ]),
   ],
   TopologySpreadConstraint: [
@@ -204,14 +204,14 @@ export const pod = {
     ),
     works(
       'claims',
-      [t.resourceClaims, 'returns the requests by claim, with the empty request for a whole claim'],
+      [t.resourceClaims, 'the requests of a container are returned by claim, with the empty request for a whole claim'],
       [t.claimsEndToEnd, OWN_CLAIM],
     ),
   ],
   ContainerResourceClaim: [
     works(
       'name request',
-      [t.resourceClaims, 'returns the requests by claim, with the empty request for a whole claim'],
+      [t.resourceClaims, 'the requests of a container are returned by claim, with the empty request for a whole claim'],
       [t.claimInfo, 'the devices of a prioritized list by the name of the request'],
     ),
   ],

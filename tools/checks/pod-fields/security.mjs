@@ -29,7 +29,7 @@ export const security = {
     partly(
       'seLinuxChangePolicy',
       'volumes are always relabelled by the runtime (`Recursive`): the mount option of drivers with `seLinuxMount` is not used',
-      [t.csi, '%s by the runtime, whatever seLinuxChangePolicy and seLinuxMount say'],
+      [t.csi, '%s, whatever seLinuxChangePolicy and seLinuxMount say'],
     ),
     works('seccompProfile', seccomp, [
       t.security,

@@ -26,11 +26,23 @@ const ownClaim = [
 ];
 const otherTypes =
   'persistent volumes of types other than CSI, flexVolume, hostPath, local and nfs are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type cephfs is not supported by this kubelet”';
-const csi = [t.csi, "is staged once and published to each pod at upstream's paths, and is unstaged after the last pod"];
-const csiInline = [t.csi, 'is published under a volume ID of its own, without attachment and staging'];
-const csiAttached = [t.csiAttach, 'V5: is staged only after it was reported in use and then attached'];
-const csiBlock = [t.blocks, "is staged, published and mapped at upstream's paths, and removed with its last pod"];
-const localBlock = [t.blocks, "is mapped at upstream's paths without a node-level call, and removed with its pod"];
+const csi = [
+  t.csi,
+  "a persistent CSI volume is staged once and published to each pod at upstream's paths, and unstaged after the last pod",
+];
+const csiInline = [
+  t.csi,
+  'an inline CSI volume is published under a volume ID of its own, without attachment and staging',
+];
+const csiAttached = [t.csiAttach, 'V5: a CSI volume is staged only after it was reported in use and then attached'];
+const csiBlock = [
+  t.blocks,
+  "a CSI block volume is staged, published and mapped at upstream's paths, and removed with its last pod",
+];
+const localBlock = [
+  t.blocks,
+  "a local block volume is mapped at upstream's paths without a node-level call, and removed with its pod",
+];
 const devices = [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s'];
 const nfs = [t.nfs, "is mounted at upstream's path for each pod, once, and is removed with its pod"];
 const nfsProgram = [

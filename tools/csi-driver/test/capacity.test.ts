@@ -25,7 +25,7 @@ describe('volumeSize', () => {
     ['OUT_OF_RANGE for a limit below the required size', range(7, 6), MAX, 'OUT_OF_RANGE'],
     ['INVALID_ARGUMENT for a negative size', range(-1), MAX, 'INVALID_ARGUMENT'],
     ['INVALID_ARGUMENT for a negative limit', range(0, -1), MAX, 'INVALID_ARGUMENT'],
-  ])('returns %s', (_, wanted, max, expected) => {
+  ])('volumeSize returns %s', (_, wanted, max, expected) => {
     const size = volumeSize(wanted, max);
     expect(typeof size === 'number' ? size : size.code).toBe(expected);
   });
@@ -48,7 +48,7 @@ describe('expandedSize', () => {
     ['INVALID_ARGUMENT with an empty range', range(0), 'INVALID_ARGUMENT'],
     ['OUT_OF_RANGE if the volume is above the limit', range(0, 9), 'OUT_OF_RANGE'],
     ['OUT_OF_RANGE above the maximum', range(101), 'OUT_OF_RANGE'],
-  ])('returns %s', (_, wanted, expected) => {
+  ])('expandedSize returns %s', (_, wanted, expected) => {
     const size = expandedSize(10, wanted, 100);
     expect(typeof size === 'number' ? size : size.code).toBe(expected);
   });

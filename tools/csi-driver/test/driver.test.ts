@@ -71,7 +71,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     await driver.call(controllerRpcs.deleteVolume, { volumeId });
   };
 
-  test('binds a directory at the staging and the target path, with flags and read-only', async () => {
+  test('the driver bind-mounts a directory at the staging and the target path, with mount flags and read-only', async () => {
     const volumeId = await driver.createVolume('directory');
     await stage(volumeId, mount('', { mountFlags: ['noexec'] }));
     await writeFile(join(staging, 'f'), 'content');
@@ -89,7 +89,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
   });
 
   test.for(['ext4', 'xfs'] as const)(
-    'makes %s on a loop device, grows it while it is mounted, and keeps its content',
+    'the driver makes %s on a loop device and grows it while it is mounted; its content stays',
     async (fsType, context) => {
       if (cannotGrow[fsType] !== undefined) return context.skip(cannotGrow[fsType]);
       const sizeBytes = (fsType === 'xfs' ? 300 : 16) * MIB;
@@ -113,7 +113,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     },
   );
 
-  test('publishes a block device, and grows it', async () => {
+  test('the driver publishes a block device and grows it', async () => {
     const volumeId = await driver.createVolume('block', { isBlock: true });
     const block = { block: {}, accessMode };
     await stage(volumeId, block);
@@ -158,7 +158,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     await driver.call(controllerRpcs.deleteVolume, { volumeId: sourceVolumeId });
   });
 
-  test('creates an inline volume with its publication, and deletes it with its last unpublication', async () => {
+  test('an inline volume is created when it is published, and deleted when it is unpublished', async () => {
     const volumeContext = { 'csi.storage.k8s.io/ephemeral': 'true', size: '1Mi' };
     const inline = { volumeContext, stagingTargetPath: '' };
     await publish('csi-inline', mount(), inline);
@@ -172,7 +172,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     expect(await failure(publish('csi-other', mount(), { stagingTargetPath: '' }))).toBe('NOT_FOUND');
   });
 
-  test('a driver that is killed knows its volumes after the restart, and what is mounted stays mounted', async () => {
+  test('a killed driver has its volumes again after a restart, and their mounts stay', async () => {
     const volumeId = await driver.createVolume('kept', { fsType: 'ext4' });
     await stage(volumeId, mount('ext4'));
     await publish(volumeId, mount('ext4'));
@@ -185,7 +185,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
   });
 
   describe('faults', () => {
-    test('fails a call with a code and message, as often as the rule says', async () => {
+    test('a fault rule fails a call with a code and message, as often as the rule says', async () => {
       await driver.control({ faults: [{ rpc: 'NodeGetInfo', code: 'UNAVAILABLE', message: 'not now', times: 2 }] });
       const info = () => driver.call(nodeRpcs.nodeGetInfo, {});
       await expect(info()).rejects.toThrow('rpc error: code = Unavailable desc = not now');
@@ -193,7 +193,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
       expect((await info()).nodeId).toBe('n1');
     });
 
-    test('delays a call', async () => {
+    test('a fault rule delays a call', async () => {
       await driver.control({ faults: [{ rpc: '*', delayMs: 300 }] });
       const startedAt = performance.now();
       await driver.call(nodeRpcs.nodeGetInfo, {});
@@ -201,7 +201,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
       await driver.control({});
     });
 
-    test('a hanging call occupies its volume until its rule is removed, and then takes effect', async () => {
+    test('a hanging call keeps its volume busy until its fault rule is removed, and then takes effect', async () => {
       const [volumeId, other] = [await driver.createVolume('hangs'), await driver.createVolume('free')];
       await driver.control({ faults: [{ rpc: 'NodeStageVolume', volumeId, at: 'middle', hang: true }] });
       expect(await failure(stage(volumeId, mount(), 300))).toBe('DEADLINE_EXCEEDED');
@@ -237,13 +237,13 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
       await remove(volumeId);
     });
 
-    test('answers with bytes that are not a message', async () => {
+    test('a fault rule answers a call with bytes that are not a message', async () => {
       await driver.control({ faults: [{ rpc: 'NodeGetInfo', garbage: true, times: 1 }] });
       expect(await failure(driver.call(nodeRpcs.nodeGetInfo, {}))).toBe('INTERNAL');
       expect((await driver.call(nodeRpcs.nodeGetInfo, {})).nodeId).toBe('n1');
     });
 
-    test('reports a volume as unhealthy, and another limit of volumes', async () => {
+    test("the control file sets a volume's condition to abnormal, and another volume limit", async () => {
       const volumeId = await driver.createVolume('ill');
       await driver.control({ unhealthy: { [volumeId]: 'disk failing' }, maxVolumesPerNode: 7 });
       await stage(volumeId, mount());
@@ -255,7 +255,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     });
   });
 
-  test('logs calls with the keys of secrets, not their values', async () => {
+  test('the call log has the keys of secrets and not their values', async () => {
     const volumeId = await driver.createVolume('secret');
     const secrets = { user: 'xyzzy' };
     await driver.call(nodeRpcs.nodeStageVolume, {
@@ -273,7 +273,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
 });
 
 describe.skipIf(problem !== undefined)('CSI driver without NodeStageVolume', { timeout: TIMEOUT_MS }, () => {
-  test('mounts a file system at its first publication with the group of the capability, and unmounts it after the last', async () => {
+  test('a driver without NodeStageVolume mounts a file system at the first publication with the group of the capability, and unmounts it after the last', async () => {
     const directory = await mkdtemp('/tmp/na-csi-');
     const flags = ['--omit-stage', '--enable-volume-mount-group'];
     const driver = new DriverProcess({ directory, driverName: 'test.csi.example.com', nodeId: 'n1', flags });

@@ -7,7 +7,7 @@ const rule = (more: Partial<FaultRule> = {}): FaultRule => ({ rpc: 'NodeStageVol
 const controlOf = (...faults: readonly FaultRule[]) => ({ ...NO_CONTROL, faults });
 
 describe('parseControl', () => {
-  test('fills in the defaults', () => {
+  test('parseControl adds the defaults', () => {
     const text = '{"faults":[{"rpc":"*","delayMs":5}],"maxVolumesPerNode":3,"unhealthy":{"v1":"disk failing"}}';
     expect(parseControl(text)).toEqual({
       faults: [{ rpc: '*', at: 'before', delayMs: 5 }],
@@ -28,7 +28,7 @@ describe('parseControl', () => {
     ['{"faults":[{"rpc":"*","hang":1}]}', 'faults[0].hang must be true or false'],
     ['{"faults":[{"rpc":"*","foo":1}]}', 'faults[0] has unknown fields: foo'],
     ['{"unhealthy":{"v":1}}', 'unhealthy.v must be a non-empty string'],
-  ])('rejects %s', (text, message) => {
+  ])('parseControl rejects %s', (text, message) => {
     expect(() => parseControl(text)).toThrow(message);
   });
 });
@@ -43,11 +43,11 @@ describe('faultFor', () => {
     [{ at: 'middle' }, false],
     [{ times: 1 }, true],
     [{ times: 0 }, false],
-  ])('with the rule %j applies: %s', (more, applies) => {
+  ])('whether faultFor applies the rule %j: %s', (more, applies) => {
     expect(faultFor(controlOf(rule(more)), call) !== undefined).toBe(applies);
   });
 
-  test('returns the first of two rules', () => {
+  test('faultFor returns the first of two rules', () => {
     const [first, second] = [rule({ message: 'first' }), rule({ message: 'second' })];
     expect(faultFor(controlOf(first, second), call)).toBe(first);
   });
@@ -59,7 +59,7 @@ describe('afterUse', () => {
     ['counts a use', { times: 2 }, [{ times: 1 }]],
     ['removes a rule that is used up', { times: 1 }, []],
     ['keeps the rule of a hanging call', { times: 1, hang: true }, [{ times: 0, hang: true }]],
-  ])('%s', (_, used, left) => {
+  ])('afterUse %s', (_, used, left) => {
     const [one, other] = [rule(used), rule({ rpc: 'Probe' })];
     expect(afterUse(controlOf(one, other), one).faults).toEqual([...left.map((more) => rule(more)), other]);
   });

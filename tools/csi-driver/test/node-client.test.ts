@@ -41,7 +41,7 @@ describe.skipIf(problem !== undefined)(
       return { common, publish: { ...common, targetPath, readOnly: false } };
     };
 
-    test('stages, publishes, measures and grows a file system, and undoes both', async () => {
+    test('CsiNodeClient stages, publishes, measures and grows a file system with this driver, and unpublishes and unstages it', async () => {
       expect(await client.nodeInfo(signal)).toMatchObject({ nodeId: 'n1' });
       expect(await client.capabilities(signal)).toEqual({
         ...{ stageUnstage: true, volumeStats: true, expandVolume: true, volumeCondition: true },
@@ -75,7 +75,7 @@ describe.skipIf(problem !== undefined)(
       await expect.poll(() => loopDevicesBelow(directory)).toEqual([]);
     });
 
-    test('tells final failures from those after which the volume may be staged', async () => {
+    test('CsiNodeClient distinguishes final failures of this driver from failures after which the volume may be staged', async () => {
       const volumeId = await driver.createVolume('v');
       const { common } = requestFor(volumeId, mountCapability());
       const failure = async (fault: object) => {

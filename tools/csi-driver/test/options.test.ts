@@ -4,7 +4,7 @@ import { parseSize } from '../src/options/size.ts';
 import { registrarCommand } from '../src/registrar/registrar-options.ts';
 
 describe('driverCommand', () => {
-  test("accepts the arguments with which upstream's suites deploy the host path driver", () => {
+  test("driverCommand accepts the arguments that upstream's suites pass to the host path driver", () => {
     const args = [
       ...['--drivername=hostpath.csi.k8s.io', '--v=5', '--endpoint=unix:///csi/csi.sock', '--nodeid=n1'],
       ...['--drivername=csi-hostpath-e2e', '--maxvolumespernode=10', '--check-volume-lifecycle=true'],
@@ -44,11 +44,11 @@ describe('driverCommand', () => {
       ['--disable-node-expansion'],
       { expandsOnController: true, expandsOnNode: false },
     ],
-  ])('parses %s', (_, args, expected) => {
+  ])('driverCommand parses %s', (_, args, expected) => {
     expect(driverCommand(['--nodeid=n1', ...args])).toMatchObject({ options: expected });
   });
 
-  test('returns the commands that serve nothing', () => {
+  test('driverCommand returns the commands that print a text and exit', () => {
     expect(driverCommand(['--version'])).toEqual({ do: 'version' });
     expect(driverCommand(['-help'])).toEqual({ do: 'help' });
     expect(driverCommand(['--endpoint=/csi/csi.sock', '--proxy-endpoint=tcp://:9000'])).toEqual({
@@ -68,13 +68,13 @@ describe('driverCommand', () => {
     [['--nodeid=n', '--capacity=1Gi'], 'flag --capacity must be KIND=SIZE, not "1Gi"'],
     [['--nodeid=n', '--capacity=a=1X'], 'flag --capacity: "1X" is not a size such as 100Gi'],
     [['--proxy-endpoint=:9000'], 'flag --proxy-endpoint must be tcp://HOST:PORT, not ":9000"'],
-  ])('rejects %j', (args, message) => {
+  ])('driverCommand rejects %j', (args, message) => {
     expect(() => driverCommand(args)).toThrow(message);
   });
 });
 
 describe('registrarCommand', () => {
-  test("accepts the arguments with which upstream's suites deploy the node-driver-registrar", () => {
+  test("registrarCommand accepts the arguments that upstream's suites pass to the node-driver-registrar", () => {
     const args = [
       '--v=5',
       '--csi-address=/csi/csi.sock',
@@ -91,7 +91,7 @@ describe('registrarCommand', () => {
     });
   });
 
-  test('requires the path at which the kubelet sees the socket', () => {
+  test('registrarCommand requires the path of the socket as the kubelet sees it', () => {
     expect(() => registrarCommand([])).toThrow('flag --kubelet-registration-path is required');
   });
 });

@@ -32,7 +32,7 @@ test.each([
   ['socket', local, remote],
   ['TCP endpoint', remote, local],
 ])(
-  'connects the first client of the %s with the first client of the other side, in both directions',
+  'the %s connects its first client with the first client of the other side, in both directions',
   async (_, first, second) => {
     const one = first();
     one.write('ping');
@@ -46,7 +46,7 @@ test.each([
   },
 );
 
-test('does not connect a client that has gone', async () => {
+test('the proxy does not connect a client that has disconnected', async () => {
   const gone = local();
   await once(gone, 'connect');
   gone.destroy();

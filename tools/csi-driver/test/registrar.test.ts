@@ -36,7 +36,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-test('announces the driver under the name that it reports, and withdraws it when it is stopped', {
+test('the registrar registers the driver under its reported name, and removes its socket when it is stopped', {
   timeout: 60_000,
 }, async () => {
   await driver.start();

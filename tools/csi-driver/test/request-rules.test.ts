@@ -17,7 +17,7 @@ describe('requestProblem', () => {
     // volume_path is compared only, so it may have any form.
     ['NodeGetVolumeStats', { volumeId: 'v', volumePath: 'some/path' }],
     ['Probe', {}],
-  ])('accepts a well-formed request of %s', (rpc, fields) => {
+  ])('requestProblem accepts a well-formed request of %s', (rpc, fields) => {
     expect(requestProblem(rpc, fields)).toBeUndefined();
   });
 
@@ -46,7 +46,7 @@ describe('requestProblem', () => {
       { volumeId: 'v', stagingTargetPath: '/s', capability: refusal('INVALID_ARGUMENT', 'wrong') },
       'wrong',
     ],
-  ])('rejects a request of %s with INVALID_ARGUMENT: %j', (rpc, fields, details) => {
+  ])('requestProblem rejects a request of %s with INVALID_ARGUMENT: %j', (rpc, fields, details) => {
     expect(requestProblem(rpc, fields)).toEqual({ code: 'INVALID_ARGUMENT', details: `${rpc}: ${details}` });
   });
 });
@@ -55,7 +55,7 @@ describe('capabilityOf', () => {
   const mode = { mode: 1 as const };
   const mount = { fsType: 'ext4', mountFlags: ['ro'], volumeMountGroup: '' };
 
-  test('converts a mount and a block capability', () => {
+  test('capabilityOf converts a mount and a block capability', () => {
     expect(capabilityOf({ mount, block: null, accessMode: mode })).toEqual(
       mountCapability('ext4', 'SINGLE_NODE_WRITER', ['ro']),
     );
@@ -70,7 +70,7 @@ describe('capabilityOf', () => {
     [{ mount, block: null, accessMode: { mode: 0 as const } }],
     [{ mount, block: null, accessMode: { mode: 99 } }],
     [{ mount: null, block: null, accessMode: mode }],
-  ])('rejects an incomplete capability: %j', (wire) => {
+  ])('capabilityOf rejects an incomplete capability: %j', (wire) => {
     expect(capabilityOf(wire)).toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });

@@ -10,7 +10,7 @@ import { snapshotRecord, volumeRecord } from './values.ts';
 const state = { nextSequence: 3, volumes: [volumeRecord()], snapshots: [snapshotRecord()] };
 
 describe('parseState', () => {
-  test('reads what formatState wrote', () => {
+  test('parseState reads what formatState wrote', () => {
     expect(parseState(formatState(state))).toEqual(state);
     expect(parseState(undefined)).toBe(EMPTY_STATE);
   });
@@ -26,7 +26,7 @@ describe('parseState', () => {
       formatState({ ...state, snapshots: [{ ...snapshotRecord(), sizeBytes: '1' as never }] }),
       'snapshots[0].sizeBytes must be a number, not string',
     ],
-  ])('rejects %j', (text, message) => {
+  ])('parseState rejects %j', (text, message) => {
     expect(() => parseState(text)).toThrow(message);
   });
 });
@@ -38,7 +38,7 @@ describe('StateStore', () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  test('a new process has the records of the previous one', async () => {
+  test('a new StateStore has the records of the previous process', async () => {
     const store = new StateStore(join(directory, 'new'));
     await store.load();
     const first = volumeRecord({ id: 'a', sequence: store.nextSequence() });
@@ -57,7 +57,7 @@ describe('StateStore', () => {
     expect(later.nextSequence()).toBe(4);
   });
 
-  test('names the file and the field if the file is damaged, and keeps the file', async () => {
+  test('the error of a StateStore with a damaged file names file and field, and the file is kept', async () => {
     const path = join(directory, 'state.json');
     await writeFile(path, '{"version":2}');
     await expect(new StateStore(directory).load()).rejects.toThrow(`read ${path}: version must be 1, not 2`);

@@ -53,11 +53,11 @@ describe('planVolume', () => {
       { sizeBytes: 1000 },
     ],
     ['a copy of a volume', { source: { type: 'volume', id: 'v1' } }, { source: { type: 'volume', id: 'v1' } }],
-  ])('plans %s', (_, more, expected) => {
+  ])('planVolume plans %s', (_, more, expected) => {
     expect(plan(stateOf(volumeRecord()), wanted(more))).toMatchObject({ isNew: true, volume: expected });
   });
 
-  test('plans that a copy of a smaller file system is grown', () => {
+  test('planVolume plans to grow a copy of a smaller file system', () => {
     const source = volumeRecord({ backing: 'file-system', fsType: 'ext4', isFormatted: true });
     const request = wanted({
       capabilities: [mountCapability('ext4')],
@@ -91,7 +91,7 @@ describe('planVolume', () => {
       'OUT_OF_RANGE',
     ],
     ['a size above the maximum', { range: { requiredBytes: 1001, limitBytes: 0 } }, 'OUT_OF_RANGE'],
-  ])('rejects %s', (_, more, code) => {
+  ])('planVolume rejects %s', (_, more, code) => {
     expect(plan(stateOf(volumeRecord()), wanted(more))).toBe(code);
   });
 
@@ -104,13 +104,13 @@ describe('planVolume', () => {
     ['a file system', { capabilities: [mountCapability('ext4')] }, 'ALREADY_EXISTS'],
     ['other parameters', { parameters: { foo: 'bar' } }, 'ALREADY_EXISTS'],
     ['a content source', { source: { type: 'snapshot', id: 's1' } }, 'ALREADY_EXISTS'],
-  ])('answers %s for an existing name with %s', (_, more, expected) => {
+  ])('planVolume answers %s for an existing name with %s', (_, more, expected) => {
     const planned = plan(stateOf(volumeRecord({ name: 'new' })), wanted(more));
     if (expected === 'repeated') expect(planned).toMatchObject({ isNew: false, volume: { id: 'v1' } });
     else expect(planned).toBe(expected);
   });
 
-  test('rejects a new volume above the capacity of its kind', () => {
+  test('planVolume rejects a new volume above the capacity of its kind', () => {
     const scarce = { maxVolumeBytes: 1000, capacity: new Map([['k', 150]]) };
     const state = stateOf(volumeRecord({ kind: 'k' }));
     expect(planVolume(state, wanted(), scarce)).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
@@ -166,7 +166,7 @@ describe('attachProblem', () => {
     ['a repetition that is read-only', volumeRecord({ attachment }), { readOnly: true }, {}, 'ALREADY_EXISTS'],
     ['a volume above the limit', volumeRecord(), {}, { attachedCount: 2 }, 'RESOURCE_EXHAUSTED'],
     ['a volume without a limit', volumeRecord(), {}, { attachLimit: 0, attachedCount: 99 }, undefined],
-  ])('answers %s', (_, volume, more, limit, code) => {
+  ])('attachProblem answers %s', (_, volume, more, limit, code) => {
     expect(attachProblem(volume, { ...request, ...more }, { ...node, ...limit })?.code).toBe(code);
   });
 });
@@ -225,7 +225,7 @@ describe('pageOf', () => {
     [1, '4', [[5], '']],
     [0, 'x', 'ABORTED'],
     [0, '-1', 'ABORTED'],
-  ])('with at most %d entries after the token %j returns %j', (maxEntries, token, expected) => {
+  ])('pageOf with at most %d entries after the token %j returns %j', (maxEntries, token, expected) => {
     expect(numbers(maxEntries, token)).toEqual(expected);
   });
 });
@@ -235,7 +235,7 @@ describe('newInlineVolume', () => {
   const create = (volumeContext: Record<string, string>, capability = mountCapability()) =>
     newInlineVolume({ volumeId: 'csi-1', volumeContext }, capability, limits);
 
-  test('creates a directory, and keeps no entry of the kubelet', () => {
+  test('newInlineVolume creates a directory and stores no entry that the kubelet added', () => {
     const context = { ...ephemeral, 'csi.storage.k8s.io/serviceAccount.tokens': 'secret', size: '500', foo: 'bar' };
     expect(create(context)).toMatchObject({
       ...{ id: 'csi-1', isEphemeral: true, backing: 'directory', sizeBytes: 500 },
@@ -249,7 +249,7 @@ describe('newInlineVolume', () => {
     ['a block device', ephemeral, blockCapability(), 'INVALID_ARGUMENT'],
     ['a wrong size', { ...ephemeral, size: 'big' }, mountCapability(), 'INVALID_ARGUMENT'],
     ['a size above the maximum', { ...ephemeral, size: '1Ki' }, mountCapability(), 'OUT_OF_RANGE'],
-  ])('rejects %s', (_, context, capability, code) => {
+  ])('newInlineVolume rejects %s', (_, context, capability, code) => {
     expect(create(context as Record<string, string>, capability)).toMatchObject({ code });
   });
 });
