@@ -2,7 +2,7 @@ import { KeyedMutex } from '@node-agent/async';
 
 /**
  * Locks of claims. A claim is prepared or unprepared for one pod at a time, so that a pod that shares a claim does not
- * start while another pod gives the claim back. Pods with other claims do not wait.
+ * start while the claim is unprepared for another pod. Pods with other claims do not wait.
  */
 export class ClaimLocks {
   readonly #locks = new KeyedMutex<string>();

@@ -14,7 +14,7 @@ type Use = Pick<AllocatedDevice, 'driver' | 'pool' | 'device' | 'adminAccess' | 
 
 /**
  * Returns the devices of a claim that other claims hold. A device may be used by two claims only if one of them has it
- * for administration, or if both have a share of it. The scheduler keeps to that rule, but a pod that was deleted by
+ * with admin access, or if both have a share of it. The scheduler keeps to that rule, but a pod that was deleted by
  * force may still run here when its devices are allocated again.
  */
 export function deviceConflicts(

@@ -39,7 +39,7 @@ export interface DraPods {
    * no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known; before that, no claim of an unknown pod is given back. */
+  /** Returns whether all pods of the node are known; before that, no claim of an unknown pod is unprepared. */
   sourcesReady(): boolean;
 }
 
@@ -59,7 +59,7 @@ export interface DraManagerComponents {
   readonly noted?: NotedWait;
   /** Called when the health of a device of these pods has changed, because their statuses contain it. */
   readonly onHealthChanged?: (podUids: readonly string[]) => void;
-  /** Called when a claim of a pod that was not active any more has been given back. */
+  /** Called when a claim of a pod that is no longer active has been unprepared. */
   readonly onUnprepared?: (podUid: string) => void;
 }
 
@@ -81,7 +81,7 @@ export interface DraManagerOptions {
 const RECONCILE_MS = 60_000;
 
 /**
- * Prepares the ResourceClaims of pods through DRA drivers before the pods start, and gives them back after the pods have
+ * Prepares the ResourceClaims of pods through DRA drivers before the pods start, and unprepares them after the pods have
  * stopped (`pkg/kubelet/cm/dra`).
  */
 export class DraManager {
@@ -100,7 +100,7 @@ export class DraManager {
   readonly #noted: NotedWait;
   readonly #preparer: Preparer;
   readonly #unpreparer: Unpreparer;
-  /** Pods whose claims are being given back by {@link #reconcile}. */
+  /** Pods whose claims {@link #reconcile} is unpreparing. */
   readonly #reconciled = new Set<string>();
   readonly #startOnce = new StartOnce('DraManager');
 
@@ -163,7 +163,7 @@ export class DraManager {
     this.#unpreparer = new Unpreparer(parts);
   }
 
-  /** Removes stale ResourceSlices and gives back claims of pods that are gone, until the signal is aborted. */
+  /** Removes stale ResourceSlices and unprepares claims of removed pods, until the signal is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     this.#slices.start(signal);
@@ -186,7 +186,7 @@ export class DraManager {
   }
 
   /**
-   * Gives back the claims of a pod whose containers have all stopped. Returns synchronously if the pod has none.
+   * Unprepares the claims of a pod whose containers have all stopped. Returns synchronously if the pod has no claims.
    * @throws DraError with upstream's message; the call must be repeated
    */
   unprepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined {
@@ -201,7 +201,7 @@ export class DraManager {
   }
 
   /**
-   * Returns whether claims of a pod have not been given back yet, so that its Pod object must not be removed
+   * Returns whether claims of a pod are still prepared, so that the Pod object must not be removed
    * (`PodMightNeedToUnprepareResources`). @param pod `undefined` if the pod is not known any more
    */
   holdsClaims(podUid: string, pod: Pod | undefined): boolean {
@@ -296,7 +296,7 @@ export class DraManager {
     }
   }
 
-  /** Gives back the claims of pods that are gone, each on its own: a driver that hangs delays no other pod. */
+  /** Unprepares the claims of removed pods, independently for each pod: a driver that hangs delays no other pod. */
   #reconcile(signal: AbortSignal): void {
     const { pods, onUnprepared } = this.#components;
     const holders = this.#cache.podUids();

@@ -30,7 +30,7 @@ export function usesClaims({ spec, status }: Pod, { extendedResources }: ClaimGa
 
 /**
  * Returns the claims of a pod (`prepareResources` in `pkg/kubelet/cm/dra/manager.go`, `Name` in
- * `k8s.io/dynamic-resource-allocation/resourceclaim`). A template for which no claim was needed is left out.
+ * `k8s.io/dynamic-resource-allocation/resourceclaim`). A template that needed no claim is omitted.
  * @throws DraError `ClaimUnusable` if a claim was not created yet
  */
 export function podClaims(pod: Pod, { extendedResources }: ClaimGates): readonly ClaimReference[] {

@@ -41,7 +41,7 @@ export class Preparer {
     const { record, locks, gates } = this.#parts;
     await record.load();
     const references = podClaims(pod, gates);
-    // Everything is checked before the pod is noted for a claim: otherwise a pod that never started could only be
+    // Everything is checked before the pod is recorded for a claim: otherwise a pod that never started could only be
     // removed with the help of its drivers.
     const read = await Promise.all(references.map((reference) => this.#read(pod, reference, signal)));
     for (const claim of read) for (const { driver } of allocatedDevices(claim) ?? []) this.#parts.plugins.get(driver);
@@ -80,7 +80,7 @@ export class Preparer {
     const added = wanted.filter(({ podUids }) => !podUids.has(podUid));
     for (const info of wanted) cache.set(withPod(info, podUid));
     try {
-      // On disk before a driver is called, so that the next process gives back what was prepared.
+      // On disk before a driver is called, so that the next process can unprepare the claims.
       await record.write();
     } catch (err) {
       for (const info of added) this.#removePod(info, podUid);

@@ -19,13 +19,13 @@ export interface AllocatedDevice {
   readonly driver: string;
   readonly pool: string;
   readonly device: string;
-  /** Whether the claim has the device for administration, besides claims that use the device. */
+  /** Whether the claim has admin access to the device, in addition to claims that use the device. */
   readonly adminAccess?: boolean;
   /** Identifies the share of a device that several claims may have. */
   readonly shareID?: string;
 }
 
-/** An object for which a claim is reserved (`ResourceClaimConsumerReference`). */
+/** A consumer of a claim (`ResourceClaimConsumerReference`). */
 export interface ClaimConsumer {
   readonly apiGroup?: string;
   /** Plural of the object's resource: `pods`. */

@@ -13,21 +13,21 @@ export interface SliceRemoverParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly slices: SliceRemoval;
-  /** Called when a driver has been away for the whole delay. */
+  /** Called when a driver has had no connected plugin for the whole delay. */
   readonly onAway: (driver: string) => void;
 }
 
-/** Time in which a driver may come back, so that its pod can be replaced (`defaultWipingDelay`). */
+/** Time for a driver to connect again, so that its pod can be replaced (`defaultWipingDelay`). */
 const DELAY_MS = 30_000;
 const BACK_OFF = { initialMs: 1_000, maxMs: 300_000, maxJitterFactor: 0.2 };
 
 /**
- * Removes the ResourceSlices of drivers that are away, so that no pod is scheduled for their devices
+ * Removes the ResourceSlices of drivers without a connected plugin, so that no pod is scheduled for their devices
  * (`wipeResourceSlices` in `pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go`).
  */
 export class SliceRemover {
   readonly #parts: SliceRemoverParts;
-  /** Drivers that are away, each with the removal that is waiting or in progress. */
+  /** Drivers without a connected plugin, each with the removal that is waiting or in progress. */
   readonly #away = new Map<string, LinkedAbort>();
   #ending: AbortSignal = new AbortController().signal;
 
@@ -41,7 +41,7 @@ export class SliceRemover {
     void this.#remove(undefined, signal);
   }
 
-  /** Notes whether a driver can be called. */
+  /** Records whether a driver can be called. */
   usable(driver: string, isUsable: boolean): void {
     const removal = this.#away.get(driver);
     if (isUsable) {
@@ -62,11 +62,11 @@ export class SliceRemover {
     } catch {
       return;
     }
-    logger.info({ driver }, 'DRA driver stays away, removing its ResourceSlices');
+    logger.info({ driver }, 'DRA driver has no connected plugin, removing its ResourceSlices');
     onAway(driver);
     await this.#remove(driver, stop.signal);
     if (this.#away.get(driver) !== stop) return;
-    // A driver that is still away publishes no slices, so nothing is left to remove.
+    // A driver that is still disconnected publishes no slices, so nothing is left to remove.
     this.#away.delete(driver);
     stop[Symbol.dispose]();
   }

@@ -2,7 +2,7 @@ import { type ClaimInfo, claimKey, withoutPod } from './claim-info.ts';
 import { callDrivers, claimsByDriver } from './driver-calls.ts';
 import type { ClaimWorkParts } from './preparer.ts';
 
-/** Gives back the claims of pods (`unprepareResources` in `pkg/kubelet/cm/dra/manager.go`). */
+/** Unprepares the claims of pods (`unprepareResources` in `pkg/kubelet/cm/dra/manager.go`). */
 export class Unpreparer {
   readonly #parts: ClaimWorkParts;
   /** Whether a claim was removed from the cache but may still be on disk. */
@@ -13,8 +13,8 @@ export class Unpreparer {
   }
 
   /**
-   * Gives back the claims that a pod refers to. Drivers are called for claims that no other pod refers to. Claims that
-   * could not be given back stay noted for the pod.
+   * Unprepares the claims that a pod refers to. Drivers are called for claims that no other pod refers to. The pod stays
+   * recorded for claims that could not be unprepared.
    * @throws DraError; the signal's reason
    */
   async unprepare(podUid: string, signal: AbortSignal): Promise<void> {
@@ -28,7 +28,7 @@ export class Unpreparer {
     const { cache, plugins, noted } = this.#parts;
     const own = keys.flatMap((key) => cache.get(key) ?? []).filter(({ podUids }) => podUids.has(podUid));
     const last = own.filter(({ podUids }) => podUids.size === 1);
-    // A pod that shares a claim later must have it prepared again, whatever becomes of the call.
+    // A pod that shares the claim later must prepare it again, whether or not this call succeeds.
     for (const info of last) cache.set({ ...info, isPrepared: false });
     const { results, failure } = await callDrivers(
       { plugins, noted },

@@ -15,7 +15,7 @@ export interface ClaimParts {
   readonly activePods: () => readonly Pod[];
   /** Absent if there is no API server. */
   readonly objects: Pick<ClusterObjects, 'resourceClaims' | 'resourceSlices'> | undefined;
-  /** Called when the claims of a pod that was not active any more have been given back. */
+  /** Called when the claims of a pod that is no longer active have been unprepared. */
   readonly onUnprepared: (podUid: string) => void;
 }
 

@@ -79,7 +79,7 @@ const statusOf = async ({ client }: Stage) => (await client.get(resources.pods, 
 const rpcs = (plugin: FakeDraPlugin): readonly string[] => plugin.calls.map(({ rpc }) => rpc);
 
 describe('a pod with a claim from a template', () => {
-  test('starts with its CDI devices, shows their health, and gives the claim back before it is shown as terminated', async () => {
+  test('a pod with a ResourceClaim starts with its CDI devices and shows their health; its claim is unprepared before the pod is shown as terminated', async () => {
     const stage = await setUp();
     const { clock, client } = stage;
     const node = await stage.startNode();

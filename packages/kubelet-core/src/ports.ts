@@ -261,8 +261,8 @@ export interface UserNamespacesPort {
 /** ResourceClaims of pods. Implemented by package `dra`. */
 export interface PodClaimsPort {
   /**
-   * Gives back the claims of a pod whose containers have all stopped. Returns synchronously if the pod has none.
-   * @throws if a driver could not take back a claim; the pod stays terminating, and the call is repeated
+   * Unprepares the claims of a pod whose containers have all stopped. Returns synchronously if the pod has no claims.
+   * @throws if a driver could not unprepare a claim; the pod stays terminating, and the call is repeated
    */
   unprepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined;
 }

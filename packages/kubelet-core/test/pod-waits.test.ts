@@ -41,7 +41,7 @@ describe('the wait text of a pod for each step in progress', () => {
     ['Cgroup', undefined, 'cgroup: being created'],
     ['Volumes', undefined, 'volumes: being mounted'],
     ['PrepareClaims', undefined, 'resource claims: being prepared'],
-    ['UnprepareClaims', undefined, 'resource claims: being given back'],
+    ['UnprepareClaims', undefined, 'resource claims: being unprepared'],
     ['Sandbox', undefined, 'sandbox: being created, with its network'],
     ['Image', 'main', 'image of main: being checked or pulled'],
     ['CreateContainer', 'main', 'container main: being created'],

@@ -3,7 +3,8 @@ import { files as t } from './tests.mjs';
 import { others, partly, works } from './verdicts.mjs';
 
 const scheduler = 'the scheduler';
-const OWN_CLAIM = 'a pod with a claim from a template gets its device, shows the health, and gives the claim back';
+const OWN_CLAIM =
+  'a pod with a claim from a template gets its device and shows its health, and the claim is unprepared when the pod ends';
 const affinityOfPods = 'the scheduler: a node does not check where other pods run';
 
 export const pod = {

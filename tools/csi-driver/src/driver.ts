@@ -44,7 +44,7 @@ export class CsiDriver {
     await this.#server.start();
   }
 
-  /** Stops serving. What is mounted stays mounted. */
+  /** Stops serving. Mounts stay. */
   stop(): void {
     this.#server?.close();
   }

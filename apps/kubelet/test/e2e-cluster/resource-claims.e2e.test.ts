@@ -124,7 +124,7 @@ await withCluster('resource claims of pods', { subnet: '10.199.87.0/24' }, (clus
   });
   afterAll(() => plugin?.stop());
 
-  test('a pod with a claim from a template gets its device, shows the health, and gives the claim back', async () => {
+  test('a pod with a claim from a template gets its device and shows its health, and the claim is unprepared when the pod ends', async () => {
     const it = cluster();
     await it.createPod('own', fromTemplate);
     const { status } = await it.readyPod('own');
@@ -203,7 +203,7 @@ await withCluster('resource claims of pods', { subnet: '10.199.87.0/24' }, (clus
     await it.deletePod('slow');
   });
 
-  test('K1: gives the claim back of a pod that was deleted by force while the kubelet was down', async () => {
+  test('K1: the claim of a pod that was force-deleted while the kubelet was down is unprepared', async () => {
     const it = cluster();
     await it.createPod('gone', fromTemplate);
     const { metadata } = await it.readyPod('gone');

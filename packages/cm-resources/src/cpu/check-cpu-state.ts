@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset/cpu-set.ts';
 import { type CpuState, exclusiveCpus } from './cpu-assignments.ts';
 
-/** CPUs of the machine with which a stored state must agree. */
+/** CPUs of the machine. A stored state must fit them. */
 export interface CpuInventory {
   readonly all: CpuSet;
   readonly reserved: CpuSet;

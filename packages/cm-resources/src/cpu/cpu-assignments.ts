@@ -3,7 +3,7 @@ import { CpuSet } from '../cpuset/cpu-set.ts';
 /** CPUs by container name, by pod UID. */
 export type CpuAssignments = ReadonlyMap<string, ReadonlyMap<string, CpuSet>>;
 
-/** Which CPUs containers have exclusively, and which all other containers share. Immutable. */
+/** The exclusive CPUs of containers, and the CPUs that all other containers share. Immutable. */
 export interface CpuState {
   /** CPUs that all containers without exclusive CPUs share. */
   readonly shared: CpuSet;
@@ -32,7 +32,7 @@ export function withCpus(state: CpuState, podUid: string, container: string, cpu
 }
 
 /**
- * Takes a container's CPUs away. CPUs that other containers of its pod have too stay exclusive; the others return to
+ * Frees a container's CPUs. CPUs that other containers of its pod have too stay exclusive; the others return to
  * the shared pool (`RemoveContainer`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
  */
 export function withoutContainer(state: CpuState, podUid: string, container: string): CpuState {
@@ -47,7 +47,7 @@ export function withoutContainer(state: CpuState, podUid: string, container: str
   return { shared: state.shared.union(released.difference(kept)), assignments };
 }
 
-/** Takes all CPUs of a pod away. */
+/** Frees all CPUs of a pod. */
 export function withoutPod(state: CpuState, podUid: string): CpuState {
   const containers = [...(state.assignments.get(podUid)?.keys() ?? [])];
   return containers.reduce((left, container) => withoutContainer(left, podUid, container), state);

@@ -4,7 +4,7 @@ import { type CpuOrder, FreeCpus } from './free-cpus.ts';
 import { notEnoughCpus } from './not-enough-cpus.ts';
 import { takePacked } from './take-packed.ts';
 
-/** How CPUs are distributed. */
+/** Options of the distribution of CPUs. */
 export interface DistributedOptions {
   readonly order: CpuOrder;
   /** CPUs are taken in groups of this size; that of a core, so that a core has one owner. */

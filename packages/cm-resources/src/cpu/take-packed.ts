@@ -3,7 +3,7 @@ import type { CpuTopology } from '../machine/cpu-topology.ts';
 import { type CpuOrder, FreeCpus } from './free-cpus.ts';
 import { notEnoughCpus } from './not-enough-cpus.ts';
 
-/** How CPUs are chosen. */
+/** Options of the choice of CPUs. */
 export interface PackedOptions {
   readonly order: CpuOrder;
   /** Whether CPUs are taken from as few uncore caches as possible. */

@@ -174,7 +174,7 @@ export class Admissions {
     return this.#absent(this.#parts.ledger.uids());
   }
 
-  /** Returns which of these pods are neither active nor in admission. */
+  /** Returns those of the pods that are neither active nor in admission. */
   #absent(uids: Iterable<string>): readonly string[] {
     const open = [...uids].filter((uid) => !this.#undecided.has(uid));
     if (open.length === 0) return [];

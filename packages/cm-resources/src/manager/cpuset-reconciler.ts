@@ -52,7 +52,7 @@ export class CpusetReconciler {
     this.#wake?.();
   }
 
-  /** Records the CPUs with which a container is started. */
+  /** Records the initial CPUs of a container. */
   started(containerId: string, cpus: string): void {
     this.#applied.set(containerId, cpus);
   }

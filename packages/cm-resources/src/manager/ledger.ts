@@ -22,7 +22,7 @@ export interface HeldContainers {
   readonly memory: ReadonlySet<string>;
 }
 
-/** What containers have, in memory and in upstream's two state files. */
+/** CPUs and memory that containers have, kept in this process and in upstream's two state files. */
 export class Ledger {
   cpu: CpuState = noCpus;
   memory: MemoryState = noMemory;
@@ -110,7 +110,7 @@ export class Ledger {
     return cpus.size > before.cpus.size || memory.size > before.memory.size;
   }
 
-  /** Takes away what a pod got since `before`. */
+  /** Frees the CPUs and memory that a pod got since `before`. */
   revert(podUid: string, before: HeldContainers): void {
     const { cpus, memory } = this.held(podUid);
     for (const name of cpus) if (!before.cpus.has(name)) this.cpu = withoutContainer(this.cpu, podUid, name);
@@ -122,7 +122,7 @@ export class Ledger {
     this.memory = withoutPodMemory(this.memory, podUid);
   }
 
-  /** Takes the memory of a container away. @returns whether the container had any */
+  /** Frees the memory of a container. @returns whether the container had any */
   removeMemory(podUid: string, container: string): boolean {
     if (blocksOf(this.memory, podUid, container) === undefined) return false;
     this.memory = withoutMemory(this.memory, podUid, container);

@@ -18,7 +18,7 @@ export interface ResourcePods {
 /** A running container. */
 export interface RunningContainer {
   readonly name: string;
-  /** ID by which the runtime knows the container. */
+  /** Container ID of the runtime. */
   readonly id: string;
 }
 

@@ -2,9 +2,9 @@
 export interface MemoryTable {
   readonly total: number;
   readonly systemReserved: number;
-  /** What containers can get: the total without the reservation and, for `memory`, without huge pages. */
+  /** Amount for containers: the total without the reservation and, for `memory`, without huge pages. */
   readonly allocatable: number;
-  /** What containers have. */
+  /** Amount that containers have. */
   readonly reserved: number;
   readonly free: number;
 }
@@ -13,7 +13,7 @@ export interface MemoryTable {
 export interface MemoryNode {
   /** Number of blocks that include this node. */
   readonly assignments: number;
-  /** By resource. */
+  /** Amounts by resource. */
   readonly tables: ReadonlyMap<string, MemoryTable>;
   /** Nodes that containers use together with this node, and the node itself: a node is in one group at a time. */
   readonly cells: readonly number[];
@@ -21,7 +21,7 @@ export interface MemoryNode {
 
 /** Memory of one kind that a container has, from any of its nodes. */
 export interface MemoryBlock {
-  /** Sorted ascending. */
+  /** NUMA node ids, sorted ascending. */
   readonly nodes: readonly number[];
   /** `memory` or `hugepages-<size>`. */
   readonly resource: string;
@@ -89,7 +89,7 @@ function returnMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemorySt
   });
 }
 
-/** Takes a container's memory away (`RemoveContainer`, `pkg/kubelet/cm/memorymanager/policy_static.go`). */
+/** Frees a container's memory (`RemoveContainer`, `pkg/kubelet/cm/memorymanager/policy_static.go`). */
 export function withoutMemory(state: MemoryState, podUid: string, container: string): MemoryState {
   const blocks = blocksOf(state, podUid, container);
   if (blocks === undefined) return state;
@@ -101,7 +101,7 @@ export function withoutMemory(state: MemoryState, podUid: string, container: str
   return { nodes: blocks.reduce(returnMemory, state.nodes), assignments };
 }
 
-/** Takes all memory of a pod away. */
+/** Frees all memory of a pod. */
 export function withoutPodMemory(state: MemoryState, podUid: string): MemoryState {
   const containers = [...(state.assignments.get(podUid)?.keys() ?? [])];
   return containers.reduce((left, container) => withoutMemory(left, podUid, container), state);

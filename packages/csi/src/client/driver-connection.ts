@@ -2,7 +2,7 @@ import type { Clock } from '@node-agent/async';
 import type { CsiNodeCapabilities } from '@node-agent/contracts';
 import { GrpcError, type GrpcTransport, type Init, type UnaryRpc } from '@node-agent/grpc';
 
-/** A response that is decoded when it is called. A bad response is thus distinguished from a failed call. */
+/** Function that decodes a response, so that an invalid response is distinguished from a failed call. */
 export type Undecoded<Res> = () => Res;
 
 /** One connection to the driver. */
@@ -23,8 +23,8 @@ export interface DriverConnectionComponents {
 }
 
 /**
- * The connection to a driver's socket. It is opened by the first call. When it is lost, the next call opens another
- * one at once: gRPC's own back-off would fail calls for seconds after the driver is back.
+ * The connection to a driver's socket. The first call opens the connection. When the connection is lost, the next call opens a
+ * new one immediately: gRPC's own back-off would fail calls for seconds after the driver is back.
  */
 export class DriverConnection {
   readonly #components: DriverConnectionComponents;

@@ -25,7 +25,7 @@ export function rawResponse(bytes: Uint8Array): object {
   return new Proxy(new RawResponse(bytes), {
     get(target, key) {
       if (key === 'bytes') return target.bytes;
-      // A promise that resolves with the response looks for it.
+      // A promise that resolves with the response reads this property.
       if (key === 'then') return undefined;
       throw new RangeError('a response that cannot be decoded');
     },

@@ -32,7 +32,7 @@ const INITIALISATION = '';
 
 /**
  * Reports the registered drivers in the CSINode and the Node object (`pkg/volume/csi/nodeinfomanager`). Failed
- * writes are retried in the background, so that a driver can be used while the API server is away.
+ * writes are retried in the background, so that a driver can be used while the API server is unreachable.
  */
 export class CsiNodeInfo {
   readonly #clock: Clock;
@@ -43,7 +43,7 @@ export class CsiNodeInfo {
   readonly #writer: CsiNodeWriter;
   /** Writes in the background: the initialisation, and reports and removals of drivers. */
   readonly #schedule: WriteSchedule;
-  /** Drivers that shall be reported. */
+  /** Drivers to report. */
   readonly #wanted = new Map<string, CsiDriverNodeInfo>();
   readonly #startOnce = new StartOnce('CsiNodeInfo');
   #problem: string | undefined = INITIAL;
@@ -160,7 +160,7 @@ export class CsiNodeInfo {
       signal.throwIfAborted();
       const retryMs = this.#schedule.later(INITIALISATION);
       this.#logger.error({ err, retryMs }, 'Failed to initialize CSINode');
-      // A node that was ready stays ready: its CSINode was complete, and the API server may only be away.
+      // A node that was ready stays ready: its CSINode was complete, and the API server may only be unreachable.
       if (this.#problem !== undefined) this.#setProblem(`failed to initialize CSINode: ${errorText(err)}`);
     }
   }

@@ -11,7 +11,7 @@ import {
   topologyCollision,
 } from './node-metadata.ts';
 
-/** A topology that does not fit the labels of the node. Retrying does not help until somebody changes the labels. */
+/** A topology that does not fit the labels of the node. Retries fail until the labels change. */
 export class TopologyCollision extends Error {
   override readonly name = 'TopologyCollision';
 }

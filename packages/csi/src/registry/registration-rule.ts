@@ -3,7 +3,7 @@ import { compareVersions, highestSupportedVersion, type Version } from './versio
 
 /** A driver that wants to register. */
 export interface RegistrationRequest {
-  /** The step that asks, for the message. */
+  /** Step of the registration, for the message. */
   readonly step: 'ValidatePlugin' | 'RegisterPlugin';
   readonly name: string;
   readonly versions: readonly string[];

@@ -27,7 +27,7 @@ export function assembleCluster(
         csi?.nodeInfo.writeAnew();
       },
       safety: {
-        // The API server gives the devices of a pod that has terminated to other pods, so claims are given back first.
+        // The API server gives the devices of a terminated pod to other pods, so its claims are unprepared first.
         couldHaveRunningContainers: (uid) =>
           pods.couldHaveRunningContainers(uid) || (claims?.holdsClaims(uid, podManager.getPodByUid(uid)) ?? false),
         podResourcesAreReclaimed: (uid) => nothingLeft(containers.podCache.get(uid)?.status),

@@ -158,7 +158,7 @@ function openStepName({ step, target }: PodStep): string {
     Cgroup: 'cgroup: being created',
     Volumes: 'volumes: being mounted',
     PrepareClaims: 'resource claims: being prepared',
-    UnprepareClaims: 'resource claims: being given back',
+    UnprepareClaims: 'resource claims: being unprepared',
     Sandbox: 'sandbox: being created, with its network',
     Image: `image${of}: being checked or pulled`,
     CreateContainer: `container${name}: being created`,

@@ -38,7 +38,7 @@ export class BlockMapper {
 
   /**
    * Records the volume in the pod's directory, before anything is set up for the pod: the next process finds the volume
-   * by this link. @param target path of the device, or where it will be
+   * by this link. @param target path of the device, which need not exist yet
    */
   async link({ podLink }: Pick<BlockMap, 'podLink'>, target: string): Promise<void> {
     const { fs } = this.#components;
@@ -86,7 +86,7 @@ export class BlockMapper {
   async checkUnused(mapDir: string): Promise<void> {
     const refs: string[] = [];
     for (const { name } of await readDirectory(this.#components.fs, mapDir)) {
-      // The directory has the kind of the file below the mount, so each file is looked at.
+      // The directory entry has the type of the file below the mount, so each file is checked with lstat(2).
       if ((await this.#kindOf(join(mapDir, name))) === 'blockDevice') refs.push(join(mapDir, name));
     }
     if (refs.length === 0) return;

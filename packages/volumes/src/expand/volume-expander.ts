@@ -38,7 +38,7 @@ export class VolumeExpander {
     this.#components = components;
   }
 
-  /** Returns whether a ready volume is to be expanded. A failed read means no: it is read again later. */
+  /** Returns whether a ready volume must be expanded. Returns false if a read fails; a later call reads again. */
   async isDue(volume: ResolvedVolume, signal: AbortSignal): Promise<boolean> {
     const found = await this.#read(volume, signal).catch(() => undefined);
     if (found === undefined || this.#stateOf(volume).isInUse) return false;

@@ -64,7 +64,7 @@ export interface VolumeEntry extends VolumeKey {
   isReconstructed: boolean;
   mounted: ReadyVolume | undefined;
   stale: boolean;
-  /** Whether the volume is to be expanded. */
+  /** Whether the volume must be expanded. */
   expands: boolean;
   busy: boolean;
   readonly backOff: BackOff;

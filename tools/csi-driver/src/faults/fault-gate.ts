@@ -32,7 +32,7 @@ export class FaultGate {
   }
 
   /**
-   * Lets the fault of a call happen, if there is one. @returns whether the response is to be garbage
+   * Lets the fault of a call happen, if there is one. @returns whether the response must be garbage
    * @throws GrpcError of the fault
    */
   async pass(rpc: string, volumeId: string, at: FaultPoint): Promise<boolean> {

@@ -63,7 +63,7 @@ export interface DriverOptions {
   readonly callLog: string;
 }
 
-/** What the program is to do. */
+/** Command of the program. */
 export type DriverCommand =
   | { readonly do: 'help' | 'version' }
   | { readonly do: 'proxy'; readonly socketPath: string; readonly host: string; readonly port: number }

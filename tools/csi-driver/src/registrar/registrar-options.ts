@@ -23,7 +23,7 @@ export interface RegistrarOptions {
   readonly verbosity: number;
 }
 
-/** What the program is to do. */
+/** Command of the program. */
 export type RegistrarCommand =
   | { readonly do: 'help' | 'version' }
   | { readonly do: 'register'; readonly options: RegistrarOptions };

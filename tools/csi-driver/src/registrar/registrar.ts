@@ -46,7 +46,7 @@ export class Registrar {
     await this.#server.start();
   }
 
-  /** Removes the socket, with which the kubelet forgets the driver. */
+  /** Removes the socket, so that the kubelet deregisters the driver. */
   async stop(): Promise<void> {
     this.#server?.close();
     if (this.#socketPath !== '') await rm(this.#socketPath, { force: true });

@@ -3,8 +3,8 @@ import { type Refusal, refusal } from './refusal.ts';
 import { copyProblem } from './volumes.ts';
 
 /**
- * Returns the existing snapshot of a name if the request is a repetition, or `undefined` if the snapshot is to be
- * created.
+ * Returns the existing snapshot of a name if the request is a repetition, or `undefined` if the snapshot
+ * must be created.
  */
 export function planSnapshot(
   state: DriverState,

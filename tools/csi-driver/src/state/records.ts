@@ -7,7 +7,7 @@ export interface ContentSource {
 }
 
 /**
- * What holds the content of a volume: a directory, an image file that is used as a block device, or an image file with
+ * Storage of a volume's content: a directory, an image file that is used as a block device, or an image file with
  * a file system.
  */
 export type BackingType = 'directory' | 'block' | 'file-system';

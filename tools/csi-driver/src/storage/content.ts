@@ -12,7 +12,7 @@ export interface Held {
   readonly sizeBytes: number;
 }
 
-/** Where content is kept. */
+/** Directory of the content, below the state directory. */
 type Shelf = 'volumes' | 'snapshots';
 
 /** Content of volumes and snapshots: `STATEDIR/volumes/ID/data` is a directory, `STATEDIR/volumes/ID/image` an image. */
