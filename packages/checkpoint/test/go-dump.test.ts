@@ -13,11 +13,11 @@ const entries = goMap('map[string]map[string]string', [
   ['a', goMap('', [])],
 ]);
 
-test('dumps nested maps with sorted keys and without the types of their elements', () => {
+test('goDump prints nested maps with sorted keys and without the types of their elements', () => {
   expect(entries.typed).toBe('(map[string]map[string]string)map[a:map[] u b:map[a:4 c:2-3]]');
 });
 
-test('sorts integer keys by number', () => {
+test('goDump sorts integer keys by number', () => {
   const nodes = goMap('state.NUMANodeMap', [
     [10, goPointer('state.Node', goStruct('state.Node', { Cells: goSlice('[]int', [goScalar('int', 10)]) }))],
     [2, goPointer('state.Node', goStruct('state.Node', { Cells: goSlice('[]int', null) }))],
@@ -25,11 +25,11 @@ test('sorts integer keys by number', () => {
   expect(nodes.typed).toBe('(state.NUMANodeMap)map[2:<*>{Cells:([]int)<nil>} 10:<*>{Cells:([]int)[10]}]');
 });
 
-test('dumps a nil map', () => {
+test('goDump prints a nil map', () => {
   expect(goMap('map[string]string', null)).toEqual({ typed: '(map[string]string)<nil>', bare: '<nil>' });
 });
 
-test('hashes the dump of a structure like upstream', () => {
+test("the hash of a structure's dump is the same as upstream's", () => {
   const checkpoint = goStruct('state.CPUManagerCheckpoint', {
     PolicyName: goScalar('string', 'static'),
     DefaultCPUSet: goScalar('string', '0-1'),
@@ -39,7 +39,7 @@ test('hashes the dump of a structure like upstream', () => {
   expect(fnv32a(goPointer('state.CPUManagerCheckpoint', checkpoint).typed)).toBe(2_202_980_046);
 });
 
-test('hashes text in UTF-8', () => {
+test('the hash of a text is that of its UTF-8 bytes', () => {
   expect(fnv32a('\u00e9')).not.toBe(fnv32a('e'));
   expect(fnv32a('')).toBe(0x811c9dc5);
 });

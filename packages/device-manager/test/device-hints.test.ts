@@ -55,11 +55,11 @@ describe('hints', () => {
       1,
       [[[0], true]],
     ],
-  ] as const)('%s', (_name, of, requested, expected) => {
+  ] as const)('topology hints of devices %s', (_name, of, requested, expected) => {
     expect(deviceHints([0, 1, 2], of, requested)).toEqual(expected.map(([nodes, preferred]) => ({ nodes, preferred })));
   });
 
-  test('are needed only if a device is close to a node', () => {
+  test('topology hints are needed only if a device is close to a NUMA node', () => {
     expect([hasTopology(four), hasTopology(devicesOf({ a: [] })), hasTopology(undefined)]).toEqual([
       true,
       false,
@@ -80,19 +80,19 @@ describe('the order of available devices', () => {
     ],
     ['is that of the names without an affinity', mixed, undefined, { aligned: [], others: all }],
     ['is that of the names if no device has a node', devicesOf({ a: [], b: [] }), [0], { aligned: [], others: all }],
-  ])('%s', (_name, devices, affinity, expected) => {
+  ])('the order of available devices %s', (_name, devices, affinity, expected) => {
     expect(byAffinity(all, devices, affinity)).toEqual(expected);
   });
 });
 
 describe('an open choice', () => {
   const open: OpenChoice = { kind: 'open', taken: ['r'], needed: 2, available: ['a', 'b', 'c', 'd'] };
-  test('is limited to the aligned devices if more than enough are aligned', () => {
+  test('a device plugin chooses only among aligned devices if more than enough are aligned', () => {
     const choice = aligned(open, { aligned: ['a', 'b', 'c'], others: ['d'] });
     expect(choice).toEqual({ kind: 'open', taken: ['r'], needed: 2, available: ['a', 'b', 'c'] });
   });
 
-  test('takes all aligned devices and leaves open only the rest', () => {
+  test('all aligned devices are taken if they are too few, and the plugin chooses the rest', () => {
     expect(aligned(open, { aligned: ['a'], others: ['b', 'c'] })).toEqual({
       kind: 'open',
       taken: ['r', 'a'],

@@ -109,7 +109,7 @@ const shown = () => {
 };
 
 describe('extended resources that a ResourceClaim backs', () => {
-  it('are not allocated from device plugins', async () => {
+  it('an extended resource that a ResourceClaim backs is not allocated from device plugins', async () => {
     await start();
     const plugin = await plug(['a']);
     const pod = onePod('1');
@@ -448,7 +448,7 @@ describe('device admission', () => {
     const onNodes = (nodes: Readonly<Record<string, number>>) =>
       Object.entries(nodes).map(([ID, node]) => ({ ID, health: 'Healthy', topology: { nodes: [{ ID: node }] } }));
 
-    it('allocates devices of the affinity, of which the plugin may prefer some', async () => {
+    it('devices of the NUMA affinity are allocated, and the plugin may prefer some of them', async () => {
       let affinity: readonly number[] | undefined = [1];
       await start({ affinity: () => affinity });
       const plugin = await plug(['a', 'b', 'c', 'd', 'e'], {
@@ -467,7 +467,7 @@ describe('device admission', () => {
       expect(await devicesOf(other)).toBe('a,d');
     });
 
-    it('gives hints for free devices, and for those that a container or pod has', async () => {
+    it('topology hints cover free devices, and devices that a container or pod already has', async () => {
       await start({}, { numaNodes: [0, 1] });
       const plugin = await plug(['a', 'b', 'c']);
       const pod = onePod('u', 2);
@@ -493,7 +493,7 @@ describe('device admission', () => {
       expect(manager.hints(podOf('w', [containerOf('main')]))).toEqual(new Map());
     });
 
-    it('allocates container by container, and reverts all if the pod is released', async () => {
+    it('devices are allocated container by container, and all are freed if the pod is released', async () => {
       await start();
       await plug(['a', 'b']);
       const pod = podOf('u', [containerOf('one', gpus(1)), containerOf('two', gpus(1))]);

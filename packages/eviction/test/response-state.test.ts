@@ -14,7 +14,14 @@ const ranked = (candidate: 'beingEvicted' | 'none' | 'found'): ResponseEvent => 
 /** All rows of the table in `response-state.ts`, with every combination of the facts that a row leaves open. */
 const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseState, string, string])[] = [
   ['shortens grace periods while its lane works', 'working', round(true), 'working', 'shortenGracePeriod', 'next'],
-  ['does so even if newer stats no longer meet it', 'working', round(false), 'working', 'shortenGracePeriod', 'next'],
+  [
+    'shortens grace periods even if newer stats no longer meet the threshold',
+    'working',
+    round(false),
+    'working',
+    'shortenGracePeriod',
+    'next',
+  ],
   ['skips a threshold that newer stats no longer meet', 'met', round(false), 'met', 'skip', 'next'],
   ['keeps the removal of a skipped threshold', 'removed', round(false), 'removed', 'skip', 'next'],
   ['assesses a met threshold', 'met', round(true), 'met', 'assess', ''],
@@ -22,7 +29,7 @@ const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseSt
   ['awaits disk space', 'met', assessed(true, false), 'met', 'awaitDiskSpace', 'next retry'],
   ['awaits disk space before it removes anything', 'met', assessed(true, true), 'met', 'awaitDiskSpace', 'next retry'],
   ['awaits disk space after a removal', 'removed', assessed(true, false), 'met', 'awaitDiskSpace', 'next retry'],
-  ['removes what is unused', 'met', assessed(false, true), 'working', 'reclaim', ''],
+  ['removes unused containers and images', 'met', assessed(false, true), 'working', 'reclaim', ''],
   ['removes again if the removal is out of date', 'removed', assessed(false, true), 'working', 'reclaim', ''],
   ['chooses a pod if no removal is due', 'met', assessed(false, false), 'choosing', 'checkChoice', ''],
   ['chooses a pod if the removal was not enough', 'removed', assessed(false, false), 'choosing', 'checkChoice', ''],
@@ -33,7 +40,14 @@ const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseSt
   ['reports a sufficient removal', 'removed', measured('unmet'), 'resolved', 'reportReclaimed', 'next'],
   ['chooses a pod after an insufficient removal', 'removed', measured('met'), 'choosing', 'checkChoice', ''],
   ['keeps images and pods', 'choosing', choiceChecked(true, false), 'met', 'awaitPods', 'next'],
-  ['keeps them while disk space may become free', 'choosing', choiceChecked(true, true), 'met', 'awaitPods', 'next'],
+  [
+    'keeps images and pods while disk space may become free',
+    'choosing',
+    choiceChecked(true, true),
+    'met',
+    'awaitPods',
+    'next',
+  ],
   ['awaits the removed data', 'choosing', choiceChecked(false, true), 'met', 'awaitDiskSpace', 'next retry'],
   ['ranks the pods', 'choosing', choiceChecked(false, false), 'choosing', 'rank', ''],
   ['joins an eviction in progress', 'choosing', ranked('beingEvicted'), 'met', 'joinEviction', 'next'],
@@ -42,13 +56,13 @@ const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseSt
 ];
 
 describe('nextResponse', () => {
-  test.each(ROWS)('N2: %s', (_name, state, event, nextState, action, loop) => {
+  test.each(ROWS)('N2: the response to a threshold %s', (_name, state, event, nextState, action, loop) => {
     const next = nextResponse(state, event);
     const { step = '', retry = false } = next.loop ?? {};
     expect([next.state, next.action, retry ? `${step} retry` : step]).toEqual([nextState, action, loop]);
   });
 
-  test('changes nothing for events that the table does not list', () => {
+  test('the response to a threshold does not change for events that the table does not list', () => {
     const states: readonly ResponseState[] = ['met', 'working', 'removed', 'choosing', 'resolved'];
     const listed = new Set(ROWS.map(([, state, { type }]) => `${state} ${type}`));
     const unlisted = states.flatMap((state) =>

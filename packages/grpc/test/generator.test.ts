@@ -107,7 +107,7 @@ function theirForm(value: unknown): unknown {
 describe('generated code of oneofs, maps of messages and imported messages', () => {
   const theirs = loadProto(local('./shapes.proto')).lookupType('shapes.v1.Choice');
 
-  it('encodes what protobufjs decodes, decodes it unchanged, and creates what would be decoded', () => {
+  it('generated code encodes what protobufjs decodes, decodes it unchanged, and creates what would be decoded', () => {
     fc.assert(
       fc.property(choices(2), (message) => {
         const bytes = messages.Choice.encode(message);
@@ -122,14 +122,14 @@ describe('generated code of oneofs, maps of messages and imported messages', () 
     );
   });
 
-  it('skips unknown fields, also inside map entries', () => {
+  it('generated code skips unknown fields, also inside map entries', () => {
     const unknown = 'a03e 01 a93e 0000000000000000 b23e 01 78 b53e 00000000';
     const entry = `0a 01 6b ${unknown} 12 ${lengthOf(`28 05 ${unknown}`)} 28 05 ${unknown}`;
     const bytes = bytesOf(`${unknown} 0a ${(bytesOf(entry).length).toString(16)} ${entry} ${unknown}`);
     expect(messages.Leaf.decode(bytes)).toEqual(leaf({ choices: { k: choice({ small: 5 }) } }));
   });
 
-  it('decodes any bytes to a message, or throws a RangeError', () => {
+  it('generated code decodes any bytes to a message, or throws a RangeError', () => {
     const tags = fc.constantFrom(10, 16, 26, 33, 40, 48, 56, 64, 74, 82, 90, 18, 34, 42, 0, 1, 2, 4, 255);
     const hostile = fc.array(fc.oneof(tags, fc.integer({ min: 0, max: 255 })), { maxLength: 40 });
     let decoded = 0;
@@ -150,7 +150,7 @@ describe('generated code of oneofs, maps of messages and imported messages', () 
     expect(decoded).toBeGreaterThan(20);
   });
 
-  it('rejects a truncated message at every position', () => {
+  it('generated code rejects a truncated message at every position', () => {
     const message = choice({ inner: choice({ text: 'a' }), leaf: leaf({ choices: { k: choice({ size: 9n }) } }) });
     const bytes = messages.Choice.encode({ inner: message });
     for (let length = 1; length < bytes.length; length++) {
@@ -171,19 +171,19 @@ describe('a oneof', () => {
     ['the largest bigint', { size: 2n ** 64n - 1n }, '38 ffffffffffffffffff01'],
     ['the enum value 0', { color: 0 }, '40 00'],
     ['an empty message', { inner: choice() }, '4a 00'],
-  ])('sends %s if set', (_, message, bytes) => {
+  ])('an encoded oneof contains %s if set', (_, message, bytes) => {
     expect(hex(messages.Choice.encode(message))).toBe(bytes.replaceAll(' ', ''));
     expect(messages.Choice.decode(bytesOf(bytes))).toEqual(choice(message));
   });
 
-  it('keeps the member that comes last on the wire, and merges a message that comes twice', () => {
+  it('a decoded oneof has the member that comes last, and merges a message that comes twice', () => {
     expect(messages.Choice.decode(bytesOf('0a 01 61 28 05'))).toEqual(choice({ small: 5 }));
     expect(messages.Choice.decode(bytesOf('4a 02 28 05 0a 01 61'))).toEqual(choice({ text: 'a' }));
     const merged = choice({ inner: choice({ small: 5, name: 'n' }) });
     expect(messages.Choice.decode(bytesOf('4a 02 28 05 4a 03 5a 01 6e'))).toEqual(merged);
   });
 
-  it('rejects two members to send', () => {
+  it('encoding rejects a oneof with two members', () => {
     const failure = new TypeError('Choice.picked: only one of text and flag may be set');
     expect(() => messages.Choice.encode({ text: '', flag: false })).toThrow(failure);
     expect(() => messages.Choice.create({ text: '', flag: false })).toThrow(failure);
@@ -196,31 +196,31 @@ describe('a oneof', () => {
     [{ size: -1n }, 'Choice.size: expected an unsigned 64-bit bigint, got -1n'],
     [{ inner: 'x' }, 'Choice.inner: expected an object, got string'],
     [{ leaf: { choices: { k: 1 } } }, 'Leaf.choices["k"]: expected an object, got 1'],
-  ])('rejects %o with the name of the field', (message, failure) => {
+  ])('encoding rejects %o with the name of the field', (message, failure) => {
     expect(() => messages.Choice.encode(message)).toThrow(new TypeError(failure));
     expect(() => messages.Choice.create(message)).toThrow(new TypeError(failure));
   });
 });
 
-it('a map entry without a value has an empty message, and the key __proto__ is an ordinary key', () => {
+it('a decoded map entry without a value has an empty message, and the key __proto__ is an ordinary key', () => {
   expect(messages.Leaf.decode(bytesOf('0a 03 0a 01 6b'))).toEqual(leaf({ choices: { k: choice() } }));
   const { choices: map } = messages.Leaf.decode(bytesOf('0a 0b 0a 09 5f5f70726f746f5f5f'));
   expect(Object.keys(map as object)).toEqual(['__proto__']);
 });
 
-it('without --bigint, 64-bit integers are numbers', () => {
+it('generated 64-bit integers are numbers without --bigint', () => {
   expect(plain.Choice.decode(bytesOf('30 05'))).toEqual(choice({ large: 5 }));
   expect(hex(plain.Choice.encode({ large: 0 }))).toBe('3000');
 });
 
-it('imported messages keep their name and their full name', () => {
+it('generated types of imported messages keep their name and their full name', () => {
   expect([messages.Timestamp.name, messages.BoolValue.name]).toEqual([
     'google.protobuf.Timestamp',
     'google.protobuf.BoolValue',
   ]);
 });
 
-it('--services generates only these services, and what they use', async () => {
+it('the generator with --services generates only these services and the messages that they use', async () => {
   const proto = `${OUTPUT}/services.proto`;
   const text = `message A { B b = 1; map<string, C> c = 2; } message B { E e = 1; } message C {} message D { F f = 1; }
     enum E { X = 0; } enum F { Y = 0; } service S { rpc R (A) returns (C); } service T { rpc R (D) returns (C); }`;
@@ -269,11 +269,11 @@ describe('the generator rejects', () => {
       'message M { extensions 100 to 199; } extend M { string a = 100; }',
       '.shapes.v1.M..shapes.v1.a: an extension of a message is not supported',
     ],
-  ])('%s', async (_, text, failure) => {
+  ])('the generator rejects %s', async (_, text, failure) => {
     expect(await failureOf(text, '--bigint')).toBe(failure);
   });
 
-  it('an import of another file', async () => {
+  it('the generator rejects an import of another file', async () => {
     expect(await failureOf('import "other.proto";')).toMatch(
       /refused\.proto: import of other\.proto is not supported$/,
     );

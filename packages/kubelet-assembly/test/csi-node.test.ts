@@ -34,7 +34,7 @@ function cluster() {
 }
 
 describe('CSINode and Node over the API', () => {
-  test('have a driver while it is registered', async () => {
+  test('CSINode and Node list a CSI driver while the driver is registered', async () => {
     const { clock, nodeInfo, csiNode, node } = cluster();
     const stop = new AbortController();
     const running = nodeInfo.start(stop.signal);
@@ -57,7 +57,7 @@ describe('CSINode and Node over the API', () => {
     await running;
   });
 
-  test('keep what another client writes at the same time', async () => {
+  test('CSINode and Node keep what another client writes at the same time', async () => {
     const { csiNodeApi, nodeInfo, csiNode } = cluster();
     await nodeInfo.install(NAME, info, never);
     const stale = await csiNode();
@@ -68,7 +68,7 @@ describe('CSINode and Node over the API', () => {
     expect([spec.drivers.map(({ name }) => name), metadata.labels]).toEqual([[NAME, 'b.example.com'], { other: 'x' }]);
   });
 
-  test('are written again if the API server lost them', async () => {
+  test('CSINode and Node are written again if the API server lost them', async () => {
     const { clock, api, client, csiNodeApi, nodeInfo, csiNode } = cluster();
     const stop = new AbortController();
     const running = nodeInfo.start(stop.signal);
@@ -84,7 +84,7 @@ describe('CSINode and Node over the API', () => {
     await running;
   });
 
-  test('W6: a request that is not answered ends after 10 s', async () => {
+  test('W6: a CSINode request without a response ends after 10 s', async () => {
     const clock = new FakeClock();
     const hanging = () => new Promise<never>(() => {});
     const client = { get: hanging, create: hanging, update: hanging, patch: hanging, delete: hanging } as never;
@@ -104,7 +104,7 @@ describe('CSINode and Node over the API', () => {
   });
 });
 
-test('the node is not ready until CSINode has the migrated types', async () => {
+test('the node is not ready until CSINode has the annotation of migrated volume types', async () => {
   const { clock, api, client, start } = await makeCluster();
   const ready = async () =>
     (await client.get(resources.nodes, { name: 'n1' })).status?.conditions?.find(({ type }) => type === 'Ready');
@@ -138,7 +138,7 @@ describe('a CSI driver found by its socket', () => {
     for (const end of ends.splice(0).toReversed()) await end();
   });
 
-  test('is registered, and gone with its socket', async () => {
+  test('a CSI driver is registered while its socket exists', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'csi-plugins-'));
     ends.push(() => rm(directory, { recursive: true }));
     const csiDrivers = new CsiDriverRegistry({ clock: systemClock });

@@ -37,7 +37,7 @@ function memoryDriver(calls: string[]): CsiDriverClient {
   };
 }
 
-it('V5: a CSI volume is reported in use, attached by the controller, published, and not in use after its pod', async () => {
+it('V5: a CSI volume is reported in use, attached by the controller and published, and not in use when its pod is gone', async () => {
   const { clock, api, client, cri, start } = await makeCluster();
   const calls: string[] = [];
   const driver = memoryDriver(calls);
@@ -99,7 +99,7 @@ it('V5: a CSI volume is reported in use, attached by the controller, published, 
   await stop();
 });
 
-it('the volume of a CSI driver that is not registered is named in the event', async () => {
+it('the event of a pod names the CSI driver of its volume if the driver is not registered', async () => {
   const { clock, api, client, start } = await makeCluster();
   const { stop, kubelet } = start({ csiDrivers: { driver: () => undefined } });
   const spec = { attachRequired: false, volumeLifecycleModes: ['Ephemeral'] };
@@ -113,7 +113,7 @@ it('the volume of a CSI driver that is not registered is named in the event', as
   await stop();
 });
 
-it('a block volume of a local disk is handed to the container as a device', async () => {
+it('a container gets the block volume of a local disk as a device', async () => {
   const { clock, api, client, cri, fs, start } = await makeCluster();
   await fs.mkdir('/dev');
   fs.makeSpecial('/dev/sdb', 'blockDevice');

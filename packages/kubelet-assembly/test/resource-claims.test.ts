@@ -128,7 +128,7 @@ describe('a pod with a claim from a template', () => {
     await node.stop();
   });
 
-  test('waits for its driver, says so, and starts when the driver is there', async () => {
+  test('a pod with a ResourceClaim waits for its driver with an event, and starts when the driver registers', async () => {
     const stage = await setUp();
     const { clock, events, cri } = stage;
     const node = await stage.startNode();
@@ -149,7 +149,7 @@ describe('a pod with a claim from a template', () => {
     await node.stop();
   });
 
-  test('W6: waits alone for a driver that hangs, and names the call', async () => {
+  test("W6: a DRA driver that hangs delays only its own pod, and the pod's wait names the call", async () => {
     const stage = await setUp();
     const { clock, client, cri } = stage;
     const node = await stage.startNode();
@@ -167,7 +167,7 @@ describe('a pod with a claim from a template', () => {
     await node.stop();
   });
 
-  test('does not start while the claim is not reserved for it', async () => {
+  test('a pod does not start while its ResourceClaim is not reserved for it', async () => {
     const stage = await setUp();
     const { clock, cri, api } = stage;
     const node = await stage.startNode();
@@ -181,7 +181,7 @@ describe('a pod with a claim from a template', () => {
     await node.stop();
   });
 
-  test('stays terminating until its driver takes the claim back', async () => {
+  test('a pod stays terminating until its driver has unprepared the ResourceClaim', async () => {
     const stage = await setUp();
     const { clock, client } = stage;
     const node = await stage.startNode();
@@ -201,7 +201,7 @@ describe('a pod with a claim from a template', () => {
     await node.stop();
   });
 
-  test('K1: keeps its devices over a restart of the kubelet, without another call of the driver', async () => {
+  test('K1: a pod keeps its claimed devices over a restart of the kubelet, without another call of the driver', async () => {
     const stage = await setUp();
     const { clock, cri, client } = stage;
     const first = await stage.startNode();
@@ -224,7 +224,7 @@ describe('a pod with a claim from a template', () => {
     await second.stop();
   });
 
-  test('K1: gives its claim back if it was deleted by force while the kubelet was down', async () => {
+  test('K1: the ResourceClaim of a pod that was force-deleted while the kubelet was down is unprepared', async () => {
     const stage = await setUp();
     const { clock, cri, client } = stage;
     const first = await stage.startNode();
@@ -249,7 +249,7 @@ describe('a pod with a claim from a template', () => {
   });
 });
 
-test('ResourceSlices of the node are deleted at the start, and those of a driver 30 s after it is gone', async () => {
+test('ResourceSlices of the node are deleted at start-up, and those of a driver 30 s after its socket was removed', async () => {
   const stage = await setUp();
   const { clock, api, client } = stage;
   const slice = (name: string, nodeName: string, driver: string) => ({
@@ -283,7 +283,7 @@ test('ResourceSlices of the node are deleted at the start, and those of a driver
   await node.stop();
 });
 
-test('a pod with claims is rejected if the manager of ResourceClaims is not configured', async () => {
+test('a pod with ResourceClaims is rejected if the kubelet has no DRA manager', async () => {
   const stage = await setUp();
   const node = stage.start();
   await seconds(stage.clock, 2);

@@ -55,7 +55,7 @@ async function cpusets({ cri }: World): Promise<Readonly<Record<string, string>>
 const statusOf = (node: StartedKubelet, name: string) =>
   node.status.getPodStatus(`uid-${name}`) ?? node.kubelet.getPodByName('default', name)?.status;
 
-test('a pod that requests whole CPUs has them alone, and all other containers move away', async () => {
+test('a Guaranteed pod that requests whole CPUs gets exclusive CPUs, and all other containers are moved off these CPUs', async () => {
   const { world, node } = await start(managers);
   node.setPods([makePod('shared')]);
   await world.clock.advance(5000);
@@ -69,7 +69,7 @@ test('a pod that requests whole CPUs has them alone, and all other containers mo
   await node.stop();
 });
 
-test('K1: a pod keeps its CPUs when the kubelet is restarted, and no other pod gets them', async () => {
+test('K1: a pod keeps its exclusive CPUs over a restart of the kubelet, and no other pod gets them', async () => {
   const first = await start(managers);
   const { world } = first;
   first.node.setPods([guaranteed('own', '4')]);
@@ -84,7 +84,7 @@ test('K1: a pod keeps its CPUs when the kubelet is restarted, and no other pod g
   await node.stop();
 });
 
-test('CPUs, memory and devices are of one NUMA node, and a pod for which no node has all of them is rejected', async () => {
+test('a pod gets CPUs, memory and devices of one NUMA node, and is rejected if no node has all of them', async () => {
   const { world, node, transport } = await start({
     ...managers,
     memoryManagerPolicy: 'Static',
@@ -112,7 +112,7 @@ test('CPUs, memory and devices are of one NUMA node, and a pod for which no node
   await node.stop();
 });
 
-test('a container with exclusive CPUs has no CFS quota, unless that is disabled', async () => {
+test('a container with exclusive CPUs has no CFS quota, unless the gate DisableCPUQuotaWithExclusiveCPUs is off', async () => {
   const quotas = async (more: object): Promise<unknown> => {
     const { world, node } = await start({ ...managers, ...more });
     node.setPods([guaranteed('own', '2')]);
@@ -126,7 +126,7 @@ test('a container with exclusive CPUs has no CFS quota, unless that is disabled'
   expect(Number(await quotas({ noQuotaWithExclusiveCpus: false }))).toBe(200_000);
 });
 
-test('a state file of another policy stops the kubelet, and rejects no pod', async () => {
+test('a state file of another CPU manager policy stops the kubelet and rejects no pod', async () => {
   const first = await start({});
   await first.node.stop();
   const { world, node } = await start(managers, first.world);

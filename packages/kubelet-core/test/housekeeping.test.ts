@@ -70,7 +70,7 @@ describe('uidsToKeep', () => {
     ['a removed pod that has terminated', { workers: of('terminated') }, ['present']],
     ['a pod that only the runtime knows', { runningPods: [makeRuntimePod('uid-a')] }, ['present']],
     ['an unknown pod', {}, []],
-  ])('R1, K4: %s', (_name, view, expected) => {
+  ])('R1, K4: housekeeping keeps the expected state of %s', (_name, view, expected) => {
     const keep = uidsToKeep({ ...nothing, ...view });
     expect(Object.entries(keep).flatMap(([name, uids]) => (uids.has('uid-a') ? [name] : []))).toEqual(expected);
   });

@@ -17,7 +17,7 @@ describe('uidsAfterHousekeeping', () => {
     ['drops a terminated pod that is gone from the cache', 'terminated', false, true, []],
     ['tracks a terminated pod that is present again', 'terminated', true, false, ['tracked', 'terminated']],
   ];
-  test.each(rows)('K4, P3: %s', (_name, before, isPresent, isGone, expected) => {
+  test.each(rows)('K4, P3: uidsAfterHousekeeping %s', (_name, before, isPresent, isGone, expected) => {
     const holding = (set: typeof before): ReadonlySet<string> => new Set(before === set ? ['uid'] : []);
     const after = uidsAfterHousekeeping(
       { tracked: holding('tracked'), terminated: holding('terminated') },
@@ -40,7 +40,7 @@ describe('continuesRunningPod', () => {
     ['a static pod that was removed and restored while it runs', { isLateStatic: true, hasWorker: true }, true],
     ['a known pod whose containers have stopped', { hasWorker: true, wasTracked: true, isRunning: false }, false],
   ];
-  test.each(rows)('N1, N9: %s', (_name, facts, expected) => {
+  test.each(rows)('N1, N9: whether the addition of %s continues a running pod', (_name, facts, expected) => {
     expect(continuesRunningPod({ ...running, ...facts })).toBe(expected);
   });
 });

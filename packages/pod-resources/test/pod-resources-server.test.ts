@@ -118,7 +118,7 @@ describe('PodResourcesServer', () => {
     expect(freed).toBe(1);
   });
 
-  it('lists and returns the devices of ResourceClaims', async () => {
+  it('the pod resources API lists and returns the devices of ResourceClaims', async () => {
     const own = [{ claimName: 'c', claimNamespace: 'ns', claimResources }];
     const { podResources } = await client.unary(v1.list, {});
     expect(podResources[0]?.containers.map(({ dynamicResources }) => dynamicResources)).toEqual([[], own]);
@@ -126,7 +126,7 @@ describe('PodResourcesServer', () => {
     expect(answer.podResources?.containers[1]?.dynamicResources).toEqual(own);
   });
 
-  it('lists the exclusive CPUs and the memory of each container', async () => {
+  it('the pod resources API lists the exclusive CPUs and the memory of each container', async () => {
     const { podResources } = await client.unary(v1.list, {});
     const memory = [{ memoryType: 'hugepages-1Gi', size: 6 * 2 ** 30, topology: { nodes: [{ ID: 0 }, { ID: 1 }] } }];
     expect(podResources[0]?.containers).toMatchObject([
@@ -137,7 +137,7 @@ describe('PodResourcesServer', () => {
     expect(one?.containers[1]).toMatchObject({ cpuIds: [2, 6], memory });
   });
 
-  it('lists the CPUs and the memory that containers can have', async () => {
+  it('the pod resources API lists the allocatable CPUs and memory', async () => {
     expect(await client.unary(v1.getAllocatableResources, {})).toMatchObject({
       cpuIds: [1, 2, 6],
       memory: [{ memoryType: 'memory', size: 2 ** 33, topology: { nodes: [{ ID: 1 }] } }],

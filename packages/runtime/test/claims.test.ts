@@ -3,7 +3,7 @@ import { pod } from './builders.ts';
 import { Machine, sleeper } from './machine.ts';
 
 describe('ResourceClaims of a pod', () => {
-  it('are prepared before the sandbox is created and images are pulled, and not again for containers', async () => {
+  it('ResourceClaims of a pod are prepared before its sandbox is created and images are pulled, and not again for containers', async () => {
     const order: string[] = [];
     const ensureImageExists = async () => {
       order.push('image');
@@ -28,7 +28,7 @@ describe('ResourceClaims of a pod', () => {
     expect(order.filter((one) => one === 'prepare')).toHaveLength(1);
   });
 
-  it('keep the pod from starting anything until they are prepared, with an event', async () => {
+  it('a pod starts nothing until its ResourceClaims are prepared, and gets an event', async () => {
     let fails = true;
     const pulled = vi.fn(async () => ({ imageRef: 'busybox' }));
     const prepare = async (): Promise<void> => {
@@ -47,7 +47,7 @@ describe('ResourceClaims of a pod', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  it('do not delay the end of a pod that must terminate', async () => {
+  it('ResourceClaims that are being prepared do not delay the termination of a pod', async () => {
     const claims = {
       prepare: (_pod: unknown, signal: AbortSignal) =>
         new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

@@ -24,7 +24,7 @@ function machineWith(placements: Readonly<Record<string, ContainerPlacement>>) {
 
 const limited = (name: string) => ({ ...sleeper(name), resources: { limits: { cpu: '2' }, requests: { cpu: '2' } } });
 
-it('creates containers on the CPUs and NUMA nodes of their placement, before they are started', async () => {
+it('containers are created on the CPUs and NUMA nodes of their placement, before they are started', async () => {
   const { machine, started, create } = machineWith({ a: { cpus: '2-3', mems: '1', hasExclusiveCpus: true } });
   await machine.sync(machine.kubelet(), pod({ containers: [limited('a'), limited('b')] }));
   const resources = create.mock.calls.map(([{ config }]) => config?.linux?.resources);
@@ -37,7 +37,7 @@ it('creates containers on the CPUs and NUMA nodes of their placement, before the
   expect(started.sort()).toEqual(['a with id 2-3', 'b with id 0-7']);
 });
 
-it('sets no CFS quota for a container with exclusive CPUs, nor for the sandbox of its pod', async () => {
+it('a container with exclusive CPUs gets no CFS quota, and neither does the sandbox of its pod', async () => {
   const { machine, create, sandbox } = machineWith({ a: { cpus: '2-3', mems: '', hasExclusiveCpus: true } });
   await machine.sync(machine.kubelet(), pod({ containers: [limited('a'), limited('b')] }));
   const quotas = create.mock.calls.map(([{ config }]) => config?.linux?.resources?.cpuQuota);
@@ -45,7 +45,7 @@ it('sets no CFS quota for a container with exclusive CPUs, nor for the sandbox o
   expect(sandbox.mock.calls[0]?.[0].config?.linux?.resources?.cpuQuota).toBe(-1);
 });
 
-it('leaves CPUs and NUMA nodes to the runtime without placements', async () => {
+it('without placements, the runtime chooses CPUs and NUMA nodes', async () => {
   const machine = new Machine();
   const create = vi.spyOn(machine.cri, 'createContainer');
   await machine.sync(machine.kubelet(), pod({ containers: [limited('a')] }));

@@ -121,17 +121,20 @@ describe('container without a record in the runtime', () => {
     ['the first sandbox', 0, 61, 'sandbox-0'],
     ['the newest sandbox, after that was created', 1, 61, 'sandbox-0'],
     ['an earlier sandbox, before the newest was created', 1, 63, 'earlier'],
-  ])('C3: belongs to %s, if both started in the future', (_, attempt, createdAt, sandboxId) => {
-    const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
-    const podStatus = { initContainerStatuses: [shown('i', ended(0, at(62)))] };
-    expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
-  });
+  ])(
+    'C3: a container without a record belongs to %s, if both started in the future',
+    (_, attempt, createdAt, sandboxId) => {
+      const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
+      const podStatus = { initContainerStatuses: [shown('i', ended(0, at(62)))] };
+      expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
+    },
+  );
 
   test.each([
     ['the newest sandbox', 'sandbox-0', 5, 7, 'sandbox-0'],
     ['an earlier sandbox', 'sandbox-9', 7, 5, 'earlier'],
   ])(
-    'C3: belongs to %s, whatever the times, if the kubelet has seen it there',
+    'C3: a container without a record belongs to %s, whatever the times, if the kubelet has seen it there',
     (_, seen, start, created, sandboxId) => {
       const records = status([], [sandbox({ createdAtMs: created * 1000 })]);
       const podStatus = { initContainerStatuses: [shown('i', ended(0, at(start)))] };

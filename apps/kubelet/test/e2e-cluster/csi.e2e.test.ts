@@ -55,7 +55,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     await driver?.stop();
   });
 
-  test('reports drivers in CSINode and in the annotation of the Node, and removes a driver whose registrar stops', async () => {
+  test('CSI drivers are listed in CSINode and in the annotation of the Node while their registrar runs', async () => {
     const it = cluster();
     const node = await csiNode(it);
     expect(node?.spec.drivers).toEqual([
@@ -76,7 +76,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     await it.until('the driver in CSINode', async () => (await csiNode(it))?.spec.drivers?.[0]?.nodeID);
   });
 
-  test('K1: mounts a file system, a directory and an inline volume, keeps them over a kill -9 of the kubelet, and leaves nothing', async () => {
+  test('K1: a file system, a directory and an inline CSI volume stay mounted over a kill -9 of the kubelet, and are removed with the pod', async () => {
     const it = cluster();
     const disk = await createClaim(it, driver, DRIVER, 'disk', { fsType: 'ext4' });
     const shared = await createClaim(it, driver, DRIVER, 'shared', { accessModes: ['ReadWriteMany'] });
@@ -134,7 +134,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     expect(shared).not.toBe('');
   });
 
-  test('gives a block claim to a container as a device, and removes it with the pod', async () => {
+  test('a container gets a PVC with volumeMode Block as a device, which is removed with the pod', async () => {
     const it = cluster();
     const volumeId = await createClaim(it, driver, DRIVER, 'raw', { isBlock: true });
     const pod = (text: string): object => ({
@@ -158,7 +158,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     expect(await callsOf(driver, volumeId)).toMatchObject({ NodeUnpublishVolume: 2, NodeUnstageVolume: 2 });
   });
 
-  test('waits for the VolumeAttachment, passes its metadata on, and reports the volume in use until it is unmounted', async () => {
+  test('a CSI volume is staged after its VolumeAttachment with the attachment metadata, and is in use until it is unmounted', async () => {
     const it = cluster();
     const attaching = await startDriver(it, ATTACHING, { attachRequired: true }, { flags: ['--enable-attach'] });
     try {
@@ -187,7 +187,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     }
   });
 
-  test('K1: a driver that is killed in the middle of a call is called again after its restart, and the pod recovers', async () => {
+  test('K1: a CSI driver that is killed during a call is called again after its restart, and the pod recovers', async () => {
     const it = cluster();
     for (const rpc of ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']) {
       const name = rpc
@@ -214,7 +214,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     }
   });
 
-  test('K1: a kubelet that is killed during a call of the driver completes the work after its restart', async () => {
+  test('K1: a kubelet that is killed during a CSI call completes the operation after its restart', async () => {
     const it = cluster();
     for (const rpc of ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']) {
       const name = `k${rpc.replace(/([A-Z])/g, '-$1').toLowerCase()}`;
@@ -236,7 +236,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     }
   });
 
-  test('W6: a driver that hangs in one call delays neither another volume of the driver nor another pod', async () => {
+  test('W6: a CSI driver that hangs in one call delays neither another volume of the driver nor another pod', async () => {
     const it = cluster();
     const hangs = await createClaim(it, driver, DRIVER, 'hangs');
     const free = await createClaim(it, driver, DRIVER, 'free');
@@ -265,7 +265,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     expect(await callsOf(driver, free)).toMatchObject({ NodeStageVolume: 1, NodePublishVolume: 1 });
   });
 
-  test('K1: unmounts the volumes of a pod that is deleted while the kubelet is down', async () => {
+  test('K1: the CSI volumes of a pod that is deleted while the kubelet is down are unmounted', async () => {
     const it = cluster();
     await createClaim(it, driver, DRIVER, 'orphan', { fsType: 'ext4' });
     await it.createPod('orphan', podSpec('echo x > /orphan/f', [claimed('orphan'), inline('scratch')]));

@@ -185,7 +185,7 @@ await withCluster('resource claims of pods', { subnet: '10.199.87.0/24' }, (clus
     await it.deletePod('extended');
   });
 
-  test('a pod waits while its driver fails, with an event, and terminates only when its driver takes the claim back', async () => {
+  test('a pod waits while its driver fails, with an event, and terminates only after its driver has unprepared the claim', async () => {
     const it = cluster();
     const unprepare = async () => ({ error: 'busy' });
     behaviour = { prepare: async () => ({ error: 'no power' }), unprepare };

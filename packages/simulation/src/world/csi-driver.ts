@@ -213,20 +213,20 @@ export class SimulatedCsiDriver {
 
   async #effect(one: CsiCall, request: Request, act: () => object): Promise<object> {
     const { tell } = this.#components;
-    const { volumes } = this.#driver;
+    const { violations } = this.#driver;
     try {
       if (one.call === 'publish' || one.call === 'stage') await this.#mount(one, request);
       if (one.call === 'unpublish' || one.call === 'unstage') await this.#unmount(one);
     } catch (error) {
       throw failure(this.#hasNothing(one) ? 'INTERNAL' : 'UNAVAILABLE', String(error));
     }
-    const broken = volumes.violations.length;
+    const broken = violations.length;
     try {
       const result = act();
       tell(one, 'acted');
       return result;
     } finally {
-      const violation = volumes.violations[broken];
+      const violation = violations[broken];
       if (violation !== undefined) tell(one, 'refused', violation);
     }
   }
