@@ -20,7 +20,7 @@ const manager: AllocationManager = new AllocationManager(
   { directory: await mkdtemp('/tmp/allocation-') },
 );
 await manager.load();
-manager.grant(pod);
+manager.allocate(pod);
 await manager.saved('u1'); // on disk: now it may start
 
 const before = pod;
