@@ -204,7 +204,8 @@ function withoutRuntimeStatus(
   group: 'init' | 'main' | 'ephemeral',
 ): ContainerStatus {
   const { pod, runtimeStatus, restartsAll } = context;
-  if (restartsAll && old !== undefined && old.state?.waiting == null) {
+  // A restart of all containers does not include ephemeral containers, which run once (C6).
+  if (restartsAll && group !== 'ephemeral' && old !== undefined && old.state?.waiting == null) {
     return {
       ...waitingStatus(context, container, old, RESTARTING_ALL),
       lastState: endBeforeRestart(context, container, old.state),

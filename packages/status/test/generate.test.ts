@@ -166,6 +166,21 @@ describe('containers', () => {
     expect(status.containerStatuses?.[0]?.restartCount).toBe(5);
   });
 
+  test('C6: shows an ephemeral container as terminated while all other containers are restarted', () => {
+    const restartPolicyRules = [
+      { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } },
+    ] as const;
+    const pod = makePod({
+      containers: [{ name: 'main', restartPolicy: 'Never', restartPolicyRules }],
+      ephemeralContainers: [{ name: 'debug' }],
+    });
+    const before = runtimeStatus(runtimeContainer(), runtimeContainer({ id: 'd', name: 'debug', state: 'exited' }));
+    const oldStatus = generateApiPodStatus(pod, before, makeContext());
+    const status = generateApiPodStatus(pod, { ...before, containers: [] }, makeContext({ oldStatus }));
+    expect(status.containerStatuses?.[0]).toMatchObject({ state: { waiting: {} } });
+    expect(status.ephemeralContainerStatuses?.[0]).toMatchObject({ state: { terminated: { exitCode: 0 } } });
+  });
+
   test('a container that ran and has no record in the runtime has terminated with the reason ContainerStatusUnknown', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const status = generateApiPodStatus(makePod(), runtimeStatus(), makeContext({ oldStatus }));
