@@ -81,6 +81,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
     if (this.diskFailure !== undefined) throw this.diskFailure;
     this.#fs.mount(target);
     this.#points.set(target, fsType);
+    this.#sources.set(target, target);
   }
 
   async rebind(_source: string, target: string, options: readonly string[]): Promise<void> {

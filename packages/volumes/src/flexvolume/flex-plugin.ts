@@ -13,8 +13,8 @@ import type {
 } from '../manager/plugin.ts';
 import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
 import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
-import { giveToGroup } from '../mount/fs-group.ts';
-import type { FsGroup, MountContext } from '../mount/mount-context.ts';
+import { tryGiveToGroup } from '../mount/fs-group.ts';
+import type { MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { statfsUsage } from '../mount/statfs-usage.ts';
 import { takeAway } from '../mount/take-away.ts';
@@ -111,7 +111,10 @@ export class FlexPlugin implements VolumePlugin {
         });
         throw error;
       }
-      if (!readOnly && fsGroup && context.fsGroup) await this.#giveToGroup(pod, path, context.fsGroup, signal);
+      if (!readOnly && fsGroup && context.fsGroup) {
+        const shownAs = path.slice(path.indexOf('/volumes/') + 1);
+        await tryGiveToGroup(this.#components, { pod, path, shownAs }, context.fsGroup, signal);
+      }
     }
     return { hostPath: path, readOnly, selinuxRelabel: selinuxRelabel && !readOnly, foreign: true };
   }
@@ -161,21 +164,5 @@ export class FlexPlugin implements VolumePlugin {
     if (found === undefined) throw failed(`secrets "${name}" not found`);
     if (found.type !== driver) throw failed(`cannot get secret of type ${found.type ?? ''}`);
     return secretOptions(found);
-  }
-
-  /** Files that cannot be changed do not prevent the use of the volume. */
-  async #giveToGroup(pod: Pod, path: string, fsGroup: FsGroup, signal: AbortSignal): Promise<void> {
-    const { foreignFiles, logger } = this.#components;
-    try {
-      const root = await foreignFiles.stat(path, signal);
-      await giveToGroup(
-        this.#components,
-        { pod, path, root, shownAs: path.split(`/${pod.metadata.uid}/`)[1] ?? path },
-        fsGroup,
-      );
-    } catch (err) {
-      signal.throwIfAborted();
-      logger.warn({ err, path }, 'Failed to change the group of a volume');
-    }
   }
 }

@@ -30,6 +30,8 @@ export interface NodeVolume {
    * left on disk.
    */
   readonly attachable?: boolean;
+  /** Namespace of the pod that wants the volume, for secrets. */
+  readonly namespace?: string;
   /** Group that the pod requests (`fsGroup`), for drivers that set it when they stage the volume. */
   readonly fsGroup?: number;
 }

@@ -6,7 +6,7 @@ import { type Clock, checkNumbers } from '@node-agent/async';
 export interface CommandResult {
   readonly exitCode: number;
   /**
-   * Output of both streams in one line of at most about 2,000 bytes. Output of a successful command is included only on
+   * Output of both streams in one line of at most about 3,900 bytes. Output of a successful command is included only on
    * request.
    */
   readonly output: string;
@@ -176,7 +176,7 @@ function hold(shell: Shell, on: boolean): void {
  */
 function scriptOf(id: string, command: readonly string[], alwaysTells: boolean): string {
   const run = `${command.map(quoted).join(' ')} 2>&1 </dev/null & echo "+${id} $!" >&3; wait $!`;
-  const told = `printf '%s %s %s\\n' ${id} $code "$(printf '%s' "$said" | tr '\\n' ' ' | head -c 2000)"`;
+  const told = `printf '%s %s %s\\n' ${id} $code "$(printf '%s' "$said" | tr '\\n' ' ' | head -c 3900)"`;
   const answer = alwaysTells ? told : `if [ $code = 0 ]; then echo "${id} 0"; else ${told}; fi`;
   return `( { said=$(${run}); code=$?; ${answer}; } 3>&1 & )\n`;
 }

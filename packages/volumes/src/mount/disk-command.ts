@@ -16,6 +16,9 @@ export interface DiskCommandComponents {
 /** Maximum duration of formatting or checking a file system, in milliseconds. */
 const DEADLINE_MS = 3_600_000;
 
+/** File system type of an empty disk whose type is not declared. */
+const DEFAULT_TYPE = 'ext4';
+
 /**
  * Formats, checks and mounts disks with blkid(8), mkfs(8) and fsck(8), as upstream does (`SafeFormatAndMount` of
  * `k8s.io/mount-utils`). A disk is formatted only if it has no recognizable data.
@@ -44,11 +47,12 @@ export class DiskCommand implements LocalDevices {
       const why = 'as we are manipulating it in read-only mode';
       throw new VolumeError('MountFailed', `cannot mount unformatted disk ${device} ${why}`);
     }
-    if (format === undefined) await this.#format(device, fsType, signal);
-    const isAnother = format !== undefined && format !== fsType;
+    if (format === undefined) await this.#format(device, fsType || DEFAULT_TYPE, signal);
+    const isAnother = format !== undefined && fsType !== '' && format !== fsType;
     if (isAnother) logger.warn({ device, fsType, format }, 'Disk has another file system type than declared');
     if (format !== undefined && !isReadOnly) await this.#check(device, signal);
-    const mounting = mounter.mount(device, target, fsType, [...options, 'defaults'], signal);
+    const type = fsType || (format === undefined ? DEFAULT_TYPE : 'auto');
+    const mounting = mounter.mount(device, target, type, [...options, 'defaults'], signal);
     await (isAnother ? mounting.catch(asMismatch) : mounting);
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { FileStat, FileSystem } from '@node-agent/host';
+import type { FileStat, FileSystem, ForeignFiles } from '@node-agent/host';
 import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { FsGroup } from './mount-context.ts';
@@ -62,5 +62,24 @@ export async function giveToGroup(
     logger.warn(fields, 'Failed to change the group of some files of a volume');
   } finally {
     timer.cancel();
+  }
+}
+
+/**
+ * Changes the group like {@link giveToGroup}, for volume types whose files need not belong to the group. A failure is
+ * logged. @throws the signal's reason
+ */
+export async function tryGiveToGroup(
+  components: FsGroupComponents & { readonly foreignFiles: Pick<ForeignFiles, 'stat'> },
+  volume: Omit<GroupVolume, 'root'>,
+  group: FsGroup,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const root = await components.foreignFiles.stat(volume.path, signal);
+    await giveToGroup(components, { ...volume, root }, group);
+  } catch (err) {
+    signal.throwIfAborted();
+    components.logger.warn({ err, path: volume.path }, 'Failed to change the group of a volume');
   }
 }

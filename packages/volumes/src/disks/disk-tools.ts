@@ -1,0 +1,45 @@
+import { type Clock, checkComponents } from '@node-agent/async';
+import { errorText } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import { type CommandResult, CommandShell } from '../mount/command-shell.ts';
+
+/** Port to the tools that connect disks. */
+export interface DiskTools {
+  /**
+   * Runs a tool to its end. @param subject what the tool acts on; another tool for the same subject is refused while a
+   * killed one has not exited. @throws VolumeError `MountFailed` if the tool did not finish in time; the signal's reason
+   */
+  run(command: string, args: readonly string[], subject: string, signal: AbortSignal): Promise<CommandResult>;
+  /**
+   * Writes a text to a file of /sys, which can make the kernel work for long. @throws VolumeError `MountFailed`
+   */
+  write(path: string, text: string, signal: AbortSignal): Promise<void>;
+}
+
+/** Maximum duration of a command, in milliseconds: `iscsiadm` tries to log in for two minutes. */
+const DEADLINE_MS = 180_000;
+/** Number of hanging commands at which no more are run. */
+const MAX_ABANDONED = 256;
+
+/** Runs the tools as children of a small shell, out of this process's thread pool (W6). */
+export class DiskToolCommand implements DiskTools {
+  readonly #shell: CommandShell;
+
+  constructor(components: { readonly clock: Pick<Clock, 'setTimer'> }) {
+    checkComponents('DiskToolCommand', components, { clock: ['setTimer'] });
+    const limits = { deadlineMs: DEADLINE_MS, maxAbandoned: MAX_ABANDONED, killsChildren: true };
+    this.#shell = new CommandShell(components, limits);
+  }
+
+  async run(command: string, args: readonly string[], subject: string, signal: AbortSignal): Promise<CommandResult> {
+    return await this.#shell.run(command, args, signal, { alwaysTells: true, subject }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw new VolumeError('MountFailed', `${command} failed: ${errorText(error)}`, error);
+    });
+  }
+
+  async write(path: string, text: string, signal: AbortSignal): Promise<void> {
+    const { exitCode, output } = await this.run('sh', ['-c', 'printf %s "$1" > "$0"', path, text], path, signal);
+    if (exitCode !== 0) throw new VolumeError('MountFailed', `write ${path} failed: ${output}`);
+  }
+}

@@ -1,0 +1,124 @@
+import { VolumeError } from '../../errors.ts';
+import type { VolumeSpec } from '../../manager/resolved-volume.ts';
+import type { DiskSource } from '../network-disk.ts';
+
+/** Upstream's name of the plugin. */
+export const ISCSI = 'kubernetes.io/iscsi';
+
+const DEFAULT_PORT = 3260;
+
+/** A logical unit of an iSCSI target, as a pod and, for a PVC, its persistent volume describe it. */
+export interface IscsiDisk {
+  /** Name of the persistent volume, or of the pod's volume. */
+  readonly volumeName: string;
+  /** Portals with port; the first one names the disk. */
+  readonly portals: readonly [string, ...string[]];
+  readonly iqn: string;
+  readonly lun: number;
+  /** Interface from which a new one is made, if the volume has an initiator name. */
+  readonly initIface: string;
+  readonly iface: string;
+  /** Initiator name of the volume; '' for that of the interface. */
+  readonly initiatorName: string;
+  readonly chapDiscovery: boolean;
+  readonly chapSession: boolean;
+  /** Secret with CHAP credentials; without a namespace, the pod's. */
+  readonly secret?: { readonly namespace?: string; readonly name: string };
+}
+
+/** Returns the disk of a volume (`createISCSIDisk`); `undefined` if the volume is of another type. */
+export function iscsiDisk({ volume, persistent }: VolumeSpec): IscsiDisk | undefined {
+  const iscsi = persistent === undefined ? volume.iscsi : persistent.spec?.iscsi;
+  if (iscsi === undefined) return undefined;
+  const { targetPortal, portals = [], iqn, lun, iscsiInterface = 'default', initiatorName = '' } = iscsi;
+  const first = withPort(targetPortal);
+  const volumeName = persistent?.metadata.name ?? volume.name;
+  const namespace = persistent?.spec?.iscsi?.secretRef?.namespace ?? '';
+  const secret = iscsi.secretRef?.name;
+  return {
+    ...{ volumeName, portals: [first, ...portals.map(withPort)], iqn, lun, initIface: iscsiInterface, initiatorName },
+    iface: initiatorName === '' ? iscsiInterface : `${first}:${volumeName}`,
+    ...{ chapDiscovery: iscsi.chapAuthDiscovery ?? false, chapSession: iscsi.chapAuthSession ?? false },
+    ...(secret && { secret: { name: secret, ...(namespace !== '' && { namespace }) } }),
+  };
+}
+
+/** Returns the disk of a volume. @throws VolumeError `InvalidSource` */
+export function requiredIscsiDisk(spec: VolumeSpec): IscsiDisk {
+  const disk = iscsiDisk(spec);
+  if (disk === undefined) throw new VolumeError('InvalidSource', 'Spec does not reference an ISCSI volume type');
+  return disk;
+}
+
+/** Returns what all network disks have in common; `undefined` if the volume is of another type. */
+export function iscsiSource(spec: VolumeSpec): DiskSource | undefined {
+  const disk = iscsiDisk(spec);
+  const { volume, persistent, readOnly = false } = spec;
+  const iscsi = persistent === undefined ? volume.iscsi : persistent.spec?.iscsi;
+  if (disk === undefined || iscsi === undefined) return undefined;
+  return {
+    uniqueName: `${iscsi.targetPortal}:${disk.iqn}:${disk.lun}`,
+    directory: [`iface-${disk.iface}`, deviceName(disk)],
+    fsType: iscsi.fsType ?? '',
+    readOnly: persistent === undefined ? (iscsi.readOnly ?? false) : readOnly,
+  };
+}
+
+/** Returns the name of the directory in which the disk is mounted (`makePDNameInternal`). */
+export function deviceName({ portals, iqn, lun }: Pick<IscsiDisk, 'portals' | 'iqn' | 'lun'>): string {
+  return `${portals[0]}-${iqn}-lun-${lun}`;
+}
+
+/** What must be known to disconnect a disk. */
+export type ConnectedIscsiDisk = Pick<IscsiDisk, 'portals' | 'iqn' | 'lun' | 'iface' | 'volumeName' | 'initiatorName'>;
+
+/**
+ * Returns the disk that is mounted in directories of these names, as far as they tell (`extractPortalAndIqn`,
+ * `extractIface`). @throws VolumeError `InvalidSource`
+ */
+export function diskOfNames([interfaceName = '', device = '']: readonly string[]): ConnectedIscsiDisk {
+  const [, portal = '', iqn = '', lun = ''] = /^(.+?)-((?:iqn|eui)\..*)-lun-(\d+)$/.exec(device) ?? [];
+  if (portal === '' || !interfaceName.startsWith('iface-')) {
+    throw new VolumeError('InvalidSource', `iscsi detach disk: malformatted mnt path: ${interfaceName}/${device}`);
+  }
+  const iface = interfaceName.slice('iface-'.length);
+  return { portals: [portal], iqn, lun: Number(lun), iface, volumeName: '', initiatorName: '' };
+}
+
+/** Returns the text of `iscsi.json`, as upstream's kubelet writes and reads it (`persistISCSIFile`). */
+export function formatIscsiFile(disk: IscsiDisk): string {
+  const { volumeName: VolName, portals: Portals, iqn: Iqn, initIface: InitIface, iface: Iface } = disk;
+  const fields = { VolName, Portals, Iqn, Lun: `${disk.lun}`, InitIface, Iface, InitiatorName: disk.initiatorName };
+  return `${JSON.stringify({ ...fields, MetricsProvider: null })}\n`;
+}
+
+/** Returns the disk in the text of `iscsi.json`; `undefined` if the text is damaged. */
+export function parseIscsiFile(text: string): ConnectedIscsiDisk | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = new Map(Object.entries(value));
+  const of = (name: string): string => {
+    const field: unknown = fields.get(name);
+    return typeof field === 'string' ? field : '';
+  };
+  const given: unknown = fields.get('Portals');
+  const [first, ...others] = Array.isArray(given)
+    ? given.filter((portal): portal is string => typeof portal === 'string' && portal !== '')
+    : [];
+  const lun = Number(of('Lun'));
+  if (first === undefined || of('Iqn') === '' || !Number.isSafeInteger(lun)) return undefined;
+  return {
+    ...{ portals: [first, ...others], iqn: of('Iqn'), lun, iface: of('Iface') },
+    ...{ volumeName: of('VolName'), initiatorName: of('InitiatorName') },
+  };
+}
+
+/** Adds the default port (`portalMounter`: a portal with a colon is taken as complete). */
+function withPort(portal: string): string {
+  return portal.includes(':') ? portal : `${portal}:${DEFAULT_PORT}`;
+}
