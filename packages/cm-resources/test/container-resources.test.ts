@@ -234,6 +234,14 @@ describe('state files', () => {
     await expect(node.resources.load()).rejects.toSatisfy(ContainerResourcesError.is);
   });
 
+  test('N12: without shared CPUs are used if only reserved CPUs are left', async () => {
+    const node = new TestNode({ cpuManagerPolicyOptions: { 'strict-cpu-reservation': 'true' } });
+    await node.admit(podOf('a', [containerOf('main', '7')]));
+    expect(await node.file('cpu_manager_state')).toContain('"defaultCpuSet":""');
+    await node.restarted().load();
+    expect(node.cpus('a')).toBe('1,2,3,4,5,6,7');
+  });
+
   test('a memory manager state file with other reservations is refused', async () => {
     const memory = (amount: string) => ({
       memoryManagerPolicy: 'Static' as const,

@@ -4,7 +4,7 @@ import { Totals } from './report.ts';
 import { runInWorkers } from './seed-pool.ts';
 import { runSeed, type SeedReport } from './seed-run.ts';
 
-const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--shutdown] [--volumes] [--workers N] [--no-shrink] [--verbose]
+const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--shutdown] [--volumes] [--resources] [--workers N] [--no-shrink] [--verbose]
 
   --seeds N    number of seeds to run; 1000 by default
   --from S     first seed; 1 by default
@@ -15,6 +15,7 @@ const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--e
   --devices    every node has device plugins (by default, one of ten)
   --shutdown   the machine of every node shuts down or loses its power (by default, one of eight)
   --volumes    every node is part of a cluster and has CSI drivers, claims and a controller that attaches volumes
+  --resources  every node is part of a cluster, and containers get CPUs, memory and claimed devices for themselves
   --workers N  number of seeds that run in parallel; by default, the number of cores
   --no-shrink  report a failing seed without searching for its shortest trace
   --verbose    print every observation; seeds then run one after another
@@ -44,6 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
       devices: { type: 'boolean', default: false },
       shutdown: { type: 'boolean', default: false },
       volumes: { type: 'boolean', default: false },
+      resources: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -56,8 +58,8 @@ async function main(args: readonly string[]): Promise<number> {
   const events = wholeNumber('--events', values.events) ?? 12;
   const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
   if (workers < 1) throw new TypeError('--workers must be at least 1');
-  const { cluster, scarce, devices, shutdown, volumes } = values;
-  const options = { events, cluster, scarce, devices, shutdown, volumes, shrink: !values['no-shrink'] };
+  const { cluster, scarce, devices, shutdown, volumes, resources } = values;
+  const options = { events, cluster, scarce, devices, shutdown, volumes, resources, shrink: !values['no-shrink'] };
   const totals = new Totals();
   const exitCode = (): number => (totals.failed === 0 ? 0 : 1);
   // If the reader of stdout has closed its end (`| head`), there is nothing left to print to.

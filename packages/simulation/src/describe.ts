@@ -28,6 +28,8 @@ function body(observation: Observation): string | undefined {
       return `kubelet ${observation.kubelet} started`;
     case 'kubeletEnded':
       return `kubelet ${observation.kubelet} was ${observation.how}`;
+    case 'kubeletGaveUp':
+      return `kubelet ${observation.kubelet} gave up: ${String(observation.error)}`;
     case 'kubeletFailed':
       return `kubelet ${observation.kubelet} failed: ${String(observation.error)}`;
     case 'containerStarted':
@@ -97,6 +99,8 @@ function body(observation: Observation): string | undefined {
       const { driver, call, volume, path } = observation.call;
       return `${driver}: ${call} ${volume} at ${path}: ${observation.phase} ${observation.code ?? ''}`;
     }
+    case 'claimCall':
+      return `${observation.call} ${observation.claim}: ${observation.phase}`;
     case 'attachment':
       return `volume ${observation.volume} is ${observation.attached ? 'attached' : 'detached'}`;
     case 'volumesInUse':

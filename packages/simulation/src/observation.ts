@@ -1,6 +1,7 @@
 import type { VersionedStatus } from '@node-agent/status';
 import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
+import type { DraFaultCall } from './scenario/claim-plans.ts';
 import type { CpuPlan, ObjectPlan, PodPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { CsiCall, CsiCallPhase } from './world/csi-driver.ts';
@@ -24,6 +25,8 @@ export type Happening =
   | { readonly kind: 'callHangs'; readonly forMs: number }
   | { readonly kind: 'kubeletStarted' }
   | { readonly kind: 'kubeletEnded'; readonly how: 'killed' | 'stopped' }
+  /** The kubelet could not use its state files, and is started again. */
+  | { readonly kind: 'kubeletGaveUp'; readonly error: unknown }
   /** The kubelet's `run` ended without being stopped. */
   | { readonly kind: 'kubeletFailed'; readonly error: unknown }
   | { readonly kind: 'sourcesReady' }
@@ -132,6 +135,15 @@ export type Happening =
   | { readonly kind: 'attachment'; readonly volume: string; readonly attached: boolean }
   /** `volumesInUse` of the node has changed in the API. `undefined` if the node is not registered. */
   | { readonly kind: 'volumesInUse'; readonly names: readonly string[] | undefined }
+  /** A step of a call of the DRA driver for one claim. `answered`: with success. */
+  | {
+      readonly kind: 'claimCall';
+      readonly claim: string;
+      readonly call: DraFaultCall;
+      readonly phase: 'began' | 'acted' | 'answered';
+    }
+  /** The machine was off, and the next kubelet has other policies for CPUs and memory. */
+  | { readonly kind: 'policiesChanged' }
   /** The machine was off: nothing is mounted, staged or published any more. */
   | { readonly kind: 'poweredOff' }
   /** Everything that can happen at this instant has happened. */

@@ -1,3 +1,4 @@
+import { STATE_FILES } from './facts/numa-facts.ts';
 import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
 import { powerFails, powerOn, shutDown } from './power.ts';
@@ -129,6 +130,18 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return world.api?.resize(action.name, action.uid, action.cpu, () =>
         stage.tell({ kind: 'podResized', uid: action.uid, cpu: action.cpu }),
       );
+    case 'draFault':
+      world.dra?.misbehave(action.call, action.fault);
+      clock.setTimer(action.forMs, () => world.dra?.misbehave(action.call, undefined));
+      return;
+    case 'restartDra':
+      world.dra?.kill(action.clean);
+      clock.setTimer(action.downMs, () => void world.dra?.start());
+      return;
+    case 'apiResizeWhole':
+      return world.api?.resizeWhole(action.name, action.uid, action.container, action.whole);
+    case 'changePolicies':
+      return changePolicies(stage, action.downMs);
     case 'apiDebug':
       return world.api?.debug(action.name, action.uid, action.container);
     case 'diskFault':
@@ -180,6 +193,16 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
   }
 }
 
+/** Powers the machine off. Its next kubelet has the next policies, and no state files of the former ones. */
+async function changePolicies(stage: Stage, downMs: number): Promise<void> {
+  const { world, tell } = stage;
+  if (world.off) return;
+  powerFails(stage, downMs);
+  world.policyChanges++;
+  tell({ kind: 'policiesChanged' });
+  for (const file of STATE_FILES) await world.fs.removeAll(file).catch(() => {});
+}
+
 function apiBack({ world, tell }: Stage): void {
   world.api?.server.acceptConnections();
   tell({ kind: 'apiCured', what: 'away' });
@@ -199,6 +222,7 @@ export function endFaults({ world, node, tell }: Stage): void {
   powerOn({ world, node, tell });
   void world.devicePlugins?.cure();
   void world.csi?.cure();
+  void world.dra?.cure();
   world.attacher?.setAway(false);
   world.runtime.setCondition('NetworkReady', true);
   if (!world.runtime.down && world.runtime.hasLeakedTasks) {

@@ -33,7 +33,7 @@ export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: numb
 /** Powers off the machine: all processes and all kernel state are lost, and the disk stays. */
 export function powerFails(stage: Stage, downMs: number): void {
   const { world, node, tell } = stage;
-  const { runtime, ledger, mounter, cgroups, login, clock, csi, loops } = world;
+  const { runtime, ledger, mounter, cgroups, login, clock, csi, dra, loops } = world;
   if (world.off) return;
   world.off = true;
   node.kill('cancelled');
@@ -43,6 +43,7 @@ export function powerFails(stage: Stage, downMs: number): void {
   mounter.reboot();
   loops.reboot();
   void csi?.powerOff();
+  dra?.powerOff();
   tell({ kind: 'poweredOff' });
   cgroups?.reboot();
   void login?.reboot();
@@ -54,6 +55,7 @@ export function powerOn({ world, node, tell }: Stage): void {
   if (!world.off) return;
   world.off = false;
   void world.csi?.start();
+  void world.dra?.start();
   world.runtime.recover();
   tell({ kind: 'runtimeUp' });
   node.start();

@@ -15,6 +15,8 @@ export interface SeedOptions {
   readonly shutdown: boolean;
   /** Whether every node has CSI drivers and volumes. */
   readonly volumes: boolean;
+  /** Whether containers of every node get CPUs, memory and claimed devices for themselves. */
+  readonly resources: boolean;
   /** Whether to search for the shortest trace of a failure, which takes up to 300 runs. */
   readonly shrink: boolean;
 }
@@ -36,9 +38,9 @@ export interface SeedListener {
 /** Runs one seed. The same seed gives the same report in every thread. */
 export async function runSeed(seed: number, options: SeedOptions, listener: SeedListener): Promise<SeedReport> {
   const { onFailure, onObservation } = listener;
-  const { events, cluster, scarce, devices, shutdown, volumes } = options;
+  const { events, cluster, scarce, devices, shutdown, volumes, resources } = options;
   const result = await simulate(
-    generateScenario(seed, { events, cluster, scarce, devices, shutdown, volumes }),
+    generateScenario(seed, { events, cluster, scarce, devices, shutdown, volumes, resources }),
     onObservation && { onObservation },
   );
   const { faults, checks, elapsedMs, violation } = result;

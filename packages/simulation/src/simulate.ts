@@ -3,9 +3,11 @@ import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { describe } from './describe.ts';
 import { Facts } from './facts/facts.ts';
 import { allInvariants } from './invariants/all.ts';
+import { claimLeft } from './invariants/claims.ts';
 import { unconverged } from './invariants/convergence.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
 import { kept } from './invariants/node.ts';
+import { heldByNobody } from './invariants/numa.ts';
 import { leftOverVolume } from './invariants/volumes.ts';
 import { type Decorations, SimulatedNode } from './node/simulated-node.ts';
 import type { ClusterLook, Happening, LastLook, Observation, VolumesLook } from './observation.ts';
@@ -142,6 +144,7 @@ class Run {
         tell({ kind: 'csiCall', call, phase, code, reported });
       },
       (volume, attached) => tell({ kind: 'attachment', volume, attached }),
+      (claim, call, phase) => tell({ kind: 'claimCall', claim, call, phase }),
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));
@@ -270,7 +273,9 @@ class Run {
     const isDue =
       unconverged(this.#facts, look) === undefined &&
       kept(this.#facts, look) === undefined &&
-      leftOverVolume(this.#facts, look) === undefined;
+      leftOverVolume(this.#facts, look) === undefined &&
+      heldByNobody(this.#facts) === undefined &&
+      claimLeft(this.#facts) === undefined;
     const converged = isDue && !this.#facts.pods.someAreUnsure;
     this.#quietLooks = converged ? this.#quietLooks + 1 : 0;
     return this.#quietLooks > QUIET_LOOKS;

@@ -20,7 +20,9 @@ export function startingCpuState(
 ): CpuState | string {
   const { shared, assignments } = stored;
   const usable = strictReservation ? all.difference(reserved) : all;
-  if (shared.isEmpty) return assignments.size > 0 ? 'default cpuset cannot be empty' : { ...stored, shared: usable };
+  if (shared.isEmpty && assignments.size === 0) return { ...stored, shared: usable };
+  // With strict reservation, containers may have all CPUs that are not reserved. Upstream does not start then.
+  if (shared.isEmpty && !strictReservation) return 'default cpuset cannot be empty';
   const sharedReserved = reserved.intersection(shared);
   if (strictReservation && !sharedReserved.isEmpty) {
     return `some of strictly reserved cpus: "${sharedReserved}" are present in defaultCpuSet: "${shared}"`;

@@ -3,6 +3,7 @@ import { type Action, durationMs, type NodePlan } from '../scenario/actions.ts';
 import { illAfterMs, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
+import { ClaimFacts } from './claim-facts.ts';
 import { DeadlineFacts } from './deadline-facts.ts';
 import { DeletionFacts } from './deletion-facts.ts';
 import { DeviceFacts } from './device-facts.ts';
@@ -10,6 +11,7 @@ import { DiskFacts } from './disk-facts.ts';
 import { HookFacts } from './hook-facts.ts';
 import { Lives } from './lives.ts';
 import { NoteFacts } from './note-facts.ts';
+import { NumaFacts } from './numa-facts.ts';
 import { ObjectFacts } from './object-facts.ts';
 import { RecordFacts } from './record-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
@@ -33,6 +35,7 @@ const HARMLESS = new Set([
   'apiDeleteMirror',
   'apiGate',
   'apiResize',
+  'apiResizeWhole',
   'apiDebug',
   'pressure',
   'lowOn',
@@ -40,6 +43,8 @@ const HARMLESS = new Set([
   'deviceIll',
   'restartPlugin',
   'csiFault',
+  'draFault',
+  'restartDra',
   'restartCsi',
   'attacherAway',
   'expandVolume',
@@ -65,6 +70,8 @@ export class Facts {
   readonly devices: DeviceFacts = new DeviceFacts();
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly disks: DiskFacts = new DiskFacts();
+  readonly claims: ClaimFacts = new ClaimFacts();
+  readonly numa: NumaFacts = new NumaFacts();
   readonly volumes: VolumeFacts;
   readonly hooks: HookFacts = new HookFacts(this);
   readonly notes: NoteFacts = new NoteFacts();
@@ -291,6 +298,8 @@ export class Facts {
     this.objects.observe(observation);
     this.hooks.observe(observation);
     this.disks.observe(observation);
+    if (this.node.claims !== undefined) this.claims.observe(observation);
+    if (this.node.numa !== undefined) this.numa.observe(observation);
     if (this.node.csi !== undefined) this.volumes.observe(observation);
     this.restartAll.observe(observation);
     this.records.observe(observation);

@@ -1,3 +1,4 @@
+import { claimsAreGivenBack, claimsAreHeld, claimsAreOnes, claimsGoFirst } from './claims.ts';
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
@@ -32,6 +33,15 @@ import { groupsGoBeforeObjects, groupsGoLast } from './groups.ts';
 import { hooksComeFirst, hooksEndTheirs, hooksHangAlone, hooksHideTheirs, hooksRunOnce } from './hooks.ts';
 import type { Invariant } from './invariant.ts';
 import { hangsAlone, nothingIsKept, outsideStays, promptStart, runtimeIsReported, uidsStay } from './node.ts';
+import {
+  allocationsAreOnes,
+  cpusAreFreed,
+  cpusAreOnes,
+  cpusAreRight,
+  cpusAreStored,
+  cpusetsAreKept,
+  placesStay,
+} from './numa.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
@@ -153,6 +163,17 @@ export const allInvariants: readonly Invariant[] = [
   volumesGoBeforeObjects,
   driversHangAlone,
   nothingIsLeft,
+  claimsAreOnes,
+  claimsAreHeld,
+  claimsGoFirst,
+  claimsAreGivenBack,
+  cpusAreOnes,
+  allocationsAreOnes,
+  cpusAreRight,
+  placesStay,
+  cpusAreStored,
+  cpusetsAreKept,
+  cpusAreFreed,
   ephemeralRunsOnce,
   devicesAreOnes,
   holdersAreOnes,

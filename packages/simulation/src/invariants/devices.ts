@@ -106,7 +106,8 @@ const PREEMPTION =
 
 /** N8: a pod that cannot get its devices is rejected with upstream's message. */
 export const refusedInWords: Invariant = invariant('N8', ['status'], () => (observation, facts) => {
-  if (observation.kind !== 'status' || facts.node.devices === undefined) return undefined;
+  if (observation.kind !== 'status' || facts.node.devices === undefined || facts.node.numa !== undefined)
+    return undefined;
   const { pod, status } = observation.status;
   const { uid } = pod.metadata;
   if (status.phase !== 'Failed' || facts.pods.planOf(uid)?.devices === undefined) return undefined;
@@ -124,6 +125,8 @@ export const refusedForLackOfDevices: Invariant = invariant('N8', ['podRefused']
   if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || plugins === undefined) return undefined;
   const { uid } = observation;
   const plan = facts.pods.planOf(uid);
+  // On a node with NUMA nodes, a pod may also lack CPUs or memory.
+  if (facts.node.numa !== undefined) return undefined;
   if (plan?.devices === undefined) return { wrong: `pod ${uid} was rejected for devices although it requests none` };
   if (facts.firstFaultAtMs < observation.atMs) return undefined;
   const isDue = plugins.every(({ resource }) => {

@@ -40,6 +40,8 @@ export type InvariantId =
   | 'N6'
   | 'N8'
   | 'N9'
+  | 'N11'
+  | 'N12'
   | 'V1'
   | 'V2'
   | 'V3'

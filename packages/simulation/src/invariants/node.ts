@@ -71,6 +71,8 @@ export function startsPromptly(
         pod.objects !== undefined ||
         pod.disks !== undefined ||
         pod.csi !== undefined ||
+        pod.claim !== undefined ||
+        pod.whole !== undefined ||
         pod.inlineCsi !== undefined ||
         pod.devices !== undefined ||
         judgedPods.has(uid) ||
@@ -121,7 +123,8 @@ export function kept(facts: Facts, look: LastLook): string | undefined {
     IDLE_TIMERS +
     (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0) +
     (facts.node.resources ? IDLE_RESOURCE_TIMERS : 0) +
-    (facts.node.csi ? IDLE_CSI_TIMERS : 0);
+    (facts.node.csi ? IDLE_CSI_TIMERS : 0) +
+    (facts.node.claims || facts.node.numa ? IDLE_CSI_TIMERS : 0);
   if (look.kubeletTimers > most) return `a kubelet without pods has ${look.kubeletTimers} timers`;
   if (look.mountPoints.length > 0) return `${look.mountPoints[0]} is still mounted`;
   return look.cachedUids.length > 0 ? `the pod cache still contains ${look.cachedUids.join(', ')}` : undefined;

@@ -11,6 +11,8 @@ const MACHINE = {
   ...{ machineId: 'machine', systemUuid: 'system', bootId: 'boot', kernelVersion: '6.1', osImage: 'Linux' },
   ...{ memoryBytes: 2 ** 34, swapBytes: 0, hugePages: [] },
 };
+type HugePages = readonly { readonly pageSizeBytes: number; readonly count: number }[];
+
 const ADDRESS = '192.0.2.10';
 
 /** Returns the connection of a kubelet to the simulated cluster. It stops working when the lease ends. */
@@ -18,7 +20,7 @@ export function clusterOf(
   lease: Lease,
   api: ClusterApi,
   logger: Logger,
-  cpuCount: number,
+  machine: { readonly cpuCount: number; readonly memoryBytes?: number; readonly hugePages?: HugePages },
   change: (request: HttpTransport['request']) => HttpTransport['request'] = (request) => request,
 ): ClusterPart {
   const transport = guardedTransport(lease, { request: change(api.transport.request) });
@@ -29,7 +31,7 @@ export function clusterOf(
       requests: client(65_000),
       heartbeats: client(10_000),
       machine: {
-        machine: async () => ({ ...MACHINE, cpuCount }),
+        machine: async () => ({ ...MACHINE, ...machine }),
         network: async () => ({ hostAddresses: [ADDRESS], namedAddresses: [], defaultAddress: ADDRESS }),
         ephemeralStorageBytes: async () => 2 ** 36,
       },

@@ -7,22 +7,27 @@ import type { World } from '../world/world.ts';
 import type { Lease } from './lease.ts';
 
 /**
- * Returns the transport between a kubelet and its device plugins and CSI drivers, bound to the lease. Empty on a node
+ * Returns the transport between a kubelet and its device plugins, CSI and DRA drivers, bound to the lease. Empty on a node
  * without any.
  */
 export function devicePorts(
   lease: Lease,
-  { devicePlugins, csi, sockets }: World,
+  { devicePlugins, csi, dra, sockets }: World,
   change: (transport: GrpcTransport) => GrpcTransport = (transport) => transport,
 ): Pick<NodePorts, 'deviceTransport'> {
-  return devicePlugins || csi ? { deviceTransport: guardedTransport(lease, change(sockets)) } : {};
+  return devicePlugins || csi || dra ? { deviceTransport: guardedTransport(lease, change(sockets)) } : {};
 }
 
 /** Returns the directories of device plugins and of other plugins, as far as the node has any. */
-export function deviceSettings({ devices, csi }: NodePlan): Pick<AssemblySettings, 'devices' | 'pluginsDirectory'> {
+export function deviceSettings({
+  devices,
+  csi,
+  claims,
+}: NodePlan): Pick<AssemblySettings, 'devices' | 'pluginsDirectory' | 'resourceClaims'> {
   return {
     ...(devices && { devices: { directory: DEVICE_PLUGINS_DIRECTORY } }),
-    ...(csi && { pluginsDirectory: PLUGINS_DIRECTORY }),
+    ...((csi || claims) && { pluginsDirectory: PLUGINS_DIRECTORY }),
+    ...(claims && { resourceClaims: {} }),
   };
 }
 

@@ -90,7 +90,8 @@ export function tellingRecorder(lease: Lease, tell: (happening: Happening) => vo
     event({ uid }, _type, reason, message) {
       if (uid === undefined || lease.dead) return;
       const isRefusal =
-        message.startsWith('The node had condition') || /^(OutOf|UnexpectedAdmission|NodeShutdown)/.test(reason);
+        message.startsWith('The node had condition') ||
+        /^(OutOf|UnexpectedAdmission|NodeShutdown|TopologyAffinity|SMTAlignment)/.test(reason);
       if (isRefusal) tell({ kind: 'podRefused', uid, reason });
       else if (reason === 'Preempting') tell({ kind: 'podEndedByNode', uid, reason });
       else if (reason === 'Evicted') tell({ kind: 'podEndedByNode', uid, reason, of: scarceIn(message) });

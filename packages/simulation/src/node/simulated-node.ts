@@ -17,6 +17,7 @@ import type { LocalDevices, Mounter } from '@node-agent/volumes';
 import type { Happening, WorkerStep } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
+import { cpusOfNodes } from '../world/machine.ts';
 import type { Scarce } from '../world/pressure.ts';
 import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
 import { clusterOf } from './cluster.ts';
@@ -33,11 +34,15 @@ import {
 import { type HookHttp, hookPort } from './hook-port.ts';
 import { Lease } from './lease.ts';
 import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder } from './node-resources.ts';
+import { numaSettings } from './numa-settings.ts';
 import { type ProbeHttp, probePort } from './probe-port.ts';
 import { type ShutdownChanges, shutdownPorts, shutdownSettings } from './shutdown-ports.ts';
 
 /** Number of CPUs of a machine whose resources are not simulated. */
 const CPU_COUNT = 8;
+
+/** Time after which a service manager starts a kubelet again. */
+const START_AGAIN_MS = 1000;
 
 /** Sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
@@ -149,7 +154,7 @@ export class SimulatedNode {
         probePorts: { http: decorations.probes?.(probes) ?? probes },
         hookHttp: decorations.hooks?.(hooks) ?? hooks,
         ...(world.api && {
-          cluster: clusterOf(lease, world.api, logger, this.#cpuCount, decorations.api),
+          cluster: clusterOf(lease, world.api, logger, this.#machine, decorations.api),
         }),
       },
       this.#settings(lease, fs, logger),
@@ -164,8 +169,22 @@ export class SimulatedNode {
     const process: Process = { lease, stop, assembled, sourcesReady: false, pressure: { memory: false, disk: false } };
     this.#process = process;
     tell({ kind: 'kubeletStarted' });
-    const { kubelet } = assembled;
-    Promise.all([kubelet.run(stop.signal), kubelet.startGarbageCollection(stop.signal)]).then(
+    const { kubelet, resourceManagers } = assembled;
+    const run = (): Promise<unknown> =>
+      Promise.all([kubelet.run(stop.signal), kubelet.startGarbageCollection(stop.signal)]);
+    if (resourceManagers !== undefined) {
+      // As in the program, a state file that cannot be used is seen before any pod is admitted.
+      resourceManagers.load().then(
+        () => this.#follow(process, run()),
+        (error: unknown) => this.#gaveUp(process, error),
+      );
+      return;
+    }
+    this.#follow(process, run());
+  }
+
+  #follow(process: Process, running: Promise<unknown>): void {
+    running.then(
       () => this.#ended(process, undefined),
       (error: unknown) => this.#ended(process, error),
     );
@@ -201,13 +220,23 @@ export class SimulatedNode {
 
   /** Whether pod events must be observed, because they carry information that no other port has. */
   get #tells(): boolean {
-    const { resources, devices, shutdown } = this.#plan;
-    return resources !== undefined || devices !== undefined || shutdown !== undefined;
+    const { resources, devices, shutdown, numa } = this.#plan;
+    return numa !== undefined || resources !== undefined || devices !== undefined || shutdown !== undefined;
   }
 
   /** Number of CPUs that the kubelet detects. */
   get #cpuCount(): number {
     return this.#components.decorations.resources?.cpuCount ?? this.#plan.resources?.cpuCount ?? CPU_COUNT;
+  }
+
+  get #machine(): Parameters<typeof clusterOf>[3] {
+    const { numa } = this.#plan;
+    if (numa === undefined) return { cpuCount: this.#cpuCount };
+    return {
+      cpuCount: cpusOfNodes(numa).flat().length,
+      memoryBytes: numa.numaNodes * numa.memoryMiPerNode * 2 ** 20,
+      hugePages: [{ pageSizeBytes: 2 ** 21, count: numa.numaNodes * numa.hugePagesPerNode }],
+    };
   }
 
   /**
@@ -235,6 +264,14 @@ export class SimulatedNode {
     this.#process = undefined;
     process.lease.end('cancelled');
     this.#components.tell({ kind: 'kubeletEnded', how: 'stopped' });
+  }
+
+  /** Like a service manager, starts a kubelet again that could not read or write its state files. */
+  #gaveUp(process: Process, error: unknown): void {
+    if (this.#process !== process) return;
+    this.#components.tell({ kind: 'kubeletGaveUp', error });
+    this.kill('cancelled');
+    this.#components.world.clock.setTimer(START_AGAIN_MS, () => this.start());
   }
 
   #settings(lease: Lease, fs: ReturnType<typeof guardedFiles>, logger: Logger): AssemblySettings<undefined> {
@@ -275,6 +312,7 @@ export class SimulatedNode {
     }
     return {
       ...deviceSettings(this.#plan),
+      ...numaSettings(this.#plan, world.policyChanges),
       ...shutdownSettings(this.#plan, this.#components.decorations.shutdown ?? {}),
       ...resourceSettings(this.#plan, this.#components.decorations.resources ?? {}),
       configuration: undefined,
@@ -297,7 +335,7 @@ export class SimulatedNode {
           swapCapacityBytes: 0,
           swapControllerAvailable: false,
           swapBehavior: 'NoSwap',
-          hugePageSizes: [],
+          hugePageSizes: this.#plan.numa ? ['2Mi'] : [],
           singleProcessOomKill: false,
         },
       },

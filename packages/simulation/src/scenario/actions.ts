@@ -2,8 +2,10 @@ import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
 import type { Scarce } from '../world/pressure.ts';
 import type { BrokenKind } from './broken-plans.ts';
+import type { ClaimsPlan, DraFaultCall, DraFaultKind } from './claim-plans.ts';
 import type { DevicePluginPlan, PluginFaultKind } from './device-plans.ts';
 import type { HostileKind } from './hostile-plans.ts';
+import type { NumaPlan, WholePlan } from './numa-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
 import type { ShutdownPlan } from './shutdown-plans.ts';
 import type { CsiFaultCall, CsiFaultKind, CsiPlan } from './volume-plans.ts';
@@ -144,6 +146,23 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'apiRemove'; readonly object: ObjectPlan }
   /** A user requests other resources for an existing pod. */
   | { readonly do: 'apiResize'; readonly name: string; readonly uid: string; readonly cpu: CpuPlan }
+  /** For `forMs`, a call of the DRA driver has a fault. */
+  | { readonly do: 'draFault'; readonly call: DraFaultCall; readonly fault: DraFaultKind; readonly forMs: number }
+  /** The process of the DRA driver dies and is restarted after `downMs`. With `clean`, it removes its socket. */
+  | { readonly do: 'restartDra'; readonly downMs: number; readonly clean: boolean }
+  /** A user requests other resources for a container of a Guaranteed pod. */
+  | {
+      readonly do: 'apiResizeWhole';
+      readonly name: string;
+      readonly uid: string;
+      readonly container: string;
+      readonly whole: WholePlan;
+    }
+  /**
+   * The machine is off for `downMs`. Then its kubelet has other policies for CPUs and memory, and the state files are
+   * removed, which upstream requires.
+   */
+  | { readonly do: 'changePolicies'; readonly downMs: number }
   /** An ephemeral container is added to a pod. */
   | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
   /** The machine is short of memory or disk for `forMs`. With `unused`, an unused image is the reason. */
@@ -185,6 +204,10 @@ export interface NodePlan {
   readonly httpDelayMs: number;
   /** Whether the node is part of a cluster with an API server. Default: false. */
   readonly cluster?: boolean;
+  /** The node's DRA driver, on a node in a cluster. Default: none. */
+  readonly claims?: ClaimsPlan;
+  /** CPUs and memory of the machine, if containers get some of them for themselves. */
+  readonly numa?: NumaPlan;
   /** The node's CSI drivers and their volumes, on a node in a cluster. Default: none. */
   readonly csi?: CsiPlan;
   /** The node's device plugins. Default: none. */

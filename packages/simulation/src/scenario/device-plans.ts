@@ -9,6 +9,8 @@ export interface DevicePluginPlan {
   readonly count: number;
   /** Time until the plugin notices a new kubelet. */
   readonly registersAfterMs: number;
+  /** Number of NUMA nodes over which its devices are spread. Default: devices have no NUMA node. */
+  readonly numaNodes?: number;
   /** Whether the plugin requires PreStartContainer. */
   readonly preStart?: boolean;
 }

@@ -2,6 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { type Action, durationMs, type NodePlan, type Scenario } from './actions.ts';
 import { ApiUser } from './api-user.ts';
 import { withBrokenObjects } from './broken-plans.ts';
+import { withClaims } from './claim-plans.ts';
 import { withDeadlines } from './deadline-plans.ts';
 import { withDeletions } from './deletion-plans.ts';
 import { withDevices } from './device-plans.ts';
@@ -14,6 +15,7 @@ import { withHooks } from './hook-plans.ts';
 import { withHostility } from './hostile-plans.ts';
 import { withIllness } from './illness-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
+import { withNuma } from './numa-plans.ts';
 import { withProbes } from './probe-plans.ts';
 import { withRemovals } from './removal-plans.ts';
 import { withResources } from './resource-plans.ts';
@@ -35,6 +37,11 @@ export interface ScenarioSize {
   readonly scarce?: boolean;
   /** Whether every node without scarce resources has device plugins. Default: one of ten nodes. */
   readonly devices?: boolean;
+  /**
+   * Whether every node is part of a cluster, and its containers get CPUs, memory and claimed devices for themselves.
+   * Default: false.
+   */
+  readonly resources?: boolean;
   /** Whether every node is part of a cluster and has CSI drivers and volumes. Default: false. */
   readonly volumes?: boolean;
   /** Whether the machine of every node shuts down or loses its power. Default: one of eight. */
@@ -48,16 +55,21 @@ const QUIET_MS = 400_000;
 export function generateScenario(seed: number, size: ScenarioSize = {}): Scenario {
   const dice = new Dice(seededRandom(seed));
   const alone = generateNode(dice);
-  const plain = size.cluster || size.volumes ? { ...alone, cluster: true } : alone;
+  const plain = size.cluster || size.volumes || size.resources ? { ...alone, cluster: true } : alone;
   const asked = withDeletions(seed, generateActions(new Draft(dice, plain), size.events ?? 12));
   const drawn = withHostility(seed, withIllness(seed, withProbes(seed, withDeadlines(seed, asked))));
-  const counted = withResources(seed, plain, drawn, size.scarce ?? false);
+  // The CPUs of a machine with NUMA nodes are counted by their own invariant.
+  const counted = size.resources
+    ? { node: plain, actions: drawn }
+    : withResources(seed, plain, drawn, size.scarce ?? false);
   const softened = withSoftThresholds(seed, counted.node, counted.actions);
   const offered = withDevices(seed, softened.node, softened.actions, size.devices ?? false);
   const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
   const claimed = withVolumes(seed, ended.node, ended.actions, size.volumes ?? false);
-  const { node } = claimed;
-  const hooked = withHooks(seed, withRestartRules(seed, claimed.actions));
+  const placed = withNuma(seed, claimed.node, claimed.actions, size.resources ?? false);
+  const reserved = withClaims(seed, placed.node, placed.actions, size.resources ?? false);
+  const { node } = reserved;
+  const hooked = withHooks(seed, withRestartRules(seed, reserved.actions));
   const dressed = withDisks(seed, node, withEndings(seed, hooked));
   const actions = withBrokenObjects(seed, node, withRemovals(seed, dressed, LAST_ACTION_MS));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;

@@ -1,3 +1,5 @@
+import { claimName } from './claim-plans.ts';
+import type { WholePlan } from './numa-plans.ts';
 import { type ContainerPlan, type PodPlan, type PostStartPlan, type ProbeKind, rulesOf } from './plans.ts';
 import { LIVENESS_FAILURE_THRESHOLD, READINESS_FAILURE_THRESHOLD } from './probe-plans.ts';
 
@@ -18,6 +20,8 @@ const SCRATCH_MOUNTS = [
   { name: 'scratch', mountPath: '/scratch' },
   { name: 'scratch', mountPath: '/part', subPath: 'deep/part' },
 ];
+/** Name of the ResourceClaim in a pod's spec. */
+const POD_CLAIM = 'device';
 /** An image whose pull takes a long time. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
@@ -102,6 +106,7 @@ export function podObject(pod: PodPlan): {
       ...(pod.critical && { priority: CRITICAL_PRIORITY, priorityClassName: 'system-node-critical' }),
       ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),
       ...(volumes.length > 0 && { volumes }),
+      ...(pod.claim !== undefined && { resourceClaims: [{ name: POD_CLAIM, resourceClaimName: claimName(pod) }] }),
       ...(pod.init.length > 0 && { initContainers: pod.init.map(container) }),
       containers: pod.containers.map(container),
     },
@@ -134,13 +139,27 @@ function postStartOf(uid: string, name: string, { by, runs }: PostStartPlan): ob
   }
 }
 
-function resourcesOf({ cpu, devices }: PodPlan, name: string): object {
+function resourcesOf({ cpu, devices, whole, claim }: PodPlan, name: string): object {
   const millis = cpu?.[name];
-  const asked = Object.entries(devices?.[name] ?? {}).map(([resource, count]) => [resource, String(count)]);
+  const own = whole?.[name];
+  const asked = [
+    ...Object.entries(devices?.[name] ?? {}).map(([resource, count]) => [resource, String(count)]),
+    ...(own === undefined ? [] : Object.entries(wholeAmounts(own))),
+  ];
   const limits = Object.fromEntries(asked);
+  const claims = claim === undefined ? {} : { claims: [{ name: POD_CLAIM }] };
   // An API server would default the requests to the limits.
-  if (asked.length > 0) return { resources: { limits, requests: limits } };
-  return millis === undefined ? {} : { resources: { requests: cpuRequest(millis) } };
+  if (asked.length > 0) return { resources: { limits, requests: limits, ...claims } };
+  if (millis !== undefined) return { resources: { requests: cpuRequest(millis), ...claims } };
+  return claim === undefined ? {} : { resources: claims };
+}
+
+/** Returns the amounts of a container that has resources of its own, in the API's format. */
+export function wholeAmounts({ cpuMillis, memoryMi, hugePages = 0 }: WholePlan): Readonly<Record<string, string>> {
+  return {
+    ...{ cpu: `${cpuMillis}m`, memory: `${memoryMi}Mi` },
+    ...(hugePages > 0 && { 'hugepages-2Mi': `${2 * hugePages}Mi` }),
+  };
 }
 
 /** Returns a CPU request in the API's format. */

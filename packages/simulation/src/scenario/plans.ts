@@ -1,3 +1,5 @@
+import type { ClaimPlan } from './claim-plans.ts';
+import type { WholePlan } from './numa-plans.ts';
 import type { CsiVolumePlan } from './volume-plans.ts';
 
 /** Behaviour of one run of a container. */
@@ -115,6 +117,10 @@ export interface PodPlan {
   readonly inlineCsi?: readonly string[];
   /** Initial CPU requests of its main containers. They are not part of the hash of the container specs. */
   readonly cpu?: CpuPlan;
+  /** ResourceClaim that its containers use. Only for pods of the API. */
+  readonly claim?: ClaimPlan;
+  /** Resources of all its containers, which make it Guaranteed, by container name. */
+  readonly whole?: Readonly<Record<string, WholePlan>>;
   /** Requested devices, by container name and resource. */
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** If true, the pod is node-critical. Only for pods of the API; pods from manifests are always critical. */

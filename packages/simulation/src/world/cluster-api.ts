@@ -9,6 +9,7 @@ import {
   type RequestFault,
   seededFaults,
 } from '@node-agent/fake-apiserver';
+import type { NodePlan } from '../scenario/actions.ts';
 import type { BrokenKind } from '../scenario/broken-plans.ts';
 import {
   claimObjects,
@@ -19,10 +20,13 @@ import {
   NODE_NAME,
   OBJECT_FILES,
   podObject,
+  wholeAmounts,
 } from '../scenario/manifest.ts';
+import type { WholePlan } from '../scenario/numa-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from '../scenario/plans.ts';
 import { driverObject, volumeObjects } from '../scenario/volume-objects.ts';
 import type { CsiDriverPlan } from '../scenario/volume-plans.ts';
+import { ClaimScheduler } from './claim-scheduler.ts';
 import { millisOf } from './millis.ts';
 
 /** The kubelet's API user. */
@@ -34,6 +38,8 @@ const PLURALS = { secret: 'secrets', configMap: 'configmaps' } as const;
 /** Name of the invalid pod object. */
 const BROKEN_NAME = 'broken';
 const RETRY_MS = 500;
+/** Time after which the scheduler looks again for a device for a pod. */
+const SCHEDULED_AGAIN_MS = 1000;
 /** Delay between the release of a name and the creation of the next pod with this name. */
 const COMES_AGAIN_MS = 10;
 /** Maximum delay of a request by a fault. */
@@ -81,6 +87,8 @@ export class ClusterApi {
   readonly #uids = new Map<string, string>();
   /** Callbacks that wait for a free name. */
   readonly #waiting: (() => void)[] = [];
+  /** Allocates devices to claims. `undefined` without a DRA driver. */
+  readonly claims: ClaimScheduler | undefined;
   readonly #csiDrivers: readonly CsiDriverPlan[];
   #faults: FaultSource | undefined;
   #behind = 0;
@@ -88,19 +96,20 @@ export class ClusterApi {
   #query = new URLSearchParams();
 
   /**
-   * @param csiDrivers drivers whose CSIDrivers the cluster has
+   * @param plan drivers whose objects the cluster has
    * @param tell called for each answered request of the kubelet
    */
   constructor(
     clock: FakeClock,
     seed: number,
-    csiDrivers: readonly CsiDriverPlan[],
+    { csi, claims }: Pick<NodePlan, 'csi' | 'claims'>,
     tell: (request: ApiRequest) => void,
   ) {
     this.#clock = clock;
-    this.#csiDrivers = csiDrivers;
+    this.#csiDrivers = csi?.drivers ?? [];
     this.#random = seededRandom(seed ^ 0x5eed);
     this.server = new FakeApiServer({ clock, random: seededRandom(seed + 7) });
+    this.claims = claims && new ClaimScheduler(this.server, NAMESPACE, claims.devices);
     this.#putCsiDrivers();
     this.server.faults.useSource({ nextFault: (request) => this.#lagOf(request) ?? this.#faults?.nextFault(request) });
     this.server.onRequest(({ user, verb, resource, name, status }) => {
@@ -122,12 +131,16 @@ export class ClusterApi {
   }
 
   /**
-   * Binds a pod to the node, with the UID of its plan, as soon as no other pod has its name. Calls `then` immediately
-   * before.
+   * Binds a pod to the node, with the UID of its plan, as soon as no other pod has its name and its claim has a device.
+   * Calls `then` immediately before.
    */
   create(pod: PodPlan, then: () => void): void {
     if (this.pods().some(({ name }) => name === pod.name)) {
       this.#waiting.push(() => this.create(pod, then));
+      return;
+    }
+    if (this.claims?.allocate(pod) === false) {
+      this.#clock.setTimer(SCHEDULED_AGAIN_MS, () => this.create(pod, then));
       return;
     }
     then();
@@ -135,7 +148,7 @@ export class ClusterApi {
     const conditions = [{ type: FOREIGN_CONDITION, status: 'True' }];
     for (const disk of pod.disks ?? []) for (const object of claimObjects(disk, NAMESPACE)) this.server.put(object);
     for (const volume of pod.csi ?? []) for (const object of volumeObjects(volume, NAMESPACE)) this.#putNew(object);
-    const status = { phase: 'Pending', qosClass: pod.cpu === undefined ? 'BestEffort' : 'Burstable', conditions };
+    const status = { phase: 'Pending', qosClass: qosOf(pod), conditions };
     this.server.put({
       ...type,
       metadata: { ...metadata, namespace: NAMESPACE },
@@ -201,6 +214,18 @@ export class ClusterApi {
       resources: { requests: cpuRequest(millis) },
     }));
     await this.#patch(`${name}/resize`, { spec: { containers } });
+  }
+
+  /**
+   * Requests other resources for a container of a Guaranteed pod, if the pod still exists, as soon as the server is
+   * reachable. The server may refuse it.
+   */
+  async resizeWhole(name: string, uid: string, container: string, whole: WholePlan): Promise<void> {
+    while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
+    if (!this.pods().some((pod) => pod.uid === uid)) return;
+    const amounts = wholeAmounts(whole);
+    const containers = [{ name: container, resources: { requests: amounts, limits: amounts } }];
+    await this.#patch(`${name}/resize`, { spec: { containers } }).catch(() => {});
   }
 
   /** Adds an ephemeral container to a pod, if it still exists, as soon as the server is reachable. */
@@ -405,6 +430,11 @@ interface StoredPod {
 interface Asking {
   readonly name: string;
   readonly resources?: { readonly requests?: { readonly cpu?: string } };
+}
+
+function qosOf({ cpu, whole }: PodPlan): string {
+  if (whole !== undefined) return 'Guaranteed';
+  return cpu === undefined ? 'BestEffort' : 'Burstable';
 }
 
 interface VolumeLike {

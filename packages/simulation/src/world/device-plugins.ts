@@ -135,8 +135,12 @@ class SimulatedPlugin {
     return { envs: { [devicesVariable(this.#plan.resource)]: ids.toSorted().join() } };
   }
 
-  #devices(): readonly { readonly ID: string; readonly health: string }[] {
-    return deviceNames(this.#plan).map((ID) => ({ ID, health: this.#ill.has(ID) ? 'Unhealthy' : 'Healthy' }));
+  #devices(): ConstructorParameters<typeof FakeDevicePlugin>[1] {
+    const { numaNodes } = this.#plan;
+    return deviceNames(this.#plan).map((ID, index) => ({
+      ...{ ID, health: this.#ill.has(ID) ? 'Unhealthy' : 'Healthy' },
+      ...(numaNodes !== undefined && { topology: { nodes: [{ ID: index % numaNodes }] } }),
+    }));
   }
 }
 

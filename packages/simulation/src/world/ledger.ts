@@ -29,6 +29,10 @@ export interface Life {
   readonly startedAtMs: number;
   /** Its devices according to its environment, by the name of the variable. */
   readonly devices: Readonly<Record<string, readonly string[]>>;
+  /** CPUs on which it was created, in the kernel's notation. Empty if they are not restricted. */
+  readonly cpus: string;
+  /** CDI names of its devices. */
+  readonly claimed: readonly string[];
   termAtMs: number | undefined;
   endedAtMs: number | undefined;
   end: LifeEnd | undefined;
@@ -111,6 +115,8 @@ export class Ledger {
         sandboxId: sandboxOf(container.id),
         startedAtMs: clock.monotonic(),
         devices: devicesIn(container),
+        claimed: container.config.CDIDevices.map(({ name }) => name),
+        cpus: container.config.linux?.resources?.cpusetCpus ?? '',
         termAtMs: undefined,
         endedAtMs: undefined,
         end: undefined,

@@ -20,6 +20,7 @@ import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { type CsiCall, type CsiCallPhase, PLUGINS_DIRECTORY } from './csi-driver.ts';
 import { CsiDrivers } from './csi-drivers.ts';
 import { DevicePlugins } from './device-plugins.ts';
+import { type DraDriverComponents, SimulatedDraDriver } from './dra-driver.ts';
 import { type BegunHook, HookTargets } from './hook-targets.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { LocalDisks } from './local-disks.ts';
@@ -85,9 +86,13 @@ export class World {
   readonly csi: CsiDrivers | undefined;
   /** The controller that attaches their volumes. */
   readonly attacher: AttachController | undefined;
+  /** The DRA driver, if the node has one. */
+  readonly dra: SimulatedDraDriver | undefined;
   readonly loops: MemoryLoops = new MemoryLoops();
   /** logind, if the machine's shutdown waits for pods. */
   readonly login: LoginManager | undefined;
+  /** Number of changes of the kubelet's policies. */
+  policyChanges = 0;
   /** Whether the machine has no power. */
   off = false;
   /** The API server, if the node is part of a cluster. */
@@ -110,6 +115,7 @@ export class World {
    * @param tellMount called for each mount
    * @param tellPreStop called for each container that its `preStop` hook reaches
    * @param tellCsi called for each step of a call of a CSI driver
+   * @param tellClaim called for each step of a call of the DRA driver
    * @param tellAttached called when a controller has attached or detached a volume
    */
   constructor(
@@ -124,17 +130,20 @@ export class World {
     tellPreStop: (life: Life) => void,
     tellCsi: (call: CsiCall, phase: CsiCallPhase, code?: string) => void,
     tellAttached: (volume: string, attached: boolean) => void,
+    tellClaim: DraDriverComponents['tell'],
   ) {
     this.mounter = new MemoryMounter({ fs: this.fs }, tellMount);
     this.disks = new LocalDisks(this.clock, this.mounter);
     // An empty list of pods is a valid response. Without any response from a source, the kubelet removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
-    this.api = plan.cluster ? new ClusterApi(this.clock, seed, plan.csi?.drivers ?? [], tellRequest) : undefined;
+    this.api = plan.cluster ? new ClusterApi(this.clock, seed, plan, tellRequest) : undefined;
     const { resources, devices, shutdown } = plan;
     this.login = shutdown && new LoginManager(this.clock, this.fs, shutdown, tellLogin);
     this.devicePlugins = devices && new DevicePlugins(this.clock, this.sockets, devices);
     const { clock, fs, mounter, sockets } = this;
     this.csi = plan.csi && new CsiDrivers({ clock, fs, mounter, sockets, tell: tellCsi }, plan.csi);
+    const deviceOf = (claim: string): string | undefined => this.api?.claims?.deviceOf(claim);
+    this.dra = plan.claims && new SimulatedDraDriver({ clock, fs, sockets, deviceOf, tell: tellClaim });
     this.attacher = this.api && plan.csi && new AttachController(clock, this.api.server, plan.csi, tellAttached);
     this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs, resources.soft !== undefined);
     this.cgroups = resources && new MemoryCgroups(tellGroup);
@@ -188,8 +197,9 @@ export class World {
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
     if (this.api !== undefined) for (const disk of DISKS) this.fs.makeSpecial(devicePath(disk), 'blockDevice');
     await this.devicePlugins?.start();
-    if (this.csi !== undefined) await this.fs.mkdir(PLUGINS_DIRECTORY);
+    if (this.csi !== undefined || this.dra !== undefined) await this.fs.mkdir(PLUGINS_DIRECTORY);
     await this.csi?.start();
+    await this.dra?.start();
     this.attacher?.start();
   }
 

@@ -1,0 +1,36 @@
+import type { Observation } from '../observation.ts';
+
+/** Claims as their driver has them. */
+export class ClaimFacts {
+  readonly #prepared = new Set<string>();
+  /** Claims whose preparation was answered since they were last unprepared. */
+  readonly #answered = new Map<string, number>();
+
+  isPrepared(claim: string): boolean {
+    return this.#prepared.has(claim);
+  }
+
+  /** The prepared claims. */
+  get prepared(): readonly string[] {
+    return [...this.#prepared];
+  }
+
+  /** Time at which a preparation of the claim was last answered. Infinity if none was since it was unprepared. */
+  answeredAtMs(claim: string): number {
+    return this.#answered.get(claim) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Must be called before the invariants judge the observation. */
+  observe(observation: Observation): void {
+    if (observation.kind === 'poweredOff') {
+      this.#prepared.clear();
+      this.#answered.clear();
+    }
+    if (observation.kind !== 'claimCall') return;
+    const { claim, call, phase, atMs } = observation;
+    if (call === 'unprepare' && phase === 'began') this.#answered.delete(claim);
+    if (phase === 'acted' && call === 'prepare') this.#prepared.add(claim);
+    if (phase === 'acted' && call === 'unprepare') this.#prepared.delete(claim);
+    if (phase === 'answered' && call === 'prepare') this.#answered.set(claim, atMs);
+  }
+}

@@ -1,0 +1,79 @@
+import type { Observation } from '../observation.ts';
+import { ROOT_DIRECTORY } from '../world/world.ts';
+
+/** Memory that a container has of some NUMA nodes together. */
+export interface HeldMemory {
+  readonly nodes: readonly number[];
+  readonly resource: string;
+  readonly bytes: number;
+}
+
+/** What containers have, by pod UID and container. */
+export type Held<T> = ReadonlyMap<string, ReadonlyMap<string, T>>;
+
+/** Allocations that the kubelet has stored, and changes of its policies. */
+export class NumaFacts {
+  /** Exclusive CPUs as last stored. */
+  cpus: Held<readonly number[]> = new Map();
+  /** Memory as last stored. */
+  memory: Held<readonly HeldMemory[]> = new Map();
+  /** Number of changes of the policies. */
+  changes = 0;
+  /** Time of the last change of the policies. -1 if there was none. */
+  changedAtMs = -1;
+
+  /** Must be called before the invariants judge the observation. */
+  observe(observation: Observation): void {
+    if (observation.kind === 'policiesChanged') {
+      this.changes++;
+      this.changedAtMs = observation.atMs;
+      this.cpus = new Map();
+      this.memory = new Map();
+    }
+    if (observation.kind !== 'call') return;
+    const { port, name, args } = observation.call;
+    if (port !== 'fs' || name !== 'writeFileAtomic') return;
+    if (args[0] === CPU_FILE) this.cpus = readCpus(String(args[1]));
+    if (args[0] === MEMORY_FILE) this.memory = readMemory(String(args[1]));
+  }
+}
+
+const CPU_FILE = `${ROOT_DIRECTORY}/cpu_manager_state`;
+const MEMORY_FILE = `${ROOT_DIRECTORY}/memory_manager_state`;
+
+/** Files of what containers have. */
+export const STATE_FILES: readonly string[] = [CPU_FILE, MEMORY_FILE];
+
+type Entries<T> = Readonly<Record<string, Readonly<Record<string, T>>>>;
+
+/** Returns the exclusive CPUs in a `cpu_manager_state`. */
+export function readCpus(text: string): Held<readonly number[]> {
+  const { entries = {} } = JSON.parse(text) as { readonly entries?: Entries<string> };
+  return mapOf(entries, parseCpus);
+}
+
+function readMemory(text: string): Held<readonly HeldMemory[]> {
+  type Block = { readonly numaAffinity: readonly number[]; readonly type: string; readonly size: number };
+  const { entries = {} } = JSON.parse(text) as { readonly entries?: Entries<readonly Block[]> };
+  return mapOf(entries, (blocks) =>
+    blocks.map(({ numaAffinity: nodes, type: resource, size: bytes }) => ({ nodes, resource, bytes })),
+  );
+}
+
+function mapOf<T, U>(entries: Entries<T>, read: (value: T) => U): Held<U> {
+  return new Map(
+    Object.entries(entries).map(([uid, containers]) => [
+      uid,
+      new Map(Object.entries(containers).map(([name, value]) => [name, read(value)])),
+    ]),
+  );
+}
+
+/** Returns the CPUs of a list in the kernel's notation, such as `0-3,8`. */
+export function parseCpus(text: string): readonly number[] {
+  if (text === '') return [];
+  return text.split(',').flatMap((part) => {
+    const [first = 0, last = first] = part.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}

@@ -1,0 +1,187 @@
+import type { Facts } from '../facts/facts.ts';
+import { type Held, type HeldMemory, parseCpus } from '../facts/numa-facts.ts';
+import type { NumaPlan, NumaPolicies } from '../scenario/numa-plans.ts';
+import type { Life } from '../world/ledger.ts';
+import { cpusOfNodes, RESERVED_CPU } from '../world/machine.ts';
+import { type Invariant, invariant, judged } from './invariant.ts';
+
+/** N12: no CPU that a running container has for itself is in a container of another pod that starts. */
+export const cpusAreOnes: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
+  if (!isExclusive(life, facts)) return undefined;
+  const mine = parseCpus(life.cpus);
+  const other = facts.lives.running.find(
+    (one) =>
+      one.podUid !== life.podUid && isExclusive(one, facts) && parseCpus(one.cpus).some((cpu) => mine.includes(cpu)),
+  );
+  return judged(
+    other && `${subject(life)} started on CPUs ${life.cpus} while ${subject(other)} is running on ${other.cpus}`,
+  );
+});
+
+/** N12: the state files never give a CPU or memory to two pods. */
+export const allocationsAreOnes: Invariant = invariant('N12', ['settled'], () => {
+  let before: unknown;
+  let beforeMemory: unknown;
+  return (_, { numa: { cpus, memory }, node }) => {
+    if (node.numa === undefined || (cpus === before && memory === beforeMemory)) return undefined;
+    before = cpus;
+    beforeMemory = memory;
+    return judged(sharedCpu(cpus) ?? overbooked(memory, node.numa));
+  };
+});
+
+/** Returns a CPU that two pods have. */
+export function sharedCpu(held: Held<readonly number[]>): string | undefined {
+  const holders = new Map<number, string>();
+  for (const [uid, containers] of held) {
+    for (const cpu of [...containers.values()].flat()) {
+      const holder = holders.get(cpu) ?? uid;
+      if (holder !== uid) return `pods ${holder} and ${uid} both have CPU ${cpu}`;
+      holders.set(cpu, uid);
+    }
+  }
+  return undefined;
+}
+
+/** Returns a group of NUMA nodes of which containers have more memory than it has. */
+export function overbooked(
+  held: Held<readonly HeldMemory[]>,
+  { memoryMiPerNode, hugePagesPerNode }: Pick<NumaPlan, 'memoryMiPerNode' | 'hugePagesPerNode'>,
+): string | undefined {
+  const sums = new Map<string, number>();
+  const blocks = [...held.values()].flatMap((containers) => [...containers.values()].flat());
+  for (const { nodes, resource, bytes } of blocks) {
+    const key = `${resource} of NUMA nodes ${nodes.join()}`;
+    const sum = (sums.get(key) ?? 0) + bytes;
+    const mebibytes = resource === 'memory' ? memoryMiPerNode : 2 * hugePagesPerNode;
+    const most = nodes.length * mebibytes * 2 ** 20;
+    if (sum > most) return `containers have ${sum} bytes of ${most} bytes of ${key}`;
+    sums.set(key, sum);
+  }
+  return undefined;
+}
+
+/** N12: a container gets as many CPUs as it requests, of which none is offline or reserved, as the policy places them. */
+export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
+  const { numa } = facts.node;
+  if (numa === undefined || !isExclusive(life, facts)) return undefined;
+  const asked = facts.pods.planOf(life.podUid)?.whole?.[life.name]?.cpuMillis ?? 0;
+  const wrong = misplaced(parseCpus(life.cpus), asked / 1000, numa, policiesOf(facts));
+  return judged(wrong && `${subject(life)} started on CPUs ${life.cpus}: ${wrong}`);
+});
+
+/** Returns what is wrong with the exclusive CPUs of a container. */
+export function misplaced(
+  cpus: readonly number[],
+  count: number,
+  plan: NumaPlan,
+  { topology, cpuOptions }: NumaPolicies,
+): string | undefined {
+  const nodes = cpusOfNodes(plan);
+  if (cpus.length !== count) return `it requests ${count}`;
+  const strange = cpus.find((cpu) => !nodes.some((all) => all.includes(cpu)));
+  if (strange !== undefined) return `CPU ${strange} is not online`;
+  if (cpus.includes(RESERVED_CPU)) return `CPU ${RESERVED_CPU} is reserved`;
+  const used = nodes.filter((all) => cpus.some((cpu) => all.includes(cpu)));
+  if (topology === 'single-numa-node' && used.length > 1) return 'they are on several NUMA nodes';
+  if (cpuOptions['full-pcpus-only'] !== 'true' || plan.threads === 1 || plan.offline.length > 0) return undefined;
+  const cores = plan.numaNodes * plan.coresPerNode;
+  const half = cpus.find((cpu) => !cpus.includes(cpu < cores ? cpu + cores : cpu - cores));
+  return half === undefined ? undefined : `CPU ${half} is half a core`;
+}
+
+/** N12: a container that starts again has the CPUs and memory nodes that it had. */
+export const placesStay: Invariant = invariant('N12', ['containerStarted', 'podRefused', 'stepEnded'], () => {
+  const overAtMs = new Map<string, number>();
+  return (observation, facts) => {
+    const hasStopped = observation.kind === 'stepEnded' && observation.step === 'syncTerminatingPod' && observation.ok;
+    if (observation.kind === 'podRefused' || hasStopped) overAtMs.set(observation.uid, observation.atMs);
+    if (observation.kind !== 'containerStarted' || facts.node.numa === undefined) return undefined;
+    const { life } = observation;
+    const before = facts.lives.of(life.podUid, life.name).at(-2);
+    if (before === undefined || !isExclusive(life, facts) || before.startedAtMs <= facts.numa.changedAtMs)
+      return undefined;
+    const { pods } = facts;
+    const letGoAtMs = Math.max(pods.lastUnwantedAtMs(life.podUid), overAtMs.get(life.podUid) ?? -1);
+    const wasGone = letGoAtMs >= facts.decidedAtMs(before) || facts.wasOrphaned(life.podUid);
+    if (wasGone || pods.isUnsure(life.podUid) || pods.isBroken(life.podUid)) return undefined;
+    return judged(
+      before.cpus !== life.cpus && `${subject(life)} had CPUs ${before.cpus} and was restarted on ${life.cpus}`,
+    );
+  };
+});
+
+/** N12: CPUs are on disk before their container starts, and stay there while it runs. */
+export const cpusAreStored: Invariant = invariant('N12', ['containerStarted', 'settled'], () => {
+  let before: unknown;
+  return (observation, facts) => {
+    const { numa, node, lives } = facts;
+    if (node.numa === undefined) return undefined;
+    if (observation.kind === 'containerStarted') {
+      const { life } = observation;
+      if (!isExclusive(life, facts)) return undefined;
+      return judged(!isStored(life, facts) && `${subject(life)} started on CPUs ${life.cpus}, which are not on disk`);
+    }
+    if (numa.cpus === before) return undefined;
+    before = numa.cpus;
+    const lost = lives.running.find((life) => isExclusive(life, facts) && !isStored(life, facts));
+    return judged(lost && `the CPUs ${lost.cpus} of ${subject(lost)}, which is running, are not on disk any more`);
+  };
+});
+
+/** N12: the CPUs of a running container are not changed, and others do not get them. */
+export const cpusetsAreKept: Invariant = invariant('N12', ['call'], () => ({ call }, facts) => {
+  if (facts.node.numa === undefined || call.name !== 'updateContainerResources') return undefined;
+  const { containerId = '', linux } = (call.args[0] ?? {}) as Update;
+  const cpus = linux?.cpusetCpus ?? '';
+  const life = facts.lives.byId(containerId);
+  if (cpus === '' || life === undefined) return undefined;
+  if (isExclusive(life, facts)) {
+    const isSame = parseCpus(cpus).join() === parseCpus(life.cpus).join();
+    return judged(!isSame && `${subject(life)} has CPUs ${life.cpus} and gets ${cpus}`);
+  }
+  const given = parseCpus(cpus);
+  const owner = facts.lives.running.find(
+    (one) => isExclusive(one, facts) && parseCpus(one.cpus).some((cpu) => given.includes(cpu)),
+  );
+  return judged(owner && `${subject(life)} gets CPUs ${cpus}, but ${subject(owner)} has ${owner.cpus} for itself`);
+});
+
+interface Update {
+  readonly containerId?: string;
+  readonly linux?: { readonly cpusetCpus?: string };
+}
+
+/** N12: what a pod had is free when the pod is gone. */
+export const cpusAreFreed: Invariant = invariant(
+  'N12',
+  ['end'],
+  () => (_, facts) => (facts.node.numa === undefined ? undefined : judged(heldByNobody(facts))),
+);
+
+/** Returns a pod that is gone and still has CPUs or memory. */
+export function heldByNobody({ numa, pods }: Pick<Facts, 'numa' | 'pods'>): string | undefined {
+  const uids = [...numa.cpus.keys(), ...numa.memory.keys()];
+  const gone = uids.find((uid) => !pods.wanted.has(uid) && !pods.isUnsure(uid));
+  return gone && `pod ${gone} is gone and still has CPUs or memory`;
+}
+
+function isStored(life: Life, { numa }: Facts): boolean {
+  return numa.cpus.get(life.podUid)?.get(life.name)?.join() === parseCpus(life.cpus).join();
+}
+
+function policiesOf({ node, numa }: Facts): NumaPolicies {
+  const { policies = [] } = node.numa ?? {};
+  return policies[Math.min(numa.changes, policies.length - 1)] as NumaPolicies;
+}
+
+/** Whether a container requests CPUs for itself, and started under a policy that gives them. */
+function isExclusive({ podUid, name, startedAtMs, cpus }: Life, facts: Facts): boolean {
+  const millis = facts.pods.planOf(podUid)?.whole?.[name]?.cpuMillis ?? 0;
+  if (facts.node.numa === undefined || millis < 1000 || millis % 1000 !== 0 || cpus === '') return false;
+  return startedAtMs >= facts.numa.changedAtMs && policiesOf(facts).cpu === 'static';
+}
+
+function subject({ podUid, name }: Life): string {
+  return `container ${name} of pod ${podUid}`;
+}

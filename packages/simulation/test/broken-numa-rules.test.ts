@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type Decorations,
+  misplaced,
+  type NumaPlan,
+  type NumaPolicies,
+  overbooked,
+  type PodPlan,
+  parseCpus,
+  type Scenario,
+  sharedCpu,
+} from '../src/index.ts';
+import { changed, changedFiles, healthy, quietNode, seenBroken } from './mutants.ts';
+
+const policies: NumaPolicies = {
+  cpu: 'static',
+  cpuOptions: {},
+  memory: 'Static',
+  topology: 'none',
+  scope: 'container',
+};
+const machine: NumaPlan = {
+  ...{ numaNodes: 2, sockets: 2, coresPerNode: 2, threads: 2, offline: [], policies: [policies] },
+  ...{ memoryMiPerNode: 512, hugePagesPerNode: 32 },
+};
+
+function pod(name: string, cpus: number, more: Partial<PodPlan> = {}): PodPlan {
+  return { ...healthy, name, uid: `${name}-u`, whole: { main: { cpuMillis: 1000 * cpus, memoryMi: 64 } }, ...more };
+}
+
+function scenario(actions: Scenario['actions'], numa: NumaPlan = machine): Scenario {
+  return { ...quietNode, node: { ...quietNode.node, cluster: true, numa }, actions };
+}
+
+const kill = { do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 500 } as const;
+const gone = (name: string, atMs: number) => ({ atMs, do: 'apiDelete', name, uid: `${name}-u`, force: false }) as const;
+
+const onePod = scenario([{ atMs: 100, do: 'apiCreate', pod: pod('a1', 2) }]);
+/** The second pod comes after a restart of the kubelet. */
+const twoPods = scenario([
+  { atMs: 100, do: 'apiCreate', pod: pod('a1', 2) },
+  { atMs: 8000, ...kill },
+  { atMs: 14_000, do: 'apiCreate', pod: pod('a2', 2) },
+]);
+const crashing = scenario([
+  { atMs: 100, do: 'apiCreate', pod: pod('a0', 1) },
+  { atMs: 2000, do: 'apiCreate', pod: pod('a1', 2) },
+  gone('a0', 6000),
+  { atMs: 12_000, ...kill },
+  { atMs: 16_000, do: 'killContainer', nth: 0, exitCode: 1, oomKilled: false },
+]);
+
+/** Changes the CPUs with which containers are created. */
+function createdOn(change: (cpus: string, uid: string) => string): Decorations {
+  return {
+    cri: (cri) =>
+      changed(cri, {
+        createContainer: async (request, signal) => {
+          const cpusetCpus = request.config?.linux?.resources?.cpusetCpus ?? '';
+          const uid = request.sandboxConfig?.metadata?.uid ?? '';
+          const resources = { ...request.config?.linux?.resources, cpusetCpus: change(cpusetCpus, uid) };
+          const config = { ...request.config, linux: { ...request.config?.linux, resources } };
+          return await cri.createContainer({ ...request, config }, signal);
+        },
+      }),
+  };
+}
+
+/** The kubelet does not find what it allocated. */
+function forgetful(): Decorations {
+  return {
+    files: (fs) =>
+      changedFiles(fs, {
+        open: async (path, ...rest) => {
+          if (!/(cpu|memory)_manager_state$/.test(path)) return await fs.open(path, ...rest);
+          throw Object.assign(new Error(`ENOENT: no such file, open '${path}'`), { code: 'ENOENT' });
+        },
+      }),
+  };
+}
+
+seenBroken([
+  ['N12', 'the next kubelet forgets what the former one allocated', forgetful, twoPods],
+  [
+    'N12',
+    'a container starts on the CPUs of another pod',
+    () => createdOn((cpus, uid) => (uid === 'a2-u' ? '1,5' : cpus)),
+    twoPods,
+  ],
+  ['N12', 'a container starts on the reserved CPU', () => createdOn(() => '0,1'), onePod],
+  ['N12', 'a container gets fewer CPUs than it requests', () => createdOn(() => '1'), onePod],
+  ['N12', 'a restarted container gets other CPUs', forgetful, crashing],
+]);
+
+describe('N12: misplaced', () => {
+  test.each<[string, readonly number[], number, Partial<NumaPlan>, Partial<NumaPolicies>, string | undefined]>([
+    ['two CPUs', [1, 5], 2, {}, {}, undefined],
+    ['fewer than requested', [1], 2, {}, {}, 'it requests 2'],
+    ['an offline CPU', [1, 5], 2, { offline: [5] }, {}, 'CPU 5 is not online'],
+    ['the reserved CPU', [0, 1], 2, {}, {}, 'CPU 0 is reserved'],
+    ['two NUMA nodes', [1, 2], 2, {}, { topology: 'single-numa-node' }, 'they are on several NUMA nodes'],
+    ['two NUMA nodes by choice', [1, 2], 2, {}, { topology: 'restricted' }, undefined],
+    ['whole cores', [1, 5], 2, {}, { cpuOptions: { 'full-pcpus-only': 'true' } }, undefined],
+    ['half cores', [1, 2], 2, {}, { cpuOptions: { 'full-pcpus-only': 'true' } }, 'CPU 1 is half a core'],
+  ])('%s', (_what, cpus, count, plan, policy, wrong) => {
+    expect(misplaced(cpus, count, { ...machine, ...plan }, { ...policies, ...policy })).toBe(wrong);
+  });
+});
+
+test('N12: a CPU of two pods is found, one of two containers of a pod is not', () => {
+  const held = (a: readonly number[], b: readonly number[]) =>
+    new Map([
+      ['u1', new Map([['c', a]])],
+      ['u2', new Map([['c', b]])],
+    ]);
+  expect(sharedCpu(held([1, 2], [3]))).toBeUndefined();
+  expect(sharedCpu(held([1, 2], [2]))).toBe('pods u1 and u2 both have CPU 2');
+  expect(
+    sharedCpu(
+      new Map([
+        [
+          'u1',
+          new Map([
+            ['init', [1]],
+            ['main', [1]],
+          ]),
+        ],
+      ]),
+    ),
+  ).toBeUndefined();
+});
+
+test('N12: more memory than NUMA nodes have is found', () => {
+  const block = (nodes: readonly number[], mebibytes: number) => ({
+    nodes,
+    resource: 'memory',
+    bytes: mebibytes * 2 ** 20,
+  });
+  const held = (...blocks: readonly ReturnType<typeof block>[]) => new Map([['u1', new Map([['c', blocks]])]]);
+  expect(overbooked(held(block([0], 512), block([1], 512)), machine)).toBeUndefined();
+  expect(overbooked(held(block([0, 1], 1024)), machine)).toBeUndefined();
+  expect(overbooked(held(block([0], 300), block([0], 300)), machine)).toMatch('of memory of NUMA nodes 0');
+});
+
+test('lists of CPUs are read', () => {
+  expect(parseCpus('0-2,5,7-8')).toEqual([0, 1, 2, 5, 7, 8]);
+  expect(parseCpus('')).toEqual([]);
+});
