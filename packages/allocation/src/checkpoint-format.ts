@@ -1,4 +1,4 @@
-import type { JsonObject } from '@node-agent/checkpoint';
+import { fnv32a, type JsonObject } from '@node-agent/checkpoint';
 import { formatResourceList, goJson, parseResourceList, type ResourceRequirements } from '@node-agent/pod-spec';
 import type { PodResources } from './pod-resources.ts';
 
@@ -24,11 +24,7 @@ export function decodePods({ data }: JsonObject): ReadonlyMap<string, PodResourc
  * (`pkg/kubelet/checkpointmanager/checksum`).
  */
 export function dataChecksum(content: JsonObject): number {
-  let hash = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(`(string)${String(content.data)}`)) {
-    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  }
-  return hash;
+  return fnv32a(`(string)${String(content.data)}`);
 }
 
 function encodePod({ containers, pod }: PodResources): object {
