@@ -7,8 +7,22 @@ import type { PodResources } from './pod-resources.ts';
  * (`pkg/kubelet/allocation/state/checkpoint.go`): `{"data": "<JSON of all pods>", "checksum": N}`.
  */
 export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly data: string } {
-  const entries = inOrder([...pods].map(([uid, resources]) => [uid, encodePod(resources)] as const));
-  return { data: goJson(pods.size === 0 ? {} : { entries }) };
+  if (pods.size === 0) return { data: goJson({}) };
+  const entries = [...pods].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const texts = entries.map(([uid, resources]) => `${goJson(uid)}:${podText(resources)}`);
+  return { data: `{"entries":{${texts.join(',')}}}` };
+}
+
+/** Texts of pods. Each change of one pod encodes all pods, of which the others are the same objects as before. */
+const podTexts = new WeakMap<PodResources, string>();
+
+function podText(resources: PodResources): string {
+  let text = podTexts.get(resources);
+  if (text === undefined) {
+    text = goJson(encodePod(resources));
+    podTexts.set(resources, text);
+  }
+  return text;
 }
 
 /** Decodes a state file. @throws Error describing the problem */
