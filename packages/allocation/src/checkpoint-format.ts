@@ -1,4 +1,4 @@
-import type { JsonObject } from '@node-agent/checkpoint';
+import { fnv32a, type JsonObject } from '@node-agent/checkpoint';
 import { formatResourceList, goJson, parseResourceList, type ResourceRequirements } from '@node-agent/pod-spec';
 import type { PodResources } from './pod-resources.ts';
 
@@ -7,8 +7,22 @@ import type { PodResources } from './pod-resources.ts';
  * (`pkg/kubelet/allocation/state/checkpoint.go`): `{"data": "<JSON of all pods>", "checksum": N}`.
  */
 export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly data: string } {
-  const entries = inOrder([...pods].map(([uid, resources]) => [uid, encodePod(resources)] as const));
-  return { data: goJson(pods.size === 0 ? {} : { entries }) };
+  if (pods.size === 0) return { data: goJson({}) };
+  const entries = [...pods].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const texts = entries.map(([uid, resources]) => `${goJson(uid)}:${podText(resources)}`);
+  return { data: `{"entries":{${texts.join(',')}}}` };
+}
+
+/** Texts of pods. Each change of one pod encodes all pods, of which the others are the same objects as before. */
+const podTexts = new WeakMap<PodResources, string>();
+
+function podText(resources: PodResources): string {
+  let text = podTexts.get(resources);
+  if (text === undefined) {
+    text = goJson(encodePod(resources));
+    podTexts.set(resources, text);
+  }
+  return text;
 }
 
 /** Decodes a state file. @throws Error describing the problem */
@@ -24,11 +38,7 @@ export function decodePods({ data }: JsonObject): ReadonlyMap<string, PodResourc
  * (`pkg/kubelet/checkpointmanager/checksum`).
  */
 export function dataChecksum(content: JsonObject): number {
-  let hash = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(`(string)${String(content.data)}`)) {
-    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  }
-  return hash;
+  return fnv32a(`(string)${String(content.data)}`);
 }
 
 function encodePod({ containers, pod }: PodResources): object {

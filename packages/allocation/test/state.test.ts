@@ -143,6 +143,28 @@ describe('the state file', () => {
     expect(() => decodePods(content as never)).toThrow(message);
   });
 
+  test('encodePods reads the resources of a pod once, however many pods change after it', () => {
+    let reads = 0;
+    const pod: PodResources = {
+      get containers() {
+        reads++;
+        return { c: { requests: { cpu: '1' } } };
+      },
+    };
+    const first = encodePods(new Map([['b', pod]])).data;
+    const both = encodePods(
+      new Map<string, PodResources>([
+        ['b', pod],
+        ['a', { containers: {} }],
+      ]),
+    ).data;
+    expect(reads).toBe(1);
+    expect(Object.entries(JSON.parse(both).entries)).toEqual([
+      ['a', { ContainerResources: {}, PodLevelResources: null }],
+      ['b', JSON.parse(first).entries.b],
+    ]);
+  });
+
   test('encodePods and decodePods return any pods unchanged', () => {
     const quantity = fc.constantFrom('1', '100m', '1536Mi', '0', '2500m', '15e2');
     const list = fc.dictionary(fc.constantFrom('cpu', 'memory', 'example.com/gpu'), quantity, { minKeys: 1 });

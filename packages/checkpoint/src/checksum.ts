@@ -1,3 +1,5 @@
+import { fnv32a } from './fnv.ts';
+
 /** A JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
@@ -6,17 +8,12 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
-
 /**
  * Returns the 32-bit FNV-1a hash of the object's JSON with sorted keys. Equal contents have equal checksums, regardless
  * of key order and formatting. (Upstream hashes a debug print of Go structs, which other programs cannot reproduce.)
  */
 export function contentChecksum(content: JsonObject): number {
-  let hash = FNV_OFFSET;
-  for (const byte of new TextEncoder().encode(canonicalJson(content))) hash = Math.imul(hash ^ byte, FNV_PRIME) >>> 0;
-  return hash;
+  return fnv32a(canonicalJson(content));
 }
 
 function canonicalJson(value: JsonValue): string {

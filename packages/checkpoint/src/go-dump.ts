@@ -43,15 +43,6 @@ export function goPointer(type: string, { bare }: GoDump): GoDump {
   return { typed: `(*${type})${bare}`, bare: `<*>${bare}` };
 }
 
-/** Returns the 32-bit FNV-1a hash of a text in UTF-8, upstream's checksum of a dump. */
-export function fnv32a(text: string): number {
-  let hash = 0x811c9dc5;
-  const bytes = Buffer.from(text);
-  // Indexed access: iterating takes four times as long.
-  for (let at = 0; at < bytes.length; at++) hash = Math.imul(hash ^ bytes.readUInt8(at), 0x01000193);
-  return hash >>> 0;
-}
-
 function byKey([a]: readonly [string | number, unknown], [b]: readonly [string | number, unknown]): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return Buffer.compare(Buffer.from(`${a}`), Buffer.from(`${b}`));

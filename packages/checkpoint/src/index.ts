@@ -1,4 +1,5 @@
 export { type CheckpointFiles, CheckpointStore, type CheckpointStoreOptions } from './checkpoint-store.ts';
 export { contentChecksum, type JsonObject, type JsonValue } from './checksum.ts';
 export { CheckpointError, type CheckpointErrorCode } from './errors.ts';
-export { fnv32a, type GoDump, goMap, goPointer, goScalar, goSlice, goStruct } from './go-dump.ts';
+export { fnv32a } from './fnv.ts';
+export { type GoDump, goMap, goPointer, goScalar, goSlice, goStruct } from './go-dump.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ContainerState, CriClient } from '@node-agent/cri-client';
 import { nodeFileSystem } from '@node-agent/host';
 import { buildImage, Containerd, type Found, PAUSE_IMAGE } from '@node-agent/tools-containerd';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { examine } from '../compliance.ts';
 
 const REMOVABLE = 'node-agent.local/removable:1';
@@ -33,7 +33,6 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
   }, 120_000);
   const archive = join(directory, 'removable.tar');
   await buildImage({ tag: REMOVABLE, file: archive });
-  await containerd.importImage(archive, REMOVABLE);
   const workDir = join(directory, 'work');
   await mkdir(workDir);
   const version = found.binaries.version.replaceAll('.', '-');
@@ -41,20 +40,24 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
     ['grpc-js', client],
     ['lean', lean],
   ] as const) {
-    examine(
-      `containerd-${version}-${transport}`,
-      {
-        connect: async () => connected,
-        image: PAUSE_IMAGE,
-        removableImage: REMOVABLE,
-        workDir,
-        fs: nodeFileSystem,
-        wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
-        now: () => Date.now(),
-        cgroupParent: containerd.cgroupParent,
-      },
-      true,
-    );
+    describe(`over ${transport}`, () => {
+      // The suite removes the image.
+      beforeAll(() => containerd.importImage(archive, REMOVABLE));
+      examine(
+        `containerd-${version}-${transport}`,
+        {
+          connect: async () => connected,
+          image: PAUSE_IMAGE,
+          removableImage: REMOVABLE,
+          workDir,
+          fs: nodeFileSystem,
+          wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+          now: () => Date.now(),
+          cgroupParent: containerd.cgroupParent,
+        },
+        true,
+      );
+    });
   }
 
   test('K2: a containerd that was killed and restarted knows its pods, and containers that exited while it was down', async () => {

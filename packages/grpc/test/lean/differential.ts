@@ -189,13 +189,13 @@ function endsWithinFrame(bytes: Buffer): boolean {
 }
 
 /** Returns whether a script has frames of the types PUSH_PROMISE, ALTSVC or ORIGIN. */
-function hasExtensions({ pieces }: Script): boolean {
+function hasExtensions({ settings, pieces }: Script): boolean {
   let isFound = false;
   const reader = new FrameReader((type) => {
     isFound ||= type === 5 || type === 10 || type === 12;
   });
   try {
-    reader.push(Buffer.concat([...pieces, Buffer.alloc(9)]));
+    for (const bytes of [settings, ...pieces]) reader.push(bytes);
   } catch {
     // A frame that is too large ends the script for both clients.
   }

@@ -17,13 +17,15 @@ export function containerHash(container: Pick<Container, 'name' | 'image'>): str
   const json = `{"image":${goJson(container.image ?? '')},"name":${goJson(container.name)}}`;
   // Upstream hashes the output of its dump library instead of the bytes: `([]uint8)[123 34 …]`.
   let hash = DUMP_BEGIN;
-  for (const byte of Buffer.from(json.slice(1))) hash = fnv1a32(hash, AS_NEXT[byte] ?? []);
+  const bytes = Buffer.from(json.slice(1));
+  for (let at = 0; at < bytes.length; at++) hash = fnv1a32(hash, AS_NEXT[bytes[at] ?? 0] ?? []);
   return (fnv1a32(hash, DUMP_END) >>> 0).toString(16);
 }
 
 /** Continues from `hash`; the result is a signed number. */
 function fnv1a32(hash: number, bytes: readonly number[]): number {
   let next = hash;
-  for (const byte of bytes) next = Math.imul(next ^ byte, FNV_PRIME);
+  // Without the optimizing compilers, an iterator takes several times as long as an index.
+  for (let at = 0; at < bytes.length; at++) next = Math.imul(next ^ (bytes[at] ?? 0), FNV_PRIME);
   return next;
 }
