@@ -7,9 +7,14 @@ export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } 
 export type { CsiDriverData, CsiObjects, CsiTokenRequest, CsiTokens, VolumeAttachmentData } from './csi/csi-objects.ts';
 export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './csi/csi-plugin.ts';
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
-export type { DriverResult, FlexPrograms } from './flexvolume/flex-driver.ts';
-export type { FlexSecrets } from './flexvolume/flex-plugin.ts';
-export { type FlexPluginComponents, type FlexVolumeComponents, type FlexVolumeOptions, FlexVolumePlugins } from './flexvolume/flex-plugins.ts';
+export type { DriverResult } from './flexvolume/driver-status.ts';
+export type { FlexPrograms } from './flexvolume/flex-driver.ts';
+export type { FlexPluginComponents, FlexSecrets } from './flexvolume/flex-plugin.ts';
+export {
+  type FlexVolumeComponents,
+  type FlexVolumeOptions,
+  FlexVolumePlugins,
+} from './flexvolume/flex-plugins.ts';
 export { FlexVolumeCommand } from './flexvolume/flex-programs.ts';
 export { containerDevices, containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
 export type {
