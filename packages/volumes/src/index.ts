@@ -9,7 +9,7 @@ export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './cs
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
 export type { DriverResult } from './flexvolume/driver-status.ts';
 export type { FlexPrograms } from './flexvolume/flex-driver.ts';
-export type { FlexPluginComponents, FlexSecrets } from './flexvolume/flex-plugin.ts';
+export type { FlexSecrets } from './flexvolume/flex-plugin.ts';
 export {
   type FlexVolumeComponents,
   type FlexVolumeOptions,
