@@ -29,7 +29,14 @@ import {
   MetricsRegistry,
   processMetrics,
 } from '@node-agent/telemetry';
-import { DiskCommand, FlexVolumeCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
+import {
+  DiskCommand,
+  DiskToolCommand,
+  FlexVolumeCommand,
+  LoopCommand,
+  MountCommand,
+  readNoswapSupport,
+} from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
@@ -182,6 +189,7 @@ export async function runNode(
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     networkMounter: new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS),
     flexPrograms: new FlexVolumeCommand({ clock }),
+    diskTools: new DiskToolCommand({ clock }),
     localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
     loopDevices: new LoopCommand({ fs, clock }),
     ...{ foreignFiles, disks: foreignFiles },

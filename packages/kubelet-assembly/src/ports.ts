@@ -23,6 +23,7 @@ import type { StatsComponents, StatsOptions } from '@node-agent/stats';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
 import type {
+  DiskTools,
   FlexPrograms,
   HostPathFiles,
   LocalDevices,
@@ -58,6 +59,8 @@ export interface NodePorts {
   readonly networkMounter?: Mounter;
   /** Runs flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
   readonly flexPrograms?: FlexPrograms;
+  /** Connects disks of other machines. If absent, or without `localDevices`, `iscsi` and `fc` volumes are rejected. */
+  readonly diskTools?: DiskTools;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
   /** Loop devices, which hold block volumes open. If absent, volumes with `volumeMode: Block` are rejected. */
