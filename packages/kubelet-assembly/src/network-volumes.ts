@@ -21,28 +21,26 @@ export interface NetworkVolumeParts {
 /** Creates the plugins of network file systems, of disks of other machines, and of flexVolume drivers. */
 export function networkVolumes(
   child: (component: string) => PartComponents,
-  ports: Pick<
-    NodePorts,
-    'fs' | 'foreignFiles' | 'mounter' | 'networkMounter' | 'flexPrograms' | 'diskTools' | 'localDevices'
-  >,
+  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'networkMounter' | 'networkDevices' | 'flexPrograms' | 'diskTools'>,
   { flexVolumeDirectory: directory }: Pick<AssemblySettings, 'flexVolumeDirectory'>,
   { paths, objects, devicePath }: NetworkVolumeParts,
 ): Pick<VolumeManagerComponents, 'plugins' | 'morePlugins'> {
-  const { networkMounter, flexPrograms: programs, diskTools: tools, localDevices: devices } = ports;
-  const { fs, foreignFiles, mounter } = ports;
+  const { fs, foreignFiles, networkMounter: mounter, networkDevices: devices } = ports;
+  const { flexPrograms: programs, diskTools: tools } = ports;
+  if (mounter === undefined) return { plugins: [] };
   const getSecret = (namespace: string, name: string, signal: AbortSignal): Promise<SecretData | undefined> =>
     objects?.csi.objects.getSecret(namespace, name, signal) ?? Promise.resolve(undefined);
   const secrets = objects && { secrets: getSecret };
-  const common = { ...child('volumes'), fs, foreignFiles, paths };
+  const common = { ...child('volumes'), fs, foreignFiles, mounter, paths };
   return {
     plugins: [
-      ...(networkMounter ? [new NfsPlugin({ ...common, mounter: networkMounter })] : []),
-      ...(tools && devices ? networkDiskPlugins({ ...common, ...secrets, mounter, devices, tools }) : []),
+      new NfsPlugin(common),
+      ...(tools && devices ? networkDiskPlugins({ ...common, ...secrets, devices, tools }) : []),
     ],
     ...(programs &&
       directory && {
         morePlugins: new FlexVolumePlugins(
-          { ...common, ...secrets, mounter, programs, devicePath, ...(devices && { devices }) },
+          { ...common, ...secrets, programs, devicePath, ...(devices && { devices }) },
           { directory },
         ),
       }),

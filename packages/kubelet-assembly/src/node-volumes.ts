@@ -44,6 +44,7 @@ export function nodeVolumes(
     | 'foreignFiles'
     | 'mounter'
     | 'networkMounter'
+    | 'networkDevices'
     | 'flexPrograms'
     | 'diskTools'
     | 'localDevices'

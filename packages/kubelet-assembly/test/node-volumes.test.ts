@@ -125,7 +125,7 @@ it('mounts flexVolumes by the drivers of the configured directory, which get sec
     calls.push([path, ...args]);
     return { exitCode: 0, output: '{"status":"Success","capabilities":{"attach":false}}' };
   };
-  const { volumes, fs } = await setUp(false, false, { flexPrograms: { run } });
+  const { volumes, fs } = await setUp(false, true, { flexPrograms: { run } });
   await fs.mkdir('/exec/disk');
   await fs.writeFile('/exec/disk/disk', '');
   await volumes.waitForAttachAndMount(FLEX_POD, signal);
@@ -136,7 +136,7 @@ it('mounts flexVolumes by the drivers of the configured directory, which get sec
 });
 
 it('rejects flexVolumes without a port that runs drivers', async () => {
-  const { volumes } = await setUp(false);
+  const { volumes } = await setUp(false, true);
   expect(volumes.unsupported(FLEX_POD)).toEqual(['volume data: type flexVolume is not supported by this kubelet']);
 });
 
@@ -147,10 +147,11 @@ it.each(['iscsi', 'fc'])('supports %s volumes only with tools that connect disks
     volumes: [{ name: 'data', [type]: source }],
   });
   const diskTools = { run: async () => ({ exitCode: 0, output: '' }), write: async () => {} };
-  const supported = await setUp(true, false, { diskTools });
+  const networkDevices = { formatAndMount: async () => {} };
+  const supported = await setUp(true, true, { diskTools, networkDevices });
   expect(supported.volumes.unsupported(pod)).toEqual([]);
   const why = `volume data: type ${type} is not supported by this kubelet`;
-  for (const { volumes } of [await setUp(true), await setUp(false, false, { diskTools })]) {
+  for (const { volumes } of [await setUp(true, true, { networkDevices }), await setUp(true, true, { diskTools })]) {
     expect(volumes.unsupported(pod)).toEqual([why]);
   }
 });
