@@ -29,7 +29,14 @@ import {
   MetricsRegistry,
   processMetrics,
 } from '@node-agent/telemetry';
-import { DiskCommand, FlexVolumeCommand, LoopCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
+import {
+  DiskCommand,
+  DiskToolCommand,
+  FlexVolumeCommand,
+  LoopCommand,
+  MountCommand,
+  readNoswapSupport,
+} from '@node-agent/volumes';
 import { adminServer } from './admin-server.ts';
 import { criTransport } from './cri-transport.ts';
 import { nodeGauges } from './gauges.ts';
@@ -183,11 +190,15 @@ export async function runNode(
   const foreignFiles = nodeForeignFiles({ clock });
   const heap = new HeapKeeper({ setFlags: setFlagsFromString, logger });
   let cgroupDriver: CgroupDriver | undefined;
+  const volumesLogger = logger.child({ component: 'volumes' });
+  const networkMounter = new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS);
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
-    networkMounter: new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS),
+    networkMounter,
+    networkDevices: new DiskCommand({ mounter: networkMounter, clock, logger: volumesLogger }, NETWORK_MOUNTS),
     flexPrograms: new FlexVolumeCommand({ clock }),
-    localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
+    diskTools: new DiskToolCommand({ clock }),
+    localDevices: new DiskCommand({ mounter, clock, logger: volumesLogger }),
     loopDevices: new LoopCommand({ fs, clock }),
     ...{ foreignFiles, disks: foreignFiles },
     ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
@@ -301,7 +312,7 @@ function watchdogProblem(kubelet: Pick<KubeletView, 'health'>): string | undefin
 }
 
 /**
- * Limits of the commands for network file systems. `mount.nfs` gives up by itself after two minutes; the deadline is
+ * Limits of the commands for volumes of other machines. `mount.nfs` gives up by itself after two minutes; the deadline is
  * later, so that its own message is shown.
  */
 const NETWORK_MOUNTS = { deadlineMs: 180_000, maxAbandoned: 256, killsChildren: true };

@@ -4,18 +4,17 @@ import {
   CsiPlugin,
   type CsiPluginComponents,
   EmptyDirPlugin,
-  FlexVolumePlugins,
   HostPathPlugin,
   ImageVolumePlugin,
   LocalBlockPlugin,
   LocalVolumePlugin,
-  NfsPlugin,
   PodPaths,
   projectionPlugins,
   VolumeManager,
 } from '@node-agent/volumes';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
+import { networkVolumes } from './network-volumes.ts';
 import type { NodeView } from './node-view.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
@@ -45,7 +44,9 @@ export function nodeVolumes(
     | 'foreignFiles'
     | 'mounter'
     | 'networkMounter'
+    | 'networkDevices'
     | 'flexPrograms'
+    | 'diskTools'
     | 'localDevices'
     | 'loopDevices'
     | 'clock'
@@ -54,18 +55,8 @@ export function nodeVolumes(
   settings: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
-  const { rootDirectory, nodeName, nodeAllocatable, node, volumeHealth = false, flexVolumeDirectory } = settings;
-  const {
-    fs,
-    foreignFiles,
-    mounter,
-    networkMounter,
-    flexPrograms,
-    localDevices: devices,
-    loopDevices: loops,
-    clock,
-    random,
-  } = ports;
+  const { rootDirectory, nodeName, nodeAllocatable, node, volumeHealth = false } = settings;
+  const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
   // Reserved memory of the machine must not be used by volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
@@ -82,39 +73,25 @@ export function nodeVolumes(
       },
       { nodeName, showsHealth: volumeHealth },
     );
+  const network = networkVolumes(child, ports, settings, { ...parts, paths });
   const plugins = [
     new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),
     new HostPathPlugin({ foreignFiles }),
     new ImageVolumePlugin(),
     ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
     ...(loops ? [new LocalBlockPlugin({ fs, foreignFiles, mounter, loops, paths })] : []),
-    ...(networkMounter
-      ? [new NfsPlugin({ ...child('volumes'), fs, foreignFiles, mounter: networkMounter, paths })]
-      : []),
+    ...network.plugins,
     ...(csi ? [csi] : []),
     ...(csi?.block ? [csi.block] : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
-  const { objects } = parts;
-  const morePlugins =
-    flexPrograms && flexVolumeDirectory
-      ? new FlexVolumePlugins(
-          {
-            ...{ ...child('volumes'), fs, foreignFiles, mounter, paths, programs: flexPrograms },
-            ...(devices && { devices }),
-            devicePath: parts.devicePath,
-            ...(objects && { secrets: (...asked) => objects.csi.objects.getSecret(...asked) }),
-          },
-          { directory: flexVolumeDirectory },
-        )
-      : undefined;
   const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };
   return new VolumeManager(
     {
       ...child('volumes'),
       ...{ fs, foreignFiles, mounter, paths, plugins },
       ...(claims && { claims }),
-      ...(morePlugins && { morePlugins }),
+      ...(network.morePlugins && { morePlugins: network.morePlugins }),
       attachments: { attachedVolumes: parts.attachedVolumes },
       onVolumesInUseChanged: parts.onVolumesInUseChanged,
       onVolumeReady: (uid) => parts.pods.wake(uid),

@@ -23,6 +23,7 @@ import type { StatsComponents, StatsOptions } from '@node-agent/stats';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
 import type {
+  DiskTools,
   FlexPrograms,
   HostPathFiles,
   LocalDevices,
@@ -54,10 +55,17 @@ export interface NodePorts {
   /** Access to file systems that may hang: host paths, local volumes. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
   readonly mounter: Mounter;
-  /** Mounts network file systems, whose commands may hang. If absent, `nfs` volumes are rejected. */
+  /**
+   * Mounts volumes of other machines and of flexVolume drivers. Commands for such volumes may hang, so the mounter is
+   * not shared with other volumes (W6). If absent, `nfs`, `iscsi`, `fc` and `flexVolume` volumes are rejected.
+   */
   readonly networkMounter?: Mounter;
+  /** Mounts disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */
+  readonly networkDevices?: Pick<LocalDevices, 'formatAndMount'>;
   /** Runs flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
   readonly flexPrograms?: FlexPrograms;
+  /** Connects disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */
+  readonly diskTools?: DiskTools;
   /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
   /** Loop devices, which hold block volumes open. If absent, volumes with `volumeMode: Block` are rejected. */

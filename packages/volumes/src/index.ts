@@ -6,6 +6,8 @@ export type { LocalDevices } from './claims/local-staging.ts';
 export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } from './claims/local-volume.ts';
 export type { CsiDriverData, CsiObjects, CsiTokenRequest, CsiTokens, VolumeAttachmentData } from './csi/csi-objects.ts';
 export { CsiPlugin, type CsiPluginComponents, type CsiPluginOptions } from './csi/csi-plugin.ts';
+export { DiskToolCommand, type DiskTools } from './disks/disk-tools.ts';
+export { type NetworkDiskComponents, networkDiskPlugins } from './disks/network-disk-plugins.ts';
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
 export type { DriverResult } from './flexvolume/driver-status.ts';
 export type { FlexPrograms } from './flexvolume/flex-driver.ts';

@@ -60,6 +60,8 @@ export const files = {
   claims: `${volumes}/claims.test.ts`,
   nfs: `${volumes}/nfs.test.ts`,
   nfsProgram: `${volumes}/nfs-linux.test.ts`,
+  iscsi: `${volumes}/iscsi.test.ts`,
+  fc: `${volumes}/fc.test.ts`,
   flex: `${volumes}/flexvolume.test.ts`,
   flexProgram: `${volumes}/flexvolume-linux.test.ts`,
   local: `${volumes}/local-volume.test.ts`,

@@ -25,7 +25,7 @@ const ownClaim = [
   'the PVC of a generic ephemeral volume is named after pod and volume, and is refused if the pod does not own it',
 ];
 const otherTypes =
-  'persistent volumes of types other than CSI, flexVolume, hostPath, local and nfs are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type cephfs is not supported by this kubelet”';
+  'persistent volumes of types other than CSI, fc, flexVolume, hostPath, iscsi, local and nfs are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type cephfs is not supported by this kubelet”';
 const csi = [
   t.csi,
   "a persistent CSI volume is staged once and published to each pod at upstream's paths, and unstaged after the last pod",
@@ -50,11 +50,18 @@ const nfsProgram = [
   'mounts by the helper with source, path and options, measures the volume, and leaves nothing',
 ];
 const flex = [t.flex, "is mounted by the driver at upstream's path with the pod's data, and unmounted with its pod"];
+const iscsi = [
+  t.iscsi,
+  "is logged in, mounted once at upstream's path and bound into each pod, and is logged out after the last",
+];
+const fc = [
+  t.fc,
+  "is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last",
+];
 const flexProgram = [t.flexProgram, 'are mounted and unmounted by the driver, and measured'];
 const notExpanded = 'volumes of PersistentVolumeClaims are not expanded on the node (`expandfs`)';
 const removed =
   'upstream has removed the plugin too: a CSI driver replaces it; volumes of this type are not translated to CSI volumes';
-const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
 const payload = [t.payload, 'missing keys of an optional volume are skipped'];
 const filled = [
   t.projections,
@@ -77,9 +84,9 @@ export const volumes = {
     partly('persistentVolumeClaim', otherTypes, csi, csiAttached, csiBlock, claims, local, disk, localBlock),
     partly('ephemeral', otherTypes, ownClaim),
     works('csi', csiInline),
-    unsupported('fc', 'fc', inTree),
+    works('fc', fc),
     partly('flexVolume', notExpanded, flex, flexProgram),
-    unsupported('iscsi', 'iscsi', inTree),
+    works('iscsi', iscsi),
     works('nfs', nfs, nfsProgram),
     unsupported(
       'gitRepo',
@@ -227,7 +234,13 @@ export const volumes = {
   AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', removed),
   CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', removed),
   CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', removed),
-  FCVolumeSource: whole('fc', 'fsType lun readOnly targetWWNs wwids', inTree),
+  FCVolumeSource: [
+    works('fsType lun readOnly targetWWNs', fc, [
+      t.fc,
+      'with a multipath device needs no scan; the device is flushed before its paths are removed',
+    ]),
+    works('wwids', [t.fc, 'is found by its identifier']),
+  ],
   FlexVolumeSource: [
     works('driver fsType options readOnly', flex),
     works('secretRef', [t.flex, 'gets a secret %s, or an error']),
@@ -236,11 +249,19 @@ export const volumes = {
   GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', removed),
   GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'upstream refuses it since 1.33 too'),
   GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', removed),
-  ISCSIVolumeSource: whole(
-    'iscsi',
-    'chapAuthDiscovery chapAuthSession fsType initiatorName iqn iscsiInterface lun portals readOnly secretRef targetPortal',
-    inTree,
-  ),
+  ISCSIVolumeSource: [
+    works('iqn lun targetPortal', iscsi),
+    works('fsType readOnly', [t.iscsi, 'has the declared file system, mount options, group and read-only flag']),
+    works('chapAuthDiscovery chapAuthSession secretRef', [
+      t.iscsi,
+      'W4: gets CHAP credentials of a secret, which no message contains',
+    ]),
+    works('initiatorName iscsiInterface', [
+      t.iscsi,
+      'with an initiator name gets an interface with the settings of the other one, which is deleted after the last pod',
+    ]),
+    works('portals', [t.iscsi, 'with several portals uses the multipath device, also if one portal refuses the login']),
+  ],
   NFSVolumeSource: [works('path readOnly server', [t.nfs, 'is server and path, and read-only if the pod says so'])],
   PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),
   PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', removed),

@@ -2,7 +2,7 @@ import { type Clock, checkComponents } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
-import { CommandShell } from './command-shell.ts';
+import { CommandShell, type CommandShellOptions } from './command-shell.ts';
 import { diskFormat, growCommand, isBroken, makeCommand, probeArguments } from './disk-format.ts';
 import type { Mounter } from './mounter.ts';
 
@@ -27,10 +27,11 @@ export class DiskCommand implements LocalDevices {
   readonly #components: WithDefaults<DiskCommandComponents>;
   readonly #shell: CommandShell;
 
-  constructor(given: DiskCommandComponents) {
+  /** @param options number of killed commands that have not exited at which no more commands are run, default 16 */
+  constructor(given: DiskCommandComponents, { maxAbandoned = 16 }: Pick<CommandShellOptions, 'maxAbandoned'> = {}) {
     checkComponents('DiskCommand', given, { mounter: ['mount'] });
     this.#components = withDefaults(given);
-    this.#shell = new CommandShell(this.#components, { deadlineMs: DEADLINE_MS });
+    this.#shell = new CommandShell(this.#components, { deadlineMs: DEADLINE_MS, maxAbandoned });
   }
 
   async formatAndMount(
@@ -91,7 +92,9 @@ export class DiskCommand implements LocalDevices {
     signal: AbortSignal,
     alwaysTells = false,
   ): Promise<{ readonly exitCode: number; readonly output: string }> {
-    return await this.#shell.run(command, args, signal, { alwaysTells }).catch((error: unknown) => {
+    // The last argument is the disk, or where it is mounted.
+    const subject = args.at(-1);
+    return await this.#shell.run(command, args, signal, { alwaysTells, subject }).catch((error: unknown) => {
       signal.throwIfAborted();
       throw new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${errorText(error)}`, error);
     });

@@ -1,0 +1,54 @@
+import { VolumeError } from '../../errors.ts';
+import type { VolumeSpec } from '../../manager/resolved-volume.ts';
+import type { DiskSource } from '../network-disk.ts';
+
+/** Upstream's name of the plugin. */
+export const FC = 'kubernetes.io/fc';
+
+/**
+ * A Fibre Channel disk: by the names of its ports and a logical unit, or by its own identifiers. Several names or
+ * identifiers are paths to one disk.
+ */
+export type FcDisk = { readonly wwns: readonly string[]; readonly lun: number } | { readonly wwids: readonly string[] };
+
+/** Returns what all network disks have in common; `undefined` if the volume is of another type. @throws VolumeError */
+export function fcSource({ volume, persistent, readOnly = false }: VolumeSpec): DiskSource | undefined {
+  const fc = persistent === undefined ? volume.fc : persistent.spec?.fc;
+  if (fc === undefined) return undefined;
+  const { targetWWNs = [], lun, wwids = [], fsType = '' } = fc;
+  const common = { fsType, readOnly: persistent === undefined ? (fc.readOnly ?? false) : readOnly };
+  if (lun !== undefined && targetWWNs.length > 0) {
+    const directory = [directoryOf({ wwns: targetWWNs, lun })];
+    return { uniqueName: `[${targetWWNs.join(' ')}]:${lun}`, directory, ...common };
+  }
+  if (wwids.length > 0) {
+    return { uniqueName: `[${wwids.join(' ')}]`, directory: [directoryOf({ wwids: wwids.map(asLink) })], ...common };
+  }
+  throw new VolumeError('InvalidSource', 'fc: no fc disk information found. failed to make a new mounter');
+}
+
+/** Returns the name of the directory in which the disk is mounted (`makePDNameInternal`). */
+function directoryOf(disk: FcDisk): string {
+  return 'wwns' in disk ? `${disk.wwns.join('-')}-lun-${disk.lun}` : disk.wwids.join('-');
+}
+
+/** Reverts {@link directoryOf} (`parsePDName`). @throws VolumeError `InvalidSource` */
+export function fcDiskOf(directory: string): FcDisk {
+  const parts = directory.split('-');
+  if (parts.at(-2) !== 'lun') return { wwids: parts };
+  const lun = parts.at(-1) ?? '';
+  if (parts.length === 2 || !/^\d+$/.test(lun)) {
+    throw new VolumeError('InvalidSource', `no wwn in: ${directory}`);
+  }
+  return { wwns: parts.slice(0, -2), lun: Number(lun) };
+}
+
+/** Returns whether a link in /dev/disk/by-path leads to the disk (`findDisk`). */
+export function isPathOf(link: string, wwn: string, lun: number): boolean {
+  return (link.startsWith('fc-') || /^pci-.*-fc-/.test(link)) && link.endsWith(`fc-0x${wwn}-lun-${lun}`);
+}
+
+/** Blanks of an identifier are underscores in /dev/disk/by-id. */
+function asLink(wwid: string): string {
+  return wwid.replaceAll(' ', '_');
+}

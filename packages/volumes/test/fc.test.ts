@@ -1,0 +1,167 @@
+import { silentLogger } from '@node-agent/telemetry';
+import { describe, expect, it } from 'vitest';
+import { DiskPlugin } from '../src/disks/disk-plugin.ts';
+import type { DiskTools } from '../src/disks/disk-tools.ts';
+import { fcDiskOf, fcSource, isPathOf } from '../src/disks/fc/fc-disk.ts';
+import { FcDisks } from '../src/disks/fc/fc-disks.ts';
+import { errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
+
+const WWN = '50060e801049cfd1';
+const STAGED = `${ROOT}/plugins/kubernetes.io/fc/${WWN}-lun-0`;
+
+/** Tools of a machine: a scan of the hosts makes the disks of the fabric known. */
+class MemoryTools implements DiskTools {
+  readonly calls: string[] = [];
+  /** Links in /dev/disk to the devices that a scan finds. */
+  readonly fabric = new Map<string, string>();
+  exitCode = 0;
+  readonly #fs: Fixture['fs'];
+
+  constructor(fs: Fixture['fs']) {
+    this.#fs = fs;
+  }
+
+  async run(command: string, args: readonly string[]): Promise<{ readonly exitCode: number; readonly output: string }> {
+    this.calls.push([command, ...args].join(' '));
+    return { exitCode: this.exitCode, output: this.exitCode === 0 ? '' : 'map in use' };
+  }
+
+  async write(path: string, text: string): Promise<void> {
+    this.calls.push(`write ${path} ${text}`);
+    if (!path.endsWith('/scan')) return;
+    for (const [link, device] of this.fabric) {
+      await this.#fs.mkdir(link.slice(0, link.lastIndexOf('/')));
+      await this.#fs.writeFile(device, '');
+      if (!(await this.#fs.exists(link))) await this.#fs.symlink(device, link);
+    }
+  }
+}
+
+/** A node whose controller attaches every volume that is in use, with two SCSI hosts. */
+async function makeFc() {
+  const status = { attached: [] as readonly string[] };
+  let tools: MemoryTools | undefined;
+  const fixture = setUp({}, {}, undefined, ({ fs, foreignFiles, mounter, paths, clock, recorder }) => {
+    tools ??= new MemoryTools(fs);
+    const disks = new FcDisks({ fs, tools, logger: silentLogger });
+    return {
+      plugins: [new DiskPlugin({ fs, foreignFiles, mounter, devices: mounter, paths, disks, clock, recorder }, 1)],
+      attachments: { attachedVolumes: () => status.attached },
+    };
+  });
+  if (tools === undefined) throw new Error('no tools');
+  const { clock, signal, manager, fs } = fixture;
+  for (const host of ['host0', 'host1']) await fs.mkdir(`/sys/class/scsi_host/${host}`);
+  void manager.start(signal);
+  await clock.settle();
+  const mount = async (pod: ReturnType<typeof fcPod>): Promise<void> => {
+    const mounting = manager.waitForAttachAndMount(pod, signal);
+    mounting.catch(() => undefined);
+    await clock.settle();
+    status.attached = manager.volumesInUse() ?? [];
+    manager.volumesReported(status.attached);
+    await clock.settle();
+    await mounting;
+  };
+  return { ...fixture, tools, mount };
+}
+
+const fcPod = (uid: string, fc: object = { targetWWNs: [WWN], lun: 0 }) => podOf([{ name: 'data', fc }], uid);
+
+describe('the disk of an FC volume', () => {
+  it.each([
+    [{ targetWWNs: ['a1', 'b2'], lun: 7 }, '[a1 b2]:7', 'a1-b2-lun-7', { wwns: ['a1', 'b2'], lun: 7 }],
+    [
+      { wwids: ['3600508b4', 'ACME disk 1'] },
+      '[3600508b4 ACME disk 1]',
+      '3600508b4-ACME_disk_1',
+      { wwids: ['3600508b4', 'ACME_disk_1'] },
+    ],
+  ])(
+    '%j has the unique name and the directory of upstream, and is known again by the directory',
+    (fc, uniqueName, name, disk) => {
+      const source = fcSource({ volume: { name: 'data', fc } });
+      expect(source).toEqual({ uniqueName, directory: [name], fsType: '', readOnly: false });
+      expect(fcDiskOf(name)).toEqual(disk);
+    },
+  );
+
+  it('is refused without names and identifiers', () => {
+    expect(() => fcSource({ volume: { name: 'data', fc: { targetWWNs: ['a1'] } } })).toThrow(
+      'no fc disk information found',
+    );
+    expect(() => fcDiskOf('lun-0')).toThrow('no wwn in: lun-0');
+  });
+
+  it.each([
+    [`pci-0000:41:00.0-fc-0x${WWN}-lun-0`, true],
+    [`fc-0x${WWN}-lun-0`, true],
+    [`pci-0000:41:00.0-fc-0x${WWN}-lun-01`, false],
+    [`pci-0000:41:00.0-fc-0x${WWN}-lun-0-part1`, false],
+    [`ip-192.0.2.1-fc-0x${WWN}-lun-0`, false],
+  ])('has the link %s: %s', (link, isIt) => {
+    expect(isPathOf(link, WWN, 0)).toBe(isIt);
+  });
+});
+
+describe('an FC volume', () => {
+  it("is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last", async () => {
+    const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
+    tools.fabric.set(`/dev/disk/by-path/pci-0000:41:00.0-fc-0x${WWN}-lun-0`, '/dev/sdc');
+    await mount(fcPod('u1'));
+    await mount(fcPod('u2'));
+    expect(tools.calls).toEqual([
+      'write /sys/class/scsi_host/host0/scan - - -',
+      'write /sys/class/scsi_host/host1/scan - - -',
+    ]);
+    expect(mounter.asked).toEqual(['disk /dev/sdc ', 'bind', 'bind']);
+    expect(manager.volumesInUse()).toEqual([`kubernetes.io/fc/[${WWN}]:0`]);
+    tools.calls.length = 0;
+    await manager.waitForUnmount(fcPod('u1'), signal);
+    await manager.waitForUnmount(fcPod('u2'), signal);
+    await clock.settle();
+    expect(tools.calls).toEqual(['blockdev --flushbufs /dev/sdc', 'write /sys/block/sdc/device/delete 1']);
+    expect([(await mounter.mountPoints()).size, await fs.exists(STAGED)]).toEqual([0, false]);
+  });
+
+  it('with a multipath device needs no scan; the device is flushed before its paths are removed', async () => {
+    const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
+    for (const disk of ['sdc', 'sdd']) await fs.mkdir(`/sys/block/dm-2/slaves/${disk}`);
+    tools.fabric.set(`/dev/disk/by-path/fc-0x${WWN}-lun-0`, '/dev/sdc');
+    tools.fabric.set('/dev/disk/by-path/fc-0xb2-lun-0', '/dev/sdd');
+    await tools.write('/sys/class/scsi_host/host0/scan', '');
+    tools.calls.length = 0;
+    const pod = fcPod('u1', { targetWWNs: [WWN, 'b2'], lun: 0, fsType: 'xfs', readOnly: true });
+    await mount(pod);
+    expect([tools.calls, mounter.asked]).toEqual([[], ['disk /dev/dm-2 xfs ro', 'bind', 'rebind ro']]);
+    tools.exitCode = 1;
+    await manager.waitForUnmount(pod, signal);
+    await clock.settle();
+    expect(tools.calls).toEqual(['multipath -f /dev/dm-2']);
+    tools.exitCode = 0;
+    await clock.advance(500);
+    expect(tools.calls.slice(1)).toEqual([
+      'multipath -f /dev/dm-2',
+      'blockdev --flushbufs /dev/sdc',
+      'write /sys/block/sdc/device/delete 1',
+      'blockdev --flushbufs /dev/sdd',
+      'write /sys/block/sdd/device/delete 1',
+    ]);
+  });
+
+  it('is found by its identifier', async () => {
+    const { mount, tools, mounter } = await makeFc();
+    tools.fabric.set('/dev/disk/by-id/scsi-ACME_disk_1', '/dev/sde');
+    await mount(fcPod('u1', { wwids: ['ACME disk 1'] }));
+    expect(mounter.asked[0]).toBe('disk /dev/sde ');
+  });
+
+  it('that is not in the fabric keeps its pod waiting with the reason, and is found later', async () => {
+    const { mount, tools, events, clock, manager, signal } = await makeFc();
+    expect((await errorOf(mount(fcPod('u1')))).message).toContain('no fc disk found');
+    expect(events.at(-1)).toBe('FailedMount: MountVolume.MountDevice failed for volume "data" : no fc disk found');
+    tools.fabric.set(`/dev/disk/by-path/fc-0x${WWN}-lun-0`, '/dev/sdc');
+    await clock.advance(500);
+    await manager.waitForAttachAndMount(fcPod('u1'), signal);
+  });
+});
