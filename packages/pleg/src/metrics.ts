@@ -56,29 +56,60 @@ export function createPlegMetrics(metrics: Metrics): PlegMetrics {
 
 const STATES: readonly RuntimeContainerState[] = ['created', 'running', 'exited', 'unknown'];
 
-/** Gauges of running pods and containers. The counts are recomputed after each read; only changed gauges are set. */
+/**
+ * Gauges of running pods and containers. An update of one pod costs the same however many pods there are (K5); only
+ * changed gauges are set.
+ */
 export class RunningCounts {
   readonly #metrics: PlegMetrics;
-  #pods: number | undefined;
-  readonly #containers = new Map<RuntimeContainerState, number>();
+  /** Counted state of each pod. */
+  readonly #counted = new Map<string, PodSnapshot>();
+  #runningPods = 0;
+  readonly #containers: Record<RuntimeContainerState, number> = { created: 0, running: 0, exited: 0, unknown: 0 };
+  /** Values of the gauges. */
+  #shownPods: number | undefined;
+  readonly #shownContainers = new Map<RuntimeContainerState, number>();
 
   constructor(metrics: PlegMetrics) {
     this.#metrics = metrics;
   }
 
-  set(pods: Iterable<PodSnapshot>): void {
-    let runningPods = 0;
-    const containers: Record<RuntimeContainerState, number> = { created: 0, running: 0, exited: 0, unknown: 0 };
-    for (const pod of pods) {
-      if (hasReady(pod.sandboxes)) runningPods++;
-      for (const state of pod.containers.values()) containers[state]++;
+  /** Counts these pods and no others. */
+  set(pods: Iterable<readonly [uid: string, snapshot: PodSnapshot]>): void {
+    for (const pod of this.#counted.values()) this.#count(pod, -1);
+    this.#counted.clear();
+    for (const [uid, pod] of pods) {
+      this.#counted.set(uid, pod);
+      this.#count(pod, 1);
     }
-    if (this.#pods !== runningPods) this.#metrics.runningPods.set({}, runningPods);
-    this.#pods = runningPods;
+    this.#show();
+  }
+
+  /** Counts the new state of one pod. @param pod `undefined` if the pod is gone */
+  update(uid: string, pod: PodSnapshot | undefined): void {
+    const before = this.#counted.get(uid);
+    if (before !== undefined) this.#count(before, -1);
+    if (pod === undefined) this.#counted.delete(uid);
+    else {
+      this.#counted.set(uid, pod);
+      this.#count(pod, 1);
+    }
+    this.#show();
+  }
+
+  #count(pod: PodSnapshot, sign: 1 | -1): void {
+    if (hasReady(pod.sandboxes)) this.#runningPods += sign;
+    for (const state of pod.containers.values()) this.#containers[state] += sign;
+  }
+
+  #show(): void {
+    if (this.#shownPods !== this.#runningPods) this.#metrics.runningPods.set({}, this.#runningPods);
+    this.#shownPods = this.#runningPods;
     for (const state of STATES) {
-      const count = containers[state];
-      if (this.#containers.get(state) !== count) this.#metrics.runningContainers.set({ container_state: state }, count);
-      this.#containers.set(state, count);
+      const count = this.#containers[state];
+      if (this.#shownContainers.get(state) === count) continue;
+      this.#metrics.runningContainers.set({ container_state: state }, count);
+      this.#shownContainers.set(state, count);
     }
   }
 }

@@ -320,7 +320,7 @@ export class Pleg implements AsyncDisposable {
       return true;
     }
     this.#tell(uid, next, status, startMs);
-    this.#running.set(this.#snapshots());
+    this.#running.update(uid, this.#records.get(uid)?.snapshot);
     return true;
   }
 
@@ -383,7 +383,7 @@ export class Pleg implements AsyncDisposable {
     this.#metrics.lastSeen.set({}, Math.floor((clock.now() - (clock.monotonic() - atMs)) / 1000));
   }
 
-  *#snapshots(): Generator<PodRecord['snapshot']> {
-    for (const { snapshot } of this.#records.values()) yield snapshot;
+  *#snapshots(): Generator<readonly [string, PodRecord['snapshot']]> {
+    for (const [uid, { snapshot }] of this.#records) yield [uid, snapshot];
   }
 }

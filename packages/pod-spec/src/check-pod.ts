@@ -14,50 +14,74 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})
  */
 export function checkPod(value: unknown): readonly FieldError[] {
   const errors: FieldError[] = [];
-  checkObject(value, 'Pod', '', errors);
+  checkObject(value, 'Pod', undefined, errors);
   return errors;
 }
 
-function checkObject(value: unknown, type: string, path: string, errors: FieldError[]): void {
+/** Place of a value that has fields or items. Its path is text only in errors, because each pod is checked. */
+interface Place {
+  readonly parent: Place | undefined;
+  /** `spec`, `.containers`, `[0]` */
+  readonly step: string;
+}
+
+function checkObject(value: unknown, type: string, place: Place | undefined, errors: FieldError[]): void {
   if (!isObject(value)) {
-    errors.push(wrongType(path, value, 'an object'));
+    errors.push(wrongType(pathOf(place), value, 'an object'));
     return;
   }
   const fields = fieldsOf(type);
-  for (const [key, field] of Object.entries(value)) {
-    if (errors.length >= MAX_ERRORS) return;
-    const at = path === '' ? key : `${path}.${key}`;
+  const keys = Object.keys(value);
+  // Without the optimizing compilers, an iterator allocates for each key.
+  for (let at = 0; at < keys.length && errors.length < MAX_ERRORS; at++) {
+    const key = keys[at] ?? '';
     const fieldType = fields.get(key);
-    if (fieldType === undefined) errors.push(unknownField(at, key, fields));
-    else if (field !== null && field !== undefined) checkValue(field, fieldType, at, errors);
+    const field = value[key];
+    if (fieldType === undefined) errors.push(unknownField(pathOf(place, fieldStep(place, key)), key, fields));
+    else if (field !== null && field !== undefined) checkField(field, fieldType, place, key, errors);
   }
 }
 
-function checkValue(value: unknown, type: string, path: string, errors: FieldError[]): void {
+function checkField(field: unknown, type: string, place: Place | undefined, key: string, errors: FieldError[]): void {
+  if (type.length === 1 && scalarProblem(field, type) === undefined) return;
+  checkValue(field, type, { parent: place, step: fieldStep(place, key) }, errors);
+}
+
+function checkValue(value: unknown, type: string, place: Place, errors: FieldError[]): void {
   if (errors.length >= MAX_ERRORS) return;
-  if (type.startsWith('[')) checkList(value, type.slice(1), path, errors);
-  else if (type.startsWith('{')) checkMap(value, type.slice(1), path, errors);
-  else if (type.length > 1) checkObject(value, type, path, errors);
+  if (type.startsWith('[')) checkList(value, type.slice(1), place, errors);
+  else if (type.startsWith('{')) checkMap(value, type.slice(1), place, errors);
+  else if (type.length > 1) checkObject(value, type, place, errors);
   else {
     const wanted = scalarProblem(value, type);
-    if (wanted !== undefined) errors.push(wrongType(path, value, wanted));
+    if (wanted !== undefined) errors.push(wrongType(pathOf(place), value, wanted));
   }
 }
 
-function checkList(value: unknown, type: string, path: string, errors: FieldError[]): void {
+function checkList(value: unknown, type: string, place: Place, errors: FieldError[]): void {
   if (!Array.isArray(value)) {
-    errors.push(wrongType(path, value, 'a list'));
+    errors.push(wrongType(pathOf(place), value, 'a list'));
     return;
   }
-  for (const [index, item] of value.entries()) checkValue(item, type, `${path}[${index}]`, errors);
+  for (let at = 0; at < value.length; at++) checkValue(value[at], type, { parent: place, step: `[${at}]` }, errors);
 }
 
-function checkMap(value: unknown, type: string, path: string, errors: FieldError[]): void {
+function checkMap(value: unknown, type: string, place: Place, errors: FieldError[]): void {
   if (!isObject(value)) {
-    errors.push(wrongType(path, value, 'a map'));
+    errors.push(wrongType(pathOf(place), value, 'a map'));
     return;
   }
-  for (const [key, item] of Object.entries(value)) checkValue(item, type, `${path}[${key}]`, errors);
+  for (const key of Object.keys(value)) checkValue(value[key], type, { parent: place, step: `[${key}]` }, errors);
+}
+
+function fieldStep(place: Place | undefined, key: string): string {
+  return place === undefined ? key : `.${key}`;
+}
+
+function pathOf(place: Place | undefined, last = ''): string {
+  let path = last;
+  for (let each = place; each !== undefined; each = each.parent) path = `${each.step}${path}`;
+  return path;
 }
 
 /** Returns a description of the expected value; `undefined` if the value has the type. */

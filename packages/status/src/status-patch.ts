@@ -66,13 +66,17 @@ function comparable(conditions: readonly PodCondition[] | null): readonly Json[]
 
 /** Returns the fields that differ, with their old and new values as sent to the API; `undefined` means absent. */
 function changedFields(before: Json, after: Json): readonly (readonly [string, readonly [unknown, unknown]])[] {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...names].flatMap((name) => {
+  const changed: (readonly [string, readonly [unknown, unknown]])[] = [];
+  const compare = (name: string): void => {
     const list = MERGED_LISTS.get(name);
-    const [old, next] = [before[name], after[name]];
+    const old = before[name];
+    const next = after[name];
     const same = list?.ordered === false ? sameSet(itemsOf(old), itemsOf(next), list.key) : sameOnWire(old, next, name);
-    return same ? [] : [[name, [normalized(old, name), normalized(next, name)]] as const];
-  });
+    if (!same) changed.push([name, [normalized(old, name), normalized(next, name)]]);
+  };
+  for (const name of Object.keys(before)) compare(name);
+  for (const name of Object.keys(after)) if (!Object.hasOwn(before, name)) compare(name);
+  return changed;
 }
 
 /** Returns whether two lists have the same items in any order. */

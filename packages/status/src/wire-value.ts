@@ -9,10 +9,18 @@ export function normalized(value: unknown, name = ''): unknown {
   if (isAbsent(value, name)) return undefined;
   if (Array.isArray(value)) return value.map((item) => normalized(item));
   if (!isRecord(value)) return value;
-  const entries = Object.entries(value)
-    .map(([key, field]) => [key, normalized(field, key)] as const)
-    .filter(([, field]) => field !== undefined);
-  return Object.fromEntries(entries);
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const field = normalized(value[key], key);
+    if (field !== undefined) setOwn(result, key, field);
+  }
+  return result;
+}
+
+/** Sets a field. An assignment to `__proto__` would replace the prototype instead. */
+function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') object[key] = value;
+  else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 /**

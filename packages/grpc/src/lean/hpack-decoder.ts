@@ -1,11 +1,8 @@
 import { decodeHuffman } from './huffman.ts';
-import { type HeaderField, STATIC_TABLE } from './static-table.ts';
+import { type HeaderField, STATIC_TABLE, sizeOf } from './static-table.ts';
 
 /** Size of the dynamic table that a peer may use, in bytes: HTTP/2's default, which this package never changes. */
 const MAX_TABLE_BYTES = 4096;
-
-/** Bytes that an entry counts in addition to its name and value (RFC 7541, section 4.1). */
-const ENTRY_OVERHEAD = 32;
 
 /** Integers at or above this limit are rejected. No valid length or index is that large. */
 const MAX_INTEGER = 2 ** 28;
@@ -117,8 +114,4 @@ export class HpackDecoder {
     if (this.#at >= this.#end) throw new HpackError('a header block ends within a field');
     return this.#bytes[this.#at++] ?? 0;
   }
-}
-
-function sizeOf([name, value]: HeaderField): number {
-  return name.length + value.length + ENTRY_OVERHEAD;
 }

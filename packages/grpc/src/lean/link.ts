@@ -97,11 +97,12 @@ export class Link {
   }
 
   #flush(): void {
-    const [first, ...rest] = this.#outgoing;
+    const outgoing = this.#outgoing;
+    const first = outgoing[0];
     if (first === undefined) return;
     this.#outgoing = [];
     if (!this.#socket.writable) return;
-    this.#socket.write(rest.length === 0 ? first : Buffer.concat([first, ...rest]));
+    this.#socket.write(outgoing.length === 1 ? first : Buffer.concat(outgoing));
     if (this.#socket.writableLength > MAX_UNREAD_BYTES) this.#socket.destroy(new Error('the peer does not read'));
   }
 

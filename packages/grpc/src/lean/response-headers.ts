@@ -1,4 +1,4 @@
-import type { HeaderField } from './static-table.ts';
+import { type HeaderField, sizeOf } from './static-table.ts';
 
 /** Limits of a header block, as those of Node.js: 128 fields, 64 KiB with 32 bytes more per field. */
 export const MAX_HEADER_FIELDS = 128;
@@ -8,6 +8,8 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 /** Headers of a connection, which HTTP/2 does not have. */
 const FORBIDDEN = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
+
+const EMPTY: HeaderField = ['', ''];
 
 /** Header block of a response that a client may use. */
 export interface ResponseHeaders {
@@ -21,7 +23,7 @@ export interface ResponseHeaders {
 export function isTooLarge(fields: readonly HeaderField[]): boolean {
   if (fields.length > MAX_HEADER_FIELDS) return true;
   let bytes = 0;
-  for (const [name, value] of fields) bytes += name.length + value.length + 32;
+  for (let at = 0; at < fields.length; at++) bytes += sizeOf(fields[at] ?? EMPTY);
   return bytes > MAX_HEADER_BYTES;
 }
 
@@ -35,8 +37,11 @@ export function responseHeaders(fields: readonly HeaderField[], isTrailers: bool
   let contentLength: number | undefined;
   let hasRegular = false;
   let hasIllegal = false;
-  for (const field of fields) {
-    const [name, value] = field;
+  // Each response passes here twice. Iterators and destructured arrays would allocate per field.
+  for (let at = 0; at < fields.length; at++) {
+    const field = fields[at] ?? EMPTY;
+    const name = field[0];
+    const value = field[1];
     if (name.startsWith(':')) {
       if (isTrailers || hasRegular || name !== ':status' || httpStatus !== undefined) return undefined;
       if (!/^[1-9]\d\d$/.test(value) || value === '101') return undefined;
@@ -44,13 +49,15 @@ export function responseHeaders(fields: readonly HeaderField[], isTrailers: bool
       continue;
     }
     hasRegular = true;
-    if (/^[A-Z]$/.test(firstIllegal(name))) return undefined;
+    if (!isLegal(field)) {
+      if (/^[A-Z]$/.test(firstIllegal(name))) return undefined;
+      hasIllegal = true;
+    }
     if (FORBIDDEN.has(name) || (name === 'te' && value.toLowerCase() !== 'trailers')) return undefined;
     if (name === 'content-length') {
       if (contentLength !== undefined || !isLength(value)) return undefined;
       contentLength = Number(value);
     }
-    if (!isLegal(field)) hasIllegal = true;
   }
   if (!isTrailers && httpStatus === undefined) return undefined;
   return { fields: hasIllegal ? fields.filter(isLegal) : fields, httpStatus, contentLength };
@@ -58,11 +65,11 @@ export function responseHeaders(fields: readonly HeaderField[], isTrailers: bool
 
 /** Returns the first character of a name that HTTP/2 does not allow, or an empty text. */
 function firstIllegal(name: string): string {
-  return TOKEN.test(name) ? '' : (/[^!#$%&'*+.^_`|~0-9a-z-]/.exec(name)?.[0] ?? '');
+  return /[^!#$%&'*+.^_`|~0-9a-z-]/.exec(name)?.[0] ?? '';
 }
 
-function isLegal([name, value]: HeaderField): boolean {
-  return name.startsWith(':') || (TOKEN.test(name) && VALUE.test(value));
+function isLegal(field: HeaderField): boolean {
+  return field[0].startsWith(':') || (TOKEN.test(field[0]) && VALUE.test(field[1]));
 }
 
 /** Returns whether a text is a whole number that fits into 63 bits. */

@@ -1,6 +1,14 @@
 /** A header name and value, as Latin-1 text. */
 export type HeaderField = readonly [name: string, value: string];
 
+/** Bytes that a field counts in addition to its name and value (RFC 7541, section 4.1). */
+const FIELD_OVERHEAD = 32;
+
+/** Returns the size of a field for the limits of HPACK and HTTP/2, in bytes. */
+export function sizeOf(field: HeaderField): number {
+  return field[0].length + field[1].length + FIELD_OVERHEAD;
+}
+
 /** HPACK's static table (RFC 7541, appendix A). Index 1 of the RFC is index 0 here. */
 export const STATIC_TABLE: readonly HeaderField[] = [
   [':authority', ''],

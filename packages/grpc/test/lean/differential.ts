@@ -170,9 +170,10 @@ async function sendPieces(socket: Socket, { pieces, pauseMs }: Script): Promise<
 }
 
 /** Returns a function that makes outcomes equal which differ only in how a broken connection is reported. */
-function normalizer({ pieces }: Script, isViolation: boolean): (outcome: string) => string {
+function normalizer({ settings, pieces }: Script, isViolation: boolean): (outcome: string) => string {
   // grpc-js sees some errors in the first bytes of a frame, or of a header block, that `lean` never sees whole.
-  if (endsWithinFrame(Buffer.concat(pieces))) return (outcome) => outcome.replaceAll(/\b[A-Z_]{5,}\b/g, 'error');
+  if (endsWithinFrame(Buffer.concat([settings, ...pieces])))
+    return (outcome) => outcome.replaceAll(/\b[A-Z_]{5,}\b/g, 'error');
   // After a violation both transports lose the connection, which grpc-js reports in one of two ways.
   return (outcome) => (isViolation ? outcome.replaceAll('UNAVAILABLE', 'INTERNAL') : outcome);
 }
