@@ -84,4 +84,5 @@ export type {
 export { type LoadedConfiguration, type LoadOptions, loadKubeletConfig } from './load.ts';
 export { defaultConfiguration, maskSecrets, renderConfiguration } from './normalize.ts';
 export type { Origins } from './origins.ts';
+export { planReload, type ReloadPlan } from './reload/plan-reload.ts';
 export type { Check, Field, FieldFlag, FieldType, Json, Support } from './schema/field.ts';
