@@ -50,12 +50,10 @@ export async function runKubelet(argv: readonly string[]): Promise<number> {
 
 async function runWith(argv: readonly string[]): Promise<number> {
   const machine = await readMachine(nodeFileSystem);
-  const loaded = await loadKubeletConfig({
-    argv,
-    fs: nodeFileSystem,
-    workingDirectory: process.cwd(),
-    cgroupVersion: machine.cgroupVersion,
-  });
+  const workingDirectory = process.cwd();
+  const load = () =>
+    loadKubeletConfig({ argv, fs: nodeFileSystem, workingDirectory, cgroupVersion: machine.cgroupVersion });
+  const loaded = await load();
   const { format, verbosity } = loaded.configuration.logging;
   const levels = new LogLevelSwitch(levelOfVerbosity(verbosity));
   const controller = new AbortController();
@@ -88,11 +86,21 @@ async function runWith(argv: readonly string[]): Promise<number> {
   const onSignal = (name: NodeJS.Signals): void => ending.onSignal(name);
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  // Without a listener, SIGHUP would end the process.
+  process.on('SIGHUP', () => {});
+  const onHangUp = (listener: () => void): (() => void) => {
+    process.on('SIGHUP', listener);
+    return () => process.off('SIGHUP', listener);
+  };
   try {
     await runNode(
       loaded,
       machine,
-      { clock: systemClock, random: systemRandom, logger, levels, parts, onFailure: (err) => ending.onFailure(err) },
+      {
+        ...{ clock: systemClock, random: systemRandom, logger, levels, parts, onHangUp },
+        reload: load,
+        onFailure: (err) => ending.onFailure(err),
+      },
       controller.signal,
     );
     return OK;

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -165,6 +165,60 @@ test('without an API server, serves the secured port with a self-signed certific
   expect(await curl('/logs/')).toBe('logs endpoint is disabled.\n 405');
   expect(await curl('/statusz')).toMatch(/kubelet statusz.* 200$/s);
   expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
+});
+
+test('applies changed configuration without a restart, names what needs one, and refuses an invalid file', {
+  timeout: 120_000,
+}, async () => {
+  const { server, port } = await takePort();
+  server.close();
+  const settings = {
+    ...{ healthzPort: 0, readOnlyPort: 0, address: '127.0.0.1', port, maxPods: 10 },
+    ...{ authentication: { anonymous: { enabled: true } }, authorization: { mode: 'AlwaysAllow' } },
+  };
+  const { lines } = await start(settings);
+  await lineWith(lines, 'Secured server is listening');
+  const path = join(directory, 'kubelet.yaml');
+  const text = await readFile(path, 'utf8');
+  const change = async (values: object): Promise<void> => {
+    await writeFile(`${path}.new`, JSON.stringify({ ...JSON.parse(text), ...values }));
+    await rename(`${path}.new`, path);
+  };
+  const shown = async () => {
+    const url = `https://127.0.0.1:${port}/configz`;
+    return JSON.parse((await promisify(execFile)('curl', ['-sk', url])).stdout);
+  };
+
+  await change({
+    maxPods: 20,
+    logging: { verbosity: 4 },
+    evictionHard: { 'memory.available': '1Mi' },
+    syncFrequency: '5m',
+  });
+  expect(await lineWith(lines, 'Applied changed configuration')).toContain('maxPods');
+  expect(await lineWith(lines, 'needs a restart of the kubelet')).toContain('syncFrequency');
+  expect(await shown()).toMatchObject({
+    kubeletconfig: { maxPods: 20, syncFrequency: '1m0s', evictionHard: { 'memory.available': '1Mi' } },
+    kubeletconfigReload: { needsRestart: ['syncFrequency'] },
+  });
+
+  await change({ maxPods: -1, containerLogMaxFiles: 1 });
+  const refusals = [
+    await lineWith(lines, 'invalid, the previous'),
+    await lineWith(lines, 'invalid, the previous'),
+  ].join();
+  expect(refusals).toMatch(/kubelet\.yaml:\d+:\d+: maxPods/);
+  expect(refusals).toMatch(/kubelet\.yaml:\d+:\d+: containerLogMaxFiles/);
+  expect(await shown()).toMatchObject({ kubeletconfig: { maxPods: 20, containerLogMaxFiles: 5 } });
+
+  await change({ maxPods: 30 });
+  await lineWith(lines, 'Configuration is valid again');
+  kubelet?.kill('SIGHUP');
+  await lineWith(lines, 'as requested by SIGHUP');
+  expect(await shown()).toMatchObject({ kubeletconfig: { maxPods: 30, syncFrequency: '1m0s' } });
+  expect(await shown()).not.toHaveProperty('kubeletconfigReload');
+  kubelet?.kill('SIGTERM');
+  expect(await exitCode()).toBe(0);
 });
 
 test('serves CPU and heap profiles to go tool pprof, its flags, and its logs', {

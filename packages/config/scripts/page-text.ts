@@ -32,6 +32,9 @@ export function configurationPage(): string {
     '- *live*: within moments, while the kubelet runs.',
     '- *restart*: with the next start of the kubelet.',
     '',
+    'A changed `evictionHard` changes evictions at once, and the allocatable resources of the node with the next start.',
+    '`maxPods` beyond the ID range of user namespaces takes effect for pods without a user namespace.',
+    '',
     ...fieldGroups.flatMap((group) => [
       `## ${group.title}`,
       '',
