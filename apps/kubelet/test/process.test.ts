@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { rawVersion } from '../src/version.ts';
+import { rawVersion, versionText } from '../src/version.ts';
 import { removeDirectory } from './remove-directory.ts';
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -307,6 +307,12 @@ test("its version contains the Kubernetes release and the package's own version"
     `version.Info{Major:"1", Minor:"36", GitVersion:"v1.36.3+node-agent.${version}", NodeVersion:"${process.version}", ` +
       `Platform:"linux/${process.arch === 'x64' ? 'amd64' : process.arch}"}`,
   );
+});
+
+test('its version names the commit of the build in the form that kubeadm reads', () => {
+  const kubeadm = /^\s*Kubernetes v((0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-\w.+]*)?)\s*$/;
+  expect(versionText('0.1.0', '1a2b3c4d5e6f')).toBe('v1.36.3+node-agent.0.1.0.g1a2b3c4d5e6f');
+  expect(`Kubernetes ${versionText('0.1.0', '1a2b3c4d5e6f')}`).toMatch(kubeadm);
 });
 
 test('is found as `kubelet` by process name and by command line, with its arguments', async () => {
