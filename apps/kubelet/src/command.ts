@@ -1,6 +1,8 @@
 import { systemClock, systemRandom } from '@node-agent/async';
 import {
   ConfigError,
+  completionScript,
+  completionShells,
   formatIssue,
   helpText,
   type LoadedConfiguration,
@@ -28,6 +30,7 @@ const FAILED = 1;
  * @param argv the command line, without the program's name
  */
 export async function runKubelet(argv: readonly string[]): Promise<number> {
+  if (argv[0] === 'completion') return writeCompletion(argv.slice(1));
   try {
     const { flags, issues } = readCommandLine(argv);
     if (flags.help) {
@@ -46,6 +49,17 @@ export async function runKubelet(argv: readonly string[]): Promise<number> {
     if (denied !== err) process.stderr.write(`kubelet: ${permissionProblem(process.getuid?.())}\n`);
     return FAILED;
   }
+}
+
+/** Writes the completion script of a shell: `kubelet completion bash`. */
+function writeCompletion([shell, ...rest]: readonly string[]): number {
+  const known = completionShells.find((name) => name === shell);
+  if (known === undefined || rest.length > 0) {
+    process.stderr.write(`kubelet: completion: must be followed by one of ${completionShells.join(', ')}\n`);
+    return FAILED;
+  }
+  process.stdout.write(completionScript(known));
+  return OK;
 }
 
 async function runWith(argv: readonly string[]): Promise<number> {

@@ -25,6 +25,7 @@ export {
   parseCommandLine,
   readCommandLine,
 } from './flags/command-line.ts';
+export { type CompletionShell, completionScript, completionShells } from './flags/completion.ts';
 export { helpText } from './flags/help.ts';
 export type {
   CgroupDriver,

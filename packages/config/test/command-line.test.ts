@@ -223,6 +223,7 @@ describe('flags beside the configuration', () => {
       cloudProvider: '',
       rootDir: '/var/lib/kubelet',
       nodeLabels: {},
+      adminSocket: '',
       lockFile: '',
       exitOnLockContention: false,
       runtimeCgroups: '',

@@ -17,13 +17,14 @@ describe('a line of the table', () => {
       isSecret: false,
       check: undefined,
       support: { state: 'supported' },
+      reload: 'restart',
     });
   });
 
   it('keeps all that it says', () => {
     const check = () => undefined;
     const line = { name: 'a', property: 'b', type: DURATION, doc: 'A.', default: '1s', support: inert('c'), check };
-    const flags = { zeroIsUnset: true, optional: true, isPath: true, isSecret: true };
+    const flags = { zeroIsUnset: true, optional: true, isPath: true, isSecret: true, reload: 'live' as const };
     const flag = { name: 'd', shorthand: 'e' };
     expect(field({ ...line, ...flags, flag })).toStrictEqual({ ...line, ...flags, flag });
   });

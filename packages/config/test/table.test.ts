@@ -105,7 +105,9 @@ describe('--help', () => {
 
   it('begins with what the kubelet is for, and has the flags by topic', () => {
     expect(lines[0]).toMatch(/^The kubelet is the agent of a node/);
-    expect(helpText()).toContain('\n\nUsage:\n  kubelet [flags]\n\nConfiguration:\n      --config string\n');
+    expect(helpText()).toContain(
+      '\n\nUsage:\n  kubelet [flags]\n  kubelet completion bash|zsh|fish\n\nConfiguration:\n      --config string\n',
+    );
     expect(helpText().match(/^\S.*:$/gm)).toEqual([
       'Usage:',
       'Configuration:',
