@@ -113,6 +113,7 @@ async function runWith(argv: readonly string[]): Promise<number> {
       {
         ...{ clock: systemClock, random: systemRandom, logger, levels, parts, onHangUp },
         reload: load,
+        shutDown: (because) => ending.onSignal(because),
         onFailure: (err) => ending.onFailure(err),
       },
       controller.signal,

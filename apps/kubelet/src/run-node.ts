@@ -37,6 +37,7 @@ import { watchConfiguration } from './configuration-watch.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
+import { acquireLockFile, lockContention } from './lock-file.ts';
 import type { Machine } from './machine.ts';
 import { manifestFetch } from './manifest-fetch.ts';
 import { nodeEndpoints } from './node-endpoints.ts';
@@ -77,6 +78,8 @@ interface ProcessPorts {
   readonly reload: () => Promise<LoadedConfiguration>;
   /** Calls a listener for each SIGHUP. @returns a function that removes the listener */
   readonly onHangUp: (listener: () => void) => () => void;
+  /** Starts the shutdown of the program, as SIGTERM does. */
+  readonly shutDown: (because: string) => void;
   /** Called when a part has failed; all other parts are stopped. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -85,7 +88,7 @@ interface ProcessPorts {
 export async function runNode(
   loaded: LoadedConfiguration,
   machine: Machine,
-  { clock, random, logger, levels, parts, reload, onHangUp, onFailure }: ProcessPorts,
+  { clock, random, logger, levels, parts, reload, onHangUp, shutDown, onFailure }: ProcessPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
@@ -111,6 +114,8 @@ export async function runNode(
   for (const directory of [flags.rootDir, configuration.podLogsDir, pluginsDir]) {
     await fs.mkdir(directory, { mode: 0o750 });
   }
+  await using fileLock =
+    flags.lockFile === '' ? undefined : await acquireLockFile({ logger }, posix.resolve(flags.lockFile), signal);
   await using _lock = await lockRootDirectory({ logger }, flags.rootDir);
   await refuseOtherNode(fs, { directory: posix.resolve(flags.certDir), nodeName: identity.nodeName });
   if (machine.selinux) {
@@ -324,6 +329,9 @@ export async function runNode(
       reload: () => inForce.reload(),
     };
     start('configuration', (ending) => watchConfiguration(watching, watched, ending));
+  }
+  if (fileLock !== undefined && flags.exitOnLockContention) {
+    start('lock file', async (ending) => shutDown(await lockContention({ fs, clock }, fileLock, ending)));
   }
   start('event expiry', (ending) => forgetEvents(kubelet, events, clock, ending));
   start('service manager', (ending) => serviceManager.ready(ending));

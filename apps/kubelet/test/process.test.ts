@@ -43,6 +43,7 @@ async function takePort(): Promise<{ server: Server; port: number }> {
 async function start(
   settings: Readonly<Record<string, unknown>>,
   rootDir = join(directory, 'root'),
+  more: readonly string[] = [],
 ): Promise<{ lines: AsyncIterator<string> }> {
   const path = join(directory, 'kubelet.yaml');
   const configuration = {
@@ -57,7 +58,7 @@ async function start(
   };
   await writeFile(path, JSON.stringify(configuration));
   const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
-  const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(directory, 'pki')}`];
+  const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(directory, 'pki')}`, ...more];
   const args = [...flags, main, `--config=${path}`, ...places];
   kubelet = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory });
   if (kubelet.stderr === null) throw new Error('no standard error stream');
@@ -121,6 +122,22 @@ test('refuses to start a second kubelet on the same root directory until the fir
   if (firstProcess !== undefined && firstProcess.signalCode === null) await once(firstProcess, 'exit');
   const third = await start({ healthzPort: 0, readOnlyPort: 0 });
   await lineWith(third.lines, 'Container runtime sanity check failed');
+});
+
+test('K1: with --exit-on-lock-contention, exits with 0 when a second kubelet waits for the lock file, which then runs', {
+  timeout: 120_000,
+}, async () => {
+  const flags = [`--lock-file=${join(directory, 'lock')}`, '--exit-on-lock-contention'];
+  const first = await start({ healthzPort: 0, readOnlyPort: 0 }, undefined, flags);
+  const firstProcess = kubelet;
+  onTestFinished(() => void firstProcess?.kill('SIGKILL'));
+  await lineWith(first.lines, 'Container runtime sanity check failed');
+  const second = await start({ healthzPort: 0, readOnlyPort: 0 }, undefined, flags);
+  await lineWith(second.lines, 'Acquiring file lock');
+  expect(await lineWith(first.lines, 'Shutting down')).toContain('another process waits for the lock');
+  if (firstProcess?.exitCode === null) await once(firstProcess, 'exit');
+  expect(firstProcess?.exitCode).toBe(0);
+  await lineWith(second.lines, 'Container runtime sanity check failed');
 });
 
 test('exits with 1 if a part cannot start, and logs which', async () => {
