@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 
 interface Manifest {
+  readonly name: string;
   readonly bin?: Readonly<Record<string, string>>;
   readonly exports?: Readonly<Record<string, string | { readonly '@node-agent/source'?: string }>>;
 }
@@ -21,9 +23,25 @@ function sourceName(source = ''): string | undefined {
   return /^\.\/src\/(.+)\.ts$/.exec(source)?.[1];
 }
 
+/** Returns the constants of a package: the kubelet's `--version` names the commit. */
+function constantsOf({ name }: Manifest): Record<string, string> {
+  if (name !== '@node-agent/kubelet') return {};
+  let commit = '';
+  try {
+    const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const;
+    commit = execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], options).trim();
+  } catch {
+    // Not a checkout.
+  }
+  return { NODE_AGENT_COMMIT: JSON.stringify(commit) };
+}
+
+const manifest: Manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+
 /** One bundle per entry: a package's own files in dist, its dependencies left as imports. Declarations come from tsc. */
 export default defineConfig({
-  entry: entriesOf(JSON.parse(readFileSync('package.json', 'utf8'))),
+  entry: entriesOf(manifest),
+  define: constantsOf(manifest),
   format: ['esm'],
   target: 'node22',
   platform: 'node',

@@ -43,6 +43,8 @@ export interface JoinedCluster extends AsyncDisposable {
   readonly servingCertificate?: ServingCertificate;
   /** Reviews the clients of this node's servers. */
   readonly reviewer: Reviewer;
+  /** Changes the rates of requests to the API server. */
+  setRates(rates: Pick<KubeletConfiguration, 'kubeAPIQPS' | 'kubeAPIBurst' | 'eventRecordQPS' | 'eventBurst'>): void;
   /** Updates the metrics of certificate lifetimes. Must be called before each scrape. */
   reportTtl(): void;
 }
@@ -122,6 +124,10 @@ export async function joinCluster(
     ],
     ...(serving && { servingCertificate: serving.certificate }),
     reviewer: apiReviewer(clients.requests),
+    setRates(rates) {
+      clients.setRequestRate(requestRate(rates));
+      events.setRate({ qps: rates.eventRecordQPS, burst: rates.eventBurst });
+    },
     reportTtl: () => {
       access.reportTtl();
       serving?.certificate.reportTtl();

@@ -1,6 +1,8 @@
 import { systemClock, systemRandom } from '@node-agent/async';
 import {
   ConfigError,
+  completionScript,
+  completionShells,
   formatIssue,
   helpText,
   type LoadedConfiguration,
@@ -28,6 +30,7 @@ const FAILED = 1;
  * @param argv the command line, without the program's name
  */
 export async function runKubelet(argv: readonly string[]): Promise<number> {
+  if (argv[0] === 'completion') return writeCompletion(argv.slice(1));
   try {
     const { flags, issues } = readCommandLine(argv);
     if (flags.help) {
@@ -48,14 +51,23 @@ export async function runKubelet(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** Writes the completion script of a shell: `kubelet completion bash`. */
+function writeCompletion([shell, ...rest]: readonly string[]): number {
+  const known = completionShells.find((name) => name === shell);
+  if (known === undefined || rest.length > 0) {
+    process.stderr.write(`kubelet: completion: must be followed by one of ${completionShells.join(', ')}\n`);
+    return FAILED;
+  }
+  process.stdout.write(completionScript(known));
+  return OK;
+}
+
 async function runWith(argv: readonly string[]): Promise<number> {
   const machine = await readMachine(nodeFileSystem);
-  const loaded = await loadKubeletConfig({
-    argv,
-    fs: nodeFileSystem,
-    workingDirectory: process.cwd(),
-    cgroupVersion: machine.cgroupVersion,
-  });
+  const workingDirectory = process.cwd();
+  const load = () =>
+    loadKubeletConfig({ argv, fs: nodeFileSystem, workingDirectory, cgroupVersion: machine.cgroupVersion });
+  const loaded = await load();
   const { format, verbosity } = loaded.configuration.logging;
   const levels = new LogLevelSwitch(levelOfVerbosity(verbosity));
   const controller = new AbortController();
@@ -88,11 +100,22 @@ async function runWith(argv: readonly string[]): Promise<number> {
   const onSignal = (name: NodeJS.Signals): void => ending.onSignal(name);
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  // Without a listener, SIGHUP would end the process.
+  process.on('SIGHUP', () => {});
+  const onHangUp = (listener: () => void): (() => void) => {
+    process.on('SIGHUP', listener);
+    return () => process.off('SIGHUP', listener);
+  };
   try {
     await runNode(
       loaded,
       machine,
-      { clock: systemClock, random: systemRandom, logger, levels, parts, onFailure: (err) => ending.onFailure(err) },
+      {
+        ...{ clock: systemClock, random: systemRandom, logger, levels, parts, onHangUp },
+        reload: load,
+        shutDown: (because) => ending.onSignal(because),
+        onFailure: (err) => ending.onFailure(err),
+      },
       controller.signal,
     );
     return OK;

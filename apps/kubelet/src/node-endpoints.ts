@@ -32,6 +32,7 @@ import {
   type MemoryEventRecorder,
   MetricsRegistry,
 } from '@node-agent/telemetry';
+import type { ConfigurationReload } from './configuration-reload.ts';
 import { explanationText } from './explanation-text.ts';
 import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
@@ -51,6 +52,8 @@ interface Components {
   readonly pages: NodePages;
   readonly slis: HealthcheckSlis;
   readonly inventory: InventoryComponents;
+  /** The configuration in force, which may change while the kubelet runs. */
+  readonly inForce: Pick<ConfigurationReload, 'current' | 'state'>;
   /** Current log level, which `/debug/flags/v` changes. */
   readonly levels: LogLevelSwitch;
   /** Returns the cgroup driver; `undefined` until the driver is known. */
@@ -71,7 +74,20 @@ export interface NodeEndpoints {
 export function nodeEndpoints(
   loaded: LoadedConfiguration,
   rootDir: string,
-  { clock, metrics, probeMetrics, events, cri, levels, pages, slis, inventory, cgroupDriver, ...rest }: Components,
+  {
+    clock,
+    metrics,
+    probeMetrics,
+    events,
+    cri,
+    levels,
+    pages,
+    slis,
+    inventory,
+    inForce,
+    cgroupDriver,
+    ...rest
+  }: Components,
 ): NodeEndpoints {
   const { configuration, featureGates } = loaded;
   const logger = rest.logger.child({ component: 'server' });
@@ -100,7 +116,8 @@ export function nodeEndpoints(
       explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       explainNode: () => explainNode(kubelet),
       explanationText: (value) => explanationText(value, clock.now()),
-      configuration: () => shownConfiguration(configuration, cgroupDriver()),
+      configuration: () => shownConfiguration(inForce.current, cgroupDriver()),
+      configurationReload: () => inForce.state,
     });
     const others = otherEndpoints(loaded, rootDir, { clock, cri, levels, profiler }, kubelet);
     const statistics = statsEndpoints({ logger, stats: pages });

@@ -9,7 +9,8 @@ import { machineSources, type NodeFacts, nodeOptions } from './node-options.ts';
 
 /** The node whose Node object is shown. */
 export interface DescribedNode extends NodeFacts {
-  readonly configuration: KubeletConfiguration;
+  /** Returns the configuration in force. */
+  readonly configuration: () => KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly featureGates: FeatureGates;
 }
@@ -30,8 +31,8 @@ export function nodeInventory(
   node: DescribedNode,
   assembled: () => Pick<AssembledKubelet<unknown>, 'nodeState' | 'devices'>,
 ): InventoryComponents {
-  let local: LocalNode | undefined;
-  const localNode = (): LocalNode => {
+  let local: { readonly node: LocalNode; readonly configuration: KubeletConfiguration } | undefined;
+  const localNode = (configuration: KubeletConfiguration): LocalNode => {
     const { nodeState, devices } = assembled();
     const { runtime } = nodeState;
     const sources = {
@@ -44,7 +45,7 @@ export function nodeInventory(
       runtimeFeatures: () => runtime.features(),
       ...(devices && { devicePlugins: () => devices.resources() }),
     };
-    const options = nodeOptions(node.configuration, node.flags, node.featureGates, node);
+    const options = nodeOptions(configuration, node.flags, node.featureGates, node);
     return new LocalNode({ clock, logger, sources }, { ...options, nodeName: node.nodeName });
   };
   return {
@@ -57,8 +58,9 @@ export function nodeInventory(
       }));
     },
     async node(signal) {
-      local ??= localNode();
-      return await local.read(signal);
+      const configuration = node.configuration();
+      if (local?.configuration !== configuration) local = { node: localNode(configuration), configuration };
+      return await local.node.read(signal);
     },
   };
 }

@@ -21,6 +21,8 @@ import { enforcedResources } from './enforced-resources.ts';
 export interface NodeResources {
   readonly reservations: Reservations;
   readonly allocatable: ResourceListJson;
+  /** Returns the allocatable resources with another number of pods. */
+  allocatableWith(limits: Pick<KubeletConfiguration, 'maxPods' | 'podsPerCore'>): ResourceListJson;
   /** What the node reserves of each resource, hard eviction thresholds included. */
   readonly reservation: ResourceList;
   /** Limits of the cgroup of all pods. */
@@ -51,11 +53,14 @@ export async function readNodeResources(
   const ephemeralStorageBytes = await fileSystemBytes(flags.rootDir);
   const capacity = new Map([...machineCapacity(machine), ['pid', Quantity.of(await maxProcesses(fs))] as const]);
   const enforced = enforcedResources(capacity, reservations, configuration.enforceNodeAllocatable);
-  const allocatable = allocatableOf(configuration, reservations, { machine, ephemeralStorageBytes });
+  const facts = { machine, ephemeralStorageBytes };
+  const allocatable = allocatableOf(configuration, reservations, facts);
   expectRoom(capacity, reservations);
   const reservation = reservationOfCapacity(capacity, reservations);
   const unreserved = allocatableAbsolute(capacity, reservations.reserved);
-  return { reservations, allocatable, reservation, enforced, unreserved };
+  const allocatableWith: NodeResources['allocatableWith'] = (limits) =>
+    allocatableOf({ ...configuration, ...limits }, reservations, facts);
+  return { reservations, allocatable, allocatableWith, reservation, enforced, unreserved };
 }
 
 /** Computes the node's allocatable resources. @throws Error if the machine has less than the reservations */

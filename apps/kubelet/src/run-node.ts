@@ -25,6 +25,7 @@ import {
   type Logger,
   LoggingEventRecorder,
   type LogLevelSwitch,
+  levelOfVerbosity,
   MemoryEventRecorder,
   MetricsRegistry,
   processMetrics,
@@ -38,10 +39,13 @@ import {
   readNoswapSupport,
 } from '@node-agent/volumes';
 import { adminServer } from './admin-server.ts';
+import { ConfigurationReload } from './configuration-reload.ts';
+import { watchConfiguration } from './configuration-watch.ts';
 import { criTransport } from './cri-transport.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
+import { acquireLockFile, lockContention } from './lock-file.ts';
 import type { Machine } from './machine.ts';
 import { manifestFetch } from './manifest-fetch.ts';
 import { nodeEndpoints } from './node-endpoints.ts';
@@ -65,7 +69,7 @@ import { securedServer } from './secured-server.ts';
 import { labelForContainers } from './selinux-label.ts';
 import { kubeletServers } from './servers.ts';
 import { ServiceManager } from './service-manager.ts';
-import { assemblySettings } from './settings.ts';
+import { assemblySettings, nodeLimits } from './settings.ts';
 import { NodePages } from './stats-pages.ts';
 import { userNamespaceSettings } from './user-namespaces.ts';
 
@@ -78,6 +82,12 @@ interface ProcessPorts {
   readonly levels: LogLevelSwitch;
   /** Registry of the program's running parts. */
   readonly parts: Parts;
+  /** Reads the configuration from its files again. */
+  readonly reload: () => Promise<LoadedConfiguration>;
+  /** Calls a listener for each SIGHUP. @returns a function that removes the listener */
+  readonly onHangUp: (listener: () => void) => () => void;
+  /** Starts the shutdown of the program, as SIGTERM does. */
+  readonly shutDown: (because: string) => void;
   /** Called when a part has failed; all other parts are stopped. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -86,7 +96,7 @@ interface ProcessPorts {
 export async function runNode(
   loaded: LoadedConfiguration,
   machine: Machine,
-  { clock, random, logger, levels, parts, onFailure }: ProcessPorts,
+  { clock, random, logger, levels, parts, reload, onHangUp, shutDown, onFailure }: ProcessPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
@@ -112,6 +122,8 @@ export async function runNode(
   for (const directory of [flags.rootDir, configuration.podLogsDir, pluginsDir]) {
     await fs.mkdir(directory, { mode: 0o750 });
   }
+  await using fileLock =
+    flags.lockFile === '' ? undefined : await acquireLockFile({ logger }, posix.resolve(flags.lockFile), signal);
   await using _lock = await lockRootDirectory({ logger }, flags.rootDir);
   await refuseOtherNode(fs, { directory: posix.resolve(flags.certDir), nodeName: identity.nodeName });
   if (machine.selinux) {
@@ -228,9 +240,35 @@ export async function runNode(
   const pages = new NodePages({ clock, logger, metrics });
   const slis = new HealthcheckSlis(performance.timeOrigin);
   const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
-  const described = { configuration, flags, featureGates, ...identity, reservations: resources.reservations };
+  const inForce = new ConfigurationReload(
+    {
+      logger: logger.child({ component: 'configuration' }),
+      load: reload,
+      apply(next, before) {
+        assembled.setLimits(nodeLimits(next, flags, resources.allocatableWith(next)));
+        cluster?.setRates(next);
+        // A level that was set by `/debug/flags/v` stays, unless the configured one has changed.
+        const { verbosity } = next.logging;
+        if (verbosity !== before.logging.verbosity) levels.level = levelOfVerbosity(verbosity);
+      },
+      tell: (type, reason, message) => recorder.event(assembled.kubelet.nodeRef, type, reason, message),
+    },
+    configuration,
+  );
+  const described = {
+    configuration: () => inForce.current,
+    flags,
+    featureGates,
+    ...identity,
+    reservations: resources.reservations,
+  };
   const inventory = nodeInventory(shown, described, () => assembled);
-  const endpoints = nodeEndpoints(loaded, flags.rootDir, { ...shown, inventory, cgroupDriver: () => cgroupDriver });
+  const endpoints = nodeEndpoints(loaded, flags.rootDir, {
+    ...shown,
+    inventory,
+    inForce,
+    cgroupDriver: () => cgroupDriver,
+  });
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir };
   const secured = await securedServer(loaded, facts, { ...shown, endpoints }, cluster);
   const admin = adminServer(flags.adminSocket, { clock, logger, metrics, endpoints });
@@ -294,6 +332,20 @@ export async function runNode(
   );
   if (configuration.kubeletCgroups || configuration.systemCgroups) {
     start('kubelet and system cgroups', (ending) => ownGroups.start(ending));
+  }
+  if (flags.config !== '' || flags.configDir !== '') {
+    const watched = {
+      file: flags.config === '' ? '' : posix.resolve(flags.config),
+      directory: flags.configDir === '' ? '' : posix.resolve(flags.configDir),
+    };
+    const watching = {
+      ...{ fs, clock, logger: logger.child({ component: 'configuration' }), onRequest: onHangUp },
+      reload: () => inForce.reload(),
+    };
+    start('configuration', (ending) => watchConfiguration(watching, watched, ending));
+  }
+  if (fileLock !== undefined && flags.exitOnLockContention) {
+    start('lock file', async (ending) => shutDown(await lockContention({ fs, clock }, fileLock, ending)));
   }
   start('event expiry', (ending) => forgetEvents(kubelet, events, clock, ending));
   start('service manager', (ending) => serviceManager.ready(ending));

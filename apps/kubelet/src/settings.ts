@@ -4,7 +4,7 @@ import { listResourceConfig } from '@node-agent/cm-cgroups';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
 import { parseThresholds } from '@node-agent/eviction';
 import type { RateLimit } from '@node-agent/kube-client';
-import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
+import type { AssemblySettings, NodeLimits, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { gracePeriodsOf } from '@node-agent/node-shutdown';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
 import type { ResourceList } from '@node-agent/pod-spec';
@@ -36,6 +36,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
   // On cgroup v2, systemd disables the cpuset controller of a slice that sets no CPUs. On v1, a cgroup gets its
   // parent's CPUs.
   const cpus = machine.cgroupVersion === 2 && machine.onlineCpus !== '' ? { cpus: machine.onlineCpus } : {};
+  const limits = nodeLimits(configuration, flags, setup.resources.allocatable);
   const maxBackOffMs = configuration.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000;
   return {
     configuration,
@@ -129,8 +130,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
     pulls: {
       serialize: configuration.serializeImagePulls,
       maxParallel: configuration.maxParallelImagePulls,
-      qps: configuration.registryPullQPS,
-      burst: configuration.registryBurst,
+      ...limits.pulls,
       ...(configuration.imagePullCredentialsVerificationPolicy && {
         verification: {
           policy: configuration.imagePullCredentialsVerificationPolicy,
@@ -138,19 +138,8 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
         },
       }),
     },
-    logs: {
-      // Capped at the largest safe integer: some configurations use 1Ei for "no limit", and no log reaches that size.
-      maxSizeBytes: Math.min(configuration.containerLogMaxSizeBytes, Number.MAX_SAFE_INTEGER),
-      maxFiles: configuration.containerLogMaxFiles,
-      maxWorkers: configuration.containerLogMaxWorkers,
-      monitorIntervalMs: configuration.containerLogMonitorIntervalMs,
-    },
-    imageGc: {
-      minAgeMs: configuration.imageMinimumGCAgeMs,
-      maxAgeMs: configuration.imageMaximumGCAgeMs,
-      highThresholdPercent: configuration.imageGCHighThresholdPercent,
-      lowThresholdPercent: configuration.imageGCLowThresholdPercent,
-    },
+    logs: { ...limits.logs, maxWorkers: configuration.containerLogMaxWorkers },
+    imageGc: limits.imageGc,
     containerGc: {
       minAgeMs: flags.minimumContainerTtlMs,
       maxPerPodContainer: flags.maximumDeadContainersPerContainer,
@@ -176,7 +165,10 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       fromRuntime: featureGates.enabled('PodAndContainerStatsFromCRI'),
       volumePeriodMs: configuration.volumeStatsAggPeriodMs,
     },
-    eviction: evictionSettings(configuration, flags),
+    eviction: {
+      ...limits.eviction,
+      localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
+    },
     ...(featureGates.enabled('GracefulNodeShutdown') && { shutdown: shutdownSettings(configuration, featureGates) }),
     // Two starts per CPU keep the runtime busy while others wait for the disk; more would only delay all pods.
     startConcurrency: 2 * machine.cpus,
@@ -200,14 +192,41 @@ function qosReserved(
 }
 
 /**
+ * Returns the settings of the assembled components that can change while the kubelet runs.
+ * @param allocatable allocatable resources of a node without an API server
+ * @throws EvictionError naming the invalid field
+ */
+export function nodeLimits(
+  configuration: KubeletConfiguration,
+  flags: KubeletFlags,
+  allocatable: NodeLimits['allocatable'],
+): NodeLimits & { readonly imageGc: NonNullable<NodeLimits['imageGc']> } {
+  return {
+    allocatable,
+    eviction: evictionLimits(configuration, flags),
+    imageGc: {
+      minAgeMs: configuration.imageMinimumGCAgeMs,
+      maxAgeMs: configuration.imageMaximumGCAgeMs,
+      highThresholdPercent: configuration.imageGCHighThresholdPercent,
+      lowThresholdPercent: configuration.imageGCLowThresholdPercent,
+    },
+    logs: {
+      // Capped at the largest safe integer: some configurations use 1Ei for "no limit", and no log reaches that size.
+      maxSizeBytes: Math.min(configuration.containerLogMaxSizeBytes, Number.MAX_SAFE_INTEGER),
+      maxFiles: configuration.containerLogMaxFiles,
+      monitorIntervalMs: configuration.containerLogMonitorIntervalMs,
+    },
+    pulls: { qps: configuration.registryPullQPS, burst: configuration.registryBurst },
+    pods: { maxPods: configuration.maxPods, podsPerCore: configuration.podsPerCore },
+  };
+}
+
+/**
  * Returns the eviction settings. With `--experimental-allocatable-ignore-eviction`, eviction does not enforce
  * allocatable either.
  * @throws EvictionError naming the invalid field
  */
-function evictionSettings(
-  configuration: KubeletConfiguration,
-  flags: KubeletFlags,
-): NonNullable<AssemblySettings['eviction']> {
+function evictionLimits(configuration: KubeletConfiguration, flags: KubeletFlags): NodeLimits['eviction'] {
   const { enforceNodeAllocatable } = configuration;
   const ignored = flags.experimentalAllocatableIgnoreEviction;
   return {
@@ -217,7 +236,6 @@ function evictionSettings(
     }),
     maxPodGracePeriodSeconds: configuration.evictionMaxPodGracePeriodSeconds,
     pressureTransitionMs: configuration.evictionPressureTransitionPeriodMs,
-    localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
   };
 }
 

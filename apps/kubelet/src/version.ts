@@ -4,11 +4,24 @@ import { goArchitecture } from '@node-agent/node-status';
 /** Kubernetes release that this kubelet implements. */
 const KUBERNETES_VERSION = 'v1.36.3';
 
+/** Commit that the program was built from, in hexadecimal digits. Set by the build in a checkout. */
+declare const NODE_AGENT_COMMIT: string | undefined;
+
 /**
  * Version in `kubelet --version` and the node's status: a semantic version with the Kubernetes release and this
- * program's own version.
+ * program's own version, and its commit if it was built in a checkout: `v1.36.3+node-agent.0.1.0.g1a2b3c4d5e6f`. kubeadm
+ * and the API server accept that form (`cmd/kubeadm/app/preflight/utils.go: GetKubeletVersion`).
  */
-export const KUBELET_VERSION: string = `${KUBERNETES_VERSION}+node-agent.${ownVersion()}`;
+export const KUBELET_VERSION: string = versionText(ownVersion(), commit());
+
+/** Returns the version of a program's own version and commit. */
+export function versionText(version: string, commitDigits: string | undefined): string {
+  return `${KUBERNETES_VERSION}+node-agent.${version}${commitDigits === undefined ? '' : `.g${commitDigits}`}`;
+}
+
+function commit(): string | undefined {
+  return typeof NODE_AGENT_COMMIT === 'string' && NODE_AGENT_COMMIT !== '' ? NODE_AGENT_COMMIT : undefined;
+}
 
 /** Returns the parts of the version, and the platform in Go's notation. */
 export function versionParts(): Readonly<Record<'major' | 'minor' | 'gitVersion' | 'platform', string>> {

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { rawVersion } from '../src/version.ts';
+import { rawVersion, versionText } from '../src/version.ts';
 import { removeDirectory } from './remove-directory.ts';
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -43,6 +43,7 @@ async function takePort(): Promise<{ server: Server; port: number }> {
 async function start(
   settings: Readonly<Record<string, unknown>>,
   rootDir = join(directory, 'root'),
+  more: readonly string[] = [],
 ): Promise<{ lines: AsyncIterator<string> }> {
   const path = join(directory, 'kubelet.yaml');
   const configuration = {
@@ -57,7 +58,7 @@ async function start(
   };
   await writeFile(path, JSON.stringify(configuration));
   const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
-  const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(directory, 'pki')}`];
+  const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(directory, 'pki')}`, ...more];
   const args = [...flags, main, `--config=${path}`, ...places];
   kubelet = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory });
   if (kubelet.stderr === null) throw new Error('no standard error stream');
@@ -123,6 +124,22 @@ test('refuses to start a second kubelet on the same root directory until the fir
   await lineWith(third.lines, 'Container runtime sanity check failed');
 });
 
+test('K1: with --exit-on-lock-contention, exits with 0 when a second kubelet waits for the lock file, which then runs', {
+  timeout: 120_000,
+}, async () => {
+  const flags = [`--lock-file=${join(directory, 'lock')}`, '--exit-on-lock-contention'];
+  const first = await start({ healthzPort: 0, readOnlyPort: 0 }, undefined, flags);
+  const firstProcess = kubelet;
+  onTestFinished(() => void firstProcess?.kill('SIGKILL'));
+  await lineWith(first.lines, 'Container runtime sanity check failed');
+  const second = await start({ healthzPort: 0, readOnlyPort: 0 }, undefined, flags);
+  await lineWith(second.lines, 'Acquiring file lock');
+  expect(await lineWith(first.lines, 'Shutting down')).toContain('another process waits for the lock');
+  if (firstProcess?.exitCode === null) await once(firstProcess, 'exit');
+  expect(firstProcess?.exitCode).toBe(0);
+  await lineWith(second.lines, 'Container runtime sanity check failed');
+});
+
 test('the kubelet exits with 1 if a part cannot start, and logs which', async () => {
   const { port } = await takePort();
   const { lines } = await start({ healthzPort: 0, readOnlyPort: port, logging: { format: 'json' } });
@@ -165,6 +182,60 @@ test('without an API server, the kubelet serves the secured port with a self-sig
   expect(await curl('/logs/')).toBe('logs endpoint is disabled.\n 405');
   expect(await curl('/statusz')).toMatch(/kubelet statusz.* 200$/s);
   expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
+});
+
+test('the kubelet applies changed configuration without a restart, names what needs one, and refuses an invalid file', {
+  timeout: 120_000,
+}, async () => {
+  const { server, port } = await takePort();
+  server.close();
+  const settings = {
+    ...{ healthzPort: 0, readOnlyPort: 0, address: '127.0.0.1', port, maxPods: 10 },
+    ...{ authentication: { anonymous: { enabled: true } }, authorization: { mode: 'AlwaysAllow' } },
+  };
+  const { lines } = await start(settings);
+  await lineWith(lines, 'Secured server is listening');
+  const path = join(directory, 'kubelet.yaml');
+  const text = await readFile(path, 'utf8');
+  const change = async (values: object): Promise<void> => {
+    await writeFile(`${path}.new`, JSON.stringify({ ...JSON.parse(text), ...values }));
+    await rename(`${path}.new`, path);
+  };
+  const shown = async () => {
+    const url = `https://127.0.0.1:${port}/configz`;
+    return JSON.parse((await promisify(execFile)('curl', ['-sk', url])).stdout);
+  };
+
+  await change({
+    maxPods: 20,
+    logging: { verbosity: 4 },
+    evictionHard: { 'memory.available': '1Mi' },
+    syncFrequency: '5m',
+  });
+  expect(await lineWith(lines, 'Applied changed configuration')).toContain('maxPods');
+  expect(await lineWith(lines, 'needs a restart of the kubelet')).toContain('syncFrequency');
+  expect(await shown()).toMatchObject({
+    kubeletconfig: { maxPods: 20, syncFrequency: '1m0s', evictionHard: { 'memory.available': '1Mi' } },
+    kubeletconfigReload: { needsRestart: ['syncFrequency'] },
+  });
+
+  await change({ maxPods: -1, containerLogMaxFiles: 1 });
+  const refusals = [
+    await lineWith(lines, 'invalid, the previous'),
+    await lineWith(lines, 'invalid, the previous'),
+  ].join();
+  expect(refusals).toMatch(/kubelet\.yaml:\d+:\d+: maxPods/);
+  expect(refusals).toMatch(/kubelet\.yaml:\d+:\d+: containerLogMaxFiles/);
+  expect(await shown()).toMatchObject({ kubeletconfig: { maxPods: 20, containerLogMaxFiles: 5 } });
+
+  await change({ maxPods: 30 });
+  await lineWith(lines, 'Configuration is valid again');
+  kubelet?.kill('SIGHUP');
+  await lineWith(lines, 'as requested by SIGHUP');
+  expect(await shown()).toMatchObject({ kubeletconfig: { maxPods: 30, syncFrequency: '1m0s' } });
+  expect(await shown()).not.toHaveProperty('kubeletconfigReload');
+  kubelet?.kill('SIGTERM');
+  expect(await exitCode()).toBe(0);
 });
 
 test('the kubelet serves CPU and heap profiles to go tool pprof, its flags, and its logs', {
@@ -253,6 +324,12 @@ test("the kubelet's version contains the Kubernetes release and the package's ow
     `version.Info{Major:"1", Minor:"36", GitVersion:"v1.36.3+node-agent.${version}", NodeVersion:"${process.version}", ` +
       `Platform:"linux/${process.arch === 'x64' ? 'amd64' : process.arch}"}`,
   );
+});
+
+test('the version of the kubelet names the commit of the build in the form that kubeadm reads', () => {
+  const kubeadm = /^\s*Kubernetes v((0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-\w.+]*)?)\s*$/;
+  expect(versionText('0.1.0', '1a2b3c4d5e6f')).toBe('v1.36.3+node-agent.0.1.0.g1a2b3c4d5e6f');
+  expect(`Kubernetes ${versionText('0.1.0', '1a2b3c4d5e6f')}`).toMatch(kubeadm);
 });
 
 test('the kubelet process is found by the name `kubelet` and by its command line, with its arguments', async () => {

@@ -26,11 +26,20 @@ export function configurationPage(): string {
     '- *warning*: a value other than the default causes a warning and has no effect.',
     '- *no effect*: the field has no effect in the Go kubelet either.',
     '',
+    'The column *Change* says when a changed value takes effect. The kubelet watches its files, and reads them again on',
+    'SIGHUP; `/configz` lists what it applied and what needs a restart.',
+    '',
+    '- *live*: within moments, while the kubelet runs.',
+    '- *restart*: with the next start of the kubelet.',
+    '',
+    'A changed `evictionHard` changes evictions at once, and the allocatable resources of the node with the next start.',
+    '`maxPods` beyond the ID range of user namespaces takes effect for pods without a user namespace.',
+    '',
     ...fieldGroups.flatMap((group) => [
       `## ${group.title}`,
       '',
-      '| Field | Type | Default | Flag | State | Meaning |',
-      '|---|---|---|---|---|---|',
+      '| Field | Type | Default | Flag | State | Change | Meaning |',
+      '|---|---|---|---|---|---|---|',
       ...group.fields.flatMap((line) => rows(line, '')),
       '',
     ]),
@@ -51,11 +60,11 @@ function rows(line: Field, prefix: string): readonly string[] {
   if (line.type.kind === 'object') return line.type.fields.flatMap((inner) => rows(inner, `${path}.`));
   const own = `| \`${path}\` | ${typeName(line.type)} | ${line.default === undefined ? 'unset' : code(line.default)} | ${
     line.flag === undefined ? '' : `\`--${line.flag.name}\``
-  } | ${state(line.support)} | ${cell(line.doc)} |`;
+  } | ${state(line.support)} | ${line.support.state === 'inert' ? '' : line.reload} | ${cell(line.doc)} |`;
   const inner = line.type.kind === 'list' && line.type.of.kind === 'object' ? line.type.of.fields : [];
   return [
     own,
-    ...inner.map((entry) => `| \`${path}[].${entry.name}\` | ${typeName(entry.type)} | | | | ${cell(entry.doc)} |`),
+    ...inner.map((entry) => `| \`${path}[].${entry.name}\` | ${typeName(entry.type)} | | | | | ${cell(entry.doc)} |`),
   ];
 }
 

@@ -25,6 +25,7 @@ export {
   parseCommandLine,
   readCommandLine,
 } from './flags/command-line.ts';
+export { type CompletionShell, completionScript, completionShells } from './flags/completion.ts';
 export { helpText } from './flags/help.ts';
 export type {
   CgroupDriver,
@@ -84,4 +85,5 @@ export type {
 export { type LoadedConfiguration, type LoadOptions, loadKubeletConfig } from './load.ts';
 export { defaultConfiguration, maskSecrets, renderConfiguration } from './normalize.ts';
 export type { Origins } from './origins.ts';
+export { planReload, type ReloadPlan } from './reload/plan-reload.ts';
 export type { Check, Field, FieldFlag, FieldType, Json, Support } from './schema/field.ts';

@@ -223,6 +223,7 @@ describe('flags beside the configuration', () => {
       cloudProvider: '',
       rootDir: '/var/lib/kubelet',
       nodeLabels: {},
+      adminSocket: '',
       lockFile: '',
       exitOnLockContention: false,
       runtimeCgroups: '',
@@ -316,9 +317,9 @@ describe('flags beside the configuration', () => {
   );
 
   it('refuses flags that are not implemented, and warns about flags without effect', async () => {
-    await expect(load({ argv: ['--lock-file=/run/lock'] })).rejects.toMatchObject({
+    await expect(load({ argv: ['--experimental-mounter-path=/m'] })).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringMatching(/^--lock-file: is not supported yet: lock files/),
+      message: expect.stringMatching(/^--experimental-mounter-path: is not supported yet: volumes/),
     });
     const { warnings } = await load({ argv: ['--contention-profiling', '--boot-id-file=/x'] });
     expect(warnings.map(({ path }) => path)).toEqual(

@@ -190,7 +190,7 @@ describe('what upstream decodes leniently', () => {
 describe('problems of several stages', () => {
   it('reports problems of flags, files and drop-ins together, with the code of the first stage that failed', async () => {
     const error = await refusal({
-      argv: ['--nope=1', '--node-ip=10.0.0.1,10.0.0.2', '--healthz-port=x', '--lock-file=/run/kubelet.lock'],
+      argv: ['--nope=1', '--node-ip=10.0.0.1,10.0.0.2', '--healthz-port=x', '--experimental-mounter-path=/m'],
       config: file('maxPods: many\nregistryPullQPS: -1\nfeatureGates: {NoSuchGate: true}\n'),
       dropIns: { 'a.conf': 'apiVersion: [', 'b.conf': file('port: 99999999\n') },
     });
@@ -200,7 +200,7 @@ describe('problems of several stages', () => {
       'unknown flag: --nope',
       'invalid argument "x" for "--healthz-port" flag: want a whole number from -2147483648 to 2147483647',
       '--node-ip: two IP addresses must be one of each family',
-      '--lock-file: is not supported yet: lock files are not implemented yet',
+      '--experimental-mounter-path: is not supported yet: volumes are mounted with the mount command of the host',
       expect.stringContaining(`${CONFIG}:3:10: maxPods: must be a whole number`),
       expect.stringContaining('/etc/kubelet/conf.d/a.conf:1:14: '),
     ]);

@@ -17,13 +17,14 @@ describe('a field of the schema', () => {
       isSecret: false,
       check: undefined,
       support: { state: 'supported' },
+      reload: 'restart',
     });
   });
 
   it('a declared field keeps all its options', () => {
     const check = () => undefined;
     const line = { name: 'a', property: 'b', type: DURATION, doc: 'A.', default: '1s', support: inert('c'), check };
-    const flags = { zeroIsUnset: true, optional: true, isPath: true, isSecret: true };
+    const flags = { zeroIsUnset: true, optional: true, isPath: true, isSecret: true, reload: 'live' as const };
     const flag = { name: 'd', shorthand: 'e' };
     expect(field({ ...line, ...flags, flag })).toStrictEqual({ ...line, ...flags, flag });
   });

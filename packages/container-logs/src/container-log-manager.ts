@@ -55,9 +55,9 @@ export class ContainerLogManager {
   readonly #components: WithDefaults<ContainerLogManagerComponents>;
   readonly #rotator: LogRotator;
   readonly #compressions: Compressions;
-  readonly #maxSizeBytes: number;
+  #maxSizeBytes: number;
   readonly #workers: number;
-  readonly #monitorIntervalMs: number;
+  #monitorIntervalMs: number;
   #paths: ReadonlyMap<string, string> = new Map();
   /** Logs whose rotated files may not all be compressed, by path: left by an earlier process or a failed attempt. */
   readonly #owed = new Map<string, ContainerLog>();
@@ -67,19 +67,12 @@ export class ContainerLogManager {
 
   /** @throws ContainerLogError `InvalidOptions` */
   constructor(given: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
-    checkOptions('ContainerLogManager', options, {
-      maxSizeBytes: 'whole?',
-      maxFiles: 'limit?',
-      workers: 'limit?',
-      monitorIntervalMs: 'positive?',
-    });
+    const { maxSizeBytes, maxFiles, workers = 1, monitorIntervalMs } = checkedOptions(options);
     checkComponents('ContainerLogManager', given, {
       cri: ['containerStatus', 'reopenContainerLog', 'listContainers'],
       fs: ['open', 'readdir', 'remove', 'rename', 'exists', 'stat', 'removeAll', 'chmod'],
     });
     const components = withDefaults(given);
-    const { maxSizeBytes = 10 * 2 ** 20, maxFiles = 5, workers = 1, monitorIntervalMs = 10_000 } = options;
-    if (maxFiles <= 1) throw new ContainerLogError('InvalidOptions', `invalid MaxFiles ${maxFiles}, must be > 1`);
     this.#components = components;
     this.#rotator = new LogRotator(components, maxFiles);
     this.#compressions = new Compressions((log, signal) => this.#compress(log, signal), workers);
@@ -89,12 +82,23 @@ export class ContainerLogManager {
   }
 
   /**
-   * Checks all logs at each interval until `signal` is aborted and no compression is in progress. If `maxSizeBytes` is
-   * negative, resolves immediately.
+   * Changes the limits. The size and the number of files apply from the next check on, the interval after it.
+   * @param limits an absent limit gets its default
+   * @throws ContainerLogError, OptionsError `InvalidOptions`; nothing is changed then
+   */
+  update(limits: Omit<ContainerLogManagerOptions, 'workers'>): void {
+    const { maxSizeBytes, maxFiles, monitorIntervalMs } = checkedOptions(limits);
+    this.#maxSizeBytes = maxSizeBytes;
+    this.#monitorIntervalMs = monitorIntervalMs;
+    this.#rotator.maxFiles = maxFiles;
+  }
+
+  /**
+   * Checks all logs at each interval until `signal` is aborted and no compression is in progress. While `maxSizeBytes`
+   * is negative, nothing is rotated.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
-    if (this.#maxSizeBytes < 0) return;
     const { clock, logger } = this.#components;
     const problem = new LastingProblem(logger, {
       ...{ failed: 'Failed to rotate container logs', level: 'error' },
@@ -233,4 +237,19 @@ export class ContainerLogManager {
     };
     await Promise.all(Array.from({ length: this.#workers }, worker));
   }
+}
+
+/** @throws ContainerLogError, OptionsError `InvalidOptions` */
+function checkedOptions(
+  options: ContainerLogManagerOptions,
+): ContainerLogManagerOptions & Required<Omit<ContainerLogManagerOptions, 'workers'>> {
+  checkOptions('ContainerLogManager', options, {
+    maxSizeBytes: 'whole?',
+    maxFiles: 'limit?',
+    workers: 'limit?',
+    monitorIntervalMs: 'positive?',
+  });
+  const { maxSizeBytes = 10 * 2 ** 20, maxFiles = 5, monitorIntervalMs = 10_000 } = options;
+  if (maxFiles <= 1) throw new ContainerLogError('InvalidOptions', `invalid MaxFiles ${maxFiles}, must be > 1`);
+  return { ...options, maxSizeBytes, maxFiles, monitorIntervalMs };
 }

@@ -39,7 +39,8 @@ export interface ContainerLog {
  */
 export class LogRotator {
   readonly #components: LogRotatorComponents;
-  readonly #maxFiles: number;
+  /** Number of files per log, the current one included. Used from the next rotation on. */
+  maxFiles: number;
   /** Files being compressed, by their uncompressed path. */
   readonly #inHand = new Map<string, LinkedAbort>();
   /** Files being removed, by their uncompressed path. */
@@ -47,7 +48,7 @@ export class LogRotator {
 
   constructor(components: LogRotatorComponents, maxFiles: number) {
     this.#components = components;
-    this.#maxFiles = maxFiles;
+    this.maxFiles = maxFiles;
   }
 
   /** Returns the size of a log. If the file is missing, the runtime is asked to recreate it. */
@@ -70,7 +71,7 @@ export class LogRotator {
   async rotate(log: ContainerLog, signal: AbortSignal): Promise<void> {
     const { fs, clock, logger } = this.#components;
     const rotated = await this.#tidyUp(log);
-    for (const { name } of excessFiles(rotated, this.#maxFiles)) {
+    for (const { name } of excessFiles(rotated, this.maxFiles)) {
       await this.remove(join(dirname(log.path), name)).catch((err: unknown) => {
         // The rotation continues: one file too many is better than a file without a size limit.
         logger.error({ ...log, name, err }, 'Failed to remove old log');

@@ -358,11 +358,31 @@ describe('start', () => {
 
   it('ContainerLogManager checks no log if the size is not limited', async () => {
     const manager = makeManager({ maxSizeBytes: -1 });
-    await manager.start(signal);
     await runtime.write(5);
     await rotateAndCompress(manager);
     expect(runtime.calls).toEqual([]);
     expect(await runtime.names()).toEqual(['0.log']);
+  });
+
+  it('N7: applies a new size and a new number of files to the next pass, and a new interval after it', async () => {
+    const manager = makeManager({ maxSizeBytes: -1, monitorIntervalMs: 10_000 });
+    const stop = new AbortController();
+    const running = manager.start(stop.signal);
+    for (let round = 0; round < 3; round++) {
+      await runtime.write(5);
+      await runtime.clock.advance(10_000);
+    }
+    expect(await runtime.names()).toEqual(['0.log']);
+    manager.update({ maxSizeBytes: 100, maxFiles: 2, monitorIntervalMs: 3_000 });
+    await runtime.clock.advance(10_000);
+    expect(await runtime.names()).toHaveLength(2);
+    await runtime.write(5);
+    await runtime.clock.advance(3_000);
+    expect(await runtime.names()).toHaveLength(2);
+    expect(() => manager.update({ maxFiles: 1 })).toThrow(expect.objectContaining({ code: 'InvalidOptions' }));
+    stop.abort();
+    await runtime.clock.advance(0);
+    await running;
   });
 
   it.each([{ maxFiles: 1 }, { workers: 0 }, { monitorIntervalMs: 0 }, { monitorIntervalMs: Number.NaN }])(

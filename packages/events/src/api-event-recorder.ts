@@ -2,6 +2,7 @@ import {
   abortable,
   type Clock,
   checkComponents,
+  checkNumbers,
   checkOptions,
   linkAbort,
   type Random,
@@ -77,7 +78,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   readonly #correlator: Correlator;
   readonly #queue: EventQueue;
   readonly #stop = new AbortController();
-  readonly #bucket: TokenBucket | undefined;
+  #bucket: TokenBucket | undefined;
   readonly #dropped: Counter<'reason'>;
   readonly #written: Counter;
   #running: Promise<void> | undefined;
@@ -111,8 +112,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       flushTimeoutMs: 2_000,
       ...limits,
     };
-    const { qps, burst } = this.#options;
-    this.#bucket = qps > 0 ? new TokenBucket(components, { qps, burst: Math.max(1, burst) }) : undefined;
+    this.setRate(this.#options);
     this.#names = new EventNames(components);
     this.#correlator = new Correlator({ ...defaultCorrelationLimits, ...correlation });
     this.#queue = new EventQueue(this.#options.queueLimit);
@@ -125,6 +125,16 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       name: 'kubelet_events_written_total',
       help: 'Writes of events to the API server that succeeded.',
     });
+  }
+
+  /**
+   * Changes the rate of requests to the API server. Requests that already wait keep their turn of the old rate.
+   * @param rate `qps` 0: no limit
+   * @throws OptionsError naming the invalid value
+   */
+  setRate({ qps, burst }: { readonly qps: number; readonly burst: number }): void {
+    checkNumbers({ qps, burst }, { qps: 'notNegative', burst: 'notNegative' });
+    this.#bucket = qps > 0 ? new TokenBucket(this.#components, { qps, burst: Math.max(1, burst) }) : undefined;
   }
 
   /**

@@ -221,6 +221,17 @@ describe('rate limits of the recorder', () => {
     expect(sink.calls).toHaveLength(15);
   });
 
+  test('applies a new rate while it runs', async () => {
+    const { clock, sink, tell, recorder } = setUp({ qps: 1, burst: 1 });
+    for (let number = 0; number < 24; number++) tell(`Reason${number}`);
+    await clock.settle();
+    expect(sink.calls).toHaveLength(1);
+    recorder.setRate({ qps: 0, burst: 0 });
+    await clock.advance(1_000);
+    expect(sink.calls).toHaveLength(24);
+    expect(() => recorder.setRate({ qps: -1, burst: 1 })).toThrow('qps');
+  });
+
   test('the recorder writes events without a limit if the rate is 0', async () => {
     const { clock, sink, recorder } = setUp({ qps: 0, burst: 1 });
     for (let number = 0; number < 500; number++) {

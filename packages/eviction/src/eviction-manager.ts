@@ -1,4 +1,4 @@
-import { checkComponents, checkOptions, linkAbort, StartOnce, sleep } from '@node-agent/async';
+import { abortable, checkComponents, checkOptions, linkAbort, StartOnce, sleep } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
@@ -16,7 +16,7 @@ import { HeadroomWatch } from './headroom-watch.ts';
 import { LANES, type Lane, laneOf } from './lanes.ts';
 import { hasStorageLimit } from './local-storage.ts';
 import { MonitoredThresholds } from './monitored-thresholds.ts';
-import { checkValues, type EvictionOptions, withOptionDefaults } from './options.ts';
+import { checkValues, type EvictionLimits, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
 import { isMetBy } from './pressure.ts';
 import { PressureTracker } from './pressure-tracker.ts';
@@ -59,7 +59,9 @@ const OVER_LIMITS_WAIT_MS = 2000;
  */
 export class EvictionManager {
   readonly #components: WithDefaults<EvictionComponents & CommonPorts>;
-  readonly #options: Required<EvictionOptions>;
+  #options: Required<EvictionOptions>;
+  /** Resolved when there is something to monitor. */
+  readonly #needed = Promise.withResolvers<void>();
   readonly #statsReader: StatsReader;
   readonly #evictor: Evictor;
   readonly #watch: HeadroomWatch;
@@ -130,15 +132,48 @@ export class EvictionManager {
   }
 
   /**
+   * Changes thresholds and times while the manager runs, from the next check of the node on. A threshold that stays the
+   * same keeps the time for which it has been met.
+   * @param limits an absent option gets its default
+   * @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid; nothing is changed then
+   */
+  update(limits: EvictionLimits): void {
+    const { thresholds: _, maxPodGracePeriodSeconds: _max, pressureTransitionMs: _ms, ...kept } = this.#options;
+    const options = withOptionDefaults({ ...kept, ...limits });
+    checkValues(options);
+    this.#options = options;
+    this.#thresholds.replace(options.thresholds);
+    this.#pressure.setTransition(options.pressureTransitionMs);
+    this.#responder.setMaxPodGracePeriod(options.maxPodGracePeriodSeconds);
+    this.#components.logger.info(
+      { thresholds: options.thresholds.map(formatThreshold) },
+      'Eviction manager: thresholds changed',
+    );
+    this.#checkNeed();
+  }
+
+  #checkNeed(): void {
+    const { thresholds, localStorageCapacityIsolation } = this.#options;
+    if (thresholds.length > 0 || localStorageCapacityIsolation) this.#needed.resolve();
+  }
+
+  /**
    * Monitors the node until `signal` is aborted. An exception of the `pods` port is logged and fails the round; the
    * next round starts one second later.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger } = this.#components;
-    const { thresholds, localStorageCapacityIsolation } = this.#options;
-    if (thresholds.length === 0 && !localStorageCapacityIsolation) return;
-    logger.info({ thresholds: thresholds.map(formatThreshold) }, 'Eviction manager: starting control loop');
+    this.#checkNeed();
+    const isNeeded = await abortable(this.#needed.promise, signal).then(
+      () => true,
+      () => false,
+    );
+    if (!isNeeded) return;
+    logger.info(
+      { thresholds: this.#options.thresholds.map(formatThreshold) },
+      'Eviction manager: starting control loop',
+    );
     this.#pressure.markStale();
     try {
       while (!signal.aborted) {

@@ -17,7 +17,7 @@ export { type Gauge, type GaugeReadLimits, headroomOf, nextGaugeReadMs, plannedG
 export { type StorageViolation, storageViolation } from './local-storage.ts';
 export { type EvictionMessage, evictionMessage } from './messages.ts';
 export { type Observation, type Observations, type Observed, observe } from './observations.ts';
-export type { EvictionOptions } from './options.ts';
+export type { EvictionLimits, EvictionOptions } from './options.ts';
 export { parseThresholds, type ThresholdSettings } from './parse-thresholds.ts';
 export { type StatsOf, statsByUid } from './pod-usage.ts';
 export type {

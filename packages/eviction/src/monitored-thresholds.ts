@@ -2,14 +2,15 @@ import type { Logger } from '@node-agent/telemetry';
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
 import type { DiskLayoutQuery } from './disk-layout-query.ts';
 import { conditionOf } from './signals.ts';
-import type { Threshold } from './threshold.ts';
+import { isSameThreshold, type Threshold } from './threshold.ts';
 
 /**
  * Thresholds that are monitored: until the disk layout is known, only those of memory and PIDs, because memory eviction
  * must not wait for the layout (N2). The set changes only at the start of a round.
  */
 export class MonitoredThresholds {
-  readonly #configured: readonly Threshold[];
+  #configured: readonly Threshold[];
+  #isReplaced = false;
   readonly #query: DiskLayoutQuery;
   readonly #logger: Logger;
   #layout: DiskLayout | undefined;
@@ -19,7 +20,17 @@ export class MonitoredThresholds {
     this.#configured = configured;
     this.#query = query;
     this.#logger = logger;
-    this.#thresholds = configured.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
+    this.#thresholds = withoutDisks(configured);
+  }
+
+  /**
+   * Replaces the configured thresholds with the start of the next round. An unchanged threshold stays the same object, so
+   * that its grace period goes on.
+   */
+  replace(configured: readonly Threshold[]): void {
+    const known = [...this.#thresholds, ...this.#configured];
+    this.#configured = configured.map((one) => known.find((old) => isSameThreshold(old, one)) ?? one);
+    this.#isReplaced = true;
   }
 
   all(): readonly Threshold[] {
@@ -33,9 +44,11 @@ export class MonitoredThresholds {
 
   /** Starts a round. @returns the disk layout; if unknown, `undefined`, and a query runs in the background */
   startRound(signal: AbortSignal): DiskLayout | undefined {
-    if (this.#layout !== undefined) return this.#layout;
-    this.#query.start(signal);
-    const { layout } = this.#query;
+    if (this.#layout !== undefined && !this.#isReplaced) return this.#layout;
+    if (this.#layout === undefined) this.#query.start(signal);
+    const layout = this.#layout ?? this.#query.layout;
+    if (this.#isReplaced) this.#thresholds = withoutDisks(this.#configured);
+    this.#isReplaced = false;
     if (layout === undefined) return undefined;
     const { thresholds, overridden } = withContainerFs(this.#configured, layout);
     if (overridden.length > 0) {
@@ -48,4 +61,8 @@ export class MonitoredThresholds {
     this.#thresholds = thresholds;
     return layout;
   }
+}
+
+function withoutDisks(thresholds: readonly Threshold[]): readonly Threshold[] {
+  return thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
 }

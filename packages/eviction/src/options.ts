@@ -27,6 +27,9 @@ export interface EvictionOptions {
   readonly podCleanupTimeoutMs?: number;
 }
 
+/** Options that {@link EvictionManager.update} changes. */
+export type EvictionLimits = Pick<EvictionOptions, 'thresholds' | 'maxPodGracePeriodSeconds' | 'pressureTransitionMs'>;
+
 export function withOptionDefaults(options: EvictionOptions): Required<EvictionOptions> {
   return {
     maxPodGracePeriodSeconds: 0,

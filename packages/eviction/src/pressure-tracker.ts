@@ -39,7 +39,7 @@ export interface PressureCheck {
  */
 export class PressureTracker {
   readonly #components: Components;
-  readonly #transitionMs: number;
+  #transitionMs: number;
   #state: PressureState = NO_PRESSURE;
   #observations: Observations = new Map();
   /** Wall-clock time of the last action. Stats up to this time do not reflect the action. */
@@ -48,6 +48,11 @@ export class PressureTracker {
 
   constructor(components: Components, { transitionMs }: { readonly transitionMs: number }) {
     this.#components = components;
+    this.#transitionMs = transitionMs;
+  }
+
+  /** Changes the time by which a node condition outlasts its cause, from the next check on. */
+  setTransition(transitionMs: number): void {
     this.#transitionMs = transitionMs;
   }
 

@@ -89,7 +89,7 @@ interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'la
  */
 export class ThresholdResponder {
   readonly #components: Components;
-  readonly #options: Options;
+  #options: Options;
   readonly #report: ResponseReport;
   readonly #age: Histogram<'eviction_signal'>;
   /** The removals of thresholds in state `removed`: no stats have shown their effect yet. */
@@ -104,6 +104,11 @@ export class ThresholdResponder {
       help: 'Age of the stats that a pod was evicted for, in seconds, by eviction signal.',
       labels: ['eviction_signal'],
     });
+  }
+
+  /** Changes the maximum grace period of pods that are evicted from now on. */
+  setMaxPodGracePeriod(maxPodGracePeriodSeconds: number): void {
+    this.#options = { ...this.#options, maxPodGracePeriodSeconds };
   }
 
   /** Responds to one threshold. @throws the signal's reason */

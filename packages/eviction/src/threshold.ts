@@ -42,6 +42,19 @@ export function isMet(
   return wanted.add(more).compare(available) > 0;
 }
 
+/** Returns whether two thresholds have the same signal, amounts and grace period. */
+export function isSameThreshold(a: Threshold, b: Threshold): boolean {
+  return a.signal === b.signal && a.gracePeriodMs === b.gracePeriodMs && textOf(a) === textOf(b);
+}
+
+function textOf({ value, minReclaim }: Threshold): string {
+  const text = (amount: ThresholdValue | undefined): string => {
+    if (amount === undefined) return '';
+    return 'quantity' in amount ? String(amount.quantity) : String(amount.fraction);
+  };
+  return `${text(value)} ${text(minReclaim)}`;
+}
+
 /** Formats a threshold for logs: `memory.available<100Mi`, `nodefs.available<10% for 90s`. */
 export function formatThreshold({ signal, value, gracePeriodMs }: Threshold): string {
   const text = 'quantity' in value ? String(value.quantity) : `${Number((value.fraction * 100).toFixed(4))}%`;

@@ -1,6 +1,6 @@
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type EvictionManager, type Gauge, nextGaugeReadMs } from '../src/index.ts';
+import { type EvictionManager, type Gauge, nextGaugeReadMs, parseThresholds } from '../src/index.ts';
 import { asking, files, MI, makePod, ONE_DISK, podStats, usingMemory, World } from './world.ts';
 
 const HARD = { evictionHard: { 'memory.available': '100Mi' } };
@@ -966,10 +966,84 @@ describe('eviction manager: gauges', () => {
   );
 });
 
-test('start returns without taking stats if there are no thresholds and no local storage limits', async () => {
-  const manager = world.manager({}, { localStorageCapacityIsolation: false });
-  await manager.start(new AbortController().signal);
+test('takes no stats while there are no thresholds and no local storage limits', async () => {
+  const manager = start(world.manager({}, { localStorageCapacityIsolation: false }));
+  await world.clock.advance(60_000);
   expect(world.summaries).toBe(0);
+  world.memory.available = 90 * MI;
+  world.pods = [makePod('big')];
+  world.stats = world.pods.map((pod) => usingMemory(pod, 300 * MI));
+  manager.update({ thresholds: parseThresholds(HARD) });
+  await world.clock.advance(20_000);
+  expect(world.log).toEqual(['kill big', 'gone big']);
+});
+
+describe('eviction manager: new thresholds while it runs', () => {
+  test('evicts for a raised threshold, and not for a removed one', async () => {
+    threePods();
+    const manager = start(world.manager(HARD));
+    world.memory.available = 150 * MI;
+    await world.clock.advance(30_000);
+    expect(world.log).toEqual([]);
+    manager.update({ thresholds: parseThresholds({ evictionHard: { 'memory.available': '200Mi' } }) });
+    await world.clock.advance(20_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+    manager.update({ thresholds: [] });
+    world.memory.available = 10 * MI;
+    await world.clock.advance(60_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test('evicts for a threshold of the disk that was added after the disk layout became known', async () => {
+    threePods();
+    const manager = start(world.manager(HARD));
+    await world.clock.advance(30_000);
+    world.disk.available = 50 * MI;
+    manager.update({ thresholds: parseThresholds(DISK) });
+    await world.clock.advance(20_000);
+    expect(manager.pressure()).toEqual({ memory: false, disk: true, pid: false });
+  });
+
+  test('keeps the grace period of a soft threshold that stays the same, and restarts the one of a changed threshold', async () => {
+    const soft = (graceMs: number) =>
+      parseThresholds({
+        evictionSoft: { 'memory.available': '200Mi' },
+        evictionSoftGracePeriodMs: { 'memory.available': graceMs },
+      });
+    const evictedAfterMs = async (nextGraceMs: number): Promise<number> => {
+      world = new World();
+      threePods();
+      const manager = start(world.manager({}, { thresholds: soft(60_000) }));
+      world.memory.available = 150 * MI;
+      await world.clock.advance(40_000);
+      manager.update({ thresholds: soft(nextGraceMs) });
+      const fromMs = world.clock.monotonic();
+      while (world.log.length === 0) await world.clock.advance(5_000);
+      return world.clock.monotonic() - fromMs;
+    };
+    expect(await evictedAfterMs(60_000)).toBeLessThan(40_000);
+    expect(await evictedAfterMs(61_000)).toBeGreaterThanOrEqual(60_000);
+  });
+
+  test('applies a new maximum grace period and a new transition period', async () => {
+    threePods();
+    const manager = start(world.manager(HARD, { pressureTransitionMs: 300_000 }));
+    world.memory.available = 50 * MI;
+    await world.clock.advance(20_000);
+    manager.update({ thresholds: parseThresholds(HARD), pressureTransitionMs: 1_000 });
+    world.memory.available = 900 * MI;
+    await world.clock.advance(20_000);
+    expect(manager.pressure().memory).toBe(false);
+  });
+
+  test('keeps everything if an option is invalid', async () => {
+    threePods();
+    const manager = start(world.manager(HARD));
+    expect(() => manager.update({ thresholds: [], pressureTransitionMs: -1 })).toThrow('must not be negative');
+    world.memory.available = 50 * MI;
+    await world.clock.advance(20_000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
 });
 
 test('rejects an invalid option with the name of the option', () => {

@@ -91,7 +91,7 @@ export class ImageGc {
   readonly #components: ImageGcComponents;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #policy: ImageGcPolicy;
+  #policy: ImageGcPolicy;
   readonly #observePeriodMs: number;
   readonly #survey: ImageSurvey;
   readonly #checkpoint: AgeCheckpoint;
@@ -121,14 +121,7 @@ export class ImageGc {
     this.#components = components;
     this.#clock = clock;
     this.#logger = logger;
-    this.#policy = { ...defaultPolicy, ...asked.policy };
-    checkOptions('ImageGc', this.#policy, {
-      highThresholdPercent: 'number',
-      lowThresholdPercent: 'number',
-      minAgeMs: 'number',
-      maxAgeMs: 'number',
-    });
-    checkPolicy(this.#policy);
+    this.#policy = checkedPolicy(asked.policy);
     const { observePeriodMs = 300_000 } = options;
     this.#observePeriodMs = observePeriodMs;
     this.#survey = new ImageSurvey({ ...components, logger });
@@ -151,6 +144,15 @@ export class ImageGc {
       }
     };
     await every(this.#clock, this.#observePeriodMs, observe, signal);
+  }
+
+  /**
+   * Changes the policy, from the next collection on.
+   * @param policy an absent value gets its default
+   * @throws ImageGcError, OptionsError `InvalidOptions`; the policy is not changed then
+   */
+  update(policy: Partial<ImageGcPolicy>): void {
+    this.#policy = checkedPolicy(policy);
   }
 
   /**
@@ -374,4 +376,17 @@ function expectNotNegative(asked: { readonly bytes: number }): void {
 function removalFailed(message: string, errors: readonly unknown[]): ImageGcError {
   const causes = aggregateText(errors.map(errorText));
   return new ImageGcError('RemovalFailed', `${message}: ${causes}`, { cause: errors[0] });
+}
+
+/** @throws ImageGcError, OptionsError `InvalidOptions` */
+function checkedPolicy(given: Partial<ImageGcPolicy> | undefined): ImageGcPolicy {
+  const policy = { ...defaultPolicy, ...given };
+  checkOptions('ImageGc', policy, {
+    highThresholdPercent: 'number',
+    lowThresholdPercent: 'number',
+    minAgeMs: 'number',
+    maxAgeMs: 'number',
+  });
+  checkPolicy(policy);
+  return policy;
 }

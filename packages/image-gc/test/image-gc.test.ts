@@ -22,6 +22,20 @@ describe('disk usage', () => {
     expect(world.lines).toEqual([]);
   });
 
+  it('applies a new policy to the next collection, and keeps the old one if the new one is invalid', async () => {
+    const world = await makeWorld(images('a', 'b'));
+    world.otherBytes = 50 * GiB;
+    const gc = world.gc();
+    await gc.garbageCollect(signal);
+    await world.clock.advance(HOUR);
+    expect(() => gc.update({ highThresholdPercent: 10, lowThresholdPercent: 20 })).toThrow();
+    await gc.garbageCollect(signal);
+    expect(await world.present()).toHaveLength(4);
+    gc.update({ highThresholdPercent: 60, lowThresholdPercent: 55, minAgeMs: 0 });
+    await gc.garbageCollect(signal);
+    expect((await world.present()).filter((name) => /^[ab]:/.test(name))).toEqual([]);
+  });
+
   it('removes images above the high threshold until the low threshold is reached, the longest unused first', async () => {
     const world = await makeWorld(images('old', 'used-later', 'used'));
     await runPod(world, 'p', 'used');

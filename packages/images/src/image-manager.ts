@@ -1,4 +1,4 @@
-import { type Clock, checkComponents, checkOptions, TokenBucket } from '@node-agent/async';
+import { type Clock, checkComponents, checkNumbers, checkOptions, TokenBucket } from '@node-agent/async';
 import type { Image, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference, podReference } from '@node-agent/pod-spec';
 import {
@@ -139,7 +139,7 @@ export class ImageManager {
    * one after another. Here the images of a pod are pulled in parallel, and a pod with many containers must not fail
    * and back off because of the limit.
    */
-  readonly #rate: TokenBucket | undefined;
+  #rate: TokenBucket | undefined;
   readonly #rateTurns = new FairSemaphore(1);
   readonly #demand: ImageDemand;
   readonly #duration: Histogram<'image_size_in_bytes'>;
@@ -163,7 +163,7 @@ export class ImageManager {
     this.#demand = new ImageDemand(components, { holdMs: DEMAND_HOLD_MS });
     this.#backoff = new PullBackoff(components.clock, { initialMs: initialBackOffMs, maxMs: maxBackOffMs });
     this.#queue = new PullQueue({ maxParallel: serialize ? 1 : maxParallel });
-    this.#rate = qps > 0 ? new TokenBucket(components, { qps, burst: Math.max(1, burst) }) : undefined;
+    this.setPullRate({ qps, burst });
     this.#requests = components.metrics.counter({
       name: 'kubelet_image_manager_ensure_image_requests_total',
       help: 'How often an image was asked for, by the pull policy, whether it was there, and whether it had to be pulled.',
@@ -175,6 +175,16 @@ export class ImageManager {
       labels: ['image_size_in_bytes'],
       buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
     });
+  }
+
+  /**
+   * Changes the rate of pulls. A pull that already waits keeps its turn of the old rate.
+   * @param rate `qps` 0: no limit
+   * @throws OptionsError naming the invalid value
+   */
+  setPullRate({ qps, burst }: { readonly qps: number; readonly burst: number }): void {
+    checkNumbers({ qps, burst }, { qps: 'notNegative', burst: 'notNegative' });
+    this.#rate = qps > 0 ? new TokenBucket(this.#deps, { qps, burst: Math.max(1, burst) }) : undefined;
   }
 
   /**

@@ -506,6 +506,18 @@ describe('concurrent pulls', () => {
     expect(await Promise.all(all)).toHaveLength(4);
   });
 
+  test('starts later pulls at a new rate', async () => {
+    const { manager, ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
+    const all = [ensure('a:1')];
+    await clock.settle();
+    manager.setPullRate({ qps: 0, burst: 0 });
+    all.push(ensure('b:1'), ensure('c:1'));
+    await clock.settle();
+    expect(pulls).toEqual(['a:1', 'b:1', 'c:1']);
+    expect(await Promise.all(all)).toHaveLength(3);
+    expect(() => manager.setPullRate({ qps: Number.NaN, burst: 1 })).toThrow('qps');
+  });
+
   test('a pull that is aborted while it waits for the rate limit uses no permit', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
     const first = ensure('a:1');

@@ -61,6 +61,8 @@ export class KubeClients implements AsyncDisposable {
   /** Has no rate limit. */
   readonly heartbeats: RestClient;
   readonly #transports: readonly NodeTransport[];
+  readonly #clock: Clock;
+  #requestLimiter: RateLimiter | undefined;
 
   /** Does no I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
   constructor(components: KubeClientsComponents, options: KubeClientsOptions) {
@@ -78,7 +80,7 @@ export class KubeClients implements AsyncDisposable {
     const credentials =
       components.credentials ?? new ConfiguredCredentials({ fs, clock, logger, exec, environment }, connection);
     const transports: NodeTransport[] = [];
-    const make = (limit: RateLimit | undefined, timeoutMs?: number): RestClient => {
+    const make = (rateLimiter: RateLimiter | undefined, timeoutMs?: number): RestClient => {
       const transport = new NodeTransport(
         { clock, logger, credentials },
         {
@@ -92,7 +94,7 @@ export class KubeClients implements AsyncDisposable {
       );
       transports.push(transport);
       return new RestClient(
-        { transport, clock, logger, metrics, rateLimiter: limiterOf(limit, clock) },
+        { transport, clock, logger, metrics, rateLimiter },
         {
           host: new URL(cluster.server).host,
           ...(userAgent === undefined ? {} : { userAgent }),
@@ -100,10 +102,17 @@ export class KubeClients implements AsyncDisposable {
         },
       );
     };
-    this.requests = make(options.requests ?? { qps: 50, burst: 100 });
-    this.events = make(options.events ?? { qps: 50, burst: 100 });
+    this.#clock = clock;
+    this.#requestLimiter = limiterOf(options.requests ?? { qps: 50, burst: 100 }, clock);
+    this.requests = make({ acquire: async (signal) => await this.#requestLimiter?.acquire(signal) });
+    this.events = make(limiterOf(options.events ?? { qps: 50, burst: 100 }, clock));
     this.heartbeats = make(undefined, heartbeatTimeoutMs);
     this.#transports = transports;
+  }
+
+  /** Changes the rate limit of {@link requests}. Requests that already wait keep their turn of the old limit. */
+  setRequestRate(limit: RateLimit): void {
+    this.#requestLimiter = limiterOf(limit, this.#clock);
   }
 
   /**

@@ -8,6 +8,7 @@ import type { PodConfig } from '@node-agent/pod-config';
 import type { PodRuntime } from '@node-agent/runtime';
 import type { StatsProvider } from '@node-agent/stats';
 import type { StatusManager } from '@node-agent/status';
+import { type NodeLimits, setNodeLimits } from './node-limits.ts';
 import { type NodeState, nodeState } from './node-state.ts';
 import type { AssemblySettings, Decorations, NodePorts } from './ports.ts';
 import { assemblyBase } from './stages/base.ts';
@@ -36,6 +37,8 @@ export interface AssembledKubelet<C> {
   readonly eviction: EvictionManager | undefined;
   /** The state of the node, from which its Node object is made. */
   readonly nodeState: NodeState;
+  /** Changes limits while the kubelet runs. @throws errors of the component that rejects a value */
+  setLimits(limits: NodeLimits): void;
 }
 
 /**
@@ -68,5 +71,6 @@ export function assembleKubelet<C>(
     ...{ kubelet, podConfig, status, podCache, runtime: podRuntime, stats, eviction },
     ...{ devices, claims, resourceManagers },
     nodeState: state,
+    setLimits: (limits) => setNodeLimits({ ...runtime, eviction, clusterNode }, limits),
   };
 }

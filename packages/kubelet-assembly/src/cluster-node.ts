@@ -209,6 +209,11 @@ export class ClusterNode {
     return node && (node.status?.volumesAttached ?? []);
   }
 
+  /** Changes the number of pods that the node reports. */
+  setPodLimits(limits: Parameters<NodeStatusManager['setPodLimits']>[0]): void {
+    this.#nodeStatus.setPodLimits(limits);
+  }
+
   /** Writes the node's status now, because something in it changed. */
   statusChanged(): void {
     this.#nodeStatus.wake();

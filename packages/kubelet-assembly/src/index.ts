@@ -6,6 +6,7 @@ export type { ClusterPart } from './cluster-part.ts';
 export type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 export type { ClusterServices } from './cluster-services.ts';
 export type { ReportedAddress } from './node-changes.ts';
+export type { NodeLimits } from './node-limits.ts';
 export type { NodeState } from './node-state.ts';
 export type { AssemblySettings, Decorations, NodePorts, PodSourcePort } from './ports.ts';
 export type { RuntimeClasses } from './runtime-classes.ts';

@@ -61,6 +61,7 @@ export class NodeContainers {
   readonly podCache: PodCache = new PodCache();
   readonly pleg: Pleg;
   readonly gc: ContainerGc;
+  readonly logs: ContainerLogManager;
   /** Services that start once the runtime has reported ready. */
   readonly services: readonly BackgroundService[];
 
@@ -158,6 +159,7 @@ export class NodeContainers {
       reopenContainerLog: (request, signal) => cri.reopenContainerLog(request, signal),
     };
     const logManager = new ContainerLogManager({ ...child('container-logs'), cri: logCri, fs }, { ...logs, workers });
+    this.logs = logManager;
     this.services = [{ name: 'log rotation', start: (signal) => logManager.start(signal) }];
   }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { CheckpointStore } from '@node-agent/checkpoint';
-import { collectsAnything, defaultPolicy, ImageGc } from '@node-agent/image-gc';
+import { collectsAnything, defaultPolicy, ImageGc, type ImageGcPolicy } from '@node-agent/image-gc';
 import { ImageManager, ImagePullRecords, type PullCredentials } from '@node-agent/images';
 import type { BackgroundService, ImageGcPort, StartupLatency } from '@node-agent/kubelet-core';
 import { allContainers, type Pod } from '@node-agent/pod-spec';
@@ -18,9 +18,10 @@ interface NodeImageParts {
 /** Images of pods: pulls, records of pull credentials, and garbage collection. */
 export class NodeImages {
   readonly manager: ImageManager;
-  /** Absent if images are never garbage collected. */
+  /** Absent if the disks of images are not known. */
   readonly gc: ImageGcPort | undefined;
   readonly #unused: ImageGc | undefined;
+  #policy: Partial<ImageGcPolicy>;
   /** Services that start once the runtime has reported ready. */
   readonly services: readonly BackgroundService[];
 
@@ -47,11 +48,23 @@ export class NodeImages {
     );
     const gc = this.#imageGc(child, ports, settings, { records, activePods: parts.activePods });
     this.#unused = gc;
-    this.gc = collectsAnything({ ...defaultPolicy, ...settings.imageGc }) ? gc : undefined;
+    this.#policy = settings.imageGc ?? {};
+    this.gc = gc && {
+      // The policy may change while the kubelet runs.
+      garbageCollect: async (signal) => {
+        if (collectsAnything({ ...defaultPolicy, ...this.#policy })) await gc.garbageCollect(signal);
+      },
+    };
     this.services = [
       ...(records ? [{ name: 'records of pulls', start: (signal: AbortSignal) => records.start(signal) }] : []),
       ...(gc ? [{ name: 'ages of images', start: (signal: AbortSignal) => gc.start(signal) }] : []),
     ];
+  }
+
+  /** Changes the policy of image garbage collection. @throws ImageGcError, OptionsError if it is invalid */
+  setGcPolicy(policy: Partial<ImageGcPolicy>): void {
+    this.#unused?.update(policy);
+    this.#policy = policy;
   }
 
   /** Removes all unused images that are old enough, because the node is short of disk space. */

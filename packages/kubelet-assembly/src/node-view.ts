@@ -28,10 +28,13 @@ export interface NodeViewSources {
 export class NodeView {
   readonly #settings: AssemblySettings;
   readonly #sources: NodeViewSources;
+  /** Allocatable resources until an API server reports them. */
+  #allocatable: ResourceListJson | undefined;
 
   constructor(settings: AssemblySettings, sources: NodeViewSources) {
     this.#settings = settings;
     this.#sources = sources;
+    this.#allocatable = settings.nodeAllocatable;
   }
 
   /** Returns the node's addresses, primary first. */
@@ -42,7 +45,12 @@ export class NodeView {
 
   /** Returns the node's allocatable resources; empty if they are not known. */
   allocatable(): ResourceListJson {
-    return this.#clusterNode?.status?.allocatable ?? this.#settings.nodeAllocatable ?? {};
+    return this.#clusterNode?.status?.allocatable ?? this.#allocatable ?? {};
+  }
+
+  /** Changes the allocatable resources of a node without an API server, by which later pods are admitted. */
+  setAllocatable(allocatable: ResourceListJson): void {
+    this.#allocatable = allocatable;
   }
 
   /** Returns the node's labels: those of its settings until the API server has reported them. */
@@ -66,7 +74,8 @@ export class NodeView {
 
   /** Describes the node from its settings, for a node without an API server. */
   #alone(): AdmissionNode {
-    const { nodeName, nodeLabels, nodeAllocatable } = this.#settings;
+    const { nodeName, nodeLabels } = this.#settings;
+    const nodeAllocatable = this.#allocatable;
     const { facts, devices } = this.#sources;
     const features = facts.features();
     const devicesAllocatable = devices && formatResourceList(devices.resources().allocatable);

@@ -77,7 +77,7 @@ const SETTLE_MS = 10_000;
  */
 export class NodeStatusManager {
   readonly #components: WithDefaults<NodeStatusComponents>;
-  readonly #settings: NodeStatusSettings;
+  #settings: NodeStatusSettings;
   readonly #facts: NodeFactCollector;
   readonly #registrar: NodeRegistrar;
   readonly #startup: StartupMetrics;
@@ -155,6 +155,15 @@ export class NodeStatusManager {
   /** Returns the node as it would be registered now, without the API server. @throws the signal's reason */
   async localNode(signal: AbortSignal): Promise<Node> {
     return this.#withStatus(initialNode(this.#settings), await this.#facts.collect(signal));
+  }
+
+  /**
+   * Changes the number of pods that the node reports, and writes the status now.
+   * @throws RangeError naming the invalid limit; nothing is changed then
+   */
+  setPodLimits(limits: Pick<NodeStatusOptions, 'maxPods' | 'podsPerCore'>): void {
+    this.#settings = settingsOf({ ...this.#settings, ...limits });
+    this.wake();
   }
 
   /** Reports a change, so that the status is written now instead of at the next check. */

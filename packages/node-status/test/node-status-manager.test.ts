@@ -168,6 +168,19 @@ describe('registration', () => {
     expect(made).toBe(1);
   });
 
+  test('reports a new number of pods immediately, and keeps the old number if the new one is invalid', async () => {
+    const { clock, manager, start, node } = setUp({ maxPods: 110 });
+    await start();
+    expect(node().status?.capacity?.pods).toBe('110');
+    manager.setPodLimits({ maxPods: 20 });
+    await clock.advance(1_000);
+    expect([node().status?.capacity?.pods, node().status?.allocatable?.pods]).toEqual(['20', '20']);
+    expect(() => manager.setPodLimits({ maxPods: -1 })).toThrow('maxPods');
+    manager.setPodLimits({ podsPerCore: 3 });
+    await clock.advance(1_000);
+    expect(node().status?.capacity?.pods).toBe('6');
+  });
+
   test('registration waits until it is known whether the machine is new, and then drops devices of the previous machine', async () => {
     const GPU = 'example.com/gpu';
     const isNew = Promise.withResolvers<boolean>();

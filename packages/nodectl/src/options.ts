@@ -3,7 +3,7 @@ import { UsageError } from './errors.ts';
 import { parseDurationMs } from './units.ts';
 
 /** Format of the output. */
-export type OutputFormat = 'table' | 'wide' | 'json' | 'yaml';
+type OutputFormat = 'table' | 'wide' | 'json' | 'yaml';
 
 /** Where the kubelet is. */
 export type Target =

@@ -68,6 +68,22 @@ const pod: Pod = {
   spec: { containers: [{ name: 'main', image: 'i' }] },
 };
 
+describe('configz', () => {
+  it('shows how the configuration in force differs from its files, if it does', async () => {
+    let reload: object | undefined = { needsRestart: ['port'] };
+    const { configz } = stateEndpoints({
+      ...{ checks: [], getPods: () => [], getRunningPods: async () => [] },
+      renderMetrics: () => ({ contentType: '', text: '' }),
+      configuration: () => ({ port: 1 }),
+      configurationReload: () => reload,
+    });
+    const shown = async () => JSON.parse((await ask(configz)).body);
+    expect(await shown()).toEqual({ kubeletconfig: { port: 1 }, kubeletconfigReload: { needsRestart: ['port'] } });
+    reload = undefined;
+    expect(await shown()).toEqual({ kubeletconfig: { port: 1 } });
+  });
+});
+
 describe('state', () => {
   const state = stateEndpoints({
     logger: silentLogger,

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { chmod, lstat, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -256,6 +256,21 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     const verified = ['--server', `https://127.0.0.1:${node.port}`, 'pods'];
     expect(await run([...NODE_FLAGS, BIN, ...verified])).toMatchObject({ code: 4 });
     await ctl('delete', 'far');
+  });
+
+  test('a changed configuration file changes the capacity of the node without a restart', async () => {
+    const file = join(directory, 'kubelet.json');
+    const { pid } = node;
+    const configuration = JSON.parse(await readFile(file, 'utf8'));
+    await writeFile(`${file}.new`, JSON.stringify({ ...configuration, maxPods: 42, syncFrequency: '3m' }));
+    await rename(`${file}.new`, file);
+    await node.until('the new number of pods', async () =>
+      /pods +42 +42\n/.test((await ctl('node')).out) ? true : undefined,
+    );
+    const { out } = await ctl('events');
+    expect(out).toMatch(/ConfigurationChanged +node\/e2e +Applied changed configuration: maxPods/);
+    expect(out).toMatch(/ConfigurationNeedsRestart +node\/e2e +Needs a restart of the kubelet: syncFrequency/);
+    expect([node.pid, node.isRunning]).toEqual([pid, true]);
   });
 
   test('K1: the socket serves again after the kubelet was killed', async () => {

@@ -863,9 +863,9 @@ export interface KubeletFlags {
   readonly adminSocket: string;
   /** Labels that the node gets at its registration: key=value, separated by commas. In the namespaces kubernetes.io and k8s.io only labels that kubelets may set. Default: ''. */
   readonly nodeLabels: Readonly<Record<string, string>>;
-  /** File that only one kubelet at a time can lock. Default: ''. */
+  /** File that only one kubelet at a time can lock. The kubelet waits until it has the lock. Empty: no file. Default: ''. */
   readonly lockFile: string;
-  /** Whether the kubelet exits if another kubelet opens the lock file. Needs --lock-file. Default: false. */
+  /** Whether the kubelet exits if another process waits for the lock, or the lock file is removed. Needs --lock-file. Default: false. */
   readonly exitOnLockContention: boolean;
   /** Cgroup of the container runtime, for its stats. Default: ''. */
   readonly runtimeCgroups: string;

@@ -89,6 +89,8 @@ export interface Field {
   readonly isSecret: boolean;
   readonly check: Check | undefined;
   readonly support: Support;
+  /** Whether a changed value takes effect while the kubelet runs, or with its next start. Default: `restart`. */
+  readonly reload: 'live' | 'restart';
 }
 
 /** Field without the parts that have a default. */
@@ -112,6 +114,7 @@ export function field(init: FieldInit): Field {
     isSecret: init.isSecret ?? false,
     check: init.check,
     support: init.support ?? supported,
+    reload: init.reload ?? 'restart',
   };
 }
 

@@ -87,6 +87,7 @@ export const clusterFields: readonly Field[] = [
   }),
   field({
     name: 'eventRecordQPS',
+    reload: 'live',
     type: INT32,
     default: 50,
     flag: 'event-qps',
@@ -96,6 +97,7 @@ export const clusterFields: readonly Field[] = [
   }),
   field({
     name: 'eventBurst',
+    reload: 'live',
     type: INT32,
     default: 100,
     zeroIsUnset: true,
@@ -106,6 +108,7 @@ export const clusterFields: readonly Field[] = [
   }),
   field({
     name: 'kubeAPIQPS',
+    reload: 'live',
     type: INT32,
     default: 50,
     flag: 'kube-api-qps',
@@ -115,6 +118,7 @@ export const clusterFields: readonly Field[] = [
   }),
   field({
     name: 'kubeAPIBurst',
+    reload: 'live',
     type: INT32,
     default: 100,
     zeroIsUnset: true,
@@ -194,6 +198,7 @@ export const observabilityFields: readonly Field[] = [
       }),
       field({
         name: 'verbosity',
+        reload: 'live',
         type: UINT32,
         default: 0,
         flag: { name: 'v', shorthand: 'v', deprecated: false, syntax: 'decimal' },

@@ -5,6 +5,7 @@ import { atLeast, BOOLEAN, DURATION, INT32, inRange, list, notNegative, oneOf, S
 export const imageFields: readonly Field[] = [
   field({
     name: 'registryPullQPS',
+    reload: 'live',
     type: INT32,
     default: 5,
     flag: 'registry-qps',
@@ -13,6 +14,7 @@ export const imageFields: readonly Field[] = [
   }),
   field({
     name: 'registryBurst',
+    reload: 'live',
     type: INT32,
     default: 10,
     zeroIsUnset: true,
@@ -54,6 +56,7 @@ export const imageFields: readonly Field[] = [
   }),
   field({
     name: 'imageMinimumGCAge',
+    reload: 'live',
     type: DURATION,
     default: '2m0s',
     zeroIsUnset: true,
@@ -63,6 +66,7 @@ export const imageFields: readonly Field[] = [
   }),
   field({
     name: 'imageMaximumGCAge',
+    reload: 'live',
     type: DURATION,
     default: '0s',
     check: notNegativeDuration,
@@ -70,6 +74,7 @@ export const imageFields: readonly Field[] = [
   }),
   field({
     name: 'imageGCHighThresholdPercent',
+    reload: 'live',
     type: INT32,
     default: 85,
     flag: 'image-gc-high-threshold',
@@ -78,6 +83,7 @@ export const imageFields: readonly Field[] = [
   }),
   field({
     name: 'imageGCLowThresholdPercent',
+    reload: 'live',
     type: INT32,
     default: 80,
     flag: 'image-gc-low-threshold',

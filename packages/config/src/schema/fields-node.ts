@@ -5,6 +5,7 @@ import { BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING
 export const evictionFields: readonly Field[] = [
   field({
     name: 'evictionHard',
+    reload: 'live',
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-hard', syntax: 'thresholds' },
@@ -12,6 +13,7 @@ export const evictionFields: readonly Field[] = [
   }),
   field({
     name: 'evictionSoft',
+    reload: 'live',
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-soft', syntax: 'thresholds' },
@@ -19,6 +21,7 @@ export const evictionFields: readonly Field[] = [
   }),
   field({
     name: 'evictionSoftGracePeriod',
+    reload: 'live',
     property: 'evictionSoftGracePeriodMs',
     type: map(DURATION),
     default: {},
@@ -27,6 +30,7 @@ export const evictionFields: readonly Field[] = [
   }),
   field({
     name: 'evictionMinimumReclaim',
+    reload: 'live',
     type: map(STRING),
     default: {},
     flag: 'eviction-minimum-reclaim',
@@ -34,6 +38,7 @@ export const evictionFields: readonly Field[] = [
   }),
   field({
     name: 'evictionPressureTransitionPeriod',
+    reload: 'live',
     type: DURATION,
     default: '5m0s',
     zeroIsUnset: true,
@@ -42,6 +47,7 @@ export const evictionFields: readonly Field[] = [
   }),
   field({
     name: 'evictionMaxPodGracePeriod',
+    reload: 'live',
     property: 'evictionMaxPodGracePeriodSeconds',
     type: INT32,
     default: 0,
@@ -50,6 +56,7 @@ export const evictionFields: readonly Field[] = [
   }),
   field({
     name: 'mergeDefaultEvictionSettings',
+    reload: 'live',
     type: BOOLEAN,
     default: false,
     doc: 'Whether signals that are missing in evictionHard of the --config file keep their default threshold.',

@@ -68,6 +68,7 @@ export const podFields: readonly Field[] = [
   }),
   field({
     name: 'maxPods',
+    reload: 'live',
     type: INT32,
     default: 110,
     zeroIsUnset: true,
@@ -77,6 +78,7 @@ export const podFields: readonly Field[] = [
   }),
   field({
     name: 'podsPerCore',
+    reload: 'live',
     type: INT32,
     default: 0,
     flag: 'pods-per-core',
@@ -275,6 +277,7 @@ export const logFields: readonly Field[] = [
   }),
   field({
     name: 'containerLogMaxSize',
+    reload: 'live',
     type: { kind: 'bytes' },
     default: '10Mi',
     zeroIsUnset: true,
@@ -283,6 +286,7 @@ export const logFields: readonly Field[] = [
   }),
   field({
     name: 'containerLogMaxFiles',
+    reload: 'live',
     type: INT32,
     default: 5,
     flag: 'container-log-max-files',
@@ -298,6 +302,7 @@ export const logFields: readonly Field[] = [
   }),
   field({
     name: 'containerLogMonitorInterval',
+    reload: 'live',
     type: DURATION,
     default: '10s',
     check: (value) => (typeof value === 'number' && value >= 3000 ? undefined : 'must be 3s or longer'),

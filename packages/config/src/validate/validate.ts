@@ -11,7 +11,8 @@ import { podRules } from './pods.ts';
 import { resourceRules } from './resources.ts';
 import type { Rule, ValidationContext, Violation } from './rule.ts';
 
-const RULES: readonly Rule[] = [
+/** Rules that involve more than one value. */
+export const RULES: readonly Rule[] = [
   ...podRules,
   ...imageRules,
   ...resourceRules,

@@ -110,6 +110,6 @@ export class StaticDirectory {
 }
 
 /** Returns `NAMESPACE/NAME` of a pod. */
-export function podKey({ metadata }: Pod): string {
+function podKey({ metadata }: Pod): string {
   return `${metadata.namespace ?? 'default'}/${metadata.name}`;
 }

@@ -35,7 +35,7 @@ export function inventoryEndpoints(node: InventoryComponents): Endpoints {
 }
 
 /** Converts recorded events to a v1 EventList, the event that happened last at the end. */
-export function eventList(events: readonly RecordedEvent[]): object {
+function eventList(events: readonly RecordedEvent[]): object {
   const items = events
     .toSorted((a, b) => a.lastAtMs - b.lastAtMs)
     .map(({ object, type, reason, message, count, firstAtMs, lastAtMs }) => ({

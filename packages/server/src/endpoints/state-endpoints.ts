@@ -39,6 +39,8 @@ export interface StateComponents {
   explanationText?(value: unknown): string;
   /** Returns the configuration in its published form, without secrets. If absent, `/configz` is not served. */
   configuration?(): object;
+  /** Returns how the configuration in force differs from its files, for `/configz`; `undefined` if it does not. */
+  configurationReload?(): object | undefined;
 }
 
 /**
@@ -67,7 +69,12 @@ export function stateEndpoints(given: StateComponents): Endpoints {
     }),
     ...(node.explain && { explain: (call: Call) => explanation(node, call) }),
     ...(slis && { slis: (call: Call) => slisAnswer(slis, call) }),
-    ...(configuration && { configz: () => json({ kubeletconfig: configuration() }) }),
+    ...(configuration && {
+      configz() {
+        const reload = node.configurationReload?.();
+        return json({ kubeletconfig: configuration(), ...(reload && { kubeletconfigReload: reload }) });
+      },
+    }),
   };
 }
 

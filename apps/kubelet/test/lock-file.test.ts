@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@node-agent/async';
+import { nodeFileSystem as fs } from '@node-agent/host';
+import { silentLogger as logger } from '@node-agent/telemetry';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { acquireLockFile, hasWaiter, lockContention } from '../src/lock-file.ts';
+
+let path = '';
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'lock-'));
+  path = join(directory, 'kubelet.lock');
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const { signal } = new AbortController();
+
+describe('the lock file', () => {
+  it('makes a second kubelet wait, and tells the first one that it does', async () => {
+    const first = await acquireLockFile({ logger }, path, signal);
+    let hasSecond = false;
+    const second = acquireLockFile({ logger }, path, signal).then((lock) => {
+      hasSecond = true;
+      return lock;
+    });
+    expect(await lockContention({ fs, clock: systemClock }, first, signal)).toBe('another process waits for the lock');
+    expect(hasSecond).toBe(false);
+    await first[Symbol.asyncDispose]();
+    await using _lock = await second;
+  });
+
+  it('ends the wait with the signal', async () => {
+    await using _first = await acquireLockFile({ logger }, path, signal);
+    const ending = new AbortController();
+    const second = acquireLockFile({ logger }, path, ending.signal);
+    ending.abort(new Error('ended by the test'));
+    await expect(second).rejects.toThrow('ended by the test');
+  });
+
+  it('is contended when the file is removed', async () => {
+    await using lock = await acquireLockFile({ logger }, path, signal);
+    await rm(path);
+    expect(await lockContention({ fs, clock: systemClock }, lock, signal)).toBe('the lock file was removed');
+  });
+
+  it('is an error if it cannot be locked', async () => {
+    const error = Object.assign(new Error('spawn flock ENOENT'), { code: 'ENOENT' });
+    const flock = async () => ({ error });
+    await expect(acquireLockFile({ logger, flock }, path, signal)).rejects.toThrow(
+      `acquire file lock on ${path}: flock program not found`,
+    );
+  });
+});
+
+describe('hasWaiter', () => {
+  const held = '1: FLOCK  ADVISORY  WRITE 30899 fe:00:9979792 0 EOF\n';
+  const file = { dev: 0xfe00, ino: 9_979_792 };
+
+  it.each([
+    [held, false],
+    [`${held}1: -> FLOCK  ADVISORY  WRITE 30901 fe:00:9979792 0 EOF\n`, true],
+    [`${held}2: -> FLOCK  ADVISORY  WRITE 30901 fe:00:1 0 EOF\n`, false],
+    [`${held}2: -> FLOCK  ADVISORY  WRITE 30901 fd:00:9979792 0 EOF\n`, false],
+    [`${held}2: -> POSIX  ADVISORY  WRITE 30901 fe:00:9979792 0 EOF\n`, false],
+    ['', false],
+  ])('of %j is %s', (locks, waits) => {
+    expect(hasWaiter(locks, file)).toBe(waits);
+  });
+
+  it('reads device numbers with more than 8 bits', () => {
+    // Major 0x103, minor 0x1ff, as the kernel encodes them in `st_dev`.
+    const dev = 0x11_03_ff;
+    expect(hasWaiter('1: -> FLOCK  ADVISORY  WRITE 1 103:1ff:7 0 EOF', { dev, ino: 7 })).toBe(true);
+  });
+});
