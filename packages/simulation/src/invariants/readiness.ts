@@ -1,5 +1,6 @@
 import { bareContainerId } from '@node-agent/pod-spec';
 import type { Facts } from '../facts/facts.ts';
+import type { Observation } from '../observation.ts';
 import { FOREIGN_CONDITION, GATE_CONDITION } from '../scenario/manifest.ts';
 import { longestHooksMs } from '../scenario/plans.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
@@ -20,15 +21,15 @@ export const foreignConditionsStay: Invariant = invariant('S4', ['apiRequest'], 
 });
 
 /**
- * S6: Ready becomes True only after all containers have run, and False only because a container has exited, also across
- * kubelet restarts.
+ * S6: Ready becomes True only after all containers have run. It becomes False only because a container has exited, or
+ * because a container that was asked to stop drains. Both hold across kubelet restarts.
  */
-export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiRequest'], () => {
+export const readyHasCause: Invariant = invariant('S6', ['containerSignalled', 'containerEnded', 'apiRequest'], () => {
   const ready = new Set<string>();
   const readyAtMs = new Map<string, number>();
-  const endedAtMs = new Map<string, number>();
+  const unfitAtMs = new Map<string, number>();
   return (observation, facts) => {
-    if (observation.kind === 'containerEnded') endedAtMs.set(observation.life.podUid, observation.atMs);
+    if (makesUnfit(observation)) unfitAtMs.set(observation.life.podUid, observation.atMs);
     if (observation.kind !== 'apiRequest' || observation.shown === undefined) return undefined;
     const { uid, mirror, conditions } = observation.shown;
     if (mirror) return undefined;
@@ -46,14 +47,22 @@ export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiR
     const wasReadyAtMs = readyAtMs.get(uid) ?? 0;
     const unseen = facts.runtimeUp && wasReadyAtMs - facts.runtimeChangedAtMs < LATE_MS;
     const sinceMs = unseen ? Math.min(facts.runtimeDownAtMs, wasReadyAtMs) : wasReadyAtMs;
-    const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
+    const isUnfit = (unfitAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
     // A kubelet that has started since takes the status from the API, which may be stale.
     const began = facts.kubeletStartedAtMs;
     const isOld = began > wasReadyAtMs && facts.api.wasStaleSince(began);
-    const cause = ended || isOld || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
+    const cause = isUnfit || isOld || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
     return judged(!cause && `pod ${uid} is no longer shown as ready although nothing has happened to it`);
   };
 });
+
+/** Whether a container has exited, or was asked to stop and fails its readiness probe from then on. */
+function makesUnfit(
+  observation: Observation,
+): observation is Extract<Observation, { readonly kind: 'containerSignalled' | 'containerEnded' }> {
+  if (observation.kind === 'containerEnded') return true;
+  return observation.kind === 'containerSignalled' && observation.life.plan.probes?.readiness?.drains === true;
+}
 
 /**
  * S7: Ready is True if and only if every container is ready and every readiness gate is True. A missing gate condition
