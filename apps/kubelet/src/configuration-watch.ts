@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { abortable, type Clock, sleep, TaskGroup } from '@node-agent/async';
+import { abortable, type Clock, linkAbort, sleep, TaskGroup } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 
@@ -114,9 +114,9 @@ async function watchTree(
       const own = new AbortController();
       inner.set(name, own);
       group.add(async (ending) => {
-        const either = AbortSignal.any([own.signal, ending]);
-        await watchTree(components, posix.join(path, name), onChange, either).catch((error: unknown) => {
-          if (!either.aborted) throw error;
+        using either = linkAbort(own.signal, ending);
+        await watchTree(components, posix.join(path, name), onChange, either.signal).catch((error: unknown) => {
+          if (!either.signal.aborted) throw error;
         });
       });
     }

@@ -1,4 +1,4 @@
-import { type Clock, untilNextMs } from '@node-agent/async';
+import { type Clock, linkAbort, untilNextMs } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { RuntimePort } from '../ports.ts';
 import { waited } from '../sync/sync-loop.ts';
@@ -66,9 +66,9 @@ export class RuntimeWatch {
 
   /** Waits for the time or for {@link checkNow}. Returns `false` if `signal` is aborted first. */
   async #pause(restMs: number, signal: AbortSignal): Promise<boolean> {
-    const poked = new AbortController();
-    this.#poke = () => poked.abort();
-    await waited(this.#clock, restMs, AbortSignal.any([signal, poked.signal]));
+    using pause = linkAbort(signal);
+    this.#poke = () => pause.abort();
+    await waited(this.#clock, restMs, pause.signal);
     return !signal.aborted;
   }
 }
