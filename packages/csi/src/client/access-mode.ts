@@ -3,8 +3,6 @@ import type { CsiAccessMode, CsiNodeCapabilities } from '@node-agent/contracts';
 /** Access mode of a PersistentVolume. */
 export type PersistentVolumeAccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany' | 'ReadWriteOncePod';
 
-type MultiWriter = Pick<CsiNodeCapabilities, 'singleNodeMultiWriter'>;
-
 const MODES: Readonly<Record<PersistentVolumeAccessMode, CsiAccessMode>> = {
   ReadWriteOnce: 'SINGLE_NODE_MULTI_WRITER',
   ReadWriteOncePod: 'SINGLE_NODE_SINGLE_WRITER',
@@ -19,7 +17,10 @@ const FINE_MODES: ReadonlySet<CsiAccessMode> = new Set(['SINGLE_NODE_SINGLE_WRIT
  * Returns the CSI access mode for the access mode of a PersistentVolume (`pkg/volume/csi/csi_client.go:
  * asCSIAccessModeV1, asSingleNodeMultiWriterCapableCSIAccessModeV1`).
  */
-export function csiAccessMode(mode: PersistentVolumeAccessMode, capabilities: MultiWriter): CsiAccessMode {
+export function csiAccessMode(
+  mode: PersistentVolumeAccessMode,
+  capabilities: Pick<CsiNodeCapabilities, 'singleNodeMultiWriter'>,
+): CsiAccessMode {
   return supportedAccessMode(MODES[mode], capabilities);
 }
 
@@ -29,6 +30,9 @@ export function isFineAccessMode(mode: CsiAccessMode): boolean {
 }
 
 /** Returns the access mode, or the coarser one that every driver knows. */
-export function supportedAccessMode(mode: CsiAccessMode, { singleNodeMultiWriter }: MultiWriter): CsiAccessMode {
+export function supportedAccessMode(
+  mode: CsiAccessMode,
+  { singleNodeMultiWriter }: Pick<CsiNodeCapabilities, 'singleNodeMultiWriter'>,
+): CsiAccessMode {
   return isFineAccessMode(mode) && !singleNodeMultiWriter ? 'SINGLE_NODE_WRITER' : mode;
 }

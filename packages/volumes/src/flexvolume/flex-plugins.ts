@@ -1,28 +1,37 @@
 import { join } from 'node:path';
 import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import { type EventRecorder, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
 import type { VolumePlugin } from '../manager/plugin.ts';
 import type { PluginSource } from '../manager/plugin-set.ts';
 import type { VolumeSpec } from '../manager/resolved-volume.ts';
 import { UnansweredCalls } from '../manager/unanswered-calls.ts';
+import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { VolumeSecrets } from '../projected/sources.ts';
 import { FlexDriver, type FlexPrograms } from './flex-driver.ts';
 import { FLEX_PLUGIN, FlexPaths } from './flex-paths.ts';
-import { FlexPlugin, type FlexPluginComponents, type FlexSecrets } from './flex-plugin.ts';
+import { FlexPlugin } from './flex-plugin.ts';
 import { flexSource } from './flex-source.ts';
 
 /** Dependencies of {@link FlexVolumePlugins}. */
-export interface FlexVolumeComponents
-  extends Pick<FlexPluginComponents, 'foreignFiles' | 'mounter'>,
-    Partial<Pick<FlexPluginComponents, 'devices' | 'devicePath'>> {
-  readonly fs: FlexPluginComponents['fs'] & Pick<FileSystem, 'stat'>;
+export interface FlexVolumeComponents {
+  readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
+  /** Access to the volumes' file systems, which may never answer (W6). */
+  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  /** Should not be shared with other volumes: commands for a volume that does not answer cannot be killed. */
+  readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
+  /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
+  readonly devices?: Pick<LocalDevices, 'formatAndMount'>;
+  /** Returns the path of an attached volume's device, as the node's status has it. Default: none is known. */
+  readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;
-  readonly paths: Pick<PodPaths, 'volumeDir' | 'stagedDir' | 'stagedVolumeDir'>;
+  readonly paths: PodPaths;
   /** Secrets that drivers get. Absent without an API server. */
-  readonly secrets?: FlexSecrets;
+  readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
