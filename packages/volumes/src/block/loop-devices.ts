@@ -1,6 +1,6 @@
 import { type Clock, checkComponents } from '@node-agent/async';
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
-import { errorText } from '@node-agent/telemetry';
+import { errorText, withDefaults } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import { CommandShell } from '../mount/command-shell.ts';
 
@@ -20,7 +20,7 @@ export interface LoopDevices {
 /** Dependencies of {@link LoopCommand}. */
 export interface LoopCommandComponents {
   readonly fs: Pick<FileSystem, 'readdir' | 'open' | 'realpath' | 'exists'>;
-  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly clock?: Pick<Clock, 'setTimer'>;
 }
 
 const BLOCK_DEVICES = '/sys/block';
@@ -33,12 +33,9 @@ export class LoopCommand implements LoopDevices {
   readonly #shell: CommandShell;
 
   constructor(components: LoopCommandComponents) {
-    checkComponents('LoopCommand', components, {
-      fs: ['readdir', 'open', 'realpath', 'exists'],
-      clock: ['setTimer'],
-    });
+    checkComponents('LoopCommand', components, { fs: ['readdir', 'open', 'realpath', 'exists'] });
     this.#components = components;
-    this.#shell = new CommandShell(components);
+    this.#shell = new CommandShell(withDefaults(components));
   }
 
   async find(path: string): Promise<string | undefined> {

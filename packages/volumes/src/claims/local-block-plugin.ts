@@ -1,3 +1,4 @@
+import { checkComponents } from '@node-agent/async';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import { isMissing } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
@@ -32,6 +33,13 @@ export class LocalBlockPlugin implements VolumePlugin {
   readonly #mapper: BlockMapper;
 
   constructor(components: LocalBlockComponents) {
+    checkComponents('LocalBlockPlugin', components, {
+      fs: ['mkdir', 'readdir', 'lstat', 'remove', 'realpath', 'symlink', 'readlink', 'writeFile', 'removeAll'],
+      foreignFiles: ['stat'],
+      mounter: ['bind', 'unmount'],
+      loops: ['find', 'attach', 'detach'],
+      paths: ['pluginDataDir', 'volumeDevicesDir'],
+    });
     this.#components = components;
     // Upstream escapes the plugin's name here, and only here.
     this.#paths = new BlockPaths(components.paths, LOCAL_VOLUME, escapePluginName(LOCAL_VOLUME));

@@ -62,8 +62,8 @@ export class FlexVolumePlugins implements PluginSource {
   readonly #missing: VolumePlugin;
   #plugins: readonly VolumePlugin[];
 
-  constructor(given: FlexVolumeComponents, { directory }: FlexVolumeOptions) {
-    checkOptions('FlexVolumePlugins', { directory }, { directory: 'string' });
+  constructor(given: FlexVolumeComponents, options: FlexVolumeOptions) {
+    checkOptions('FlexVolumePlugins', options, { directory: 'string' });
     checkComponents('FlexVolumePlugins', given, {
       fs: ['mkdir', 'readdir', 'remove', 'realpath', 'giveToGroup', 'stat'],
       foreignFiles: ['stat', 'statfs'],
@@ -72,6 +72,7 @@ export class FlexVolumePlugins implements PluginSource {
       paths: ['volumeDir', 'stagedDir', 'stagedVolumeDir'],
     });
     this.#components = withDefaults(given);
+    const { directory } = options;
     this.#directory = directory;
     this.#calls = new UnansweredCalls(this.#components.clock);
     this.#missing = missingDriver(directory);
