@@ -204,10 +204,11 @@ export async function runNode(
   let cgroupDriver: CgroupDriver | undefined;
   const volumesLogger = logger.child({ component: 'volumes' });
   const networkMounter = new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS);
+  const { maxAbandoned } = NETWORK_MOUNTS;
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     networkMounter,
-    networkDevices: new DiskCommand({ mounter: networkMounter, clock, logger: volumesLogger }, NETWORK_MOUNTS),
+    networkDevices: new DiskCommand({ mounter: networkMounter, clock, logger: volumesLogger }, { maxAbandoned }),
     flexPrograms: new FlexVolumeCommand({ clock }),
     diskTools: new DiskToolCommand({ clock }),
     localDevices: new DiskCommand({ mounter, clock, logger: volumesLogger }),

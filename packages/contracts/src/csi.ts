@@ -42,20 +42,18 @@ export interface CsiVolumeCapability {
   readonly accessMode: CsiAccessMode;
 }
 
-export type StringMap = Readonly<Record<string, string>>;
-
 /** Request of `NodeStageVolume`. */
 export interface CsiStageRequest {
   /** Volume ID of the driver (`volumeHandle` of the persistent volume). */
   readonly volumeId: string;
   /** Result of the attach operation (`status.attachmentMetadata` of the VolumeAttachment). */
-  readonly publishContext: StringMap;
+  readonly publishContext: Readonly<Record<string, string>>;
   /** Absolute path below which the driver stages the volume. */
   readonly stagingTargetPath: string;
   readonly capability: CsiVolumeCapability;
-  readonly secrets: StringMap;
+  readonly secrets: Readonly<Record<string, string>>;
   /** Attributes of the volume (`volumeAttributes` of the persistent volume). */
-  readonly volumeContext: StringMap;
+  readonly volumeContext: Readonly<Record<string, string>>;
 }
 
 /** Request of `NodePublishVolume`. */
@@ -75,7 +73,7 @@ export interface CsiExpandRequest {
   readonly stagingTargetPath?: string;
   readonly requiredBytes: bigint;
   readonly capability: CsiVolumeCapability;
-  readonly secrets: StringMap;
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 /** Usage of a CSI volume in one unit; absent numbers were not reported. */

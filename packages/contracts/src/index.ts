@@ -12,7 +12,6 @@ export type {
   CsiVolumeCapability,
   CsiVolumeStats,
   CsiVolumeUsage,
-  StringMap,
 } from './csi.ts';
 export type { PodLifecycleEvent, PodLifecycleEventType } from './pod-lifecycle.ts';
 export type { PodOperation, PodUpdate } from './pod-update.ts';

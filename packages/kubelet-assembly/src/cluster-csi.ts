@@ -8,33 +8,31 @@ import {
 } from '@node-agent/kube-client';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { podTokenQuery, type TokenManager } from '@node-agent/object-cache';
+import type { CSIDriver } from '@node-agent/pod-spec/api';
 import type { CsiObjects, CsiTokens } from '@node-agent/volumes';
-
-/** A CSIDriver object of the API server. */
-export type CsiDriver = NonNullable<(typeof resources.csiDrivers)['object']>;
 
 /** The cluster's CSIDrivers, watched: they say how the kubelet uses each driver. */
 export class CsiDriverObjects implements BackgroundService {
   readonly name = 'csi drivers';
-  readonly #reflector: Reflector<CsiDriver>;
+  readonly #reflector: Reflector<CSIDriver>;
 
   constructor(components: ReflectorComponents) {
-    this.#reflector = new Reflector<CsiDriver>(components, { resource: resources.csiDrivers });
+    this.#reflector = new Reflector<CSIDriver>(components, { resource: resources.csiDrivers });
   }
 
   /** Returns the CSIDriver of a driver; waits until all CSIDrivers have been read once. @throws the signal's reason */
-  async get(name: string, signal: AbortSignal): Promise<CsiDriver | undefined> {
+  async get(name: string, signal: AbortSignal): Promise<CSIDriver | undefined> {
     await this.#reflector.waitForSync(signal);
     return this.known(name);
   }
 
   /** Returns the newest known CSIDriver of a driver. */
-  known(name: string): CsiDriver | undefined {
+  known(name: string): CSIDriver | undefined {
     return this.#reflector.objects.get(name);
   }
 
   /** Returns the changes of the CSIDrivers from now on, as {@link known} has them. */
-  changes(): ObjectChanges<CsiDriver> {
+  changes(): ObjectChanges<CSIDriver> {
     return this.#reflector.changes();
   }
 

@@ -3,6 +3,8 @@ import { ClusterObjects } from './cluster-objects.ts';
 import type { ClusterPart } from './cluster-part.ts';
 import type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
 
+export type { CsiDriverObjects } from './cluster-csi.ts';
+
 /**
  * Creates `NodePorts.cluster`, which makes a kubelet the node of a cluster. A separate entry point, so that a kubelet
  * without an API server does not load it.

@@ -1,5 +1,5 @@
 export { type AssembledKubelet, assembleKubelet } from './assemble.ts';
-export type { CsiDriver, CsiDriverObjects } from './cluster-csi.ts';
+export type { CsiDriverObjects } from './cluster-csi.ts';
 export type { ClusterNode, NodeParts } from './cluster-node.ts';
 export type { ClusterObjects, ObjectHooks } from './cluster-objects.ts';
 export type { ClusterPart } from './cluster-part.ts';

@@ -1,4 +1,5 @@
 import type { CsiDriverClient } from '@node-agent/contracts';
+import { CsiDriverRegistry } from '@node-agent/csi';
 import { resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, it, vi } from 'vitest';
@@ -153,5 +154,88 @@ it('a container gets the block volume of a local disk as a device', async () => 
   await client.delete(resources.pods, { namespace: 'default', name: 'web' });
   await seconds(clock, 5);
   expect([attached.size, fs.paths().filter((path) => path.includes('pv-1'))]).toEqual([0, []]);
+  await stop();
+});
+
+it('a pod whose CSI volume cannot be attached to the full node fails with the reason, and the limit is read again', async () => {
+  const { clock, api, client, cri, start } = await makeCluster();
+  const refreshing = vi.spyOn(CsiDriverRegistry.prototype, 'refresh').mockResolvedValue();
+  const driver = memoryDriver([]);
+  const pluginsDirectory = '/root/plugins_registry';
+  const { stop } = start({ csiDrivers: { driver: () => driver } }, { pluginsDirectory });
+  const spec = { attachRequired: true, volumeLifecycleModes: ['Persistent'], nodeAllocatableUpdatePeriodSeconds: 600 };
+  api.put({ apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name: DRIVER }, spec });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'c', namespace: 'default', uid: 'uid-c' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, volumeName: 'pv-1' },
+    status: { phase: 'Bound' },
+  });
+  api.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv-1' },
+    spec: {
+      ...{ accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, volumeMode: 'Filesystem' },
+      claimRef: { namespace: 'default', name: 'c', uid: 'uid-c' },
+      csi: { driver: DRIVER, volumeHandle: 'vol-1' },
+    },
+  });
+  api.put({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name: ATTACHMENT },
+    spec: { attacher: DRIVER, nodeName: 'n1', source: { persistentVolumeName: 'pv-1' } },
+    status: { attached: false, attachError: { errorCode: 8, message: 'full' } },
+  });
+  await seconds(clock, 2);
+  await client.create(resources.pods, boundPod('web', withClaim));
+  await seconds(clock, 128);
+  const { status } = await client.get(resources.pods, { namespace: 'default', name: 'web' });
+  expect(status).toMatchObject({ phase: 'Failed', reason: 'VolumeAttachmentLimitExceeded' });
+  expect(status?.message).toMatch(/^Pod was rejected: Node has reached its volume attachment limit, rejecting pod\./);
+  expect([cri.liveContainers(), refreshing.mock.calls.map(([name]) => name)]).toEqual([[], [DRIVER]]);
+  refreshing.mockRestore();
+  await stop();
+});
+
+it('a flexVolume driver that attaches volumes gets the device that the controller has reported on the node', async () => {
+  const { clock, client, fs, start } = await makeCluster();
+  const calls: (readonly string[])[] = [];
+  const mounted = new Map<string, string>();
+  const networkMounter = {
+    mountPoints: async () => new Map(mounted),
+    mountsOfSame: async () => [],
+    mount: async () => {},
+    bind: async () => {},
+    rebind: async () => {},
+    unmount: async () => {},
+  };
+  const run = async (_path: string, args: readonly string[]) => {
+    const [command = '', target = ''] = args;
+    calls.push(args.filter((arg) => !arg.startsWith('{')));
+    if (command === 'mount' || command === 'mountdevice') mounted.set(target, 'flex');
+    return { exitCode: 0, output: JSON.stringify({ status: 'Success', device: '/dev/mapper/a' }) };
+  };
+  await fs.mkdir('/exec/disk');
+  await fs.writeFile('/exec/disk/disk', '');
+  const { stop } = start({ networkMounter, flexPrograms: { run } }, { flexVolumeDirectory: '/exec' });
+  await seconds(clock, 2);
+  const volumes = [{ name: 'data', flexVolume: { driver: 'disk' } }];
+  const created = await client.create(resources.pods, boundPod('web', { ...withClaim, volumes }));
+  await seconds(clock, 2);
+  const node = await client.get(resources.nodes, { name: 'n1' });
+  expect(node.status?.volumesInUse).toEqual(['disk/data']);
+  const body = { status: { volumesAttached: [{ name: 'disk/data', devicePath: '/dev/sdx' }] } };
+  await client.patch(resources.nodes, { type: 'merge', body }, { name: 'n1', subresource: 'status' });
+  await seconds(clock, 3);
+  expect(calls).toEqual([
+    ['init'],
+    ['getvolumename'],
+    ['waitforattach', '/dev/sdx'],
+    ['mountdevice', '/root/plugins/kubernetes.io/flexvolume/disk/mounts/data', '/dev/mapper/a'],
+    ['mount', `/root/pods/${created.metadata.uid}/volumes/disk/data`],
+  ]);
   await stop();
 });

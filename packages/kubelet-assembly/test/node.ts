@@ -82,6 +82,8 @@ export function startKubelet(
     | 'probeMetrics'
     | 'hookHttp'
     | 'loopDevices'
+    | 'networkMounter'
+    | 'flexPrograms'
     | 'openCgroups'
     | 'statistics'
     | 'stats'

@@ -11,12 +11,7 @@ export { type NetworkDiskComponents, networkDiskPlugins } from './disks/network-
 export { type OperationEffect, VolumeError, type VolumeErrorCode } from './errors.ts';
 export type { DriverResult } from './flexvolume/driver-status.ts';
 export type { FlexPrograms } from './flexvolume/flex-driver.ts';
-export type { FlexSecrets } from './flexvolume/flex-plugin.ts';
-export {
-  type FlexVolumeComponents,
-  type FlexVolumeOptions,
-  FlexVolumePlugins,
-} from './flexvolume/flex-plugins.ts';
+export { type FlexVolumeComponents, type FlexVolumeOptions, FlexVolumePlugins } from './flexvolume/flex-plugins.ts';
 export { FlexVolumeCommand } from './flexvolume/flex-programs.ts';
 export { containerDevices, containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
 export type {
@@ -34,7 +29,7 @@ export { VolumeManager } from './manager/volume-manager.ts';
 export type { VolumeManagerComponents, VolumeManagerOptions } from './manager/volume-manager-components.ts';
 export type { VolumeUsage } from './manager/volume-usage.ts';
 export type { VolumeWait } from './manager/volume-waits.ts';
-export type { CommandShellOptions } from './mount/command-shell.ts';
+export type { CommandResult, CommandShellOptions } from './mount/command-shell.ts';
 export { DiskCommand, type DiskCommandComponents } from './mount/disk-command.ts';
 export { MountCommand } from './mount/mount-command.ts';
 export type { FsGroup, MountContext } from './mount/mount-context.ts';
@@ -57,6 +52,7 @@ export type {
   TokenRequest,
   TokenSource,
   TrustBundleSource,
+  VolumeSecrets,
 } from './projected/sources.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './types/empty-dir.ts';
 export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './types/host-path.ts';

@@ -9,6 +9,17 @@ import { containerId, script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
+/** A flexVolume driver that mounts a tmpfs with a file that has the options. */
+const FLEX_DRIVER = `#!/bin/sh
+echo "$1 $2" | sed 's/ $//' >> "$(dirname "$0")/calls"
+case "$1" in
+  init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;
+  mount) mount -t tmpfs flex "$2" && printf %s "$3" > "$2/text" && echo '{"status": "Success"}' ;;
+  unmount) umount "$2" && echo '{"status": "Success"}' ;;
+  *) echo '{"status": "Not supported"}' ;;
+esac
+`;
+
 /** Content of volumes as containers see it, with a real kubelet on a real containerd. */
 export function filesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
@@ -24,7 +35,8 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       directory = await mkdtemp('/tmp/na-e2e-');
       containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();
-      node = new TestNode({ directory, endpoint: containerd.endpoint });
+      const configuration = { volumePluginDir: join(directory, 'exec') };
+      node = new TestNode({ directory, endpoint: containerd.endpoint, configuration });
       await node.start();
     }, TIMEOUT_MS);
 
@@ -48,6 +60,36 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       );
     };
     const host = (name: string): string => join(directory, 'host', name);
+
+    test('V4: a flexVolume is mounted by its driver, kept over a kill of the kubelet, and unmounted with its pod', async () => {
+      const driver = join(directory, 'exec/example.com~share');
+      await mkdir(driver, { recursive: true });
+      await writeFile(join(driver, 'share'), FLEX_DRIVER, { mode: 0o755 });
+      const volumeMounts = [{ name: 'data', mountPath: '/data' }];
+      const options = { text: 'of the driver' };
+      await node.write({
+        name: 'flex',
+        spec: {
+          containers: [script('c', `cat /data/text > /data/seen; ${FOREVER}`, { volumeMounts })],
+          volumes: [{ name: 'data', flexVolume: { driver: 'example.com/share', options } }],
+        },
+      });
+      const pod = await node.running('flex');
+      const volume = join(node.rootDir, 'pods', pod.metadata.uid, 'volumes/example.com~share/data');
+      const seen = await node.until('the file of the container', () =>
+        readFile(join(volume, 'seen'), 'utf8').then(
+          (text) => text || undefined,
+          () => undefined,
+        ),
+      );
+      expect(JSON.parse(seen)).toMatchObject({ ...options, 'kubernetes.io/pod.name': 'flex-e2e' });
+      await node.kill('SIGKILL');
+      await node.start();
+      expect(containerId(await node.running('flex'))).toBe(containerId(pod));
+      await gone('flex');
+      const calls = (await readFile(join(driver, 'calls'), 'utf8')).trim().split('\n');
+      expect(calls.filter((call) => call !== 'init')).toEqual([`mount ${volume}`, `unmount ${volume}`]);
+    });
 
     test('containers see sub-paths of each kind of volume, also after kills of the kubelet', async () => {
       await mkdir(host('data'), { recursive: true });

@@ -1,6 +1,6 @@
 import { type Clock, checkComponents } from '@node-agent/async';
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
-import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { errorText, withDefaults } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import { CommandShell } from '../mount/command-shell.ts';
 
@@ -20,7 +20,6 @@ export interface LoopDevices {
 /** Dependencies of {@link LoopCommand}. */
 export interface LoopCommandComponents {
   readonly fs: Pick<FileSystem, 'readdir' | 'open' | 'realpath' | 'exists'>;
-  /** Default: the system's clock. */
   readonly clock?: Pick<Clock, 'setTimer'>;
 }
 
@@ -30,13 +29,13 @@ const LIMIT_BYTES = 8192;
 
 /** Manages loop devices with losetup(8) and /sys, as upstream does (`pkg/volume/util/volumepathhandler`). */
 export class LoopCommand implements LoopDevices {
-  readonly #components: WithDefaults<LoopCommandComponents>;
+  readonly #components: LoopCommandComponents;
   readonly #shell: CommandShell;
 
-  constructor(given: LoopCommandComponents) {
-    checkComponents('LoopCommand', given, { fs: ['readdir', 'open', 'realpath', 'exists'] });
-    this.#components = withDefaults(given);
-    this.#shell = new CommandShell(this.#components);
+  constructor(components: LoopCommandComponents) {
+    checkComponents('LoopCommand', components, { fs: ['readdir', 'open', 'realpath', 'exists'] });
+    this.#components = components;
+    this.#shell = new CommandShell(withDefaults(components));
   }
 
   async find(path: string): Promise<string | undefined> {

@@ -34,11 +34,11 @@ export class LocalBlockPlugin implements VolumePlugin {
 
   constructor(components: LocalBlockComponents) {
     checkComponents('LocalBlockPlugin', components, {
-      fs: ['mkdir', 'readdir', 'lstat', 'remove', 'removeAll', 'realpath', 'symlink', 'readlink', 'writeFile'],
+      fs: ['mkdir', 'readdir', 'lstat', 'remove', 'realpath', 'symlink', 'readlink', 'writeFile', 'removeAll'],
+      foreignFiles: ['stat'],
       mounter: ['bind', 'unmount'],
       loops: ['find', 'attach', 'detach'],
-      foreignFiles: ['stat'],
-      paths: ['podDir'],
+      paths: ['pluginDataDir', 'volumeDevicesDir'],
     });
     this.#components = components;
     // Upstream escapes the plugin's name here, and only here.

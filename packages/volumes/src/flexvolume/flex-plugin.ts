@@ -18,7 +18,7 @@ import type { MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { statfsUsage } from '../mount/statfs-usage.ts';
 import { takeAway } from '../mount/take-away.ts';
-import type { SecretData } from '../projected/sources.ts';
+import type { VolumeSecrets } from '../projected/sources.ts';
 import { NOT_SUPPORTED } from './driver-status.ts';
 import type { FlexDriver } from './flex-driver.ts';
 import { type FlexPaths, hasEntry } from './flex-paths.ts';
@@ -33,9 +33,6 @@ import {
 import { FlexStaging, type FlexStagingComponents } from './flex-staging.ts';
 import { removeMountPoint } from './remove-mount-point.ts';
 
-/** Port to the secrets that drivers get. Resolves to `undefined` if the secret does not exist. */
-export type FlexSecrets = (namespace: string, name: string, signal: AbortSignal) => Promise<SecretData | undefined>;
-
 /** Dependencies of {@link FlexPlugin}. */
 export interface FlexPluginComponents extends FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
@@ -44,7 +41,7 @@ export interface FlexPluginComponents extends FlexStagingComponents {
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   readonly calls: UnansweredCalls;
   /** Absent without an API server. */
-  readonly secrets: FlexSecrets | undefined;
+  readonly secrets: VolumeSecrets | undefined;
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;

@@ -11,31 +11,32 @@ import { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
+import type { VolumeSecrets } from '../projected/sources.ts';
 import { FlexDriver, type FlexPrograms } from './flex-driver.ts';
 import { FLEX_PLUGIN, FlexPaths } from './flex-paths.ts';
-import { FlexPlugin, type FlexSecrets } from './flex-plugin.ts';
+import { FlexPlugin } from './flex-plugin.ts';
 import { flexSource } from './flex-source.ts';
 
 /** Dependencies of {@link FlexVolumePlugins}. */
 export interface FlexVolumeComponents {
-  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup' | 'stat'>;
+  readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
   /** Access to the volumes' file systems, which may never answer (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  /** Should not be shared with other volumes: commands for a volume that does not answer cannot be killed. */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
-  /** Mounts disks for drivers that do not do that themselves. If absent, such drivers cannot attach volumes. */
-  readonly devices?: Pick<LocalDevices, 'formatAndMount'> | undefined;
-  /** Returns the path of an attached volume's device, as the node's status has it. Absent without an API server. */
+  /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
+  readonly devices?: Pick<LocalDevices, 'formatAndMount'>;
+  /** Returns the path of an attached volume's device, as the node's status has it. Default: none is known. */
   readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;
-  readonly paths: Pick<PodPaths, 'volumeDir' | 'stagedDir' | 'stagedVolumeDir'>;
+  readonly paths: PodPaths;
   /** Secrets that drivers get. Absent without an API server. */
-  readonly secrets?: FlexSecrets;
+  readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
 }
 
-/** Options of {@link FlexVolumePlugins}. */
 export interface FlexVolumeOptions {
   /** Directory of the drivers (`--volume-plugin-dir`), each in a directory `VENDOR~DRIVER`. */
   readonly directory: string;
@@ -61,8 +62,8 @@ export class FlexVolumePlugins implements PluginSource {
   readonly #missing: VolumePlugin;
   #plugins: readonly VolumePlugin[];
 
-  constructor(given: FlexVolumeComponents, { directory }: FlexVolumeOptions) {
-    checkOptions('FlexVolumePlugins', { directory }, { directory: 'string' });
+  constructor(given: FlexVolumeComponents, options: FlexVolumeOptions) {
+    checkOptions('FlexVolumePlugins', options, { directory: 'string' });
     checkComponents('FlexVolumePlugins', given, {
       fs: ['mkdir', 'readdir', 'remove', 'realpath', 'giveToGroup', 'stat'],
       foreignFiles: ['stat', 'statfs'],
@@ -71,6 +72,7 @@ export class FlexVolumePlugins implements PluginSource {
       paths: ['volumeDir', 'stagedDir', 'stagedVolumeDir'],
     });
     this.#components = withDefaults(given);
+    const { directory } = options;
     this.#directory = directory;
     this.#calls = new UnansweredCalls(this.#components.clock);
     this.#missing = missingDriver(directory);

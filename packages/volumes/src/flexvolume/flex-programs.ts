@@ -1,4 +1,4 @@
-import { type Clock, checkComponents } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
 import { CommandShell } from '../mount/command-shell.ts';
 import type { DriverResult } from './driver-status.ts';
 import type { FlexPrograms } from './flex-driver.ts';
@@ -13,11 +13,10 @@ export class FlexVolumeCommand implements FlexPrograms {
   readonly #shell: CommandShell;
 
   /** @param options `deadlineMs`: time after which a program is killed, default 600,000 */
-  constructor(
-    components: { readonly clock: Pick<Clock, 'setTimer'> },
-    { deadlineMs = DEADLINE_MS }: { readonly deadlineMs?: number } = {},
-  ) {
+  constructor(components: { readonly clock: Pick<Clock, 'setTimer'> }, options: { readonly deadlineMs?: number } = {}) {
+    checkOptions('FlexVolumeCommand', options, { deadlineMs: 'positive?' });
     checkComponents('FlexVolumeCommand', components, { clock: ['setTimer'] });
+    const { deadlineMs = DEADLINE_MS } = options;
     this.#shell = new CommandShell(components, { deadlineMs, maxAbandoned: MAX_ABANDONED, killsChildren: true });
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, checkComponents } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
@@ -28,10 +28,11 @@ export class DiskCommand implements LocalDevices {
   readonly #shell: CommandShell;
 
   /** @param options number of killed commands that have not exited at which no more commands are run, default 16 */
-  constructor(given: DiskCommandComponents, { maxAbandoned = 16 }: Pick<CommandShellOptions, 'maxAbandoned'> = {}) {
+  constructor(given: DiskCommandComponents, options: Pick<CommandShellOptions, 'maxAbandoned'> = {}) {
+    checkOptions('DiskCommand', options, { maxAbandoned: 'count?' });
     checkComponents('DiskCommand', given, { mounter: ['mount'] });
     this.#components = withDefaults(given);
-    this.#shell = new CommandShell(this.#components, { deadlineMs: DEADLINE_MS, maxAbandoned });
+    this.#shell = new CommandShell(this.#components, { deadlineMs: DEADLINE_MS, ...options });
   }
 
   async formatAndMount(

@@ -1,4 +1,4 @@
-import { type Clock, checkComponents } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
 import { type FileSystem, NewestMountTable } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
@@ -17,6 +17,11 @@ export class MountCommand implements Mounter {
     components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> },
     options: CommandShellOptions = {},
   ) {
+    checkOptions('MountCommand', options, {
+      deadlineMs: 'positive?',
+      maxAbandoned: 'count?',
+      killsChildren: 'boolean?',
+    });
     checkComponents('MountCommand', components, { fs: ['readFile'], clock: ['setTimer'] });
     this.#fs = components.fs;
     this.#shell = new CommandShell(components, options);

@@ -7,6 +7,9 @@ export interface SecretData {
   readonly type?: string;
 }
 
+/** Reads a secret; `undefined` if it does not exist. */
+export type VolumeSecrets = (namespace: string, name: string, signal: AbortSignal) => Promise<SecretData | undefined>;
+
 /** The part of a v1 ConfigMap that volumes need. */
 export interface ConfigMapData {
   readonly data?: Readonly<Record<string, string>>;

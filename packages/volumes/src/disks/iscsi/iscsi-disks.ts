@@ -4,7 +4,7 @@ import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { VolumeError } from '../../errors.ts';
 import type { VolumeSpec } from '../../manager/resolved-volume.ts';
-import type { SecretData } from '../../projected/sources.ts';
+import type { VolumeSecrets } from '../../projected/sources.ts';
 import type { DiskTools } from '../disk-tools.ts';
 import { multipathOf } from '../multipath.ts';
 import type { DiskSource, NetworkDisks } from '../network-disk.ts';
@@ -29,7 +29,7 @@ export interface IscsiDisksComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Secrets with CHAP credentials. Absent without an API server. */
-  readonly secrets?: (namespace: string, name: string, signal: AbortSignal) => Promise<SecretData | undefined>;
+  readonly secrets?: VolumeSecrets;
 }
 
 const FILE = 'iscsi.json';
