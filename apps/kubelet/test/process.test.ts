@@ -326,6 +326,15 @@ test("the kubelet's version contains the Kubernetes release and the package's ow
   );
 });
 
+test('writes the completion script of a known shell, and rejects another shell', { timeout: 120_000 }, async () => {
+  const run = (shell: string) =>
+    promisify(execFile)(process.execPath, ['--conditions=@node-agent/source', main, 'completion', shell]);
+  expect((await run('bash')).stdout).toContain('complete -o filenames -F _kubelet kubelet\n');
+  await expect(run('tcsh')).rejects.toMatchObject({
+    ...{ code: 1, stdout: '', stderr: 'kubelet: completion: must be followed by one of bash, zsh, fish\n' },
+  });
+});
+
 test('the version of the kubelet names the commit of the build in the form that kubeadm reads', () => {
   const kubeadm = /^\s*Kubernetes v((0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-\w.+]*)?)\s*$/;
   expect(versionText('0.1.0', '1a2b3c4d5e6f')).toBe('v1.36.3+node-agent.0.1.0.g1a2b3c4d5e6f');

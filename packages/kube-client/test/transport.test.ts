@@ -121,6 +121,24 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await expect(clients.requests.watch(resources.nodes, {})).rejects.toMatchObject({ code: 'ConnectionFailed' });
   });
 
+  test('later requests follow a new rate limit, and a request that waits keeps its turn', async () => {
+    const server = await f.tlsServer(http2);
+    const clock = new FakeClock();
+    const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
+    const clients = new KubeClients({ clock, environment: {} }, { connection, requests: { qps: 1, burst: 1 } });
+    f.ends.push(() => clients[Symbol.asyncDispose]());
+    await clients.requests.get(resources.nodes, { name: 'a' });
+    let late = false;
+    const waiting = clients.requests.get(resources.nodes, { name: 'a' }).then(() => {
+      late = true;
+    });
+    clients.setRequestRate({ qps: 50, burst: 3 });
+    for (let i = 0; i < 3; i++) await clients.requests.get(resources.nodes, { name: 'a' });
+    expect(late).toBe(false);
+    await clock.advance(1000);
+    await waiting;
+  });
+
   test('N6: heartbeats use their own connections without a rate limit; closing connections interrupts watches only briefly', async () => {
     const server = await f.tlsServer(http2);
     const clock = new FakeClock();

@@ -41,14 +41,17 @@ export class KubeletClient {
     return await bodyOf(await this.#get(path, this.#timeoutMs), MAX_BODY_BYTES);
   }
 
-  /** Returns the JSON value of an answer. @throws CtlError */
-  async json(path: string): Promise<unknown> {
+  /** Returns the JSON object of an answer. @throws CtlError */
+  async json(path: string): Promise<object> {
     const body = await this.text(path);
+    let value: unknown;
     try {
-      return JSON.parse(body);
+      value = JSON.parse(body);
     } catch (error) {
       throw new CtlError(`the answer to ${path} is not JSON`, exitCodes.failed, { cause: error });
     }
+    if (typeof value !== 'object' || value === null) throw new CtlError(`the answer to ${path} is not an object`);
+    return value;
   }
 
   /** Returns the body of an answer while it arrives; only its head must arrive in time. @throws CtlError */

@@ -362,6 +362,13 @@ describe('exit codes', () => {
     expect((await kubelet.run('pods')).code).toBe(5);
     kubelet.answers.set('/pods', { body: 'no JSON' });
     expect((await kubelet.run('pods')).code).toBe(1);
+    kubelet.answers.set('/pods', { body: 'null' });
+    expect(await kubelet.run('pods')).toMatchObject({
+      code: 1,
+      err: 'nodectl: the answer to /pods is not an object\n',
+    });
+    kubelet.answers.set('/pods', { body: { items: [null, 1, {}, { metadata: { name: 1 }, spec: {} }, pod('web')] } });
+    expect((await kubelet.run('pods')).out.match(/^.+$/gm)).toHaveLength(2);
     expect((await kubelet.run('pods', '--nonsense')).code).toBe(2);
     const none = join(tmpdir(), 'no-such-key');
     const tls = ['--server', 'https://127.0.0.1:1', '--client-certificate', none, '--client-key', none];

@@ -11,9 +11,18 @@ export interface Context {
   readonly terminal: Terminal;
 }
 
-/** Returns the pods of the node. @throws CtlError */
+/** Returns the pods of the node. Entries that are not pods are left out. @throws CtlError */
 export async function podsOf(client: Pick<KubeletClient, 'json'>): Promise<readonly Pod[]> {
-  return ((await client.json('/pods')) as { readonly items?: readonly Pod[] | null }).items ?? [];
+  const { items } = (await client.json('/pods')) as { readonly items?: unknown };
+  return Array.isArray(items) ? items.filter(isPod) : [];
+}
+
+function isPod(value: unknown): value is Pod {
+  const { metadata, spec } = (value ?? {}) as {
+    readonly metadata?: Partial<Pod['metadata']>;
+    readonly spec?: Partial<Pod['spec']>;
+  };
+  return typeof metadata?.name === 'string' && Array.isArray(spec?.containers);
 }
 
 /** Writes a value as JSON or YAML, or as the text that `table` returns. */
