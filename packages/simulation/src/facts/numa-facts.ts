@@ -17,10 +17,17 @@ export class NumaFacts {
   cpus: Held<readonly number[]> = new Map();
   /** Memory as last stored. */
   memory: Held<readonly HeldMemory[]> = new Map();
+  /** CPUs that were requested for a container later, in thousandths, by `uid/name`. */
+  readonly #resized = new Map<string, number>();
   /** Number of changes of the policies. */
   changes = 0;
   /** Time of the last change of the policies. -1 if there was none. */
   changedAtMs = -1;
+
+  /** Returns the CPUs in thousandths that a user has requested for a container by a resize. */
+  resizedTo(uid: string, container: string): number | undefined {
+    return this.#resized.get(`${uid}/${container}`);
+  }
 
   /** Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
@@ -29,6 +36,10 @@ export class NumaFacts {
       this.changedAtMs = observation.atMs;
       this.cpus = new Map();
       this.memory = new Map();
+    }
+    if (observation.kind === 'action' && observation.action.do === 'apiResizeWhole') {
+      const { uid, container, whole } = observation.action;
+      this.#resized.set(`${uid}/${container}`, whole.cpuMillis);
     }
     if (observation.kind !== 'call') return;
     const { port, name, args } = observation.call;

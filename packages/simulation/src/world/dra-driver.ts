@@ -5,6 +5,7 @@ import type { MemoryFileSystem } from '@node-agent/host/testing';
 import { foundPlugin } from '@node-agent/plugin-watcher/testing';
 import { DRA_DRIVER, type DraFaultCall, type DraFaultKind } from '../scenario/claim-plans.ts';
 import { PLUGINS_DIRECTORY } from './csi-driver.ts';
+import { createSocketFile, removeSocketFile } from './plugin-socket.ts';
 
 /** Dependencies of {@link SimulatedDraDriver}. */
 export interface DraDriverComponents {
@@ -54,9 +55,9 @@ export class SimulatedDraDriver {
   async start(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    await this.#removeSocket();
+    const deaths = this.#deaths;
     await this.#plugin.start();
-    this.#components.fs.makeSpecial(this.#socketPath, 'socket');
+    await createSocketFile(this.#components, this.#socketPath, () => deaths === this.#deaths);
   }
 
   /** Kills the process. @param clean whether it removes its socket, as after SIGTERM */
@@ -65,7 +66,7 @@ export class SimulatedDraDriver {
     this.#isRunning = false;
     this.#deaths++;
     this.#plugin.stop();
-    if (clean) void this.#removeSocket();
+    if (clean) void removeSocketFile(this.#components.fs, this.#socketPath);
   }
 
   /** Sets the fault of a call. `undefined` ends it, and calls that hang complete. */
@@ -91,10 +92,6 @@ export class SimulatedDraDriver {
   #release(): void {
     this.#curing.resolve();
     this.#curing = Promise.withResolvers<void>();
-  }
-
-  async #removeSocket(): Promise<void> {
-    await this.#components.fs.remove(this.#socketPath).catch(() => {});
   }
 
   async #call(
