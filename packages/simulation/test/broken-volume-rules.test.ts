@@ -162,7 +162,7 @@ seenBroken([
     'S5',
     'a pod is finished before its volumes are unpublished',
     () => calling(async (name, request, call) => (name === 'NodeUnpublishVolume' ? empty : await call(request))),
-    comeAndGo,
+    scenario([{ atMs: 100, do: 'apiCreate', pod: pod('a1', [block]) }, gone('a1', 10_000)]),
   ],
   [
     'W6',

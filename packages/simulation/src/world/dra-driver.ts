@@ -20,6 +20,11 @@ export interface DraDriverComponents {
 
 const WORK_MS = 20;
 
+interface Answer {
+  readonly error?: string;
+  readonly devices?: object[];
+}
+
 /** Returns the CDI name of a device. */
 export function cdiName(device: string): string {
   return `example.com/device=${device}`;
@@ -33,6 +38,8 @@ export class SimulatedDraDriver {
   readonly #faults = new Map<DraFaultCall, DraFaultKind>();
   /** Prepared claims and their devices. */
   readonly #prepared = new Map<string, string>();
+  /** End of the last call for each claim: as in upstream's helper for drivers, calls follow each other. */
+  #ends = new Map<string, Promise<unknown>>();
   #curing = Promise.withResolvers<void>();
   #isRunning = false;
   #deaths = 0;
@@ -65,6 +72,7 @@ export class SimulatedDraDriver {
     if (!this.#isRunning) return;
     this.#isRunning = false;
     this.#deaths++;
+    this.#ends = new Map();
     this.#plugin.stop();
     if (clean) void removeSocketFile(this.#components.fs, this.#socketPath);
   }
@@ -94,13 +102,17 @@ export class SimulatedDraDriver {
     this.#curing = Promise.withResolvers<void>();
   }
 
-  async #call(
-    call: DraFaultCall,
-    { name }: FakeClaim,
-  ): Promise<{ readonly error?: string; readonly devices?: object[] }> {
-    const { clock, tell } = this.#components;
-    const deaths = this.#deaths;
+  async #call(call: DraFaultCall, { name }: FakeClaim): Promise<Answer> {
+    const { tell } = this.#components;
     tell(name, call, 'began');
+    const before = this.#ends.get(name) ?? Promise.resolve();
+    const answer = before.then(() => this.#serve(call, name, this.#deaths));
+    this.#ends.set(name, answer);
+    return await answer;
+  }
+
+  async #serve(call: DraFaultCall, name: string, deaths: number): Promise<Answer> {
+    const { clock, tell } = this.#components;
     await sleep(clock, WORK_MS);
     const fault = this.#faults.get(call);
     if (fault === 'hang') await this.#curing.promise;
