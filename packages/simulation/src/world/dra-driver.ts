@@ -26,7 +26,7 @@ interface Answer {
 }
 
 /** Returns the CDI name of a device. */
-export function cdiName(device: string): string {
+function cdiName(device: string): string {
   return `example.com/device=${device}`;
 }
 
