@@ -1,3 +1,4 @@
+import { sleep } from '@node-agent/async';
 import { STATE_FILES } from './facts/numa-facts.ts';
 import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
@@ -6,6 +7,9 @@ import type { Action } from './scenario/actions.ts';
 import { devicePath, FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scenario/manifest.ts';
 import { writeHostile } from './world/hostile-writer.ts';
 import { MANIFEST_DIRECTORY, type World } from './world/world.ts';
+
+/** Time after which a user tries again what a disk fault has prevented. */
+const RETRY_MS = 1000;
 
 /** The objects on which actions are performed. */
 export interface Stage {
@@ -200,7 +204,18 @@ async function changePolicies(stage: Stage, downMs: number): Promise<void> {
   powerFails(stage, downMs);
   world.policyChanges++;
   tell({ kind: 'policiesChanged' });
-  for (const file of STATE_FILES) await world.fs.removeAll(file).catch(() => {});
+  for (const file of STATE_FILES) await removeSurely(world, file);
+}
+
+/** Removes a file as soon as the disk allows it. */
+async function removeSurely({ fs, clock }: World, path: string): Promise<void> {
+  for (;;) {
+    try {
+      return await fs.removeAll(path);
+    } catch {
+      await sleep(clock, RETRY_MS);
+    }
+  }
 }
 
 function apiBack({ world, tell }: Stage): void {

@@ -1,7 +1,7 @@
 import type { GrpcTransport } from '@node-agent/grpc';
 import { expect, test } from 'vitest';
 import { claimLeft, type Decorations, type PodPlan, type Scenario } from '../src/index.ts';
-import { healthy, quietNode, seenBroken, steps } from './mutants.ts';
+import { changed, healthy, quietNode, seenBroken, steps } from './mutants.ts';
 
 function pod(name: string): PodPlan {
   return { ...healthy, name, uid: `${name}-u`, claim: 'own' };
@@ -57,7 +57,39 @@ const prepared = {
   devices: [{ requestNames: [], poolName: 'node', deviceName: 'r0', cdiDeviceIds: ['example.com/device=r0'] }],
 };
 
+/** No sandbox is created while the driver has not answered. */
+function stalling(): Decorations {
+  let asked: Promise<unknown> = Promise.resolve();
+  return {
+    ...calling(async (_name, _request, call) => {
+      const answer = call();
+      asked = answer.catch(() => {});
+      return await answer;
+    }),
+    cri: (cri) =>
+      changed(cri, {
+        runPodSandbox: async (request, signal) => {
+          await asked;
+          return await cri.runPodSandbox(request, signal);
+        },
+      }),
+  };
+}
+
 seenBroken([
+  [
+    'W6',
+    'a DRA driver that hangs delays other pods',
+    stalling,
+    {
+      ...scenario([
+        { atMs: 3000, do: 'draFault', call: 'prepare', fault: 'hang', forMs: 60_000 },
+        { atMs: 8000, do: 'apiCreate', pod: pod('a1') },
+        { atMs: 9500, do: 'apiCreate', pod: { ...healthy, name: 'a2', uid: 'a2-u' } },
+      ]),
+      faultsEndMs: 70_000,
+    },
+  ],
   [
     'N11',
     'a claim is taken for prepared without its driver',

@@ -1,7 +1,7 @@
 import type { GrpcTransport } from '@node-agent/grpc';
 import { expect, test } from 'vitest';
 import { type CsiCall, conflicting, type Decorations, type PodPlan, type Scenario, simulate } from '../src/index.ts';
-import { changedFiles, healthy, quietNode, seenBroken, steps } from './mutants.ts';
+import { changed, changedFiles, healthy, quietNode, seenBroken, steps } from './mutants.ts';
 
 const DISK = 'disk.csi.example.com';
 const shared = { name: 'v0', driver: DISK, accessMode: 'ReadWriteOnce' } as const;
@@ -90,6 +90,25 @@ function forgetful(): Decorations {
   };
 }
 
+/** No sandbox is created while a driver has not answered. */
+function stalling(): Decorations {
+  let asked: Promise<unknown> = Promise.resolve();
+  return {
+    ...calling(async (_name, request, call) => {
+      const answer = call(request);
+      asked = answer.catch(() => {});
+      return await answer;
+    }),
+    cri: (cri) =>
+      changed(cri, {
+        runPodSandbox: async (request, signal) => {
+          await asked;
+          return await cri.runPodSandbox(request, signal);
+        },
+      }),
+  };
+}
+
 seenBroken([
   [
     'V1',
@@ -138,6 +157,25 @@ seenBroken([
     'a container starts without its volume',
     () => calling(async (name, request, call) => (name === 'NodePublishVolume' ? empty : await call(request))),
     comeAndGo,
+  ],
+  [
+    'S5',
+    'a pod is finished before its volumes are unpublished',
+    () => calling(async (name, request, call) => (name === 'NodeUnpublishVolume' ? empty : await call(request))),
+    scenario([{ atMs: 100, do: 'apiCreate', pod: pod('a1', [block]) }, gone('a1', 10_000)]),
+  ],
+  [
+    'W6',
+    'a CSI driver that hangs delays other pods',
+    stalling,
+    {
+      ...scenario([
+        { atMs: 3000, do: 'csiFault', driver: DISK, call: 'stage', fault: 'hang', forMs: 60_000 },
+        { atMs: 8000, do: 'apiCreate', pod: pod('a1') },
+        { atMs: 9500, do: 'apiCreate', pod: { ...healthy, name: 'a2', uid: 'a2-u' } },
+      ]),
+      faultsEndMs: 70_000,
+    },
   ],
   [
     'V6',

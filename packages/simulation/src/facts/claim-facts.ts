@@ -1,10 +1,14 @@
 import type { Observation } from '../observation.ts';
+import { type Action, durationMs } from '../scenario/actions.ts';
 
 /** Claims as their driver has them. */
 export class ClaimFacts {
   readonly #prepared = new Set<string>();
   /** Claims whose preparation was answered since they were last unprepared. */
   readonly #answered = new Map<string, number>();
+
+  /** Time until which the driver may hang or be away. -1 if it never did. */
+  troubledUntilMs = -1;
 
   isPrepared(claim: string): boolean {
     return this.#prepared.has(claim);
@@ -26,11 +30,17 @@ export class ClaimFacts {
       this.#prepared.clear();
       this.#answered.clear();
     }
+    if (observation.kind === 'action') this.#onAction(observation.action, observation.atMs);
     if (observation.kind !== 'claimCall') return;
     const { claim, call, phase, atMs } = observation;
     if (call === 'unprepare' && phase === 'began') this.#answered.delete(claim);
     if (phase === 'acted' && call === 'prepare') this.#prepared.add(claim);
     if (phase === 'acted' && call === 'unprepare') this.#prepared.delete(claim);
     if (phase === 'answered' && call === 'prepare') this.#answered.set(claim, atMs);
+  }
+
+  #onAction(action: Action, atMs: number): void {
+    if (action.do !== 'draFault' && action.do !== 'restartDra') return;
+    this.troubledUntilMs = Math.max(this.troubledUntilMs, atMs + durationMs(action));
   }
 }

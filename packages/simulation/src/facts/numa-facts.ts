@@ -17,10 +17,24 @@ export class NumaFacts {
   cpus: Held<readonly number[]> = new Map();
   /** Memory as last stored. */
   memory: Held<readonly HeldMemory[]> = new Map();
+  /** CPUs that were requested for a container later, in thousandths, by `uid/name`. */
+  readonly #resized = new Map<string, number>();
+  /** Times of the last resizes, by pod UID. */
+  readonly #resizedAtMs = new Map<string, number>();
   /** Number of changes of the policies. */
   changes = 0;
   /** Time of the last change of the policies. -1 if there was none. */
   changedAtMs = -1;
+
+  /** Returns the CPUs in thousandths that a user has requested for a container by a resize. */
+  resizedTo(uid: string, container: string): number | undefined {
+    return this.#resized.get(`${uid}/${container}`);
+  }
+
+  /** Time at which a user last requested other resources for a container of the pod. -1 if none has. */
+  resizedAtMs(uid: string): number {
+    return this.#resizedAtMs.get(uid) ?? -1;
+  }
 
   /** Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
@@ -29,6 +43,11 @@ export class NumaFacts {
       this.changedAtMs = observation.atMs;
       this.cpus = new Map();
       this.memory = new Map();
+    }
+    if (observation.kind === 'action' && observation.action.do === 'apiResizeWhole') {
+      const { uid, container, whole } = observation.action;
+      this.#resized.set(`${uid}/${container}`, whole.cpuMillis);
+      this.#resizedAtMs.set(uid, observation.atMs);
     }
     if (observation.kind !== 'call') return;
     const { port, name, args } = observation.call;
@@ -47,7 +66,7 @@ export const STATE_FILES: readonly string[] = [CPU_FILE, MEMORY_FILE];
 type Entries<T> = Readonly<Record<string, Readonly<Record<string, T>>>>;
 
 /** Returns the exclusive CPUs in a `cpu_manager_state`. */
-export function readCpus(text: string): Held<readonly number[]> {
+function readCpus(text: string): Held<readonly number[]> {
   const { entries = {} } = JSON.parse(text) as { readonly entries?: Entries<string> };
   return mapOf(entries, parseCpus);
 }

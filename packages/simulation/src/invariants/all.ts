@@ -1,4 +1,4 @@
-import { claimsAreGivenBack, claimsAreHeld, claimsAreOnes, claimsGoFirst } from './claims.ts';
+import { claimsAreGivenBack, claimsAreHeld, claimsAreOnes, claimsGoFirst, claimsHangAlone } from './claims.ts';
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
@@ -167,6 +167,7 @@ export const allInvariants: readonly Invariant[] = [
   claimsAreHeld,
   claimsGoFirst,
   claimsAreGivenBack,
+  claimsHangAlone,
   cpusAreOnes,
   allocationsAreOnes,
   cpusAreRight,

@@ -3,6 +3,7 @@ import { claimName } from '../scenario/claim-plans.ts';
 import type { PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+import { startsPromptly } from './node.ts';
 
 /** N11: a container starts with the device of its claim, which no container of another claim has. */
 export const claimsAreOnes: Invariant = invariant('N11', ['containerStarted'], () => ({ life }, facts) => {
@@ -68,6 +69,15 @@ export const claimsAreGivenBack: Invariant = invariant(
   'N11',
   ['end'],
   () => (_, facts) => (facts.node.claims === undefined ? undefined : judged(claimLeft(facts))),
+);
+
+/** W6: a DRA driver that hangs delays only pods with claims. */
+export const claimsHangAlone: Invariant = invariant('W6', ['health'], () =>
+  startsPromptly(
+    (facts) => facts.claims.troubledUntilMs > facts.nowMs,
+    (pod) =>
+      pod.claim !== undefined || pod.foreign === true || pod.containers.some(({ slowImage }) => slowImage === true),
+  ),
 );
 
 /** Returns a claim that is prepared although no pod wants it. */

@@ -80,7 +80,9 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     // kubelet's memory were lost.
     if (isDoneFor(facts, earlier) || isForgotten(earlier, facts)) break;
     // A change of requested or allocated resources resets the crash count.
-    if (facts.resources.changedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    const { resources, numa } = facts;
+    const changedAtMs = Math.max(resources.changedAtMs(life.podUid), numa.resizedAtMs(life.podUid));
+    if (changedAtMs >= earlier.startedAtMs) break;
     // A restart of all containers resets the crash count, because their records are removed.
     if (facts.restartAll.isOver(earlier)) break;
     // A kubelet that did not know the pod has terminated all of it. (Other invariants check whether it was allowed to.)

@@ -54,7 +54,8 @@ export const staticsRunAlone: Invariant = invariant('F4', ['health'], () => (obs
   const { api, ownFaultsOverAtMs, runtimeChangedAtMs, kubeletStartedAtMs } = facts;
   const sinceMs = Math.max(api.awaySinceMs, ownFaultsOverAtMs, runtimeChangedAtMs, kubeletStartedAtMs);
   if (!api.away || observation.atMs - sinceMs < ALONE_MS) return undefined;
-  return judged(missing(facts, (pod) => !facts.pods.isApiPod(pod.uid)));
+  // A Guaranteed pod may wait for the CPUs of a pod that only the API server knows.
+  return judged(missing(facts, (pod) => !facts.pods.isApiPod(pod.uid) && pod.whole === undefined));
 });
 
 /** Returns a container that should be running and is not. */

@@ -66,7 +66,11 @@ export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], ()
   const { numa } = facts.node;
   if (numa === undefined || !isExclusive(life, facts)) return undefined;
   const asked = facts.pods.planOf(life.podUid)?.whole?.[life.name]?.cpuMillis ?? 0;
-  const wrong = misplaced(parseCpus(life.cpus), asked / 1000, numa, policiesOf(facts));
+  // A pod that was resized before it was admitted gets what it requests then.
+  const later = facts.numa.resizedTo(life.podUid, life.name) ?? asked;
+  const cpus = parseCpus(life.cpus);
+  const count = cpus.length === later / 1000 ? cpus.length : asked / 1000;
+  const wrong = misplaced(cpus, count, numa, policiesOf(facts));
   return judged(wrong && `${subject(life)} started on CPUs ${life.cpus}: ${wrong}`);
 });
 
@@ -160,7 +164,10 @@ export const cpusAreFreed: Invariant = invariant(
 );
 
 /** Returns a pod that is gone and still has CPUs or memory. */
-export function heldByNobody({ numa, pods }: Pick<Facts, 'numa' | 'pods'>): string | undefined {
+export function heldByNobody(facts: Facts): string | undefined {
+  const { numa, pods, node } = facts;
+  // Without CPUs to reconcile, memory is freed by the next admission, as upstream's.
+  if (node.numa === undefined || policiesOf(facts).cpu === 'none') return undefined;
   const uids = [...numa.cpus.keys(), ...numa.memory.keys()];
   const gone = uids.find((uid) => !pods.wanted.has(uid) && !pods.isUnsure(uid));
   return gone && `pod ${gone} is gone and still has CPUs or memory`;

@@ -190,7 +190,7 @@ export function devicePath(disk: string): string {
 }
 
 /** Returns the name of the inline volume with this number in its pod. */
-export function inlineName(number: number): string {
+function inlineName(number: number): string {
   return `inline${number}`;
 }
 

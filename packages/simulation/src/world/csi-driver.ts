@@ -5,6 +5,7 @@ import type { MemoryFileSystem } from '@node-agent/host/testing';
 import { foundPlugin } from '@node-agent/plugin-watcher/testing';
 import type { CsiDriverPlan, CsiFaultCall, CsiFaultKind } from '../scenario/volume-plans.ts';
 import type { CsiDriversComponents, CsiPlace } from './csi-drivers.ts';
+import { createSocketFile, removeSocketFile } from './plugin-socket.ts';
 
 /** Directory in which plugins have their sockets. */
 export const PLUGINS_DIRECTORY = '/var/lib/kubelet/plugins_registry';
@@ -86,9 +87,9 @@ export class SimulatedCsiDriver {
   async start(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    await this.#removeSocket();
+    const deaths = this.#deaths;
     await this.#driver.start();
-    this.#fs.makeSpecial(this.#socketPath, 'socket');
+    await createSocketFile(this.#components, this.#socketPath, () => deaths === this.#deaths);
   }
 
   /** @param clean whether the process removes its socket, as after SIGTERM */
@@ -98,7 +99,7 @@ export class SimulatedCsiDriver {
     this.#deaths++;
     this.#busy = new Set();
     this.#driver.stop();
-    if (clean) void this.#removeSocket();
+    if (clean) void removeSocketFile(this.#fs, this.#socketPath);
   }
 
   misbehave(call: CsiFaultCall, fault: CsiFaultKind | undefined): void {
@@ -131,11 +132,6 @@ export class SimulatedCsiDriver {
       await this.#fs.writeFile(path, '');
     }
     this.#blockPaths.clear();
-  }
-
-  async #removeSocket(): Promise<void> {
-    // Injected disk faults do not keep a driver from starting.
-    await this.#fs.remove(this.#socketPath).catch(() => {});
   }
 
   async #around({ call: name, request }: ReceivedCall, act: () => object, signal: AbortSignal): Promise<object> {

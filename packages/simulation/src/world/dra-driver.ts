@@ -5,6 +5,7 @@ import type { MemoryFileSystem } from '@node-agent/host/testing';
 import { foundPlugin } from '@node-agent/plugin-watcher/testing';
 import { DRA_DRIVER, type DraFaultCall, type DraFaultKind } from '../scenario/claim-plans.ts';
 import { PLUGINS_DIRECTORY } from './csi-driver.ts';
+import { createSocketFile, removeSocketFile } from './plugin-socket.ts';
 
 /** Dependencies of {@link SimulatedDraDriver}. */
 export interface DraDriverComponents {
@@ -19,8 +20,13 @@ export interface DraDriverComponents {
 
 const WORK_MS = 20;
 
+interface Answer {
+  readonly error?: string;
+  readonly devices?: object[];
+}
+
 /** Returns the CDI name of a device. */
-export function cdiName(device: string): string {
+function cdiName(device: string): string {
   return `example.com/device=${device}`;
 }
 
@@ -32,6 +38,8 @@ export class SimulatedDraDriver {
   readonly #faults = new Map<DraFaultCall, DraFaultKind>();
   /** Prepared claims and their devices. */
   readonly #prepared = new Map<string, string>();
+  /** End of the last call for each claim: as in upstream's helper for drivers, calls follow each other. */
+  #ends = new Map<string, Promise<unknown>>();
   #curing = Promise.withResolvers<void>();
   #isRunning = false;
   #deaths = 0;
@@ -54,9 +62,9 @@ export class SimulatedDraDriver {
   async start(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    await this.#removeSocket();
+    const deaths = this.#deaths;
     await this.#plugin.start();
-    this.#components.fs.makeSpecial(this.#socketPath, 'socket');
+    await createSocketFile(this.#components, this.#socketPath, () => deaths === this.#deaths);
   }
 
   /** Kills the process. @param clean whether it removes its socket, as after SIGTERM */
@@ -64,8 +72,9 @@ export class SimulatedDraDriver {
     if (!this.#isRunning) return;
     this.#isRunning = false;
     this.#deaths++;
+    this.#ends = new Map();
     this.#plugin.stop();
-    if (clean) void this.#removeSocket();
+    if (clean) void removeSocketFile(this.#components.fs, this.#socketPath);
   }
 
   /** Sets the fault of a call. `undefined` ends it, and calls that hang complete. */
@@ -93,17 +102,17 @@ export class SimulatedDraDriver {
     this.#curing = Promise.withResolvers<void>();
   }
 
-  async #removeSocket(): Promise<void> {
-    await this.#components.fs.remove(this.#socketPath).catch(() => {});
+  async #call(call: DraFaultCall, { name }: FakeClaim): Promise<Answer> {
+    const { tell } = this.#components;
+    tell(name, call, 'began');
+    const before = this.#ends.get(name) ?? Promise.resolve();
+    const answer = before.then(() => this.#serve(call, name, this.#deaths));
+    this.#ends.set(name, answer);
+    return await answer;
   }
 
-  async #call(
-    call: DraFaultCall,
-    { name }: FakeClaim,
-  ): Promise<{ readonly error?: string; readonly devices?: object[] }> {
+  async #serve(call: DraFaultCall, name: string, deaths: number): Promise<Answer> {
     const { clock, tell } = this.#components;
-    const deaths = this.#deaths;
-    tell(name, call, 'began');
     await sleep(clock, WORK_MS);
     const fault = this.#faults.get(call);
     if (fault === 'hang') await this.#curing.promise;

@@ -10,7 +10,7 @@ const MI = 2 ** 20;
 type Machine = NonNullable<ContainerResourcesOptions['machine']>;
 
 /** Returns the CPUs and memory of a machine. As on real machines, the first threads of all cores come first. */
-export function machineOf(plan: NumaPlan): Machine {
+function machineOf(plan: NumaPlan): Machine {
   const { numaNodes, sockets, coresPerNode, threads, offline } = plan;
   const cores = numaNodes * coresPerNode;
   const cpusOf = (core: number): readonly number[] =>
