@@ -1,7 +1,7 @@
 import { type HeaderField, sizeOf } from './static-table.ts';
 
 /** Limits of a header block, as those of Node.js: 128 fields, 64 KiB with 32 bytes more per field. */
-export const MAX_HEADER_FIELDS = 128;
+const MAX_HEADER_FIELDS = 128;
 export const MAX_HEADER_BYTES = 65_535;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
