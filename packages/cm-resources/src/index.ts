@@ -1,5 +1,4 @@
 export type { CpuOptionGates } from './cpu/cpu-options.ts';
-export { CpuSet } from './cpuset/cpu-set.ts';
 export { ContainerResourcesError, type ContainerResourcesErrorCode } from './errors.ts';
 export type { MachineCore, MachineTopology, NodeHugePages, NumaNode } from './machine/machine-topology.ts';
 export { readMachineTopology, type TopologyFiles } from './machine/read-topology.ts';

@@ -242,6 +242,32 @@ describe('state files', () => {
     expect(node.cpus('a')).toBe('1,2,3,4,5,6,7');
   });
 
+  test('N12: a pod as a whole is placed at once, before its devices are waited for', async () => {
+    const devices = {
+      load: async () => {},
+      hints: () => new Map(),
+      begin: () => {},
+      allocate: async () => await settle(),
+      stored: async () => {},
+      admitted: () => {},
+      release: () => {},
+    };
+    const node = new TestNode(
+      { topologyManagerPolicy: 'single-numa-node', topologyManagerScope: 'pod', nodeReservation: { cpu: '1' } },
+      { devices: devices as never },
+    );
+    const pods = ['a', 'b'].map((uid) => podOf(uid, [containerOf('x', '1'), containerOf('main', '1')]));
+    await Promise.all(pods.map((pod) => node.admit(pod)));
+    const nodeOf = (cpu: string) => (Number(cpu) % 4 < 2 ? 0 : 1);
+    for (const uid of ['a', 'b']) {
+      const cpus = [node.cpus(uid, 'x'), node.cpus(uid)]
+        .join()
+        .split(',')
+        .filter((cpu) => cpu !== '');
+      expect(new Set(cpus.map(nodeOf)).size).toBeLessThanOrEqual(1);
+    }
+  });
+
   test('a memory manager state file with other reservations is refused', async () => {
     const memory = (amount: string) => ({
       memoryManagerPolicy: 'Static' as const,

@@ -50,7 +50,13 @@ export class PodAllocation {
       this.affinities.set(container.name, affinity);
       this.#allocateCpus(container, affinity);
       this.#allocateMemory(container, affinity);
-      await this.#parts.devices?.allocate(this.#pod, container, signal);
+      if (forPod === undefined) await this.#parts.devices?.allocate(this.#pod, container, signal);
+    }
+    // Not before all CPUs and memory are allocated: another pod could take them while this one waits for devices.
+    if (forPod !== undefined) {
+      for (const container of containersOf(this.#pod)) {
+        await this.#parts.devices?.allocate(this.#pod, container, signal);
+      }
     }
     countAligned(this.#parts.metrics, this.#parts.policies, this.#pod);
   }

@@ -2,7 +2,7 @@ import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { ContainerResourcesError } from '../errors.ts';
 
-/** File operations of a {@link StateFile}. */
+/** File operations of a `StateFile`. */
 export type StateFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
 
 /** Maximum size of a state file: larger than any node's state, so a larger file was not written by a kubelet. */

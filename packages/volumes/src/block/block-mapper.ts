@@ -5,7 +5,7 @@ import type { Mounter } from '../mount/mounter.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
 import type { LoopDevices } from './loop-devices.ts';
 
-/** Dependencies of {@link BlockMapper}. */
+/** Dependencies of `BlockMapper`. */
 export interface BlockMapperComponents {
   readonly fs: Pick<
     FileSystem,
