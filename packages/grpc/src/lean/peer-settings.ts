@@ -1,4 +1,4 @@
-import { ConnectionError, FLOW_CONTROL_ERROR, FRAME_SIZE_ERROR, PROTOCOL_ERROR } from './frame.ts';
+import { ConnectionError, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, FRAME_SIZE_ERROR, PROTOCOL_ERROR } from './frame.ts';
 
 const ENABLE_PUSH = 2;
 const MAX_CONCURRENT_STREAMS = 3;
@@ -6,6 +6,9 @@ const INITIAL_WINDOW_SIZE = 4;
 const MAX_FRAME_SIZE = 5;
 const ENABLE_CONNECT_PROTOCOL = 8;
 const NO_RFC7540_PRIORITIES = 9;
+
+/** Largest number of settings in a frame: the limit of nghttp2. */
+const MAX_SETTINGS = 32;
 
 /** Settings of a peer that concern a client which never uses the dynamic table of HPACK. */
 export interface PeerSettings {
@@ -29,6 +32,7 @@ export const DEFAULT_SETTINGS: PeerSettings = {
 /** Returns the settings after a SETTINGS frame (RFC 9113, section 6.5). @throws ConnectionError */
 export function applySettings(before: PeerSettings, payload: Buffer): PeerSettings {
   if (payload.length % 6 !== 0) throw new ConnectionError(FRAME_SIZE_ERROR, 'a SETTINGS frame ends within a setting');
+  if (payload.length / 6 > MAX_SETTINGS) throw new ConnectionError(ENHANCE_YOUR_CALM, 'a SETTINGS frame is too long');
   const after = { ...before };
   for (let at = 0; at < payload.length; at += 6) {
     const id = payload.readUInt16BE(at);

@@ -150,6 +150,11 @@ describe('settings of the peer', () => {
     expect(() => applySettings(DEFAULT_SETTINGS, payload(settings))).toThrow(expect.objectContaining({ code }));
   });
 
+  test('of more than 32 entries end the connection', () => {
+    expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(32 * 6))).not.toThrow();
+    expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(33 * 6))).toThrow('a SETTINGS frame is too long');
+  });
+
   test('that are cut off end the connection', () => {
     expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(7))).toThrow('ends within a setting');
   });

@@ -131,6 +131,14 @@ describe('header blocks', () => {
     expect(() => new HpackDecoder().decode(hex(block))).toThrow(message);
   });
 
+  test('a smaller table loses its oldest fields', () => {
+    const decoder = new HpackDecoder();
+    const indexed = (name: string): Buffer => Buffer.concat([Buffer.of(0x40), literal(name, '').subarray(1)]);
+    decoder.decode(Buffer.concat([indexed('a'), indexed('b')]));
+    expect(decoder.decode(Buffer.from([0x3f, 40 - 31, 0xbe]))).toEqual([['b', '']]);
+    expect(() => decoder.decode(Buffer.of(0xbf))).toThrow('index 63');
+  });
+
   test('a field that is larger than the table empties the table', () => {
     const decoder = new HpackDecoder();
     decoder.decode(Buffer.concat([Buffer.of(0x40), literal('a', 'b').subarray(1)]));

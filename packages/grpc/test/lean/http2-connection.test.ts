@@ -195,6 +195,17 @@ describe('responses', () => {
     expect(calls[0]?.response.outcome).toEqual({ failure: { code: 'NOT_FOUND', details: 'gone' } });
   });
 
+  test('of two messages fail, and the stream is reset', () => {
+    const peer = new Peer();
+    const { response } = peer.call();
+    peer.taken();
+    peer.receive(headers(1, { ':status': '200' }), message(1, 'one'), message(1, 'two'));
+    expect(response.outcome).toMatchObject({
+      failure: { code: 'INTERNAL', details: expect.stringMatching(/cardinality violation/) },
+    });
+    expect(peer.taken()).toEqual(['3:1']);
+  });
+
   test('that end before the whole request was sent end the request', () => {
     const peer = new Peer([[INITIAL_WINDOW_SIZE, 1]]);
     peer.call();
