@@ -16,6 +16,7 @@ const { kubelet } = assembleKubelet(
     cri: new FakeRuntime({ fs }, { images: [busyboxImage('busybox')] }), // a CriClient on a real node
     mounter: {
       mountPoints: async () => new Map(),
+      mountsOfSame: async () => [],
       ...{ mount: async () => {}, bind: async () => {}, rebind: async () => {}, unmount: async () => {} },
     },
     recorder: {
