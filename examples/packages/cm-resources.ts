@@ -1,6 +1,6 @@
 // From packages/cm-resources/README.md, which explains it.
 import { mkdtemp } from 'node:fs/promises';
-import { ContainerResources, CpuSet } from '@node-agent/cm-resources';
+import { ContainerResources } from '@node-agent/cm-resources';
 import { nodeFileSystem } from '@node-agent/host';
 
 // Two NUMA nodes with two cores of two threads each. On a real machine: await readMachineTopology(nodeFileSystem).
@@ -26,4 +26,4 @@ await resources.load();
 console.log(await resources.admit(pod, [], new AbortController().signal));
 resources.admitted(pod);
 console.log(resources.placementOf('uid-1', 'main'), resources.placementOf('uid-2', 'main').cpus);
-console.log(`${CpuSet.of(resources.allocatableCpus())}`);
+console.log(resources.allocatableCpus().join());

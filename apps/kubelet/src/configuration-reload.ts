@@ -16,7 +16,7 @@ interface Components {
   /** Reads the configuration from its files again. @throws ConfigError if it is invalid */
   readonly load: () => Promise<Pick<LoadedConfiguration, 'configuration'>>;
   /**
-   * Puts a configuration into force that differs from the one before only in live fields.
+   * Applies a configuration that differs from the current one only in live fields, which take effect without a restart.
    * @throws any error of a component that rejects a value
    */
   readonly apply: (configuration: KubeletConfiguration, before: KubeletConfiguration) => void;

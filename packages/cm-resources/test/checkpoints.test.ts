@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CpuSet } from '../src/index.ts';
+import { CpuSet } from '../src/cpuset/cpu-set.ts';
 import { type CpuCheckpoint, decodeCpuState, encodeCpuState, hasContainerIds } from '../src/state/cpu-checkpoint.ts';
 import { decodeMemoryState, encodeMemoryState, type MemoryCheckpoint } from '../src/state/memory-checkpoint.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CpuSet } from '../src/index.ts';
+import { CpuSet } from '../src/cpuset/cpu-set.ts';
 
 test.each([
   ['', []],

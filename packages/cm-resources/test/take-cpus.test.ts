@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { takeDistributed } from '../src/cpu/take-distributed.ts';
 import { takePacked } from '../src/cpu/take-packed.ts';
-import { CpuSet } from '../src/index.ts';
+import { CpuSet } from '../src/cpuset/cpu-set.ts';
 import { CpuTopology, groupCpus } from '../src/machine/cpu-topology.ts';
 import { machineOf } from './builders.ts';
 

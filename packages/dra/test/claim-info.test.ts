@@ -12,7 +12,7 @@ describe('CDI devices of a container', () => {
   it.each([
     ['all devices for the whole claim', [''], [gpu0, gpu1, nic0]],
     ['the devices of a request, and devices for all requests', ['big'], [gpu0, nic0]],
-    ['the devices of a prioritized list by the name of the request', ['small'], [gpu1, nic0]],
+    ['the devices of the subrequest that the scheduler chose from a prioritized list', ['small'], [gpu1, nic0]],
     ['each device once for several requests', ['small', 'big'], [gpu1, nic0, gpu0]],
     ['devices for all requests for an unknown request', ['none'], [nic0]],
     ['nothing for no request', [], []],

@@ -100,7 +100,7 @@ export class GrpcServer {
 function end({ server, listener, sockets }: Running): void {
   listener.close();
   server.forceShutdown();
-  // Lets grpc-js send its last frames first.
+  // Closes the sockets one turn of the event loop later, so that grpc-js can send its last frames before.
   setImmediate(() => sockets.close());
 }
 

@@ -11,6 +11,6 @@ test.each<readonly [string, PodStatus, PodStatus]>([
   ['takes the kubelet’s status', { phase: 'Pending' }, OWN],
   ['keeps the names of claims', { phase: 'Pending', ...CLAIMS }, { ...OWN, ...CLAIMS }],
   ['keeps the claim of extended resources', { ...CLAIMS, ...EXTENDED }, { ...OWN, ...CLAIMS, ...EXTENDED }],
-])('withStatus %s', (_, before, expected) => {
+])('withStatus replaces the status of a pod and %s', (_, before, expected) => {
   expect(withStatus({ ...makePod('a'), status: before }, OWN).status).toEqual(expected);
 });

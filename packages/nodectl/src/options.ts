@@ -151,7 +151,7 @@ export function parseOptions(argv: readonly string[]): Asked {
     throw new UsageError(`--output: must be one of ${OUTPUTS.join(', ')}, not "${output}"`);
   if (output === 'wide' && name !== 'pods') throw new UsageError('--output=wide: only for pods');
   if (command.name === 'pods' && command.watch && ['json', 'yaml'].includes(output)) {
-    throw new UsageError('--watch: needs a table');
+    throw new UsageError('--watch: cannot be combined with --output=json or yaml');
   }
   return {
     command,

@@ -180,7 +180,7 @@ describe('the command line', () => {
     ['fly', 'there is no command "fly"'],
     ['pods -o xml', '--output: must be one of table, wide, json, yaml, not "xml"'],
     ['node -o wide', '--output=wide: only for pods'],
-    ['pods -w -o json', '--watch: needs a table'],
+    ['pods -w -o json', '--watch: cannot be combined with --output=json or yaml'],
     ['logs', 'logs: name a pod'],
     ['logs a b', 'logs: only one name is allowed: a, or b'],
     ['logs a --since yesterday', '--since: must be a duration such as 90s or 1h30m, not "yesterday"'],

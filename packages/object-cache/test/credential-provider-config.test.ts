@@ -176,7 +176,7 @@ providers:
   );
 
   test.each(['Token', 'ServiceAccount'])(
-    'reads which service account data credential providers get, cached by %s',
+    'reads tokenAttributes of a credential provider (audience, annotation keys) with cacheType %s',
     (cacheType) => {
       const audience = { serviceAccountTokenAudience: 'registry', cacheType };
       const needed = { ...audience, requireServiceAccount: true };

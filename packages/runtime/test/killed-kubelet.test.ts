@@ -241,7 +241,7 @@ describe('K1: a container start that a kill of the kubelet interrupted', () => {
     expect((await machine.sync(kubelet, task)).results).toMatchObject([{ action: 'KillPodSandbox' }]);
   });
 
-  test('the kubelet waits five seconds for a start that was aborted', async () => {
+  test('an aborted sync waits up to five seconds for start calls that are already in progress', async () => {
     const machine = new Machine({ runtime: { latencies: { startContainerMs: 1_000 } } });
     const kubelet = machine.kubelet();
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });

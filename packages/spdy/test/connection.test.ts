@@ -263,7 +263,7 @@ test('opens no stream after the other end sent GOAWAY, and sends GOAWAY on close
   expect(heard.map((frame) => frame.kind === 'control' && frame.type)).toEqual([frameTypes.goAway]);
 });
 
-test('reports the reason for which it closed the connection, and ends open streams', async () => {
+test('a SPDY connection that closes because of an invalid frame has the error as its failure and ends open streams', async () => {
   const { near, connection } = wire();
   const opened = connection.open({});
   near.write(controlFrame(frameTypes.ping, 0, words(1, 2, 3)));

@@ -26,7 +26,7 @@ describe('kernel numbers', () => {
     ['max', undefined],
     ['0x10', undefined],
     [undefined, undefined],
-  ])('count reads %j', (text, expected) => {
+  ])('count converts a text of the kernel to a number: %j', (text, expected) => {
     expect(count(text)).toBe(expected);
   });
 

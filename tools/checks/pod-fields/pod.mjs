@@ -213,7 +213,7 @@ export const pod = {
     works(
       'name request',
       [t.resourceClaims, 'the requests of a container are returned by claim, with the empty request for a whole claim'],
-      [t.claimInfo, 'the devices of a prioritized list by the name of the request'],
+      [t.claimInfo, 'the devices of the subrequest that the scheduler chose from a prioritized list'],
     ),
   ],
 };

@@ -121,7 +121,7 @@ await withCluster('eviction', { subnet: '10.199.76.0/24', configuration, prepare
     await it.deletePod('modest');
   });
 
-  test('N2: under disk pressure, evicts only the pod that fills the disk; the node has the condition DiskPressure until then', async () => {
+  test('N2: under disk pressure, evicts only the pod that fills the disk; DiskPressure ends after the disk has room again', async () => {
     const it = cluster();
     const volumes = [{ name: 'v', emptyDir: {} }];
     const volumeMounts = [{ name: 'v', mountPath: '/v' }];

@@ -8,8 +8,11 @@ const { configMaps } = resources;
 
 /** Cases of requests and their errors. */
 export const requestCases: readonly (readonly [name: string, run: (harness: Harness) => Promise<void>])[] = [
-  ['an object is made, read, replaced and deleted; what is stale is a conflict', readAndWrite],
-  ['each kind of patch does what it says', patches],
+  [
+    'an object is created, read, replaced and deleted; a replacement of an outdated version is a conflict',
+    readAndWrite,
+  ],
+  ['JSON, merge and strategic merge patches change the fields that they name', patches],
   ['server-side apply makes an object, and a field of another manager is a conflict until it is forced', apply],
   ['a deletion names the object that it means by its UID', deletion],
   ['refusals say their reason, and what is wrong with which field', refusals],

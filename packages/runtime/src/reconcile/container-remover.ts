@@ -3,8 +3,9 @@ import { PodRuntimeError } from '../errors.ts';
 import type { ContainerFiles } from './container-files.ts';
 
 /**
- * Returns whether the runtime permanently refuses to remove a container that never ran: containerd 1.6 cannot remove
- * one whose task it created after the call was cancelled. Such a container does no harm.
+ * Returns whether the runtime permanently refuses to remove a container that never ran. If a StartContainer call is
+ * cancelled and containerd 1.6 creates the container's task afterwards, containerd cannot remove that container. Such a
+ * container does no harm.
  */
 export function isLeaked(err: unknown): boolean {
   return CriError.from(err).code === 'FAILED_PRECONDITION';

@@ -3,7 +3,7 @@ import type { WantedPods } from './wanted-pods.ts';
 
 /** Minimum grace period of every container. */
 const LEAST_GRACE_SECONDS = 2;
-/** Grace period that the API server sets if a shortened grace period is already over. Its times are whole seconds. */
+/** Grace period that the API server sets if a shortened grace period is already over. The API server's timestamps have whole seconds. */
 const OVERDUE_GRACE_SECONDS = 1;
 const WHOLE_SECOND_MS = 1000;
 

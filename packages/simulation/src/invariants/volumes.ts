@@ -22,7 +22,10 @@ export const takenLast: Invariant = invariant('V1', ['csiCall'], () => ({ call, 
   return judged(path && `${of(call)} began while the volume is published at ${path}`);
 });
 
-/** V2: the calls of a kubelet for one volume follow each other, and none is made twice. */
+/**
+ * V2: a kubelet never has two conflicting calls for one volume in progress. It does not repeat a call that has succeeded,
+ * unless the driver asks for republishing.
+ */
 export const oneCallAtATime: Invariant = invariant('V2', ['csiCall'], () => (observation, facts) => {
   const { call, phase, code, kubelet } = observation;
   if (phase === 'refused' && call.call !== 'unstage') return { wrong: `${of(call)} broke a rule: ${code}` };
@@ -72,7 +75,8 @@ export const successIsSeen: Invariant = invariant('V3', ['containerStarted'], ()
 
 /** V4: while a volume is staged, the node reports it in use, whichever kubelet staged it. */
 export const keptInUse: Invariant = invariant('V4', ['volumesInUse'], () => ({ names }, { volumes, node }) => {
-  // A new store knows nothing, and a kubelet may register before it has found the volumes of the former kubelet.
+  // Not judged once the API server has lost its store: the new Node object lists no volumes in use, and a restarted
+  // kubelet may register the node before the kubelet has found the volumes that the previous kubelet staged.
   if (names === undefined || volumes.wipedAtMs >= 0) return undefined;
   const [lost] = unreported(volumes.attachableStaged, names, node.csi);
   return judged(lost && `volume ${lost} is staged, but the node does not report it in use any more`);

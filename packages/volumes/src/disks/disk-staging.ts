@@ -147,7 +147,10 @@ export class DiskStaging implements NodeVolumePlugin {
     }
   }
 
-  /** Returns the directories in which disks are mounted, or were. @param levels number of directories from the top */
+  /**
+   * Returns the directories in which disks are mounted, or were.
+   * @param levels depth of the returned directories below the root of the staging directory
+   */
   async #directories(levels: number = this.#depth): Promise<readonly string[]> {
     let level: readonly string[] = [this.#root];
     for (let depth = 0; depth < levels; depth++) level = (await Promise.all(level.map(this.#directoriesIn))).flat();
