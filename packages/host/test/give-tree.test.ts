@@ -90,13 +90,13 @@ describe.runIf(isRoot)('giveToGroup, for root on Linux', { timeout: 60_000 }, ()
     expect((await lstat(at('tree'))).gid).toBe(GID);
   });
 
-  it('giveToGroup skips and reports entries that cannot be changed', async () => {
+  it('giveToGroup skips and reports entries that cannot be changed, the directory itself included', async () => {
     await mkdir(at('tree'));
     await writeFile(at('tree/f'), '');
     execFileSync('mount', ['--bind', at('tree'), at('tree')]);
     try {
       execFileSync('mount', ['-o', 'remount,bind,ro', at('tree')]);
-      expect(await codeOf(fs.giveToGroup(at('tree'), GID))).toBe('EROFS');
+      expect(await fs.giveToGroup(at('tree'), GID)).toMatchObject({ entries: 2, failed: 2 });
     } finally {
       execFileSync('umount', [at('tree')]);
     }

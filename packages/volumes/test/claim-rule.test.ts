@@ -129,6 +129,8 @@ it('a PersistentVolume can be mounted on nodes that its nodeAffinity selects, an
   expect(() => checkNodeAffinity('pv-1', zonal, { zone: 'b' })).toThrow(
     expect.objectContaining({ code: 'WrongNode', message }),
   );
+  const block = volumeOf({ ...zonal.spec, volumeMode: 'Block' });
+  expect(() => checkNodeAffinity('pv-1', block, {})).toThrow(/^MapVolume\.NodeAffinity check failed/);
 });
 
 describe('mount options of a PersistentVolume', () => {

@@ -47,6 +47,7 @@ export class Admissions {
     metrics.admissionRequests.inc({});
     if (needsResources(pod)) return this.#measured(pod, signal);
     countAligned(metrics, policies, pod);
+    metrics.admissionMs.observe({}, 0);
     return { admit: true };
   }
 

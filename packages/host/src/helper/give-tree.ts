@@ -46,8 +46,13 @@ export async function giveTree(path: string, gid: number, onPortion: () => Promi
         }
       });
       if (!sawAll) throw systemError('ENAMETOOLONG', 'chown', path, 'a part of the tree is too deep');
-      give(rootFd, gid);
       given.entries++;
+      // A server or a read-only mount may refuse the change, and the pod starts all the same, as upstream.
+      try {
+        give(rootFd, gid);
+      } catch (error) {
+        failed(error, path);
+      }
     } finally {
       closeSync(rootFd);
     }
@@ -74,7 +79,10 @@ function giveEntry(directory: HeldDirectory, name: string, gid: number, mount: s
 function give(fd: number, gid: number): void {
   const stats = fstatSync(fd);
   const handle = `/proc/self/fd/${fd}`;
-  chownSync(handle, -1, gid);
-  // After chown, which clears setuid and setgid.
-  chmodSync(handle, (stats.mode & 0o7777) | GROUP_MAY | (stats.isDirectory() ? GROUP_MAY_ENTER : 0));
+  try {
+    chownSync(handle, -1, gid);
+  } finally {
+    // After chown, which clears setuid and setgid. Also after a failed chown (`changeFilePermission`).
+    chmodSync(handle, (stats.mode & 0o7777) | GROUP_MAY | (stats.isDirectory() ? GROUP_MAY_ENTER : 0));
+  }
 }

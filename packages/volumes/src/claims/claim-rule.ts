@@ -99,7 +99,8 @@ export function checkNodeAffinity(
 ): void {
   const required = spec?.nodeAffinity?.required;
   if (required === undefined || matchesNodeSelectorTerms(required.nodeSelectorTerms, { labels })) return;
-  const message = `MountVolume.NodeAffinity check failed for volume "${name}" : no matching NodeSelectorTerms`;
+  const operation = spec?.volumeMode === 'Block' ? 'MapVolume' : 'MountVolume';
+  const message = `${operation}.NodeAffinity check failed for volume "${name}" : no matching NodeSelectorTerms`;
   throw new VolumeError('WrongNode', message);
 }
 
