@@ -153,7 +153,7 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
-  it('V4: an inline CSI volume whose vol_data.json is missing is unpublished with the driver of the pod's spec', async () => {
+  it('V4: an inline CSI volume whose vol_data.json is missing is unpublished with the driver that the pod names', async () => {
     const fixture = makeCsi();
     const { driver, fs, signal } = fixture;
     await fixture.manager.waitForAttachAndMount(inlinePod('u1'), signal);

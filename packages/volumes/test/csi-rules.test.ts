@@ -1,7 +1,7 @@
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { csiIdentity, csiUniqueName } from '../src/csi/csi-names.ts';
+import { csiIdentity, csiUniqueName, metricPluginName } from '../src/csi/csi-names.ts';
 import { csiAccessMode } from '../src/csi/csi-source.ts';
 import { attachmentProblem } from '../src/csi/driver-rule.ts';
 import {
@@ -17,6 +17,15 @@ import { errorOf } from './helpers.ts';
 
 const PATH = '/d/vol_data.json';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+it.each([
+  ['kubernetes.io/csi', 'a.example', undefined, 'kubernetes.io/csi:a.example'],
+  ['kubernetes.io/csi', undefined, 'kubernetes.io/csi/b.example^h', 'kubernetes.io/csi:b.example'],
+  ['kubernetes.io/csi', undefined, undefined, 'kubernetes.io/csi'],
+  ['kubernetes.io/nfs', undefined, 'kubernetes.io/nfs/x', 'kubernetes.io/nfs'],
+])('metrics of plugin %s with inline driver %s and unique name %s show %s', (plugin, driver, uniqueName, shown) => {
+  expect(metricPluginName(plugin, driver, uniqueName)).toBe(shown);
+});
 
 describe('names of CSI volumes', () => {
   it('the unique name of a CSI volume can be split into driver and volume ID, whatever the volume ID contains', () => {

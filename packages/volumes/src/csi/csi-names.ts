@@ -28,6 +28,18 @@ export function csiIdentity(uniqueName: string): CsiIdentity {
   return { driver: uniqueName.slice(start, at), handle: uniqueName.slice(at + 1) };
 }
 
+/**
+ * Returns the name by which metrics show the plugin of a volume: for a CSI volume with the driver, if it is known
+ * (`GetFullQualifiedPluginNameForVolume`, `pkg/volume/util/metrics.go`).
+ * @param driver driver of an inline volume
+ * @param uniqueName unique name of a volume with a node-level part
+ */
+export function metricPluginName(plugin: string, driver: string | undefined, uniqueName: string | undefined): string {
+  if (plugin !== CSI_PLUGIN) return plugin;
+  const known = driver ?? (uniqueName === undefined ? undefined : csiIdentity(uniqueName).driver);
+  return known === undefined ? plugin : `${plugin}:${known}`;
+}
+
 /** Returns the name of the VolumeAttachment of a volume on a node (`getAttachmentName`). */
 export function attachmentName({ driver, handle }: CsiIdentity, nodeName: string): string {
   return `csi-${sha256(`${handle}${driver}${nodeName}`)}`;

@@ -1,3 +1,4 @@
+import { metricPluginName } from '../csi/csi-names.ts';
 import { VolumeError } from '../errors.ts';
 import type { ExpandOnNode, VolumeExpander } from '../expand/volume-expander.ts';
 import { mountContext } from '../mount/mount-context.ts';
@@ -23,15 +24,17 @@ export interface VolumeOfPod {
   /** Plugin of the volume; `undefined` if this kubelet does not support the type. */
   readonly plugin: VolumePlugin | undefined;
   readonly node?: NodeVolume | undefined;
+  /** Driver of an inline CSI volume whose spec is known. */
+  readonly inlineDriver?: string | undefined;
 }
 
 /** Returns the operations of a volume. They are the plugin's, but `tearDown` unmounts subPaths first. */
 export function volumeActions(
   { subPaths, expander }: ActionHelpers,
-  { podUid, directoryName, plugin, node }: VolumeOfPod,
+  { podUid, directoryName, plugin, node, inlineDriver }: VolumeOfPod,
 ): VolumeActions {
   return {
-    pluginName: plugin?.name ?? 'N/A',
+    pluginName: plugin === undefined ? 'N/A' : metricPluginName(plugin.name, inlineDriver, node?.uniqueName),
     refreshes: plugin?.refreshes ?? false,
     isBlock: plugin?.isBlock ?? false,
     ...(node && plugin?.node && { node: stagedVolume(node, plugin, plugin.node) }),
@@ -58,10 +61,10 @@ export function volumeActions(
 /** Returns a node volume with the plugin that stages it. */
 export function stagedVolume(
   volume: NodeVolume,
-  { name: pluginName, isBlock = false }: VolumePlugin,
+  { name, isBlock = false }: VolumePlugin,
   plugin: NodeVolumePlugin,
 ): StagedVolume {
-  return { volume, pluginName, isBlock, plugin };
+  return { volume, pluginName: metricPluginName(name, undefined, volume.uniqueName), isBlock, plugin };
 }
 
 /**

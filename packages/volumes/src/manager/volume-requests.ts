@@ -53,7 +53,10 @@ export class VolumeRequests {
     }
     const { plugin, resolved } = typed;
     const { directoryName, node } = resolved;
-    const actions = volumeActions(helpers, { podUid: uid, directoryName, plugin, node });
+    const actions = volumeActions(helpers, {
+      ...{ podUid: uid, directoryName, plugin, node },
+      inlineDriver: resolved.volume.csi?.driver,
+    });
     operations.want(pod, resolved, volumeId(typed), actions);
     return undefined;
   }
