@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type Clock, checkComponents, checkOptions, StartOnce, sleep, untilNextMs } from '@node-agent/async';
+import { abortable, type Clock, checkComponents, checkOptions, StartOnce, sleep, untilNextMs } from '@node-agent/async';
 import {
   type Container,
   ContainerState,
@@ -31,8 +31,8 @@ export interface ContainerLogManagerComponents {
 
 export interface ContainerLogManagerOptions {
   /**
-   * Size from which a log is rotated. If negative, logs are never rotated and `start` resolves immediately. Default: 10
-   * MiB (`containerLogMaxSize`).
+   * Size from which a log is rotated. If negative, no log is rotated and no timer is set. Default: 10 MiB
+   * (`containerLogMaxSize`).
    */
   readonly maxSizeBytes?: number;
   /** Largest number of files per log, including the current one; at least 2. Default: 5 (`containerLogMaxFiles`). */
@@ -64,6 +64,8 @@ export class ContainerLogManager {
   /** Paths of those logs for which an attempt has failed. */
   readonly #failing = new Set<string>();
   readonly #startOnce = new StartOnce('ContainerLogManager');
+  /** Ends the wait of {@link start} for a size limit. */
+  #onUpdate = (): void => {};
 
   /** @throws ContainerLogError `InvalidOptions` */
   constructor(given: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
@@ -82,7 +84,8 @@ export class ContainerLogManager {
   }
 
   /**
-   * Changes the limits. The size and the number of files apply from the next check on, the interval after it.
+   * Changes the limits. The size and the number of files apply from the next check on, the interval after it. If logs
+   * had no size limit and get one, they are checked immediately.
    * @param limits an absent limit gets its default
    * @throws ContainerLogError, OptionsError `InvalidOptions`; nothing is changed then
    */
@@ -91,11 +94,12 @@ export class ContainerLogManager {
     this.#maxSizeBytes = maxSizeBytes;
     this.#monitorIntervalMs = monitorIntervalMs;
     this.#rotator.maxFiles = maxFiles;
+    this.#onUpdate();
   }
 
   /**
    * Checks all logs at each interval until `signal` is aborted and no compression is in progress. While `maxSizeBytes`
-   * is negative, nothing is rotated.
+   * is negative, nothing is rotated and no timer is set.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
@@ -106,6 +110,7 @@ export class ContainerLogManager {
     });
     try {
       while (!signal.aborted) {
+        await this.#untilLimited(signal);
         const startedAtMs = clock.monotonic();
         await this.rotateLogs(signal).then(
           () => problem.over(),
@@ -122,6 +127,15 @@ export class ContainerLogManager {
       if (!signal.aborted) throw error;
     } finally {
       await this.#compressions.ended();
+    }
+  }
+
+  /** Resolves when logs have a size limit. @throws the signal's reason */
+  async #untilLimited(signal: AbortSignal): Promise<void> {
+    while (this.#maxSizeBytes < 0) {
+      const updated = Promise.withResolvers<void>();
+      this.#onUpdate = updated.resolve;
+      await abortable(updated.promise, signal);
     }
   }
 

@@ -364,6 +364,27 @@ describe('start', () => {
     expect(await runtime.names()).toEqual(['0.log']);
   });
 
+  it('K4: sets no timer while the size of logs is not limited, and checks the logs as soon as it is', async () => {
+    const manager = makeManager({ maxSizeBytes: -1 });
+    const stop = new AbortController();
+    const running = manager.start(stop.signal);
+    await runtime.write(5);
+    await runtime.clock.advance(60_000);
+    expect(runtime.clock.pendingTimers).toBe(0);
+    manager.update({ maxSizeBytes: -1, maxFiles: 3 });
+    await runtime.clock.advance(0);
+    expect(runtime.clock.pendingTimers).toBe(0);
+    manager.update({ maxSizeBytes: 100 });
+    await runtime.clock.advance(0);
+    expect(await runtime.names()).toHaveLength(2);
+    expect(runtime.clock.pendingTimers).toBe(1);
+    manager.update({ maxSizeBytes: -1 });
+    await runtime.clock.advance(10_000);
+    expect(runtime.clock.pendingTimers).toBe(0);
+    stop.abort();
+    await running;
+  });
+
   it('N7: applies a new size and a new number of files to the next pass, and a new interval after it', async () => {
     const manager = makeManager({ maxSizeBytes: -1, monitorIntervalMs: 10_000 });
     const stop = new AbortController();

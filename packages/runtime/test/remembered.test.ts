@@ -100,6 +100,23 @@ describe('container without a record in the runtime', () => {
   });
 
   test.each([
+    [
+      'C2: a container without a record of its last run is known',
+      2,
+      [{ name: 'app', restartCount: 3, restartOwed: {} }],
+    ],
+    ['C6: a container is not taken from the status', 3, []],
+    ['C6: a container is not taken from the status', 4, []],
+  ])(
+    "%s if the runtime has attempt %i, which never ran, and the pod's status shows a wait after attempt 3",
+    (_, restartCount, expected) => {
+      const waiting = shown('app', { waiting: {} }, { lastState: ended(0) });
+      const left = status([record('app', 'created', { restartCount })]);
+      expect(remembered({}, { containerStatuses: [waiting] }, left)).toMatchObject(expected);
+    },
+  );
+
+  test.each([
     ["the first sandbox if it started in the second of the sandbox's creation", 0, 5, 'sandbox-0'],
     ['an earlier sandbox if it started before the newest was created', 1, 6, 'earlier'],
     ["an earlier sandbox if it started in the second of the newest sandbox's creation", 1, 5, 'earlier'],

@@ -79,8 +79,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
 
 /**
  * Returns the records without those of attempts that never ran and were replaced by an attempt that the pod's status
- * shows as terminated. The runtime may refuse to remove such a record, and keep it longer than the record of the later
- * attempt (C3).
+ * shows as terminated, or as waiting for its restart. The runtime may refuse to remove such a record, and keep it longer
+ * than the record of the later attempt (C2, C3).
  */
 function withoutSuperseded(
   { status = {} }: Pod,
@@ -89,7 +89,7 @@ function withoutSuperseded(
   const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status;
   const ended = new Map(
     [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses].flatMap((one) =>
-      one.state?.terminated == null ? [] : [[one.name, one.restartCount] as const],
+      (one.state?.terminated ?? waitsAfter(one)) === undefined ? [] : [[one.name, one.restartCount] as const],
     ),
   );
   return records.filter(
@@ -114,20 +114,26 @@ function waitingForInit(
   return new Set(first < 0 ? [] : [...initContainers.slice(first), ...containers].map(({ name }) => name));
 }
 
+/** Returns the run after which a container waits for its restart; `undefined` if the container does not wait after one. */
+function waitsAfter({ state, lastState }: ContainerStatus): Ended | undefined {
+  return state?.waiting == null ? undefined : (lastState?.terminated ?? undefined);
+}
+
 /** Returns the last run of a container; `undefined` if nothing shows that it has run. */
 function remembered(
   kind: 'init' | 'main' | 'ephemeral',
   container: AnyContainer,
-  { state, lastState, containerID, restartCount, image, imageID }: ContainerStatus,
+  shown: ContainerStatus,
   sandbox: RuntimeSandboxStatus | undefined,
   known: Known,
 ): RuntimeContainerStatus | undefined {
-  const waitsAfter = state?.waiting == null ? undefined : (lastState?.terminated ?? undefined);
+  const { state, containerID, restartCount, image, imageID } = shown;
+  const lastBeforeWait = waitsAfter(shown);
   const ended: Ended | undefined =
-    state?.terminated ?? (state?.running == null ? waitsAfter : { ...LOST, ...state.running });
+    state?.terminated ?? (state?.running == null ? lastBeforeWait : { ...LOST, ...state.running });
   if (ended === undefined) return undefined;
   const { exitCode, reason = '', message = '' } = ended;
-  const isRestartPending = ended === waitsAfter;
+  const isRestartPending = ended === lastBeforeWait;
   const isCompletedInit =
     kind === 'init' && !isRestartableInit(container) && !initFailed({ state: 'exited', exitCode, reason });
   // An init container that waits in a new sandbox may have completed in an earlier one.
