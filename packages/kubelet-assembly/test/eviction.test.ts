@@ -166,7 +166,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N2: under memory pressure, evicts the pod that uses most memory with upstream's message, and keeps the other pod', async () => {
+  test('N2: under memory pressure, evicts the pod that uses most memory with the message of upstream, and keeps the other pod', async () => {
     const world = await measuredWorld();
     const measured: Measured = {
       availableBytes: 900 * MI,
