@@ -13,7 +13,7 @@ import { removeStorageLeftovers } from './leftovers.ts';
 
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 const REGISTRAR = fileURLToPath(new URL('registrar/main.ts', import.meta.url));
-const START_MS = 30_000;
+const START_MS = 60_000;
 const CALL_MS = 60_000;
 
 /** Options of a {@link DriverProcess}. */
