@@ -1,10 +1,9 @@
 import { ReceiveWindow } from './flow.ts';
 import * as h2 from './frame.ts';
 import { FrameReader } from './frame-reader.ts';
-import { HpackDecoder, HpackError } from './hpack-decoder.ts';
+import { HpackDecoder, HpackError, MAX_HEADER_BYTES } from './hpack-decoder.ts';
 import { applySettings } from './peer-settings.ts';
 import { RequestSender } from './request-sender.ts';
-import { MAX_HEADER_BYTES } from './response-headers.ts';
 import { type CallStatus, statusOfReset } from './status.ts';
 import type { UnaryStream } from './unary-stream.ts';
 
@@ -12,7 +11,10 @@ import type { UnaryStream } from './unary-stream.ts';
 export interface ConnectionEvents {
   /** Sends bytes to the peer. */
   write(bytes: Buffer): void;
-  /** Called once, when the peer's settings have arrived and calls may start. */
+  /**
+   * Called once, when the peer's settings have arrived and calls may start. Never called if GOAWAY arrived together
+   * with the settings.
+   */
   onReady(): void;
   /** Called once, when no further call may start: after GOAWAY, or when the stream numbers are used up. */
   onDraining(): void;
@@ -145,7 +147,7 @@ export class Http2Connection {
     const bytes = this.#window.refill();
     if (bytes > 0) this.#events.write(h2.numbersFrame(h2.WINDOW_UPDATE, 0, bytes));
     // Calls start after the whole chunk was read: a peer cannot have answered them in it.
-    if (!wasReady && this.#isReady) this.#events.onReady();
+    if (!wasReady && this.#isReady && !this.#isDraining) this.#events.onReady();
   }
 
   #onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {

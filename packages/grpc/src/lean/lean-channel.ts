@@ -35,7 +35,7 @@ export class LeanChannel {
   /** Connection on which calls start. */
   #ready: Link | undefined;
   #attempt: { readonly link: Link; readonly timer: Timer } | undefined;
-  /** All links, draining ones too, with their calls. */
+  /** All links whose sockets are open: draining and closing ones too. */
   readonly #links = new Set<Link>();
   /** Calls that wait for a connection, and whether they wait out a back-off. */
   readonly #waiting = new Map<UnaryStream, boolean>();
@@ -115,10 +115,11 @@ export class LeanChannel {
   }
 
   #dial(): void {
-    const link: Link = new Link(this.#socketPath, {
+    const link: Link = new Link(this.#clock, this.#socketPath, {
       onReady: () => this.#onReady(link),
       onDraining: () => this.#onLost(link),
       onGone: (reason) => this.#onGone(link, reason),
+      onClosed: () => this.#links.delete(link),
     });
     const timer = this.#clock.setTimer(CONNECT_TIMEOUT_MS, () => link.close(new Error('the peer sent no settings')));
     this.#links.add(link);
@@ -147,7 +148,6 @@ export class LeanChannel {
   }
 
   #onGone(link: Link, reason: Error): void {
-    this.#links.delete(link);
     this.#onLost(link);
     const isViolation = reason instanceof ConnectionError;
     if (isViolation) this.#components.onUnexpected(reason);

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import type { Clock, Timer } from '@node-agent/async';
 import { ConnectionError, NO_ERROR } from './frame.ts';
 import { Http2Connection } from './http2-connection.ts';
 
@@ -9,6 +10,8 @@ export interface LinkEvents {
   onDraining(): void;
   /** Called once, after the last byte was taken in. Calls in progress are then still to be ended by the owner. */
   onGone(reason: Error): void;
+  /** Called once, after {@link onGone}, when the socket is closed. */
+  onClosed(): void;
 }
 
 const READ_BYTES = 64 * 1024;
@@ -16,17 +19,23 @@ const READ_BYTES = 64 * 1024;
 /** Bytes that may wait for a peer that does not read. A peer that makes the client answer more is cut off. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 
+/** Time in which a peer must have read the last bytes before the socket is destroyed, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 1000;
+
 /** A unix socket with HTTP/2 on it. */
 export class Link {
   readonly connection: Http2Connection;
+  readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #socket: Socket;
   readonly #events: LinkEvents;
   /** Bytes to be written at the end of the tick: calls that start together share one write. */
   #outgoing: Buffer[] = [];
   #reason: Error | undefined;
   #isGone = false;
+  #closing: Timer | undefined;
 
-  constructor(socketPath: string, events: LinkEvents) {
+  constructor(clock: Pick<Clock, 'setTimer'>, socketPath: string, events: LinkEvents) {
+    this.#clock = clock;
     this.#events = events;
     this.connection = new Http2Connection({
       write: (bytes) => this.#write(bytes),
@@ -52,24 +61,33 @@ export class Link {
     this.#socket.on('error', (error) =>
       this.close(isDialled ? new Error('Failed to connect', { cause: error }) : error),
     );
-    this.#socket.on('close', () => this.#gone());
+    this.#socket.on('close', () => {
+      this.#closing?.cancel();
+      this.#gone();
+      events.onClosed();
+    });
   }
 
-  /** Closes the socket. Bytes already written are sent first. */
+  /** Closes the socket. Bytes already written are sent first, unless the peer does not read them within 1 s. */
   close(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
     if (reason instanceof ConnectionError) this.connection.goAway(reason.code);
     this.#flush();
-    // A peer that does not read must not keep the process alive.
+    // The socket does not keep the process alive, and a peer that does not read does so for 1 s at most.
     this.#socket.unref();
     if (this.#socket.connecting) this.#socket.destroy();
     else this.#socket.destroySoon();
+    if (this.#socket.destroyed) return;
+    this.#closing = this.#clock.setTimer(CLOSE_TIMEOUT_MS, () => this.#socket.destroy());
   }
 
-  /** Tells the peer that the client leaves, and closes the socket. */
+  /** Tells the peer that the client leaves, and closes the socket. A socket that is closing already is destroyed. */
   leave(reason: Error): void {
-    if (this.#reason !== undefined) return;
+    if (this.#reason !== undefined) {
+      this.#socket.destroy();
+      return;
+    }
     if (!this.#socket.connecting) this.connection.goAway(NO_ERROR);
     this.close(reason);
   }

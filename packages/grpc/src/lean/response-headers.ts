@@ -1,8 +1,4 @@
-import { type HeaderField, sizeOf } from './static-table.ts';
-
-/** Limits of a header block, as those of Node.js: 128 fields, 64 KiB with 32 bytes more per field. */
-const MAX_HEADER_FIELDS = 128;
-export const MAX_HEADER_BYTES = 65_535;
+import type { HeaderField } from './static-table.ts';
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
@@ -17,14 +13,6 @@ export interface ResponseHeaders {
   /** The number in `:status`; `undefined` in trailers. */
   readonly httpStatus: number | undefined;
   readonly contentLength: number | undefined;
-}
-
-/** Returns whether a header block exceeds the limits. */
-export function isTooLarge(fields: readonly HeaderField[]): boolean {
-  if (fields.length > MAX_HEADER_FIELDS) return true;
-  let bytes = 0;
-  for (let at = 0; at < fields.length; at++) bytes += sizeOf(fields[at] ?? EMPTY);
-  return bytes > MAX_HEADER_BYTES;
 }
 
 /**

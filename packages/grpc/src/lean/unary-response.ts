@@ -1,7 +1,7 @@
 import { GrpcError } from '../errors.ts';
 import { CANCEL, ENHANCE_YOUR_CALM, NO_ERROR, PROTOCOL_ERROR } from './frame.ts';
 import { MessageReader } from './message-reader.ts';
-import { isTooLarge, responseHeaders } from './response-headers.ts';
+import { responseHeaders } from './response-headers.ts';
 import type { HeaderField } from './static-table.ts';
 import { type CallStatus, statusOfHttp, statusOfReset, statusOfTrailers } from './status.ts';
 
@@ -9,6 +9,9 @@ import { type CallStatus, statusOfHttp, statusOfReset, statusOfTrailers } from '
 const NONE = 'cardinality violation: received no response message from non-server-streaming RPC';
 const ONE_TOO_MANY =
   'cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message';
+/** Header blocks with a 1xx status that one response may have: the limit of Go's HTTP client (`max1xxResponses`). */
+const MAX_INFORMATIONAL_BLOCKS = 5;
+
 /** The client offers no compression. */
 const COMPRESSED = 'the compression of the message is unknown or missing';
 
@@ -23,6 +26,7 @@ export class UnaryResponse<Res> {
   #httpStatus: number | undefined;
   #contentLength: number | undefined;
   #receivedBytes = 0;
+  #informationalBlocks = 0;
   #isCompressed = false;
   #first: { readonly message: Res } | undefined;
   #outcome: Outcome<Res> | undefined;
@@ -49,15 +53,20 @@ export class UnaryResponse<Res> {
     return this.#isCompressed;
   }
 
-  /** Returns the error code with which the stream is to be reset, if the headers are malformed or too large. */
-  headers(fields: readonly HeaderField[], isEnd: boolean): number | undefined {
+  /**
+   * Returns the error code with which the stream is to be reset, if the headers are malformed or too large.
+   * @param fields `undefined` if they exceed the limits of `HpackDecoder.decode`
+   */
+  headers(fields: readonly HeaderField[] | undefined, isEnd: boolean): number | undefined {
+    if (fields === undefined) return this.#refuse(ENHANCE_YOUR_CALM);
     const isTrailers = this.#httpStatus !== undefined;
     const read = responseHeaders(fields, isTrailers);
     if (read === undefined || (isTrailers && !isEnd)) return this.#refuse(PROTOCOL_ERROR);
-    if (isTooLarge(read.fields)) return this.#refuse(ENHANCE_YOUR_CALM);
     const { httpStatus, contentLength } = read;
     if (httpStatus !== undefined && httpStatus < 200) {
-      return isEnd || contentLength !== undefined ? this.#refuse(PROTOCOL_ERROR) : undefined;
+      if (isEnd || contentLength !== undefined) return this.#refuse(PROTOCOL_ERROR);
+      this.#informationalBlocks++;
+      return this.#informationalBlocks > MAX_INFORMATIONAL_BLOCKS ? this.#refuse(ENHANCE_YOUR_CALM) : undefined;
     }
     if (contentLength !== undefined && this.#contentLength !== undefined) return this.#refuse(PROTOCOL_ERROR);
     this.#contentLength ??= contentLength;

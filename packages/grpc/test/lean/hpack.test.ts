@@ -148,6 +148,44 @@ describe('header blocks', () => {
   });
 });
 
+describe('a header block above the limits', () => {
+  const indexedLiteral = (name: string, value: string): Buffer =>
+    Buffer.concat([Buffer.of(0x40), literal(name, value).subarray(1)]);
+
+  test.each([
+    ['128 fields', 128, 128],
+    ['129 fields', 129, undefined],
+  ])('of %s is returned only up to 128 fields', (_, fields, returned) => {
+    expect(new HpackDecoder().decode(Buffer.alloc(fields, 0x88))?.length).toBe(returned);
+  });
+
+  test.each([
+    ['65,535 bytes', 65_535, 1],
+    ['65,536 bytes', 65_536, undefined],
+  ])('of %s is returned only up to 65,535 bytes, with 32 bytes per field', (_, bytes, returned) => {
+    const block = literal('a', 'x'.repeat(bytes - 1 - 32));
+    expect(new HpackDecoder().decode(block)?.length).toBe(returned);
+  });
+
+  test('that repeats a large field of the table by 1-byte references is not returned', () => {
+    const bomb = Buffer.concat([indexedLiteral('a', 'x'.repeat(3950)), Buffer.alloc(16, 0xbe)]);
+    expect(new HpackDecoder().decode(bomb)).toBeUndefined();
+  });
+
+  test('changes the dynamic table to its end, so that the next block decodes', () => {
+    const decoder = new HpackDecoder();
+    expect(decoder.decode(Buffer.concat([Buffer.alloc(200, 0x88), indexedLiteral('late', 'field')]))).toBeUndefined();
+    expect(decoder.decode(Buffer.of(0xbe))).toEqual([['late', 'field']]);
+  });
+
+  test.each([
+    ['an index after the table', Buffer.of(0xbe), 'there is no header field at index 62'],
+    ['a table size update', Buffer.of(0x20), 'a table size update follows a header field'],
+  ])('is still refused for %s', (_, tail, message) => {
+    expect(() => new HpackDecoder().decode(Buffer.concat([Buffer.alloc(200, 0x88), tail]))).toThrow(message);
+  });
+});
+
 describe('requests', () => {
   test('have the headers that gRPC demands, in the order of HTTP/2', () => {
     const head = requestHead('/test.Test/Echo', 'agent');

@@ -206,6 +206,33 @@ describe('responses', () => {
     expect(peer.taken()).toEqual(['3:1']);
   });
 
+  test.each([
+    ['legal', 'x'.repeat(3950)],
+    ['illegal', `${'x'.repeat(3949)}\x01`],
+  ])('whose headers repeat a large %s field by references are reset with ENHANCE_YOUR_CALM', (_, value) => {
+    const peer = new Peer();
+    const { response } = peer.call();
+    peer.taken();
+    const large = Buffer.concat([Buffer.of(0x40), literal('a', value).subarray(1)]);
+    const block = Buffer.concat([literal(':status', '103'), large, Buffer.alloc(10_000, 0xbe)]);
+    peer.receive(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block));
+    expect(response.outcome).toMatchObject({ failure: { code: 'RESOURCE_EXHAUSTED' } });
+    expect(peer.sent).toMatchObject([{ type: h2.RST_STREAM, payload: Buffer.from([0, 0, 0, h2.ENHANCE_YOUR_CALM]) }]);
+  });
+
+  test('may have 5 blocks of informational headers, and are reset with ENHANCE_YOUR_CALM at the sixth', () => {
+    const peer = new Peer();
+    const calls = [peer.call(), peer.call()];
+    peer.taken();
+    for (let i = 0; i < 5; i++) peer.receive(headers(1, { ':status': '103' }), headers(3, { ':status': '100' }));
+    peer.receive(answer(1, 'first'), headers(3, { ':status': '100' }));
+    expect(calls.map(({ response }) => response.outcome)).toMatchObject([
+      { message: 'first' },
+      { failure: { code: 'RESOURCE_EXHAUSTED' } },
+    ]);
+    expect(peer.sent).toMatchObject([{ streamId: 3, payload: Buffer.from([0, 0, 0, h2.ENHANCE_YOUR_CALM]) }]);
+  });
+
   test('that end before the whole request was sent end the request', () => {
     const peer = new Peer([[INITIAL_WINDOW_SIZE, 1]]);
     peer.call();
@@ -286,6 +313,16 @@ describe('the connection', () => {
     ]);
     const error = expect.objectContaining({ code: h2.FLOW_CONTROL_ERROR });
     expect(() => peer.receive(...data.flat())).toThrow(error);
+  });
+
+  test.each([
+    ['is ready after SETTINGS', [], 1],
+    ['is never ready if GOAWAY arrives together with the first SETTINGS', [h2.numbersFrame(h2.GOAWAY, 0, 0, 0)], 0],
+  ])('%s', (_, more, expected) => {
+    let ready = 0;
+    const connection = new Http2Connection({ write() {}, onReady: () => void ready++, onDraining() {}, onActive() {} });
+    connection.receive(Buffer.concat([h2.settingsFrame([]), ...more]));
+    expect(ready).toBe(expected);
   });
 
   test('must begin with SETTINGS', () => {

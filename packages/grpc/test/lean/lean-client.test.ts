@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -59,6 +59,28 @@ async function serveBytes(
   return server;
 }
 
+/** Starts a server process that reads nothing, asks for more answers than a socket holds, and then sends GOAWAY. */
+async function serveUnread(): Promise<void> {
+  const child = fork(join(import.meta.dirname, 'unread-server.ts'), [socketPath], {
+    execArgv: ['--conditions=@node-agent/source'],
+  });
+  closers.push(() => child.kill('SIGKILL'));
+  await once(child, 'message');
+}
+
+/** Returns the number of socket descriptors of this process, those that do not keep it alive too. */
+function openSockets(): number {
+  const isSocket = (fd: string): boolean => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
+    } catch {
+      // The descriptor with which the directory was read is closed again.
+      return false;
+    }
+  };
+  return readdirSync('/proc/self/fd').filter(isSocket).length;
+}
+
 function client(components: ConstructorParameters<typeof GrpcClient>[0] = {}): GrpcClient {
   const made = new GrpcClient(components, { socketPath, unaryTransport: 'lean' });
   closers.push(() => made[Symbol.asyncDispose]());
@@ -75,7 +97,7 @@ describe('the lean transport', () => {
   test('sends its deadline and metadata as headers', async () => {
     const seen = Promise.withResolvers<unknown>();
     await serveBytes((_socket, type, _streamId, payload) => {
-      if (type === h2.HEADERS) seen.resolve(Object.fromEntries(new HpackDecoder().decode(payload)));
+      if (type === h2.HEADERS) seen.resolve(Object.fromEntries(new HpackDecoder().decode(payload) ?? []));
     });
     const clock = new FakeClock();
     const call = codeOf(client({ clock }).unary(echo, {}, { timeoutMs: 1500, metadata: { traceparent: '00-1-2-3' } }));
@@ -157,6 +179,53 @@ describe('the lean transport', () => {
       expect(attempts).toBe(i + 1);
       await clock.advance(2);
     }
+  });
+
+  test('counts a connection as a failed attempt if the server sends GOAWAY together with its settings', async () => {
+    let attempts = 0;
+    const server = createServer((socket) => {
+      attempts++;
+      socket.on('error', () => {});
+      socket.write(Buffer.concat([h2.settingsFrame([]), h2.numbersFrame(h2.GOAWAY, 0, 2 ** 31 - 1, 0)]));
+      socket.resume();
+    });
+    await new Promise<void>((resolve) => void server.listen(socketPath, resolve));
+    closers.push(() => server.close());
+    const clock = new FakeClock();
+    const states: boolean[] = [];
+    const caller = client({ clock, onConnectivity: (isConnected) => states.push(isConnected) });
+    for (const [i, delayMs] of [100, 160, 256].entries()) {
+      for (let call = 0; call < 2; call++) expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+      expect(attempts).toBe(i + 1);
+      await clock.advance(delayMs + 1);
+    }
+    expect(states).toEqual([]);
+  });
+
+  test('closes the socket 1 s after GOAWAY if the server does not read', async () => {
+    await serveUnread();
+    const clock = new FakeClock();
+    const caller = client({ clock });
+    const before = openSockets();
+    expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+    await clock.advance(999);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(openSockets()).toBe(before + 1);
+    await clock.advance(1);
+    await expect.poll(openSockets).toBe(before);
+    await expect.poll(() => clock.pendingTimers).toBe(0);
+  });
+
+  test('closes sockets at once that still wait for a server that does not read, if the client is closed', async () => {
+    await serveUnread();
+    const clock = new FakeClock();
+    const caller = client({ clock });
+    const before = openSockets();
+    expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+    expect(openSockets()).toBe(before + 1);
+    caller.close();
+    await expect.poll(openSockets).toBe(before);
+    await expect.poll(() => clock.pendingTimers).toBe(0);
   });
 
   test('dials again after the back-off for a call that waits', async () => {
