@@ -2,6 +2,7 @@ import { fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node
 import { goJson } from '@node-agent/pod-spec';
 import type { CpuAssignments, CpuState } from '../cpu/cpu-assignments.ts';
 import { CpuSet } from '../cpuset/cpu-set.ts';
+import { quoteStart } from '../cpuset/quote-start.ts';
 import { asCount, asMap, asObject, asText, type JsonFields } from './read-json.ts';
 
 /** Name of the CPU manager's state file in the kubelet's root directory. */
@@ -101,7 +102,7 @@ function cpusIn(text: string, field: string): CpuSet {
   try {
     return CpuSet.parse(text);
   } catch (cause) {
-    throw new Error(`${field}: could not parse cpu set ${JSON.stringify(text)}`, { cause });
+    throw new Error(`${field}: could not parse cpu set ${quoteStart(text)}`, { cause });
   }
 }
 
