@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
-import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients, loadKubeconfig, type RestClient } from '@node-agent/kube-client';
 import type { Logger, Metrics } from '@node-agent/telemetry';
+import { operatorFiles as fs } from './operator-files.ts';
 
 /** Components that the program passes to {@link BootstrapClients}. */
 interface Components {
@@ -27,9 +27,9 @@ export class BootstrapClients implements AsyncDisposable {
   /** Creates a client and closes the previous one. @throws KubeError `InvalidConfig` if the kubeconfig is invalid */
   async get(): Promise<RestClient> {
     await this[Symbol.asyncDispose]();
-    const connection = await loadKubeconfig({ fs: nodeFileSystem }, this.#kubeconfig);
+    const connection = await loadKubeconfig({ fs }, this.#kubeconfig);
     const { clock, logger, metrics } = this.#components;
-    this.#last = new KubeClients({ clock, logger, metrics, environment: process.env }, { connection });
+    this.#last = new KubeClients({ fs, clock, logger, metrics, environment: process.env }, { connection });
     return this.#last.requests;
   }
 

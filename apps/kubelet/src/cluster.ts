@@ -2,7 +2,6 @@ import { arch } from 'node:os';
 import type { Clock, Random } from '@node-agent/async';
 import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import { ApiEventRecorder, restEventSink } from '@node-agent/events';
-import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients } from '@node-agent/kube-client';
 import type { ClusterPart } from '@node-agent/kubelet-assembly';
 import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
@@ -14,6 +13,7 @@ import { apiReviewer } from './api-reviewer.ts';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
 import { machineSources, nodeOptions } from './node-options.ts';
+import { operatorFiles } from './operator-files.ts';
 import { RequestedServingCertificate } from './serving-certificate.ts';
 import { heartbeatTimeoutMs, requestRate } from './settings.ts';
 import { KUBELET_VERSION } from './version.ts';
@@ -62,7 +62,7 @@ export async function joinCluster(
   { clock, random, logger, metrics }: Components,
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
-  const fs = nodeFileSystem;
+  const fs = operatorFiles;
   const credentialsOfNode = await nodeCredentials({ ...child('images'), fs }, flags);
 
   const access = await clusterAccess(flags, configuration, nodeName, {
@@ -71,7 +71,7 @@ export async function joinCluster(
   });
   const { connection, credentials } = access;
   const clients: KubeClients = new KubeClients(
-    { ...child('kube-client'), environment: process.env, ...(credentials && { credentials }) },
+    { ...child('kube-client'), fs, environment: process.env, ...(credentials && { credentials }) },
     {
       connection,
       requests: requestRate(configuration),

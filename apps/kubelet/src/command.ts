@@ -14,6 +14,7 @@ import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@no
 import { Ending } from './ending.ts';
 import { endingLogger } from './ending-logger.ts';
 import { readMachine } from './machine.ts';
+import { operatorFiles } from './operator-files.ts';
 import { Parts } from './parts.ts';
 import { permissionProblem, withPermissionProblem } from './permissions.ts';
 import { nameProcess } from './process-name.ts';
@@ -66,7 +67,7 @@ async function runWith(argv: readonly string[]): Promise<number> {
   const machine = await readMachine(nodeFileSystem);
   const workingDirectory = process.cwd();
   const load = () =>
-    loadKubeletConfig({ argv, fs: nodeFileSystem, workingDirectory, cgroupVersion: machine.cgroupVersion });
+    loadKubeletConfig({ argv, fs: operatorFiles, workingDirectory, cgroupVersion: machine.cgroupVersion });
   const loaded = await load();
   const { format, verbosity } = loaded.configuration.logging;
   const levels = new LogLevelSwitch(levelOfVerbosity(verbosity));

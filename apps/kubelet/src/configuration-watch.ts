@@ -60,7 +60,8 @@ export async function watchConfiguration(
       }
       await sleep(clock, SETTLE_MS, ending);
       isWoken = false;
-      await reload();
+      // A file on a disk that does not answer must not delay the end.
+      await abortable(reload(), ending);
     }
   });
   try {

@@ -13,7 +13,6 @@ import {
   writeKubeconfig,
 } from '@node-agent/certificates';
 import type { KubeletConfiguration, KubeletFlags } from '@node-agent/config';
-import { nodeFileSystem } from '@node-agent/host';
 import {
   ConfiguredCredentials,
   type ConnectionConfig,
@@ -25,6 +24,7 @@ import {
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { errorText, type Logger, type Metrics } from '@node-agent/telemetry';
 import { BootstrapClients } from './bootstrap-clients.ts';
+import { operatorFiles } from './operator-files.ts';
 
 /** Components that the program passes to {@link clusterAccess}. */
 interface Components {
@@ -47,7 +47,7 @@ export interface ClusterAccess extends AsyncDisposable {
   reportTtl(): void;
 }
 
-const fs = nodeFileSystem;
+const fs = operatorFiles;
 const PREFIX = 'kubelet-client';
 /** Delay before the kubelet retries to write a kubeconfig. */
 const WRITE_RETRY_MS = 10_000;

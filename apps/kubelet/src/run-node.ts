@@ -57,6 +57,7 @@ import { nodeWarnings } from './node-warnings.ts';
 import { Notifier } from './notifier.ts';
 import { canExec, startNotifyProcess } from './notify-process.ts';
 import { adjustOomScore } from './oom-score.ts';
+import { operatorFiles } from './operator-files.ts';
 import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
@@ -125,7 +126,7 @@ export async function runNode(
   await using fileLock =
     flags.lockFile === '' ? undefined : await acquireLockFile({ logger }, posix.resolve(flags.lockFile), signal);
   await using _lock = await lockRootDirectory({ logger }, flags.rootDir);
-  await refuseOtherNode(fs, { directory: posix.resolve(flags.certDir), nodeName: identity.nodeName });
+  await refuseOtherNode(operatorFiles, { directory: posix.resolve(flags.certDir), nodeName: identity.nodeName });
   if (machine.selinux) {
     await labelForContainers(pluginsDir).catch((err: unknown) => {
       const message = 'Unprivileged containerized plugins might not work, could not set selinux context on plugins dir';
@@ -169,7 +170,7 @@ export async function runNode(
   // The code for registry credentials is loaded with the first pull. If credential provider plugins are configured,
   // they are checked now, before anything is started.
   const pullCredentials = async (): Promise<NonNullable<NodePorts['pullCredentials']>> => {
-    const child = { clock, logger: logger.child({ component: 'images' }), metrics, recorder, fs };
+    const child = { clock, logger: logger.child({ component: 'images' }), metrics, recorder, fs: operatorFiles };
     const load = async () => (await import('./image-credentials.ts')).standaloneCredentials(child, flags);
     let loaded = flags.imageCredentialProviderConfig === '' ? undefined : Promise.resolve(await load());
     return {

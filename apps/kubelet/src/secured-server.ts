@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type { Clock, Random } from '@node-agent/async';
 import type { LoadedConfiguration } from '@node-agent/config';
-import { nodeFileSystem as fs } from '@node-agent/host';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { ClientCaFile, type Reviewer, SecuredServer, type ServingCertificate } from '@node-agent/server';
 import type { Logger, Metrics } from '@node-agent/telemetry';
 import { accessOf } from './access.ts';
 import type { NodeEndpoints } from './node-endpoints.ts';
+import { operatorFiles as fs } from './operator-files.ts';
 import { servingFiles } from './serving-files.ts';
 
 /** Components that the program passes to {@link securedServer}. */

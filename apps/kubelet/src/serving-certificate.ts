@@ -9,8 +9,8 @@ import {
   type SigningRequestClient,
   servingSubject,
 } from '@node-agent/certificates';
-import { nodeFileSystem as fs } from '@node-agent/host';
 import type { Logger, Metrics } from '@node-agent/telemetry';
+import { operatorFiles as fs } from './operator-files.ts';
 
 /** Components that the program passes to {@link RequestedServingCertificate}. */
 interface Components {

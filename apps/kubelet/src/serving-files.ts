@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import { SelfSignedFiles, ServingCertificateFiles } from '@node-agent/certificates';
-import { nodeFileSystem as fs } from '@node-agent/host';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import type { ServingCertificate } from '@node-agent/server';
 import type { Logger } from '@node-agent/telemetry';
+import { operatorFiles as fs } from './operator-files.ts';
 
 interface ServingFileSettings {
   readonly tlsCertFile: string;

@@ -138,4 +138,25 @@ describe('watchConfiguration', () => {
     await reloaded(replace('conf.d/later/30.conf'));
     await reloaded(async () => request());
   }, 60_000);
+
+  test('ends while the files are being read, even if the read never ends', async () => {
+    const reading = Promise.withResolvers<void>();
+    const reload = (): Promise<void> => {
+      reading.resolve();
+      return new Promise(() => {});
+    };
+    const stop = new AbortController();
+    const onRequest = (listener: () => void) => {
+      listener();
+      return () => {};
+    };
+    running = watchConfiguration(
+      { fs, clock: systemClock, logger: silentLogger, onRequest, reload },
+      { file: join(directory, 'kubelet.yaml'), directory: '' },
+      stop.signal,
+    );
+    await reading.promise;
+    stop.abort();
+    await expect(running).resolves.toBeUndefined();
+  });
 });

@@ -294,6 +294,18 @@ test('the kubelet prints one line to standard error and exits with 1 for an inva
   expect(await exitCode()).toBe(1);
 });
 
+test('exits with 1 for a FIFO as its configuration file, instead of waiting for a writer', async () => {
+  const fifo = join(directory, 'fifo');
+  await promisify(execFile)('mkfifo', [fifo]);
+  const args = ['--conditions=@node-agent/source', main, `--config=${fifo}`];
+  // SIGKILL, because a process that waits for the writer does not end otherwise.
+  const command = promisify(execFile)(process.execPath, args, { timeout: 30_000, killSignal: 'SIGKILL' });
+  await expect(command).rejects.toMatchObject({
+    code: 1,
+    stderr: `kubelet: ${fifo}: cannot be read: ${fifo} is not a regular file\n`,
+  });
+}, 60_000);
+
 test.each([
   [['help'], /^kubelet: unknown command help; kubelet --help lists the flags\n$/],
   [

@@ -81,6 +81,24 @@ describe('cpu_manager_state', () => {
     expect(() => decodeCpuState(text)).toThrow(problem);
   });
 
+  test('a cpu_manager_state file with a long list that cannot be parsed is refused in a short message', () => {
+    const text = JSON.stringify({
+      policyName: 'static',
+      defaultCpuSet: Array(1000).fill('0-65535').join(),
+      checksum: 0,
+    });
+    const start = '0-65535,'.repeat(13).slice(0, 100);
+    expect(() => decodeCpuState(text)).toThrow(
+      new Error(`defaultCpuSet: could not parse cpu set "${start}"... (7999 characters)`),
+    );
+  });
+
+  test('a cpu_manager_state file whose lists have more than 1,048,576 CPUs in total is refused', () => {
+    const containers = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`c${index}`, '0-65535']));
+    const text = JSON.stringify({ policyName: 'static', entries: { pod: containers }, checksum: 0 });
+    expect(() => decodeCpuState(text)).toThrow('entries.pod.c16: the cpu sets have more than 1048576 CPUs in total');
+  });
+
   test('any CPU state that is written to cpu_manager_state is read back unchanged', () => {
     const cpus = fc.array(fc.nat(63), { minLength: 1, maxLength: 6 }).map((list) => CpuSet.of(list));
     const names = fc.oneof(

@@ -23,6 +23,22 @@ test.each([
   expect(() => CpuSet.parse(text)).toThrow(message);
 });
 
+test('CpuSet.parse accepts ranges that overlap, up to four times all CPU ids', () => {
+  expect(CpuSet.parse(Array(4).fill('0-65535').join()).size).toBe(65_536);
+});
+
+test.each([
+  [
+    'ranges of too many CPUs',
+    '0-65535,'.repeat(4) + '0',
+    'the ranges of a list must have at most 262144 CPUs in total',
+  ],
+  ['too many parts', Array(65_537).fill('0').join(), 'a list must have at most 65536 CPUs and ranges'],
+  ['a long part', 'x'.repeat(10_000), `"${'x'.repeat(100)}"... (10000 characters) must be a CPU`],
+])('CpuSet.parse rejects a list with %s in a short message', (_name, text, message) => {
+  expect(() => CpuSet.parse(text)).toThrow(message);
+});
+
 const cpuLists = fc.array(fc.nat(40), { maxLength: 20 });
 
 test('a CpuSet is written as a list that parses to the same set', () => {

@@ -5,7 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { containersOf } from '../src/containers-of.ts';
 import { memoryHints } from '../src/memory/memory-hints.ts';
 import { MemoryReuse } from '../src/memory/memory-reuse.ts';
-import { blocksOf, type MemoryState, withoutMemory, withoutPodMemory } from '../src/memory/memory-state.ts';
+import {
+  blocksOf,
+  type MemoryBlock,
+  type MemoryState,
+  takeMemory,
+  withoutMemory,
+  withoutPodMemory,
+} from '../src/memory/memory-state.ts';
 import { requestedMemoryOfPod } from '../src/memory/requested-memory.ts';
 import { hugePageResource, startingMemoryState, unusedMemory } from '../src/memory/starting-memory.ts';
 import { allocateMemory, containerMemoryHints, podMemoryHints } from '../src/memory/static-memory.ts';
@@ -197,9 +204,25 @@ describe('a stored state', () => {
       withBlock({ nodes: [0], resource: 'hugepages-1Gi', bytes: 1 }),
       'uses memory resource that does not exist',
     ],
+    [
+      'with memory of no node',
+      { ...withBlock({ nodes: [], resource: 'memory', bytes: 1 }), nodes: unused.nodes },
+      '(pod: b, container: main) the memory assignment uses no NUMA node',
+    ],
+    [
+      // Adds up: upstream would accept it.
+      'with memory of the same node twice',
+      stateWith({ nodes: [0, 0], resource: 'memory', bytes: 1 }),
+      '(pod: b, container: main) the memory assignment uses a NUMA node twice',
+    ],
   ] as const)('a stored memory state %s is refused', (_name, stored, problem) => {
     expect(startingMemoryState(stored, unused.nodes)).toContain(problem);
   });
+
+  /** Returns a state in which a container has only this block, and the nodes' memory is accounted for. */
+  function stateWith(block: MemoryBlock): MemoryState {
+    return { ...withBlock(block), nodes: takeMemory(unused.nodes, block) };
+  }
 
   function withBlock(block: { nodes: readonly number[]; resource: string; bytes: number }): MemoryState {
     return { ...state, assignments: new Map([['b', new Map([['main', [block]]])]]) };

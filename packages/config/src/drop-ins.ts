@@ -1,7 +1,10 @@
 import { posix } from 'node:path';
 import { ConfigError } from './error.ts';
 
-/** Reads the configuration files; satisfied by the `FileSystem` of `@node-agent/host`. */
+/**
+ * Reads the configuration files. `readFile` must bound the size, and fail for a FIFO instead of waiting for its writer:
+ * the files are read again while the kubelet runs.
+ */
 export interface ConfigReader {
   readFile(path: string): Promise<Uint8Array>;
   readdir(path: string): Promise<readonly { readonly name: string; readonly kind: string }[]>;

@@ -142,4 +142,11 @@ describe('the Node', () => {
     );
     expect(topologyCollision(node, { ...info, topology: { rack: 'r', zone: 'z1' } })).toBeUndefined();
   });
+
+  it('a topology key named like a property of every object is no collision, and becomes a label', () => {
+    const node = { labels: { zone: 'z1' } };
+    const topology = { constructor: 'a', toString: 'b' };
+    expect(topologyCollision(node, { ...info, topology })).toBeUndefined();
+    expect(patchForDriver(node, 'a', { ...info, topology })?.labels).toEqual(topology);
+  });
 });

@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { createServer as createNetServer } from 'node:net';
+import { connect, createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -89,6 +91,31 @@ describe('the file of the admin socket', () => {
       message: `cannot listen on ${path}: another process serves this socket`,
     });
     expect((await ask('/pods')).status).toBe(404);
+  });
+
+  it('is not taken from a process that listens but accepts no connection, with a full queue', async () => {
+    await mkdir(join(directory, 'run'), { mode: 0o700 });
+    // Blocks its event loop: the kernel queues connections until the backlog is full and then answers EAGAIN.
+    const program = `require('node:net').createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
+      require('node:fs').writeSync(1, 'listening');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);
+    })`;
+    const busy = spawn(process.execPath, ['-e', program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(busy, 'exit');
+    ends.push(async () => {
+      busy.kill('SIGKILL');
+      await exited;
+    });
+    await once(busy.stdout, 'data');
+    const codes: unknown[] = [];
+    while (!codes.includes('EAGAIN')) {
+      // Those in the queue are reset when the process ends.
+      const socket = connect(path).on('error', () => {});
+      ends.push(async () => void socket.destroy());
+      await once(socket, 'connect').catch((error: NodeJS.ErrnoException) => codes.push(error.code));
+    }
+    await expect(start()).rejects.toThrow('another process serves this socket');
+    expect((await lstat(path)).isSocket()).toBe(true);
   });
 
   it('does not replace a file that is not a socket', async () => {

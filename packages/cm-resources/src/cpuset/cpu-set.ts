@@ -1,5 +1,11 @@
+import { quoteStart } from './quote-start.ts';
+
 /** Largest CPU id that a list may contain: the kernel's 16-bit ids. Without it, a short text could fill the memory. */
 const MAX_CPU = 65_535;
+/** Largest number of CPUs and ranges in a list: one for each CPU. */
+const MAX_PARTS = MAX_CPU + 1;
+/** Largest sum of the sizes of a list's ranges, which may overlap. It bounds the time to parse a list. */
+const MAX_TOTAL = 4 * (MAX_CPU + 1);
 
 /** An immutable set of CPU ids, sorted ascending (`k8s.io/utils/cpuset`). */
 export class CpuSet implements Iterable<number> {
@@ -24,7 +30,16 @@ export class CpuSet implements Iterable<number> {
    */
   static parse(text: string): CpuSet {
     if (text === '') return CpuSet.empty;
-    return CpuSet.of(text.split(',').flatMap(rangeOf));
+    const parts = text.split(',', MAX_PARTS + 1);
+    if (parts.length > MAX_PARTS) throw new RangeError(`a list must have at most ${MAX_PARTS} CPUs and ranges`);
+    const cpus = new Set<number>();
+    let total = 0;
+    for (const [first, last] of parts.map(rangeOf)) {
+      total += last - first + 1;
+      if (total > MAX_TOTAL) throw new RangeError(`the ranges of a list must have at most ${MAX_TOTAL} CPUs in total`);
+      for (let cpu = first; cpu <= last; cpu++) cpus.add(cpu);
+    }
+    return CpuSet.of(cpus);
   }
 
   get size(): number {
@@ -86,11 +101,12 @@ export class CpuSet implements Iterable<number> {
   }
 }
 
-function rangeOf(text: string): readonly number[] {
+function rangeOf(text: string): readonly [first: number, last: number] {
   const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
-  if (from === undefined) throw new RangeError(`${JSON.stringify(text)} must be a CPU or a range of CPUs, such as 0-3`);
+  const shown = quoteStart(text);
+  if (from === undefined) throw new RangeError(`${shown} must be a CPU or a range of CPUs, such as 0-3`);
   const [first, last] = [Number(from), Number(to)];
-  if (first > last) throw new RangeError(`invalid range ${JSON.stringify(text)} (${first} > ${last})`);
+  if (first > last) throw new RangeError(`invalid range ${shown} (${first} > ${last})`);
   if (last > MAX_CPU) throw new RangeError(`CPU ${last} must be at most ${MAX_CPU}`);
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  return [first, last];
 }

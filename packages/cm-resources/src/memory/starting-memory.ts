@@ -49,6 +49,10 @@ export function startingMemoryState(stored: MemoryState, unused: MemoryState['no
     for (const [container, blocks] of containers) {
       for (const block of blocks) {
         const whose = `(pod: ${pod}, container: ${container})`;
+        if (block.nodes.length === 0) return `[memorymanager] ${whose} the memory assignment uses no NUMA node`;
+        if (new Set(block.nodes).size < block.nodes.length) {
+          return `[memorymanager] ${whose} the memory assignment uses a NUMA node twice`;
+        }
         const nodes = block.nodes.map((id) => unused.get(id));
         if (nodes.includes(undefined)) {
           return `[memorymanager] ${whose} the memory assignment uses the NUMA that does not exist`;

@@ -2,10 +2,14 @@ import { fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node
 import { goJson } from '@node-agent/pod-spec';
 import type { CpuAssignments, CpuState } from '../cpu/cpu-assignments.ts';
 import { CpuSet } from '../cpuset/cpu-set.ts';
+import { quoteStart } from '../cpuset/quote-start.ts';
 import { asCount, asMap, asObject, asText, type JsonFields } from './read-json.ts';
 
 /** Name of the CPU manager's state file in the kubelet's root directory. */
 export const CPU_STATE_FILE = 'cpu_manager_state';
+
+/** Largest number of CPUs in all lists of a file. Init containers share CPUs with later containers of their pods. */
+const MAX_CPUS = 16 * 65_536;
 
 /** Content of the CPU manager's state file. */
 export interface CpuCheckpoint extends CpuState {
@@ -43,12 +47,13 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
   const file = asObject(JSON.parse(text), 'it');
   const policyName = asText(file.policyName ?? '', 'policyName');
   const shared = asText(file.defaultCpuSet ?? '', 'defaultCpuSet');
+  const cpusIn = cpuReader();
   const head = { policyName, shared: cpusIn(shared, 'defaultCpuSet') };
   const entries = asMap(file.entries, 'entries');
   if (entries?.some(isVersion1)) {
     const byId = entries.map(([id, cpus]) => [id, asText(cpus, `entries[${JSON.stringify(id)}]`)] as const);
     expectChecksum(file, [checksumOf(policyName, shared, mapOfTexts(byId), undefined)]);
-    return { ...head, assignments: assignmentsById(byId, containers) };
+    return { ...head, assignments: assignmentsById(byId, containers, cpusIn) };
   }
   const pods = entries?.map(([pod, value]) => {
     const field = `entries[${JSON.stringify(pod)}]`;
@@ -57,7 +62,7 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
   });
   const podCpus = asMap(file.podEntries, 'podEntries') ?? [];
   const dump = mapOfMaps(pods ?? null);
-  const version3 = checksumOf(policyName, shared, dump, podEntriesDump(podCpus));
+  const version3 = checksumOf(policyName, shared, dump, podEntriesDump(podCpus, cpusIn));
   expectChecksum(file, podCpus.length > 0 ? [version3] : [checksumOf(policyName, shared, dump, undefined), version3]);
   if (podCpus.length > 0) {
     throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the gate PodLevelResourceManagers, which is not supported`);
@@ -86,6 +91,7 @@ function isVersion1([, value]: readonly [string, unknown]): boolean {
 function assignmentsById(
   entries: readonly (readonly [id: string, cpus: string])[],
   known: ReadonlyMap<string, ContainerRef>,
+  cpusIn: CpuReader,
 ): CpuAssignments {
   const assignments = new Map<string, Map<string, CpuSet>>();
   for (const [id, cpus] of entries) {
@@ -97,12 +103,23 @@ function assignmentsById(
   return assignments;
 }
 
-function cpusIn(text: string, field: string): CpuSet {
-  try {
-    return CpuSet.parse(text);
-  } catch (cause) {
-    throw new Error(`${field}: could not parse cpu set ${JSON.stringify(text)}`, { cause });
-  }
+/** Parses the CPU list of a field. @throws Error naming the field */
+type CpuReader = (text: string, field: string) => CpuSet;
+
+/** Returns a reader for the lists of one file, which bounds the CPUs of all lists together. */
+function cpuReader(): CpuReader {
+  let total = 0;
+  return (text, field) => {
+    let cpus: CpuSet;
+    try {
+      cpus = CpuSet.parse(text);
+    } catch (cause) {
+      throw new Error(`${field}: could not parse cpu set ${quoteStart(text)}`, { cause });
+    }
+    total += cpus.size;
+    if (total > MAX_CPUS) throw new Error(`${field}: the cpu sets have more than ${MAX_CPUS} CPUs in total`);
+    return cpus;
+  };
 }
 
 function expectChecksum(file: JsonFields, accepted: readonly number[]): void {
@@ -138,7 +155,7 @@ function mapOfMaps(pods: readonly (readonly [string, readonly (readonly [string,
   );
 }
 
-function podEntriesDump(pods: readonly (readonly [string, unknown])[]): GoDump {
+function podEntriesDump(pods: readonly (readonly [string, unknown])[], cpusIn: CpuReader): GoDump {
   const entry = (value: unknown): GoDump => {
     const cpus = cpusIn(asText(asObject(value, 'podEntries').cpuSet ?? '', 'podEntries.cpuSet'), 'podEntries');
     const elements = goMap(

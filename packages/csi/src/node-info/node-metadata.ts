@@ -27,7 +27,7 @@ export function patchForDriver(
   { nodeId, topology }: CsiDriverNodeInfo,
 ): NodeMetadataPatch | undefined {
   const ids = nodeIds(node);
-  const labels = Object.entries(topology).filter(([key, value]) => node.labels?.[key] !== value);
+  const labels = Object.entries(topology).filter(([key, value]) => labelOf(node, key) !== value);
   return patchOf({
     ...(ids.get(name) !== nodeId && annotation(ids.set(name, nodeId))),
     ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
@@ -40,7 +40,7 @@ export function patchForDriver(
  */
 export function topologyCollision(node: NodeMetadata, { topology }: CsiDriverNodeInfo): string | undefined {
   for (const [key, value] of Object.entries(topology)) {
-    const current = node.labels?.[key];
+    const current = labelOf(node, key);
     if (current === undefined || current === value) continue;
     const [reported, existing] = [value, current].map((text) => `${JSON.stringify(key)}:${JSON.stringify(text)}`);
     return `detected topology value collision: driver reported ${reported} but existing label is ${existing}`;
@@ -55,6 +55,11 @@ export function topologyCollision(node: NodeMetadata, { topology }: CsiDriverNod
 export function patchWithoutDriver(node: NodeMetadata, name: string): NodeMetadataPatch | undefined {
   const ids = nodeIds(node);
   return ids.delete(name) ? annotation(ids) : undefined;
+}
+
+/** Returns a label's value; a key may be named like a property of every object (`constructor`). */
+function labelOf({ labels = {} }: NodeMetadata, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
 function patchOf(patch: NodeMetadataPatch): NodeMetadataPatch | undefined {

@@ -62,15 +62,22 @@ export async function protectSocket(path: string): Promise<void> {
   await chmod(path, SOCKET_MODE);
 }
 
-/** Returns whether a process accepts connections on a socket. */
+/** Codes of a connection error that say that no process listens on the socket. */
+const NOT_SERVED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT']);
+
+/**
+ * Returns whether a process listens on a socket. Only its own answer frees the path: a process whose queue of
+ * connections is full (EAGAIN), or that this user may not reach (EACCES), still listens.
+ */
 function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
-    const decide = (served: boolean) => (): void => {
+    const decide = (served: boolean): void => {
       socket.destroy();
       resolve(served);
     };
-    socket.once('connect', decide(true)).once('error', decide(false));
+    socket.once('connect', () => decide(true));
+    socket.once('error', (error) => decide(!('code' in error && NOT_SERVED.has(error.code))));
   });
 }
 
