@@ -2,7 +2,7 @@ import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
 import { DiskPlugin } from '../src/disks/disk-plugin.ts';
 import type { DiskTools } from '../src/disks/disk-tools.ts';
-import { fcDiskOf, fcSource, isPathOf } from '../src/disks/fc/fc-disk.ts';
+import { fcDiskOf, fcSource, formatFcFile, isPathOf, parseFcFile } from '../src/disks/fc/fc-disk.ts';
 import { FcDisks } from '../src/disks/fc/fc-disks.ts';
 import { errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
@@ -104,6 +104,20 @@ describe('the disk of an FC volume', () => {
   });
 });
 
+it.each([{ wwns: ['a1', 'b2'], lun: 0 }, { wwids: ['mine-3600aaa', 'b'] }])(
+  'the FC disk %j is known again by the file that names it',
+  (disk) => {
+    expect(parseFcFile(formatFcFile(disk))).toEqual(disk);
+  },
+);
+
+it.each(['', 'null', '7', '{}', '{"WWIDs":[7]}', '{"WWNs":["a1"]}', '{"WWNs":[],"Lun":1}'])(
+  'the file %j names no FC disk',
+  (text) => {
+    expect(parseFcFile(text)).toBeUndefined();
+  },
+);
+
 describe('an FC volume', () => {
   it("is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last", async () => {
     const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
@@ -154,6 +168,32 @@ describe('an FC volume', () => {
     tools.fabric.set('/dev/disk/by-id/scsi-ACME_disk_1', '/dev/sde');
     await mount(fcPod('u1', { wwids: ['ACME disk 1'] }));
     expect(mounter.asked[0]).toBe('disk /dev/sde ');
+  });
+
+  it.each(['mine-3600aaa', '0QEMU_HARDDISK_drive-scsi0', '5000aa-lun-1'])(
+    'with the identifier %s is this disk alone, though it contains hyphens, also when it is disconnected',
+    async (wwid) => {
+      const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
+      tools.fabric.set(`/dev/disk/by-id/scsi-${wwid}`, '/dev/sde');
+      for (const part of wwid.split('-')) tools.fabric.set(`/dev/disk/by-id/scsi-${part}`, '/dev/sdf');
+      tools.fabric.set('/dev/disk/by-path/fc-0x5000aa-lun-1', '/dev/sdg');
+      await mount(fcPod('u1', { wwids: [wwid] }));
+      expect(mounter.asked[0]).toBe('disk /dev/sde ');
+      tools.calls.length = 0;
+      await manager.waitForUnmount(fcPod('u1'), signal);
+      await clock.settle();
+      expect(tools.calls).toEqual(['blockdev --flushbufs /dev/sde', 'write /sys/block/sde/device/delete 1']);
+      expect(await fs.exists(`${ROOT}/plugins/kubernetes.io/fc/${wwid}`)).toBe(false);
+    },
+  );
+
+  it('of the Go kubelet, which stores no identifiers, is disconnected by the name of its directory', async () => {
+    const { tools, fs, signal } = await makeFc();
+    tools.fabric.set(`/dev/disk/by-path/fc-0x${WWN}-lun-0`, '/dev/sdc');
+    await tools.write('/sys/class/scsi_host/host0/scan', '');
+    tools.calls.length = 0;
+    await new FcDisks({ fs, tools, logger: silentLogger }).disconnect([`${WWN}-lun-0`], STAGED, signal);
+    expect(tools.calls).toEqual(['blockdev --flushbufs /dev/sdc', 'write /sys/block/sdc/device/delete 1']);
   });
 
   it('that is not in the fabric keeps its pod waiting with the reason, and is found later', async () => {

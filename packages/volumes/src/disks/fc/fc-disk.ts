@@ -16,15 +16,44 @@ export function fcSource({ volume, persistent, readOnly = false }: VolumeSpec): 
   const fc = persistent === undefined ? volume.fc : persistent.spec?.fc;
   if (fc === undefined) return undefined;
   const { targetWWNs = [], lun, wwids = [], fsType = '' } = fc;
-  const common = { fsType, readOnly: persistent === undefined ? (fc.readOnly ?? false) : readOnly };
-  if (lun !== undefined && targetWWNs.length > 0) {
-    const directory = [directoryOf({ wwns: targetWWNs, lun })];
-    return { uniqueName: `[${targetWWNs.join(' ')}]:${lun}`, directory, ...common };
-  }
-  if (wwids.length > 0) {
-    return { uniqueName: `[${wwids.join(' ')}]`, directory: [directoryOf({ wwids: wwids.map(asLink) })], ...common };
-  }
+  const disk = requiredFcDisk({ volume, ...(persistent && { persistent }) });
+  const uniqueName = 'wwns' in disk ? `[${targetWWNs.join(' ')}]:${lun}` : `[${wwids.join(' ')}]`;
+  const isReadOnly = persistent === undefined ? (fc.readOnly ?? false) : readOnly;
+  return { uniqueName, directory: [directoryOf(disk)], fsType, readOnly: isReadOnly };
+}
+
+/** Returns the disk of a volume. @throws VolumeError `InvalidSource` */
+export function requiredFcDisk({ volume, persistent }: VolumeSpec): FcDisk {
+  const { targetWWNs = [], lun, wwids = [] } = (persistent === undefined ? volume.fc : persistent.spec?.fc) ?? {};
+  if (lun !== undefined && targetWWNs.length > 0) return { wwns: targetWWNs, lun };
+  if (wwids.length > 0) return { wwids: wwids.map(asLink) };
   throw new VolumeError('InvalidSource', 'fc: no fc disk information found. failed to make a new mounter');
+}
+
+/** Returns the content of the file from which {@link parseFcFile} reads the disk. */
+export function formatFcFile(disk: FcDisk): string {
+  return JSON.stringify('wwns' in disk ? { WWNs: disk.wwns, Lun: disk.lun } : { WWIDs: disk.wwids });
+}
+
+/** Returns the disk in a file; `undefined` if the text names no disk. */
+export function parseFcFile(text: string): FcDisk | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = new Map<string, unknown>(Object.entries(value));
+  const wwids = textsOf(fields.get('WWIDs'));
+  if (wwids.length > 0) return { wwids };
+  const wwns = textsOf(fields.get('WWNs'));
+  const lun = fields.get('Lun');
+  return wwns.length > 0 && typeof lun === 'number' ? { wwns, lun } : undefined;
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string' && text !== '') : [];
 }
 
 /** Returns the name of the directory in which the disk is mounted (`makePDNameInternal`). */
@@ -32,7 +61,9 @@ function directoryOf(disk: FcDisk): string {
   return 'wwns' in disk ? `${disk.wwns.join('-')}-lun-${disk.lun}` : disk.wwids.join('-');
 }
 
-/** Reverts {@link directoryOf} (`parsePDName`). @throws VolumeError `InvalidSource` */
+/**
+ * Reverts {@link directoryOf} (`parsePDName`), which is possible only if no identifier contains a hyphen. @throws VolumeError `InvalidSource`
+ */
 export function fcDiskOf(directory: string): FcDisk {
   const parts = directory.split('-');
   if (parts.at(-2) !== 'lun') return { wwids: parts };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { FileSystem } from '@node-agent/host';
+import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { VolumeError } from '../../errors.ts';
 import type { VolumeSpec } from '../../manager/resolved-volume.ts';
@@ -7,15 +7,17 @@ import { readDirectory } from '../../paths/volumes-on-disk.ts';
 import type { DiskTools } from '../disk-tools.ts';
 import { multipathOf } from '../multipath.ts';
 import type { DiskSource, NetworkDisks } from '../network-disk.ts';
-import { FC, type FcDisk, fcDiskOf, fcSource, isPathOf } from './fc-disk.ts';
+import { FC, type FcDisk, fcDiskOf, fcSource, formatFcFile, isPathOf, parseFcFile, requiredFcDisk } from './fc-disk.ts';
 
 /** Dependencies of {@link FcDisks}. */
 export interface FcDisksComponents {
-  readonly fs: Pick<FileSystem, 'readdir' | 'realpath'>;
+  readonly fs: Pick<FileSystem, 'open' | 'readdir' | 'realpath' | 'writeFileAtomic'>;
   readonly tools: DiskTools;
   readonly logger: Logger;
 }
 
+const FILE = 'fc.json';
+const LIMIT_BYTES = 64 * 1024;
 const SCSI_HOSTS = '/sys/class/scsi_host';
 const BY_PATH = '/dev/disk/by-path';
 const BY_ID = '/dev/disk/by-id';
@@ -42,9 +44,10 @@ export class FcDisks implements NetworkDisks {
     return fcSource(spec);
   }
 
-  async connect(spec: VolumeSpec, _namespace: string, _directory: string, signal: AbortSignal): Promise<string> {
-    const [name = ''] = fcSource(spec)?.directory ?? [];
-    const disk = fcDiskOf(name);
+  async connect(spec: VolumeSpec, _namespace: string, directory: string, signal: AbortSignal): Promise<string> {
+    const disk = requiredFcDisk(spec);
+    // The directory's name does not tell identifiers that contain hyphens.
+    await this.#components.fs.writeFileAtomic(join(directory, FILE), formatFcFile(disk), { mode: 0o640 });
     let paths = await this.#pathsOf(disk);
     // A disk that has a multipath device is complete.
     if (paths.every(({ map }) => map === undefined)) {
@@ -56,9 +59,9 @@ export class FcDisks implements NetworkDisks {
     return device;
   }
 
-  async disconnect([name = '']: readonly string[], _directory: string, signal: AbortSignal): Promise<void> {
+  async disconnect([name = '']: readonly string[], directory: string, signal: AbortSignal): Promise<void> {
     const { tools } = this.#components;
-    const paths = await this.#pathsOf(fcDiskOf(name));
+    const paths = await this.#pathsOf((await this.#load(directory)) ?? fcDiskOf(name));
     for (const map of new Set(paths.map((path) => path.map).filter((found) => found !== undefined))) {
       const { exitCode, output } = await tools.run('multipath', ['-f', map], map, signal);
       if (exitCode !== 0) {
@@ -66,6 +69,17 @@ export class FcDisks implements NetworkDisks {
       }
     }
     for (const { device } of paths) await this.#delete(device, signal);
+  }
+
+  /** Returns the disk that {@link connect} stored; `undefined` for a disk that the Go kubelet connected. */
+  async #load(directory: string): Promise<FcDisk | undefined> {
+    const path = join(directory, FILE);
+    const bytes = await readFileBounded(this.#components.fs, path, LIMIT_BYTES).catch((error: unknown) => {
+      // Another error must not lead to the wrong disk.
+      if (isMissing(error)) return undefined;
+      throw error;
+    });
+    return bytes && parseFcFile(new TextDecoder().decode(bytes));
   }
 
   /** Flushes a disk and removes it from the kernel. A disk that cannot be flushed is removed nevertheless. */
