@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { printable } from '@node-agent/telemetry';
+import { errorText, printable } from '@node-agent/telemetry';
 import { type ApiServer, connect } from './api-server.ts';
 import { WhyError } from './errors.ts';
 import { HELP, type Options, parseOptions, UsageError } from './options.ts';
@@ -37,12 +37,16 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
     return 0;
   } catch (error) {
     if (terminal.signal.aborted) return INTERRUPTED;
-    if (error instanceof UsageError)
-      err.write(`error: ${printable(error.message)}\nSee 'kubectl why --help' for usage.\n`);
-    else if (error instanceof WhyError) err.write(`error: ${printable(error.message)}\n`);
-    else throw error;
+    err.write(`error: ${printable(messageOf(error))}\n`);
+    if (error instanceof UsageError) err.write("See 'kubectl why --help' for usage.\n");
     return 1;
   }
+}
+
+/** Any error of another kind comes from a response without the fields of its kind: responses are not validated. */
+function messageOf(error: unknown): string {
+  if (error instanceof UsageError || error instanceof WhyError) return error.message;
+  return `unexpected response: ${errorText(error)}`;
 }
 
 /**

@@ -105,7 +105,7 @@ export function manyText(
       cause.replaceAll(/\s+/g, ' '),
     ]),
   );
-  const width = (column: number): number => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0));
+  const width = (column: number): number => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0);
   const widths = [width(0), width(1)];
   const count = `${pods} pod${pods === 1 ? '' : 's'}, ${notAsWanted.length} of them not in the desired state`;
   return printable(

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { selectorText, workloadFaults } from '../src/many.ts';
+import { manyText, selectorText, workloadFaults } from '../src/many.ts';
 import { apiStatus, ScriptedApi } from './api.ts';
 
 const api = await ScriptedApi.start();
@@ -141,4 +141,13 @@ it('reports a workload whose progress stopped, and no fault for one that progres
   const status = { conditions: [condition('Progressing', 'False'), condition('Available', 'False')] };
   expect(workloadFaults({ spec: {}, status })).toEqual(['Progressing: r: m']);
   expect(workloadFaults({ spec: {}, status: { conditions: [condition('Progressing', 'True')] } })).toEqual([]);
+});
+
+describe('the text of very many pods', () => {
+  it('has a line per pod', () => {
+    const line = { namespace: 'd', name: 'p', node: 'n', phase: 'Pending', causes: ['c'] };
+    const notAsWanted = Array.from({ length: 200_000 }, () => line);
+    const text = manyText({ subject: 'pods', pods: notAsWanted.length, notAsWanted }, false);
+    expect(text.match(/^p {2}n {2}c$/gm)).toHaveLength(notAsWanted.length);
+  });
 });

@@ -105,7 +105,7 @@ describe('a pod without a node', () => {
 describe('what draws on a terminal', () => {
   it.each([
     ['a\nb', 'a\nb', 'a\nb'],
-    ['a\tb\r', 'a\uFFFDb\uFFFD', 'a\tb\r'],
+    ['a\tb\r', 'a\uFFFDb\uFFFD', 'a\tb'],
     ['\x1b[2J', '\uFFFD[2J', '\\u001b[2J'],
     ['\x7f\u009b', '\uFFFD\uFFFD', '\\u007f\\u009b'],
     ['\u202E', '\uFFFD', '\\u202e'],

@@ -55,6 +55,27 @@ describe('kubectl why POD', () => {
     expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not in the desired state\n');
   });
 
+  it.each<[argv: string[], path: string, body: string]>([
+    [['web'], '/api/v1/namespaces/default/pods/web', 'null'],
+    [['--all'], '/api/v1/namespaces/default/pods', '{}'],
+    [['--all'], '/api/v1/namespaces/default/pods', '{"items":[null]}'],
+  ])(
+    'kubectl why %j reports a response without the fields of its kind in one line: %s %s',
+    async (argv, path, body) => {
+      api.says(path, body);
+      expect(await api.why(...argv)).toEqual({
+        ...{ code: 1, out: '' },
+        err: expect.stringMatching(/^error: unexpected response: .+\n$/),
+      });
+    },
+  );
+
+  it('kubectl why -o json removes carriage returns, which would overwrite a line, between the tokens of a node', async () => {
+    api.pod('web', { nodeName: 'n1' });
+    api.says(page('/default/web', 'json'), '{"phase":"Failed",\r"phase":"Running"}');
+    expect((await api.why('web', '-o', 'json')).out).toBe('{"phase":"Failed","phase":"Running"}');
+  });
+
   it("kubectl why replaces control characters in a node's explanation", async () => {
     api.pod('evil', { nodeName: 'n1' });
     api.says(page('/default/evil', 'text'), 'Pod\nfine \x1b[2J\r\u202Ehidden\n');

@@ -1,6 +1,6 @@
 import { printable } from '@node-agent/telemetry';
 import type { Context } from './commands/context.ts';
-import { CtlError, UsageError } from './errors.ts';
+import { asCtlError, UsageError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import { HELP } from './help.ts';
 import { KubeletClient } from './kubelet-client.ts';
@@ -20,10 +20,10 @@ export async function runNodectl(argv: readonly string[], terminal: Terminal): P
     return await run({ client, options: asked, terminal }, command);
   } catch (error) {
     if (terminal.signal.aborted) return exitCodes.interrupted;
-    if (!(error instanceof CtlError)) throw error;
-    terminal.stderr.write(`nodectl: ${printable(error.message)}\n`);
+    const { message, exitCode } = asCtlError(error);
+    terminal.stderr.write(`nodectl: ${printable(message)}\n`);
     if (error instanceof UsageError) terminal.stderr.write("See 'nodectl --help' for usage.\n");
-    return error.exitCode;
+    return exitCode;
   }
 }
 

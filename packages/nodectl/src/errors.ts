@@ -1,3 +1,4 @@
+import { errorText } from '@node-agent/telemetry';
 import { exitCodes } from './exit-codes.ts';
 
 /** A failed command. The message says what to do; `exitCode` tells scripts the kind of failure. */
@@ -16,4 +17,13 @@ export class UsageError extends CtlError {
   constructor(message: string) {
     super(message, exitCodes.usage);
   }
+}
+
+/**
+ * Returns a `CtlError` unchanged. Any other error comes from an answer that lacks what every kubelet sends, because the
+ * answers are not validated field by field.
+ */
+export function asCtlError(error: unknown): CtlError {
+  if (error instanceof CtlError) return error;
+  return new CtlError(`unexpected answer from the kubelet: ${errorText(error)}`, exitCodes.failed, { cause: error });
 }

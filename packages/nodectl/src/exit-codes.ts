@@ -1,12 +1,12 @@
 /** The exit codes of `nodectl`. `exec` returns the exit code of its command instead, and `execFailed` for its own failures. */
 export const exitCodes = {
   ok: 0,
-  /** The kubelet reported an error, or a file could not be read or written. */
+  /** The kubelet reported an error or sent an unexpected answer, or a file could not be read or written. */
   failed: 1,
   usage: 2,
   /** There is no such pod, container or manifest. */
   notFound: 3,
-  /** The kubelet could not be reached. */
+  /** The kubelet could not be reached, or the connection was lost. */
   unreachable: 4,
   /** The kubelet rejected the client certificate or its rights. */
   denied: 5,

@@ -36,9 +36,9 @@ export class KubeletClient {
     return 'socket' in this.#target;
   }
 
-  /** Returns the answer to a GET request as text. @throws CtlError */
+  /** Returns the answer to a GET request as text; the whole answer must arrive in time. @throws CtlError */
   async text(path: string): Promise<string> {
-    return await bodyOf(await this.#get(path, this.#timeoutMs), MAX_BODY_BYTES);
+    return await this.#get(path, (response) => bodyOf(response, MAX_BODY_BYTES));
   }
 
   /** Returns the JSON object of an answer. @throws CtlError */
@@ -56,7 +56,7 @@ export class KubeletClient {
 
   /** Returns the body of an answer while it arrives; only its head must arrive in time. @throws CtlError */
   async stream(path: string): Promise<AsyncIterable<Uint8Array>> {
-    return await this.#get(path, this.#timeoutMs);
+    return this.#chunksOf(path, await this.#get(path, async (response) => response));
   }
 
   /**
@@ -84,20 +84,25 @@ export class KubeletClient {
     });
   }
 
-  async #get(path: string, timeoutMs: number): Promise<IncomingMessage> {
+  /** @param read converts an answer with status 200; the time of the request ends when `read` has settled */
+  async #get<T>(path: string, read: (response: IncomingMessage) => Promise<T>): Promise<T> {
     const asked = await this.#request(path, { method: 'GET' });
-    return await this.#settled(
-      path,
-      (resolve, reject) => {
-        asked.on('response', (response) => {
-          if (response.statusCode === 200) resolve(response);
-          else refusal(path, response).then(reject, reject);
-        });
-        asked.on('error', reject).end();
-        return () => asked.destroy();
-      },
-      timeoutMs,
-    );
+    return await this.#settled(path, (resolve, reject) => {
+      asked.on('response', (response) => {
+        if (response.statusCode === 200) read(response).then(resolve, reject);
+        else refusal(path, response).then(reject, reject);
+      });
+      asked.on('error', reject).end();
+      return () => asked.destroy();
+    });
+  }
+
+  async *#chunksOf(path: string, response: IncomingMessage): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of response) yield chunk;
+    } catch (error) {
+      throw this.#failure(`the connection was lost during the answer to ${pathOnly(path)}`, error);
+    }
   }
 
   async #request(path: string, own: RequestOptions) {
@@ -122,8 +127,8 @@ export class KubeletClient {
   async #settled<T>(
     path: string,
     ask: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
-    timeoutMs = this.#timeoutMs,
   ): Promise<T> {
+    const timeoutMs = this.#timeoutMs;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     let isLate = false;
     const cancel = ask(resolve, reject);
@@ -135,14 +140,20 @@ export class KubeletClient {
     try {
       return await promise;
     } catch (error) {
-      if (this.#signal.aborted || error instanceof CtlError) throw error;
-      const why = isLate ? `no answer to ${path} in ${timeoutMs / 1000} s` : connectionProblem(error);
-      throw new CtlError(`cannot reach the kubelet at ${this.#place()}: ${why}`, exitCodes.unreachable, {
-        cause: error,
-      });
+      throw this.#failure(
+        isLate ? `no complete answer to ${path} in ${timeoutMs / 1000} s` : connectionProblem(error),
+        error,
+      );
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Returns the error of a connection; an interruption and a `CtlError` are returned unchanged. */
+  #failure(why: string, error: unknown): unknown {
+    if (this.#signal.aborted || error instanceof CtlError) return error;
+    const message = `cannot reach the kubelet at ${this.#place()}: ${why}`;
+    return new CtlError(message, exitCodes.unreachable, { cause: error });
   }
 
   #place(): string {
@@ -169,6 +180,8 @@ export function connectionProblem(error: unknown): string {
       return 'permission denied; only root may open the socket';
     case 'ECONNREFUSED':
       return 'connection refused; the kubelet does not run';
+    case 'ECONNRESET':
+      return 'the connection was lost before the end of the answer';
     default:
       return errorText(error);
   }

@@ -1,16 +1,19 @@
-/** Characters that move the cursor of a terminal or reorder text. Line breaks are allowed. */
-const DRAWS = /[^\P{Cc}\n]|\p{Cf}/gu;
-/** The same, with line breaks. */
+/** Characters that move the cursor of a terminal or reorder text, and line breaks other than `\n`. */
+const DRAWS = /[^\P{Cc}\n]|\p{Cf}|[\u2028\u2029]/gu;
+/** The same, with `\n`. */
 const DRAWS_OR_BREAKS = /\p{Cc}|\p{Cf}|[\u2028\u2029]/gu;
 
-/** Replaces characters with which text of a pod or node could draw on the terminal by U+FFFD. Line breaks are kept. */
+/** Replaces characters with which text of a pod or node could draw on the terminal by U+FFFD. `\n` is kept. */
 export function printable(text: string): string {
   return text.replaceAll(DRAWS, '\uFFFD');
 }
 
-/** Escapes such characters in JSON without changing its value: outside of whitespace they occur only in strings. */
+/**
+ * Escapes such characters in JSON without changing its value: outside of whitespace they occur only in strings. Carriage
+ * returns, which JSON allows only as whitespace, are removed; tabs are kept.
+ */
 export function printableJson(json: string): string {
-  return json.replaceAll(DRAWS, (char) => (char === '\t' || char === '\r' ? char : unicodeEscapes(char)));
+  return json.replaceAll(DRAWS, (char) => (char === '\t' ? char : char === '\r' ? '' : unicodeEscapes(char)));
 }
 
 /**

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { printable, printableJson, printableLine } from '../src/index.ts';
 
-const HOSTILE = /[^\P{Cc}\n]|\p{Cf}/u;
+const HOSTILE = /[^\P{Cc}\n]|\p{Cf}|[\u2028\u2029]/u;
 
 describe('text for a terminal', () => {
   test.each([
@@ -25,12 +25,20 @@ describe('text for a terminal', () => {
     );
   });
 
+  test('printable replaces the line breaks U+2028 and U+2029', () => {
+    expect(printable('a\u2028b\u2029c\n')).toBe('a\uFFFDb\uFFFDc\n');
+  });
+
+  test('printableJson escapes U+2028 and removes carriage returns between tokens', () => {
+    expect(printableJson('{"a":\r\n\t"x\u2028y"\r}')).toBe('{"a":\n\t"x\\u2028y"}');
+  });
+
   test('JSON keeps its value', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         const shown = printableJson(json);
         expect(JSON.parse(shown)).toEqual(JSON.parse(json));
-        expect(/[^\P{Cc}\n\t\r]|\p{Cf}/u.test(shown)).toBe(false);
+        expect(HOSTILE.test(shown.replaceAll('\t', ''))).toBe(false);
       }),
     );
   });

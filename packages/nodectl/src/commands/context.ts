@@ -33,8 +33,7 @@ export async function show({ options, terminal }: Context, value: unknown, table
 async function rendered(output: Options['output'], value: unknown, table: () => string): Promise<string> {
   if (output === 'json') return `${printableJson(JSON.stringify(value, null, 2))}\n`;
   if (output !== 'yaml') return table();
-  const { stringify } = await import('yaml');
-  return stringify(value, { version: '1.1', aliasDuplicateObjects: false });
+  return (await import('../printable-yaml.ts')).printableYaml(value);
 }
 
 /** Returns the path of an endpoint of a container or pod. */

@@ -1,5 +1,5 @@
 import { printable } from '@node-agent/telemetry';
-import { CtlError, UsageError } from '../errors.ts';
+import { asCtlError, CtlError, UsageError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { containerName, findPod } from '../find-pod.ts';
 import type { Command } from '../options.ts';
@@ -15,8 +15,8 @@ export async function runExec(context: Context, command: ExecCommand): Promise<n
     return await run(context, command);
   } catch (error) {
     // A script must not take a failure of nodectl for an exit code of the command.
-    if (!(error instanceof CtlError) || error instanceof UsageError) throw error;
-    throw new CtlError(error.message, exitCodes.execFailed, { cause: error });
+    if (error instanceof UsageError) throw error;
+    throw new CtlError(asCtlError(error).message, exitCodes.execFailed, { cause: error });
   }
 }
 

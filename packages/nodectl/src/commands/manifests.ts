@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { nodeFileSystem as fs, readFileBounded } from '@node-agent/host';
-import { errorText, printable } from '@node-agent/telemetry';
+import { errorText, printable, printableLine } from '@node-agent/telemetry';
 import { CtlError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findPod } from '../find-pod.ts';
@@ -84,7 +84,9 @@ function podOfKey(key: string, nodeName: string): Parameters<typeof findPod>[0][
 }
 
 function report({ terminal }: Context, pod: string, plan: Exclude<Plan, { action: 'refuse' }>, dryRun: boolean): void {
-  terminal.stdout.write(`pod ${pod} ${DONE[plan.action]} (${printable(plan.file)})${dryRun ? ' (dry run)' : ''}\n`);
+  const name = printableLine(pod);
+  const file = printableLine(plan.file);
+  terminal.stdout.write(`pod ${name} ${DONE[plan.action]} (${file})${dryRun ? ' (dry run)' : ''}\n`);
 }
 
 /** @throws CtlError if the kubelet runs elsewhere or reads no directory */

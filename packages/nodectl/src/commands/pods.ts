@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '@node-agent/pod-spec';
-import { CtlError } from '../errors.ts';
+import { printable, printableLine } from '@node-agent/telemetry';
+import { asCtlError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findPod } from '../find-pod.ts';
 import type { Command } from '../options.ts';
@@ -46,9 +47,10 @@ async function watch(context: Context, command: PodsCommand): Promise<number> {
       problem = '';
     } catch (error) {
       if (terminal.signal.aborted) break;
-      if (!(error instanceof CtlError) || before === undefined) throw error;
-      if (error.message !== problem) terminal.stderr.write(`nodectl: ${error.message}\n`);
-      problem = error.message;
+      if (before === undefined) throw error;
+      const { message } = asCtlError(error);
+      if (message !== problem) terminal.stderr.write(`nodectl: ${printable(message)}\n`);
+      problem = message;
     }
     await sleep(options.intervalMs, undefined, { signal: terminal.signal }).catch(() => undefined);
   }
@@ -59,5 +61,5 @@ function showChange(context: Context, before: readonly Pod[] | undefined, pods: 
   const { changed, gone } = podsChange(before ?? [], pods);
   const { stdout } = context.terminal;
   if (before === undefined || changed.length > 0) stdout.write(table(context, changed));
-  for (const key of gone) stdout.write(`${key} is gone\n`);
+  for (const key of gone) stdout.write(`${printableLine(key)} is gone\n`);
 }

@@ -38,11 +38,14 @@ export function nodeText({ metadata, status }: ShownNode): string {
   const conditions = (status?.conditions ?? []).map(({ type, status: is, reason = '', message = '' }) => [
     ...[type, is, reason, message],
   ]);
+  const allocatable = new Map(Object.entries(status?.allocatable ?? {}));
   const capacity = Object.entries(status?.capacity ?? {}).map(([name, amount]) => [
-    ...[name, readable(amount), readable(status?.allocatable?.[name] ?? '')],
+    ...[name, readable(amount), readable(allocatable.get(name) ?? '')],
   ]);
   return [
-    facts.map(([label = '', value = '']) => `${`${label}:`.padEnd(14)}${printableLine(value) || '-'}\n`).join(''),
+    facts
+      .map(([label = '', value = '']) => `${`${label}:`.padEnd(14)}${printableLine(String(value)) || '-'}\n`)
+      .join(''),
     renderTable(['CONDITION', 'STATUS', 'REASON', 'MESSAGE'], conditions),
     renderTable(['RESOURCE', 'CAPACITY', 'ALLOCATABLE'], capacity),
   ].join('\n');
@@ -60,7 +63,8 @@ export function nodeProblems({ status }: ShownNode): readonly string[] {
 }
 
 /** Shows a large amount of bytes in a larger unit; other quantities are unchanged. */
-function readable(quantity: string): string {
+function readable(value: unknown): string {
+  const quantity = String(value);
   const kibibytes = /^(\d+)Ki$/.exec(quantity)?.[1];
   if (kibibytes !== undefined) return bytes(Number(kibibytes) * 1024);
   return /^\d{7,}$/.test(quantity) ? bytes(Number(quantity)) : quantity;
