@@ -284,8 +284,8 @@ export class AllocationManager {
   }
 
   /**
-   * Records that a resize failed; it is retried with the pod's next sync. @param pod the pod with its allocated
-   * resources
+   * Records that a resize failed, as a condition and an event. The pod's next sync tries again.
+   * @param pod the pod with its allocated resources
    */
   failed(pod: Pod, message: string): void {
     const { uid, generation } = pod.metadata;

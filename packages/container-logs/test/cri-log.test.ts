@@ -75,7 +75,7 @@ describe('LogFilter', () => {
       { timestamps: true, sinceMs: Date.UTC(2026, 0, 1, 0, 0, 1), limitBytes: 37 },
       '2026-01-01T00:00:01.000000000Z line\n2',
     ],
-  ] as const)('the log filter with the options %j', (options, output) => {
+  ] as const)('the log filter with the options %j returns the lines that fit: %j', (options, output) => {
     expect(filtered(options)).toBe(output);
   });
 

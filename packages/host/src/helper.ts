@@ -18,7 +18,10 @@ import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
 import { walkUsage, withRoot } from './tree-usage.ts';
 
 const IDLE_MS = 10_000;
-/** Each directory held along the path needs two descriptors, and at least a thousand are available. */
+/**
+ * Down to this depth, the walk keeps every directory from the root to the current one open, with two descriptors each. At
+ * least a thousand descriptors are available.
+ */
 const USAGE_DEPTH = 400;
 /** A progress message is sent after this many portions of names of a removal. */
 const PORTIONS_PER_PROGRESS = 64;

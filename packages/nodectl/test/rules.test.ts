@@ -162,7 +162,7 @@ describe('finding a pod', () => {
     expect(findPod([podOf('web'), exact], 'web', undefined)).toBe(exact);
   });
 
-  it('chooses the asked container, the marked one, or the first one with a note', () => {
+  it('chooses the named container, else that of the annotation default-container, else the first one and says so', () => {
     const two = { spec: { containers: [{ name: 'a' }, { name: 'b' }] } };
     const marked = { metadata: { annotations: { 'kubectl.kubernetes.io/default-container': 'b' } }, ...two };
     expect(containerName(podOf('web', two), 'b')).toEqual({ name: 'b' });

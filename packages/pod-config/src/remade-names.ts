@@ -5,8 +5,8 @@ export type Hint = 'entry' | 'content' | undefined;
 
 /**
  * Returns whether an existing file was removed and created again, judging by the hints about its name, in their order.
- * A removal and a creation cause one `entry` hint each, and the new file is then written (`content`). An atomic
- * replacement, as by editors, causes a single `entry` hint without later `content` hints.
+ * The file watch reports a removal and a creation as one `entry` change each, and the following write as `content`. It
+ * reports an atomic replacement, as by editors, as a single `entry` change without later `content` changes.
  */
 export function wasRemade(hints: readonly Hint[]): boolean {
   const last = hints.lastIndexOf('entry');

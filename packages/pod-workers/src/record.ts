@@ -138,7 +138,7 @@ export function replay(state: PodWorkerState): PodWorkerState {
 }
 
 /**
- * Returns whether the pod claims its full name: it waits to start, or it has started and is not finished (P4). A pod
+ * Returns whether a static pod claims its full name: it waits to start, or it has started and is not finished (P4). A pod
  * that terminates without having started will never run, so it must not block the pods behind it.
  */
 export function claimsFullName(state: PodWorkerState | undefined): boolean {

@@ -380,7 +380,7 @@ describe('record of a pod', () => {
     expect(nextPodWorkerState(state, { type: 'delivered' }).state).toBe(state);
   });
 
-  it('after a step, its update is replayed as a sync without its start time', () => {
+  it('a wake-up after a finished sync replays the last update as a sync, without its start time', () => {
     const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }), startTimeMs: 1 }),
       begin,

@@ -47,7 +47,7 @@ describe('SyncResults', () => {
     expect(results.done().error?.retryAtMs).toBeUndefined();
   });
 
-  test('SyncResults returns the retry time if there are only waits', () => {
+  test('SyncResults returns the earliest retry time if all failures are back-offs, and none if the sync itself failed too', () => {
     const results = new SyncResults();
     results.add('StartContainer', 'a', { reason: 'CrashLoopBackOff', message: '', retryAtMs: 90 });
     results.add('StartContainer', 'b', { reason: 'ImagePullBackOff', message: '', retryAtMs: 70 });

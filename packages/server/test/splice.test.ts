@@ -98,7 +98,7 @@ test('W2: data that a client sent before it disconnected reaches the runtime', a
   expect(runtime.destroyed).toBe(true);
 });
 
-test('W2: after the transport closed, its client gets only a short time, whatever is unread', async () => {
+test('W2: the streams of the client and the runtime are destroyed a short time after the transport closed, even if client data is unread', async () => {
   const [client, carrier, runtime, clock] = [new SlowEnd(), new SlowEnd(), new SlowEnd(), new FakeClock()];
   const options = { idleMs: 60_000, lingerMs: 10_000, carrier };
   const ended = splice(client, runtime, clock, options, new AbortController().signal);

@@ -86,7 +86,8 @@ export class FrameReader {
     }
     const [version, type] = [(first >>> 16) & 0x7fff, first & 0xffff];
     if (version !== VERSION) throw new SpdyError('Protocol', `frame has SPDY version ${version}`);
-    if (length > MAX_CONTROL_BYTES) throw new SpdyError('TooLarge', `control frame has ${length} bytes`);
+    if (length > MAX_CONTROL_BYTES)
+      throw new SpdyError('TooLarge', `control frame has ${length} bytes, limit ${MAX_CONTROL_BYTES}`);
     const wanted = LENGTHS.get(type);
     if (wanted !== undefined && (wanted.isLeast ? length < wanted.bytes : length !== wanted.bytes)) {
       throw new SpdyError('Protocol', `frame of type ${type} has ${length} bytes`);

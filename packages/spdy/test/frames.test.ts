@@ -80,7 +80,7 @@ test.each<[string, Buffer, string, string]>([
     'a huge control frame',
     Buffer.of(0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff),
     'TooLarge',
-    'control frame has 16777215 bytes',
+    'control frame has 16777215 bytes, limit 131072',
   ],
   [
     'a SYN_STREAM without headers',

@@ -176,7 +176,7 @@ test.each([
   expect(find(merged, 'Initialized')?.status).toBe('True');
 });
 
-test('a terminated pod that was not ready is unchanged', () => {
+test('merging a terminal phase keeps Ready and ContainersReady conditions that are already False', () => {
   const conditions = [condition('Ready', 'False', { reason: 'x' }), condition('ContainersReady', 'False')];
   expect(merge({ phase: 'Running' }, { phase: 'Failed', conditions }).conditions).toEqual(conditions);
 });

@@ -7,7 +7,10 @@ const whose = [
   t.container,
   "the security context of the container takes precedence over the pod's, and the pod's over the image's user",
 ];
-const nonRoot = [t.container, 'runAsNonRoot with image user %j, pod %s, container %s'];
+const nonRoot = [
+  t.container,
+  'runAsNonRoot with image user %j, runAsUser %s of the pod and %s of the container: error %s',
+];
 const seccomp = [t.container, 'the seccomp profile for pod %j, container %j, seccompDefault %s'];
 const appArmor = [t.container, 'the AppArmor profile for container %j, annotation %s'];
 const windows = 'kubelets on Windows; the API server refuses the field for a pod with `os: linux`';

@@ -68,7 +68,10 @@ export const logExaminations: readonly Examination[] = [
       assert.ok(await scene.options.fs.exists(logPath), 'the new file exists when the call returns');
       await scene.exited(containerId);
       const [old, fresh] = [await scene.log(`${logPath}.1`), await scene.log(logPath)];
-      assert.ok(old.length >= 4 && fresh.length >= 1, `${old.length} and ${fresh.length} lines`);
+      assert.ok(
+        old.length >= 4 && fresh.length >= 1,
+        `want at least 4 lines in the renamed log and 1 in the new one, got ${old.length} and ${fresh.length}`,
+      );
       assert.deepEqual(
         [...old, ...fresh].map((line) => line.content),
         Array.from({ length: 40 }, (_, i) => `line ${i}`),

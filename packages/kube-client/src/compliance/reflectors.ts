@@ -71,7 +71,10 @@ async function selects(harness: Harness, begin: () => Reflector<ConfigMap>): Pro
   const metadata = { name: harness.name(), namespace: harness.namespace };
   await harness.client.create(configMaps, { metadata });
   const seen = await harness.configMap();
-  await harness.eventually('its own is seen', () => reflector.objects.size > 0);
+  await harness.eventually(
+    'the reflector has the ConfigMap that matches its selector',
+    () => reflector.objects.size > 0,
+  );
   assert.deepEqual([...reflector.objects.keys()], [`${harness.namespace}/${seen.metadata.name}`]);
   await harness.client.delete(configMaps, metadata);
 }

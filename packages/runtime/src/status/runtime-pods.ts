@@ -99,7 +99,7 @@ function toRuntimeSandbox(sandbox: PodSandbox): RuntimeSandbox {
   };
 }
 
-/** Converts a container of a list. */
+/** Converts a container of a ListContainers response to a RuntimeContainer. */
 export function toRuntimeContainer(container: Container): RuntimeContainer {
   const { name, hash, restartCount } = containerIdentity(container);
   return {

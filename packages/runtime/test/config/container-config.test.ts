@@ -302,15 +302,18 @@ describe('the security context of a container', () => {
     [{ uid: 5 }, undefined, undefined, undefined],
     [{ uid: 0 }, 5, undefined, undefined],
     [{ username: 'www' }, 0, 5, undefined],
-  ])('runAsNonRoot with image user %j, pod %s, container %s', (imageUser, podUser, ownUser, message) => {
-    const container = makeContainer({
-      securityContext: ownUser === undefined ? {} : { runAsUser: ownUser },
-    });
-    const securityContext = { runAsNonRoot: true, ...(podUser !== undefined && { runAsUser: podUser }) };
-    const generate = (): unknown => securityOf(container, { imageUser }, makePod({ securityContext }));
-    if (message === undefined) expect(generate()).toBeTruthy();
-    else expect(generate).toThrow(expect.objectContaining({ code: 'NonRootViolation', message }));
-  });
+  ])(
+    'runAsNonRoot with image user %j, runAsUser %s of the pod and %s of the container: error %s',
+    (imageUser, podUser, ownUser, message) => {
+      const container = makeContainer({
+        securityContext: ownUser === undefined ? {} : { runAsUser: ownUser },
+      });
+      const securityContext = { runAsNonRoot: true, ...(podUser !== undefined && { runAsUser: podUser }) };
+      const generate = (): unknown => securityOf(container, { imageUser }, makePod({ securityContext }));
+      if (message === undefined) expect(generate()).toBeTruthy();
+      else expect(generate).toThrow(expect.objectContaining({ code: 'NonRootViolation', message }));
+    },
+  );
 
   it("runAsNonRoot false of a container takes precedence over the pod's true", () => {
     const container = makeContainer({ securityContext: { runAsNonRoot: false } });

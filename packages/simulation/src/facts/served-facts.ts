@@ -29,7 +29,10 @@ export class ServedFacts {
     return this.#pods;
   }
 
-  /** Whether a restarted kubelet may use an older response than the last one, which the previous kubelet had stored. */
+  /**
+   * Whether a restarted kubelet may still act on an older stored response for this pod, because the kubelet has not seen a
+   * new response yet.
+   */
   isUnsure(uid: string, storeFaultUntilMs: number): boolean {
     if (!(this.#nowMs < this.#unsureUntilMs || this.#waiting) || !this.#ever.has(uid)) return false;
     const sinceMs = this.#sinceMs.get(uid) ?? Number.POSITIVE_INFINITY;

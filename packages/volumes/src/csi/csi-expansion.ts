@@ -7,7 +7,7 @@ import { type CsiSource, csiAccessMode } from './csi-source.ts';
 
 /** Places of a volume that is expanded. */
 export interface ExpandedPlaces {
-  /** Identifies the volume of the pod, for calls that are not answered. */
+  /** Unique name of the volume on the node, under which CsiCalls records the call in progress. */
   readonly key: string;
   readonly volumePath: string;
   readonly stagingTargetPath: string;
