@@ -59,9 +59,9 @@ async function serveBytes(
   return server;
 }
 
-/** Starts a server process that reads nothing, asks for more answers than a socket holds, and then sends GOAWAY. */
-async function serveUnread(): Promise<void> {
-  const child = fork(join(import.meta.dirname, 'unread-server.ts'), [socketPath], {
+/** Starts a server process that reads nothing, asks for more answers than a socket holds, and then ends the connection. */
+async function serveUnread(end: 'GOAWAY' | 'violation'): Promise<void> {
+  const child = fork(join(import.meta.dirname, 'unread-server.ts'), [socketPath, end], {
     execArgv: ['--conditions=@node-agent/source'],
   });
   closers.push(() => child.kill('SIGKILL'));
@@ -203,7 +203,7 @@ describe('the lean transport', () => {
   });
 
   test('closes the socket 1 s after GOAWAY if the server does not read', async () => {
-    await serveUnread();
+    await serveUnread('GOAWAY');
     const clock = new FakeClock();
     const caller = client({ clock });
     const before = openSockets();
@@ -216,12 +216,15 @@ describe('the lean transport', () => {
     await expect.poll(() => clock.pendingTimers).toBe(0);
   });
 
-  test('closes sockets at once that still wait for a server that does not read, if the client is closed', async () => {
-    await serveUnread();
+  test.each([
+    ['GOAWAY', 'UNAVAILABLE'],
+    ['violation', 'INTERNAL'],
+  ] as const)('closed after a %s, destroys a socket at once whose server does not read', async (end, code) => {
+    await serveUnread(end);
     const clock = new FakeClock();
     const caller = client({ clock });
     const before = openSockets();
-    expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
+    expect(await codeOf(caller.unary(echo, {}))).toBe(code);
     expect(openSockets()).toBe(before + 1);
     caller.close();
     await expect.poll(openSockets).toBe(before);
