@@ -1,4 +1,5 @@
 import { findContainer, type Pod } from '@node-agent/pod-spec';
+import { printableLine } from '@node-agent/telemetry';
 import { CtlError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 
@@ -21,7 +22,7 @@ export function findPod(pods: readonly Pod[], given: string, namespace: string |
   const where = wanted === undefined ? '' : ` in the namespace ${wanted}`;
   if (first === undefined) throw new CtlError(`there is no pod ${name}${where} on this node`, exitCodes.notFound);
   if (second !== undefined) {
-    const names = found.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
+    const names = found.map(({ metadata }) => printableLine(`${metadata.namespace}/${metadata.name}`)).join(', ');
     throw new CtlError(`several pods match ${name}: ${names}`, exitCodes.notFound);
   }
   return first;
@@ -39,7 +40,7 @@ export function containerName(pod: Pod, asked: string | undefined): { readonly n
   const names = pod.spec.containers.map(({ name }) => name);
   if (asked !== undefined) {
     if (findContainer(pod, asked) !== undefined) return { name: asked };
-    const message = `the pod ${pod.metadata.name} has no container ${asked}; it has ${names.join(', ')}`;
+    const message = `the pod ${printableLine(pod.metadata.name)} has no container ${asked}; it has ${printableLine(names.join(', '))}`;
     throw new CtlError(message, exitCodes.notFound);
   }
   const marked = pod.metadata.annotations?.[DEFAULT_CONTAINER];

@@ -196,7 +196,7 @@ describe('nodectl port-forward', () => {
     expect(await vi.waitFor(() => say(port, 'hello'))).toBe('echo hello');
     expect(await say(port, 'again')).toBe('');
     kubelet.ending.abort();
-    expect(await again).toMatchObject({ code: 130, err: 'nodectl: port 80: connection refused\uFFFD[2J\n' });
+    expect(await again).toMatchObject({ code: 130, err: 'nodectl: port 80: connection refused\\x1b[2J\n' });
     expect(asked.slice(0, 2)).toEqual([
       ['error', '80', '0'],
       ['data', '80', '0'],

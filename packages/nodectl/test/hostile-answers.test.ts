@@ -165,6 +165,24 @@ describe('characters that draw on a terminal', () => {
     );
   });
 
+  it('and line breaks are escaped in notes and problems, so that a name cannot add a line', async () => {
+    const containers = ['a\nnodectl: fine', 'b'].map((name) => ({ name }));
+    const note = 'Defaulted to container a\\nnodectl: fine; the pod has a\\nnodectl: fine, b\n';
+    kubelet.pods(pod('web', { spec: { containers } }));
+    kubelet.answers.set('/containerLogs/default/web-n1/a%0Anodectl%3A%20fine', { body: '' });
+    expect((await kubelet.run('logs', 'web')).err).toBe(note);
+    expect((await kubelet.run('logs', 'web', '-c', 'c')).err).toBe(
+      'nodectl: the pod web-n1 has no container c; it has a\\nnodectl: fine, b\n',
+    );
+    kubelet.answers.set('/exec/default/web-n1/a%0Anodectl%3A%20fine?output=1&error=1&command=x', {
+      ...{ status: 500, body: 'no' },
+    });
+    expect((await kubelet.run('exec', 'web', '--', 'x')).err).toBe(`${note}nodectl: no\n`);
+    const conditions = [{ type: 'Ready', status: 'False', message: `a\nnodectl: fine${CLEAR}` }];
+    kubelet.answers.set('/debug/node', { body: { metadata: { name: 'n1' }, status: { conditions } } });
+    expect((await kubelet.run('node', '--check')).err).toBe('nodectl: not Ready: a\\nnodectl: fine\\x1b[2J\n');
+  });
+
   it('are escaped in the names and values of -o yaml', async () => {
     const annotations = {
       'key\u202E\x1b': 'a\u009Bb',

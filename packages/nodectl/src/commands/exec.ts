@@ -1,4 +1,4 @@
-import { printable } from '@node-agent/telemetry';
+import { printableLine } from '@node-agent/telemetry';
 import { asCtlError, CtlError, UsageError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { containerName, findPod } from '../find-pod.ts';
@@ -25,7 +25,7 @@ async function run({ client, options, terminal }: Context, command: ExecCommand)
   if (command.tty && !(stdin.isTTY && stdout.isTTY)) throw new UsageError('exec: --tty needs a terminal');
   const pod = findPod(await podsOf(client), command.pod, options.namespace);
   const { name, note } = containerName(pod, command.container);
-  if (note !== undefined) stderr.write(`${printable(note)}\n`);
+  if (note !== undefined) stderr.write(`${printableLine(note)}\n`);
   const query = execQuery(command);
   const upgraded = await client.upgrade(`${podPath('exec', pod, name)}?${query}`, EXEC_PROTOCOLS);
   const over = new AbortController();

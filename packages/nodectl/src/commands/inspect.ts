@@ -1,4 +1,4 @@
-import { printable } from '@node-agent/telemetry';
+import { printable, printableLine } from '@node-agent/telemetry';
 import { exitCodes } from '../exit-codes.ts';
 import { findPod } from '../find-pod.ts';
 import type { Command } from '../options.ts';
@@ -63,6 +63,6 @@ export async function runNode(context: Context, { check }: CommandOf<'node'>): P
   const node = (await context.client.json('/debug/node')) as ShownNode;
   await show(context, node, () => nodeText(node));
   const problems = check ? nodeProblems(node) : [];
-  for (const problem of problems) context.terminal.stderr.write(`nodectl: ${printable(problem)}\n`);
+  for (const problem of problems) context.terminal.stderr.write(`nodectl: ${printableLine(problem)}\n`);
   return problems.length > 0 ? exitCodes.notReady : exitCodes.ok;
 }

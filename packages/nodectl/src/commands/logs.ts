@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { printable } from '@node-agent/telemetry';
+import { printable, printableLine } from '@node-agent/telemetry';
 import { exitCodes } from '../exit-codes.ts';
 import { containerName, findPod } from '../find-pod.ts';
 import type { Command } from '../options.ts';
@@ -15,7 +15,7 @@ export async function runLogs(
 ): Promise<number> {
   const pod = findPod(await podsOf(client), command.pod, options.namespace);
   const { name, note } = containerName(pod, command.container);
-  if (note !== undefined) terminal.stderr.write(`${printable(note)}\n`);
+  if (note !== undefined) terminal.stderr.write(`${printableLine(note)}\n`);
   const query = new URLSearchParams(command.query).toString();
   const log = await client.stream(`${podPath('containerLogs', pod, name)}${query === '' ? '' : `?${query}`}`);
   const { stdout } = terminal;

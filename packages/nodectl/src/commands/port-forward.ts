@@ -1,4 +1,4 @@
-import { printable } from '@node-agent/telemetry';
+import { printableLine } from '@node-agent/telemetry';
 import { exitCodes } from '../exit-codes.ts';
 import { findPod } from '../find-pod.ts';
 import type { Command } from '../options.ts';
@@ -18,7 +18,7 @@ export async function runPortForward(
     forward,
     {
       onListening: ({ address, port }, remote) => stdout.write(`Forwarding from ${address}:${port} -> ${remote}\n`),
-      onProblem: (message) => stderr.write(`nodectl: ${printable(message)}\n`),
+      onProblem: (message) => stderr.write(`nodectl: ${printableLine(message.trimEnd())}\n`),
     },
     signal,
   );
