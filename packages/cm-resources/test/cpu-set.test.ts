@@ -30,7 +30,7 @@ test('CpuSet.parse accepts ranges that overlap, up to four times all CPU ids', (
 test.each([
   [
     'ranges of too many CPUs',
-    '0-65535,'.repeat(4) + '0',
+    `${'0-65535,'.repeat(4)}0`,
     'the ranges of a list must have at most 262144 CPUs in total',
   ],
   ['too many parts', Array(65_537).fill('0').join(), 'a list must have at most 65536 CPUs and ranges'],
