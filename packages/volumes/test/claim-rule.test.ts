@@ -154,6 +154,7 @@ describe('mount options of a PersistentVolume', () => {
     [{ persistent }, ['nodev', 'noexec', 'rw']],
     [{ persistent, readOnly: false }, ['nodev', 'noexec', 'rw']],
     [{ persistent, readOnly: true }, ['nodev', 'noexec', 'ro']],
+    [{ persistent: volumeOf({ mountOptions: ['sync,rw', 'a,,b'] }), readOnly: true }, ['a', 'b', 'ro', 'sync']],
     [{ readOnly: true }, ['ro']],
     [{}, []],
   ])('the volume %j is mounted with the options %j', (spec, options) => {

@@ -55,6 +55,25 @@ describe('CommandShell, which runs commands through a helper shell', () => {
     expect((await other).exitCode).toBe(9);
   });
 
+  test('a command inherits no file descriptor but its three streams', async () => {
+    const shell = new CommandShell({ clock: systemClock });
+    const script = 'for fd in 3 4; do if [ -e /proc/$$/fd/$fd ]; then echo "$fd"; fi; done';
+    expect(await shell.run('sh', ['-c', script], signal, { alwaysTells: true })).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('an argument with a null character is refused', async () => {
+    const run = new CommandShell({ clock: systemClock }).run('echo', ['a\0b'], signal);
+    await expect(run).rejects.toThrow('an argument of echo contains a null character');
+  });
+
+  test('output up to the requested limit is returned whole; a command with more, even endless, output is killed', async () => {
+    const shell = new CommandShell({ clock: systemClock });
+    const options = { alwaysTells: true, maxOutputBytes: 20_000 };
+    const whole = await shell.run('sh', ['-c', 'yes é | tr -d "\\n" | head -c 20000'], signal, options);
+    expect(whole).toEqual({ exitCode: 0, output: 'é'.repeat(10_000) });
+    await expect(shell.run('yes', [], signal, options)).rejects.toThrow('output is larger than 20000 bytes');
+  });
+
   test('a hanging command delays no other command, because commands run in parallel', async () => {
     const shell = new CommandShell({ clock: systemClock });
     const stop = new AbortController();

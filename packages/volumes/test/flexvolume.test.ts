@@ -359,3 +359,13 @@ it('W3: a driver whose name is not a directory name is refused', async () => {
   expect((await errorOf(manager.waitForAttachAndMount(pod, signal))).message).toContain('no volume plugin matched');
   expect(programs.calls).toEqual([]);
 });
+
+it('a directory whose program is no file, or whose name is no driver name, is no flexVolume driver', async () => {
+  const { fs, paths, foreignFiles, mounter } = await makeFlex();
+  await fs.mkdir(`${PLUGINS}/a~..`);
+  await fs.mkdir(`${PLUGINS}/b~b/b`);
+  const programs = { run: async () => ({ exitCode: 0, output: LOCAL }) };
+  const plugins = new FlexVolumePlugins({ fs, paths, foreignFiles, mounter, programs }, { directory: PLUGINS });
+  await plugins.find();
+  expect(plugins.plugins().map(({ name }) => name)).toEqual(['vendor/disk', 'kubernetes.io/flexvolume']);
+});

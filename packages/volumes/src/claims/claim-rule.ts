@@ -116,7 +116,9 @@ export function mountOptionsOf({ metadata, spec }: PersistentVolumeData): readon
  * the persistent volume says.
  */
 export function optionsFor({ persistent, readOnly = false }: VolumeSpec): readonly string[] {
-  const options = new Set(persistent && mountOptionsOf(persistent));
+  // One entry may name several options.
+  const options = new Set(persistent && mountOptionsOf(persistent).flatMap((entry) => entry.split(',')));
+  options.delete('');
   if (readOnly) {
     options.delete('rw');
     options.add('ro');

@@ -57,10 +57,11 @@ export class FlexDriver {
     this.#program = join(directory, this.name.split('/').at(-1) ?? '');
   }
 
-  /** Asks a replaced program again what it can do. Returns whether the program exists. */
+  /** Asks a replaced program again what it can do. Returns whether the driver has a valid name and a program. */
   async refresh(): Promise<boolean> {
     const stat = await this.#components.fs.stat(this.#program).catch(() => undefined);
-    const version = stat && `${stat.device} ${stat.inode} ${stat.modifiedAtMs} ${stat.sizeBytes}`;
+    const isValid = stat?.kind === 'file' && this.name.split('/').every((part) => !['', '.', '..'].includes(part));
+    const version = isValid ? `${stat.device} ${stat.inode} ${stat.modifiedAtMs} ${stat.sizeBytes}` : undefined;
     if (version !== this.#version) {
       this.#unsupported = new Set();
       this.#capabilities = undefined;

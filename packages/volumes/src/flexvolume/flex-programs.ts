@@ -7,6 +7,8 @@ import type { FlexPrograms } from './flex-driver.ts';
 const DEADLINE_MS = 600_000;
 /** Number of hanging commands at which no more are run. */
 const MAX_ABANDONED = 256;
+/** Maximum size of a response: 1 MiB. */
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 /** Runs the programs of flexVolume drivers as children of a small shell, which can be killed with all their children. */
 export class FlexVolumeCommand implements FlexPrograms {
@@ -21,6 +23,8 @@ export class FlexVolumeCommand implements FlexPrograms {
   }
 
   async run(path: string, args: readonly string[], subject: string, signal: AbortSignal): Promise<DriverResult> {
-    return await this.#shell.run(path, args, signal, { alwaysTells: true, subject });
+    return await this.#shell.run(path, args, signal, {
+      ...{ alwaysTells: true, subject, maxOutputBytes: MAX_OUTPUT_BYTES },
+    });
   }
 }

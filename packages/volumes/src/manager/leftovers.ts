@@ -81,11 +81,14 @@ export class Leftovers {
 
   /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
   async #takeInStaged(): Promise<void> {
-    for (const plugin of this.#components.plugins.all()) {
+    const { plugins, operations, logger } = this.#components;
+    for (const plugin of plugins.all()) {
       const { node } = plugin;
       if (node === undefined) continue;
-      for (const volume of await node.staged()) {
-        this.#components.operations.foundStaged(stagedVolume(volume, plugin, node));
+      try {
+        for (const volume of await node.staged()) operations.foundStaged(stagedVolume(volume, plugin, node));
+      } catch (err) {
+        logger.warn({ err, plugin: plugin.name }, 'Failed to find the staged volumes of a plugin');
       }
     }
   }

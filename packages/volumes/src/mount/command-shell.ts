@@ -6,11 +6,27 @@ import { type Clock, checkNumbers } from '@node-agent/async';
 export interface CommandResult {
   readonly exitCode: number;
   /**
-   * Output of both streams in one line of at most about 3,900 bytes. Output of a successful command is included only on
-   * request.
+   * Output of both streams in one line, cut at 3,900 bytes unless another limit is requested. Output of a successful
+   * command is included only on request.
    */
   readonly output: string;
 }
+
+/** Options of one command. */
+export interface RunOptions {
+  /** Whether the output of a successful command is returned. Default: false. */
+  readonly alwaysTells?: boolean;
+  /**
+   * What the command acts on. While a killed command with the same subject has not exited, no other one is run, so that
+   * one hanging file system does not use up the number of hanging commands.
+   */
+  readonly subject?: string | undefined;
+  /** Size of the output, in bytes, above which the command is killed and fails. Default: longer output is cut. */
+  readonly maxOutputBytes?: number | undefined;
+}
+
+/** Maximum length of a part of the output, which is written atomically with its prefix; longer output is cut here. */
+const PART_BYTES = 3900;
 
 type Shell = ChildProcessByStdio<Writable, Readable, null>;
 
@@ -35,6 +51,10 @@ interface Waiting {
   /** Process id of the command, once the shell has reported it. */
   pid: string | undefined;
   readonly subject: string | undefined;
+  readonly maxOutputBytes: number | undefined;
+  /** Parts of the output, one character per byte. */
+  readonly parts: string[];
+  outputBytes: number;
   readonly resolve: (result: CommandResult) => void;
   readonly reject: (error: Error) => void;
 }
@@ -52,8 +72,8 @@ export class CommandShell {
   readonly #killsChildren: boolean;
   readonly #maxAbandoned: number;
   readonly #waiting = new Map<string, Waiting>();
-  /** Subjects of killed commands that have not exited, by command id. */
-  readonly #abandoned = new Map<string, string | undefined>();
+  /** Killed commands that have not exited, by command id. */
+  readonly #abandoned = new Map<string, Waiting>();
   #shell: Shell | undefined;
   #count = 0;
 
@@ -70,20 +90,22 @@ export class CommandShell {
 
   /**
    * Runs a command and waits for its exit. If `signal` is aborted, the wait ends and the command continues.
-   * @param options `alwaysTells`: whether the output of a successful command is returned, default false. `subject`: what
-   * the command acts on; while a killed command with the same subject has not exited, no other one is run, so that one
-   * hanging file system does not use up the number of hanging commands
-   * @throws the signal's reason; Error if the command did not finish in time, or the shell has exited or cannot be
-   * started
+   * @throws the signal's reason; Error if the command did not finish in time, its output is too large, an argument
+   * contains a null character, or the shell has exited or cannot be started
    */
   async run(
     command: string,
     args: readonly string[],
     signal: AbortSignal,
-    { alwaysTells = false, subject }: { readonly alwaysTells?: boolean; readonly subject?: string | undefined } = {},
+    { alwaysTells = false, subject, maxOutputBytes }: RunOptions = {},
   ): Promise<CommandResult> {
     signal.throwIfAborted();
-    if (subject !== undefined && [...this.#abandoned.values()].includes(subject)) {
+    // A shell would leave the character out and run another command.
+    if ([command, ...args].some((argument) => argument.includes('\0'))) {
+      throw new Error(`an argument of ${command} contains a null character`);
+    }
+    const isHanging = this.#abandoned.values().some((hanging) => hanging.subject === subject);
+    if (subject !== undefined && isHanging) {
       throw new Error(`an earlier command for ${subject} hangs and cannot be killed`);
     }
     if (this.#abandoned.size >= this.#maxAbandoned) {
@@ -94,14 +116,19 @@ export class CommandShell {
     const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    const waiting: Waiting = { resolve, reject, pid: undefined, subject };
+    const waiting: Waiting = {
+      ...{ resolve, reject, pid: undefined, subject, maxOutputBytes, parts: [], outputBytes: 0 },
+    };
     this.#waiting.set(id, waiting);
-    const timer = this.#clock.setTimer(this.#deadlineMs, () => this.#onDeadline(shell, id, waiting));
+    const timer = this.#clock.setTimer(this.#deadlineMs, () => {
+      this.#abandon(shell, id, waiting, `did not finish within ${this.#deadlineMs / 1000} s`);
+    });
     try {
       hold(shell, true);
       const all = [...(this.#killsChildren ? ['setsid'] : []), command, ...args];
-      shell.stdin.write(scriptOf(id, all, alwaysTells));
-      return await promise;
+      shell.stdin.write(scriptOf(id, all, maxOutputBytes ?? PART_BYTES));
+      const result = await promise;
+      return result.exitCode === 0 && !alwaysTells ? { ...result, output: '' } : result;
     } finally {
       timer.cancel();
       signal.removeEventListener('abort', onAbort);
@@ -128,7 +155,8 @@ export class CommandShell {
     shell.on('exit', (code, by) => end(`exited with ${by ?? `exit code ${code}`}`));
     shell.stdin.on('error', ({ message }) => end(message));
     let rest = '';
-    shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+    // A character may be in two parts of the output.
+    shell.stdout.setEncoding('latin1').on('data', (text: string) => {
       // Lines are split at line feeds only: a command may print other line separators, for example in a disk label.
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
@@ -138,21 +166,43 @@ export class CommandShell {
     return shell;
   }
 
-  #onDeadline(shell: Shell, id: string, { pid, subject, reject }: Waiting): void {
-    this.#abandoned.set(id, subject);
-    if (pid !== undefined) this.#kill(shell, pid);
-    reject(new Error(`did not finish within ${this.#deadlineMs / 1000} s`));
+  /** Kills a command, and ends the wait for it. */
+  #abandon(shell: Shell, id: string, waiting: Waiting, why: string): void {
+    this.#abandoned.set(id, waiting);
+    if (waiting.pid !== undefined) this.#kill(shell, waiting.pid);
+    waiting.reject(new Error(why));
   }
 
   #onLine(shell: Shell, line: string): void {
-    const [, begun = '', pid = ''] = /^\+(\d+) (\d+)$/.exec(line) ?? [];
-    const starting = this.#waiting.get(begun);
-    if (starting !== undefined) starting.pid = pid;
-    // The command started after its deadline had passed.
-    else if (this.#abandoned.has(begun)) this.#kill(shell, pid);
-    const [, id = '', exitCode, output = ''] = /^(\d+) (\d+) ?(.*)$/s.exec(line) ?? [];
+    const [, kind, id = '', text = ''] = /^([+=-])(\d+) (.*)$/s.exec(line) ?? [];
+    if (kind === '+') this.#onStart(shell, id, text);
+    if (kind === '=') this.#onPart(shell, id, text);
+    if (kind !== '-') return;
     this.#abandoned.delete(id);
-    this.#waiting.get(id)?.resolve({ exitCode: Number(exitCode), output: output.trim() });
+    const waiting = this.#waiting.get(id);
+    const bytes = Buffer.from(waiting?.parts.join('') ?? '', 'latin1');
+    const output = bytes.subarray(0, waiting?.maxOutputBytes ?? PART_BYTES).toString();
+    waiting?.resolve({ exitCode: Number(text), output: output.trim() });
+  }
+
+  #onStart(shell: Shell, id: string, pid: string): void {
+    const killed = this.#abandoned.get(id);
+    const starting = killed ?? this.#waiting.get(id);
+    // An id names one process.
+    if (starting === undefined || starting.pid !== undefined) return;
+    starting.pid = pid;
+    // The command started after its deadline had passed.
+    if (killed !== undefined) this.#kill(shell, pid);
+  }
+
+  #onPart(shell: Shell, id: string, part: string): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined || this.#abandoned.has(id)) return;
+    waiting.parts.push(part);
+    waiting.outputBytes += part.length;
+    const { maxOutputBytes = Number.POSITIVE_INFINITY, outputBytes } = waiting;
+    if (outputBytes <= maxOutputBytes) return;
+    this.#abandon(shell, id, waiting, `output is larger than ${maxOutputBytes} bytes`);
   }
 
   #kill(shell: Shell, pid: string): void {
@@ -171,14 +221,17 @@ function hold(shell: Shell, on: boolean): void {
 
 /**
  * Returns the script that runs a command in the background of the shell, as a grandchild, so that the shell has no
- * child to wait for. The script reports the process id in one line (plus sign, command id, process id) and the result
- * in another (command id, exit code, output). Each line is short enough to be written atomically.
+ * child to wait for. The script reports the process id in one line (plus sign, command id, process id), then the parts
+ * of the output (equals sign, command id, text), then the exit code (minus sign, command id, exit code). Each line is
+ * short enough to be written atomically. Output above the limit is read, so that the command continues, but not
+ * reported. The command does not inherit the file descriptors of the reports.
  */
-function scriptOf(id: string, command: readonly string[], alwaysTells: boolean): string {
-  const run = `${command.map(quoted).join(' ')} 2>&1 </dev/null & echo "+${id} $!" >&3; wait $!`;
-  const told = `printf '%s %s %s\\n' ${id} $code "$(printf '%s' "$said" | tr '\\n' ' ' | head -c 3900)"`;
-  const answer = alwaysTells ? told : `if [ $code = 0 ]; then echo "${id} 0"; else ${told}; fi`;
-  return `( { said=$(${run}); code=$?; ${answer}; } 3>&1 & )\n`;
+function scriptOf(id: string, command: readonly string[], limitBytes: number): string {
+  const run = `${command.map(quoted).join(' ')} 2>&1 </dev/null 3>&- 4>&- & echo "+${id} $!" >&3; wait $!; echo $? >&4`;
+  const part = `part=$(dd bs=${PART_BYTES} count=1 2>/dev/null); [ "$part" ]`;
+  const report = `printf '=%s %s\\n' ${id} "$part" >&3; size=$((size + ${'$'}{#part}))`;
+  const read = `size=0; while ${part}; do ${report}; if [ $size -gt ${limitBytes} ]; then exec cat >/dev/null; fi; done`;
+  return `( { code=$( { { ${run}; } | tr '\\n\\000' '  ' | { ${read}; }; } 4>&1 ); echo "-${id} $code"; } 3>&1 & )\n`;
 }
 
 function quoted(argument: string): string {
