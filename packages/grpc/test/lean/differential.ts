@@ -34,7 +34,7 @@ const MAX_MESSAGE_BYTES = 64 * 1024;
 const DEADLINE_MS = 20_000;
 /** Attempts to find another outcome of grpc-js: frame by frame, with time between the frames, and in other pieces. */
 const CUTS = 6;
-const PAUSES_MS = [4, 60];
+const PAUSES_MS = [4, 60, 500];
 /** Time after which the server answers without requests: a client that is not content with the settings makes none. */
 const NO_REQUEST_MS = 800;
 const LONG_NO_REQUEST_MS = 10_000;
