@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
 
 /**
- * The number is chosen so that the seeds take about a minute on one core. `npm run simulate -- --volumes --seeds N` runs
+ * The number is chosen so that the seeds take about half a minute on one core. `npm run simulate -- --volumes --seeds N` runs
  * more and larger scenarios.
  */
 const SEEDS = 60;
