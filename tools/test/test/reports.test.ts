@@ -21,7 +21,7 @@ describe('a suite that ran again', () => {
     testResults: [suite('a', 'passed', 'failed', 'failed'), suite('b', 'passed', 'passed', 'skipped')],
   };
 
-  it('replaces the former results of the same file and their counts', () => {
+  it('a suite that ran again replaces the former results of the same file and their counts', () => {
     const again = suite('a', 'passed', 'passed', 'skipped');
     expect(replaceSuite(report, again)).toEqual({
       ...report,
@@ -32,7 +32,7 @@ describe('a suite that ran again', () => {
     });
   });
 
-  it('counts tests that the first run did not reach, because the file could not be loaded', () => {
+  it('a suite that ran again counts tests that the first run did not reach, because the file could not be loaded', () => {
     const unloaded = { ...report, numFailedTests: 0, testResults: [{ ...suite('a'), status: 'failed' }] };
     const again = replaceSuite(unloaded, suite('a', 'passed', 'failed'));
     expect(again).toMatchObject({ numPassedTests: 6, numFailedTests: 1, testResults: [{ status: 'failed' }] });
@@ -60,7 +60,7 @@ describe('the reports of all packages', () => {
     fs.writeFileSync(file, JSON.stringify({ ...counts, testResults }));
   };
 
-  it('count a package with tests but without a report as failed', () => {
+  it('a package with tests but without a report counts as failed', () => {
     expect(readReports(root)).toMatchObject({
       passed: 0,
       failed: 1,
@@ -68,13 +68,13 @@ describe('the reports of all packages', () => {
     });
   });
 
-  it('count a file that could not be loaded as failed, and name it', () => {
+  it('a file that could not be loaded counts as failed and is named', () => {
     write([{ ...suite(path.join(root, 'x.test.ts')), status: 'failed', message: 'cannot load' }]);
     expect(readReports(root)).toMatchObject({ passed: 1, failed: 1, skipped: 1, faults: ['x.test.ts: cannot load'] });
     expect(failedFiles(root)).toEqual([{ folder: path.join(root, 'tools/test'), file: path.join(root, 'x.test.ts') }]);
   });
 
-  it('list skipped tests by name', () => {
+  it('the sum of results lists skipped tests by name', () => {
     write([suite(path.join(root, 'x.test.ts'), 'passed', 'skipped')]);
     expect(readReports(root)).toMatchObject({ failed: 0, lines: [expect.any(String), '  skipped: skipped'] });
   });

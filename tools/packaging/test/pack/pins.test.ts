@@ -67,7 +67,7 @@ snapshots:
 describe('versions that a packed program pins', () => {
   const pins = pinsOf('apps/kubelet', readLockFile(LOCK));
 
-  it('are those of its dependencies, of the checkout packages that it needs, and of their dependencies', () => {
+  it('a packed program pins its dependencies, those of the checkout packages that it needs, and theirs in turn', () => {
     expect(pins).toEqual({
       '@kubernetes/client-node': '2.0.1',
       undici: '8.12.4',
@@ -77,7 +77,7 @@ describe('versions that a packed program pins', () => {
     });
   });
 
-  it('are written into the published manifest beside the ranges of the checkout packages', () => {
+  it("a packed program's pins are written into the published manifest beside the ranges of the checkout packages", () => {
     const program = {
       ...{ name: '@node-agent/kubelet', version: '1.0.0', bin: { kubelet: './dist/main.js' } },
       dependencies: { '@kubernetes/client-node': '^2.0.1', '@node-agent/async': 'workspace:^' },
@@ -88,7 +88,7 @@ describe('versions that a packed program pins', () => {
     });
   });
 
-  it('are empty without a lock file, and for a directory that the lock file does not have', () => {
+  it('a program has no pins without a lock file, and for a directory that the lock file does not have', () => {
     expect(pinsOf('apps/kubelet', readLockFile(''))).toEqual({});
     expect(pinsOf('packages/other', readLockFile(LOCK))).toEqual({});
   });
