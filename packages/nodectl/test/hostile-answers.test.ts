@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => kubelet.stop());
 
-/** Runs nodectl against a server that answers by hand. */
+/** Runs nodectl against a server whose responses the test writes. */
 async function runAgainst(answer: RequestListener, ...argv: readonly string[]): Promise<Ran> {
   const directory = await mkdtemp(join(tmpdir(), 'ctl-'));
   const socket = join(directory, 's');
