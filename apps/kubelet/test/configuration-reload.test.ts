@@ -54,7 +54,7 @@ describe('a changed configuration', () => {
     ]);
   });
 
-  test('is reported once, and forgotten when the file has the running value again', async () => {
+  test('a changed configuration is reported once, and forgotten when the file has the running value again', async () => {
     const { reload, change, applied, events } = setUp({ port: 10_250 });
     await change({ port: 10_251 });
     await reload.reload();
@@ -79,7 +79,7 @@ describe('a changed configuration', () => {
     expect([reload.state, reload.current.maxPods]).toEqual([undefined, 11]);
   });
 
-  test('is undone if a component rejects a value', async () => {
+  test('a changed configuration is undone if a component rejects a value', async () => {
     const { reload, change, applied, state } = setUp({ maxPods: 10 });
     state.fails = true;
     expect(await change({ maxPods: 20 })).toBe(false);

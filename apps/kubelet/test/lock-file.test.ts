@@ -39,13 +39,13 @@ describe('the lock file', () => {
     await expect(second).rejects.toThrow('ended by the test');
   });
 
-  it('is contended when the file is removed', async () => {
+  it('removing the lock file counts as contention', async () => {
     await using lock = await acquireLockFile({ logger }, path, signal);
     await rm(path);
     expect(await lockContention({ fs, clock: systemClock }, lock, signal)).toBe('the lock file was removed');
   });
 
-  it('is an error if it cannot be locked', async () => {
+  it('the start fails if the lock file cannot be locked', async () => {
     const error = Object.assign(new Error('spawn flock ENOENT'), { code: 'ENOENT' });
     const flock = async () => ({ error });
     await expect(acquireLockFile({ logger, flock }, path, signal)).rejects.toThrow(
@@ -65,7 +65,7 @@ describe('hasWaiter', () => {
     [`${held}2: -> FLOCK  ADVISORY  WRITE 30901 fd:00:9979792 0 EOF\n`, false],
     [`${held}2: -> POSIX  ADVISORY  WRITE 30901 fe:00:9979792 0 EOF\n`, false],
     ['', false],
-  ])('of %j is %s', (locks, waits) => {
+  ])("a lock file with the kernel's lock table %j has a waiting process: %s", (locks, waits) => {
     expect(hasWaiter(locks, file)).toBe(waits);
   });
 

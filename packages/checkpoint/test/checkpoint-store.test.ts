@@ -154,7 +154,7 @@ describe('CheckpointStore', () => {
     expect(fs.paths().filter((one) => one.includes('.tmp-'))).toEqual([]);
   });
 
-  it('K1: has the complete old or new content after a kill or power loss at any operation', async () => {
+  it('K1: a checkpoint has the complete old or new content after a kill or power loss at any operation', async () => {
     const outcomes = new Set<number>();
     for (let operations = 0; operations <= 12; operations++) {
       for (const powerLoss of [false, true]) {

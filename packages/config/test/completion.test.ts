@@ -63,7 +63,7 @@ describe.skipIf(!has('bash'))('completion in bash', () => {
     ],
     [['--max-pods', '1'], []],
     [['--strict-config', '--node-i'], ['--node-ip']],
-  ])('of %j is %j', async (words, expected) => {
+  ])('completion in bash offers for %j: %j', async (words, expected) => {
     expect((await complete(...words)).toSorted()).toEqual(expected);
   });
 });

@@ -41,7 +41,7 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     await rm(directory, { recursive: true });
   });
 
-  test('gets a name and a reply from dbus-daemon', async () => {
+  test('the D-Bus client gets a name and a reply from dbus-daemon', async () => {
     const connection = await open();
     const { body, sender } = await connection.call({
       ...BUS,

@@ -10,7 +10,7 @@ const DISK = { perSecond: 2 * GI, quietMs: 1000 };
 
 describe('plannedGaugeReadMs', () => {
   test.each([
-    // Far above the threshold: no reading before the next round, whatever the observed speed.
+    // Far above the threshold, the next reading is in 10 s, at any observed speed.
     [500 * GI, 0, 10_000],
     [500 * GI, GI, 10_000],
     // Near the threshold, without a decrease.

@@ -1,4 +1,4 @@
-import { type Clock, linkAbort, systemClock } from '@node-agent/async';
+import { type Clock, linkAbort, StartOnce, systemClock } from '@node-agent/async';
 import type { CallOptions, GrpcClientComponents } from './client.ts';
 import { GrpcError } from './errors.ts';
 import type { GrpcServerOptions } from './server.ts';
@@ -35,10 +35,13 @@ export class MemorySockets implements GrpcTransport {
 
   server({ socketPath, services }: GrpcServerOptions): ReturnType<GrpcTransport['server']> {
     const own: Listening = { services, closing: new AbortController() };
+    const startOnce = new StartOnce('GrpcServer');
     return {
       start: async () => {
+        startOnce.begin();
         const problem = socketPathProblem(socketPath);
         if (problem !== undefined) throw new Error(problem);
+        if (own.closing.signal.aborted) throw new Error(`listen ${socketPath}: the server is closed`);
         if (this.#listening.has(socketPath)) throw new Error(`listen ${socketPath}: address already in use`);
         this.#listening.set(socketPath, own);
         for (const listener of [...this.#onListening]) listener(socketPath);

@@ -37,10 +37,9 @@ interface Running {
 /** A gRPC server on a unix socket. Its handlers are functions: see `Handlers`. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
+  readonly #startOnce = new StartOnce('GrpcServer');
   #running: Running | undefined;
-  /** Counts calls of `close`, so that a `start` in progress stops. */
-  #closes = 0;
-  #startOnce = new StartOnce('GrpcServer');
+  #isClosed = false;
 
   /** @throws OptionsError naming the component or option that is wrong */
   constructor(options: GrpcServerOptions) {
@@ -54,8 +53,8 @@ export class GrpcServer {
   }
 
   /**
-   * Resolves once the server listens. After {@link close}, it may be started again.
-   * @throws AsyncError `AlreadyStarted` if called twice without {@link close}; Error naming the socket
+   * Resolves once the server listens. To listen again after {@link close}, create a new server.
+   * @throws AsyncError `AlreadyStarted` at every call but the first; Error naming the socket
    */
   async start(): Promise<void> {
     this.#startOnce.begin();
@@ -63,7 +62,7 @@ export class GrpcServer {
     const { maxConnections = DEFAULT_MAX_CONNECTIONS } = this.#options;
     const problem = socketPathProblem(socketPath);
     if (problem !== undefined) throw new Error(problem);
-    const closes = this.#closes;
+    if (this.#isClosed) throw new Error(`listen ${socketPath}: the server is closed`);
     const grpc = await import('@grpc/grpc-js');
     // With channelz disabled, forceShutdown of grpc-js 1.14 closes no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
@@ -79,7 +78,7 @@ export class GrpcServer {
         server.addService(serviceDefinition(rpcs), implementation(rpcs, handlers));
       }
       await listen(listener, socketPath);
-      if (this.#closes !== closes) throw new Error(`listen ${socketPath}: the server was closed during the start`);
+      if (this.#isClosed) throw new Error(`listen ${socketPath}: the server was closed during the start`);
     } catch (error) {
       // grpc-js keeps a reference to each server until it is shut down.
       end(running);
@@ -90,8 +89,7 @@ export class GrpcServer {
 
   /** Ends the calls in progress and closes the socket and all connections. */
   close(): void {
-    this.#closes++;
-    this.#startOnce = new StartOnce('GrpcServer');
+    this.#isClosed = true;
     if (this.#running !== undefined) end(this.#running);
     this.#running = undefined;
   }

@@ -56,8 +56,9 @@ describe('MemorySockets', () => {
     const second = sockets.server({ socketPath, services: [] });
     await expect(second.start()).rejects.toThrow('address already in use');
     server.close();
-    await second.start();
+    await sockets.server({ socketPath, services: [] }).start();
     expect(sockets.isListening(socketPath)).toBe(true);
+    await expect(second.start()).rejects.toMatchObject({ code: 'AlreadyStarted' });
   });
 
   it('a call through MemorySockets ends at its deadline, on abort, and when either side closes', async () => {

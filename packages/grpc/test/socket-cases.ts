@@ -414,6 +414,25 @@ describe('GrpcClient and GrpcServer', () => {
     server.close();
     await expect(starting).rejects.toThrow(`listen ${socketPath}: the server was closed during the start`);
     expect(fs.existsSync(socketPath)).toBe(false);
+    await expect(server.start()).rejects.toMatchObject({ code: 'AlreadyStarted' });
+  });
+
+  it('a server that was closed before its start does not listen', async () => {
+    const socketPath = path.join(directory, 's.sock');
+    server = new GrpcServer({ socketPath, services: [] });
+    server.close();
+    await expect(server.start()).rejects.toThrow(`listen ${socketPath}: the server is closed`);
+    expect(fs.existsSync(socketPath)).toBe(false);
+  });
+
+  it('a closed server rejects a second start; a new server listens on the same path', async () => {
+    const socketPath = path.join(directory, 's.sock');
+    const first = new GrpcServer({ socketPath, services: [] });
+    await first.start();
+    first.close();
+    await expect(first.start()).rejects.toMatchObject({ code: 'AlreadyStarted' });
+    await expect.poll(() => fs.existsSync(socketPath)).toBe(false);
+    server = new GrpcServer({ socketPath, services: [] });
     await server.start();
     expect(fs.existsSync(socketPath)).toBe(true);
   });

@@ -438,8 +438,8 @@ describe('GuardedFiles: statfs of local disks', () => {
     await clock.advance(10_000);
     expect(await throughHelper(fixture, '/disk/d')).toBe(-1);
     expect(kernel.calls).toHaveLength(1);
-    // The hung call has returned, so its thread is free: other paths are asked in this process again, and the path that
-    // hung only after some time.
+    // The hung call has returned, so its thread is free. This process accesses other paths itself again; the path that
+    // hung is still accessed by a helper for some time.
     kernel.calls[0]?.resolve();
     await clock.settle();
     expect((await files.statfs('/etc')).totalBytes).toBe('/etc'.length);

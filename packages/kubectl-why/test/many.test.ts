@@ -144,7 +144,7 @@ it('reports a workload whose progress stopped, and no fault for one that progres
 });
 
 describe('the text of very many pods', () => {
-  it('has a line per pod', () => {
+  it('the text of very many pods has a line per pod', () => {
     const line = { namespace: 'd', name: 'p', node: 'n', phase: 'Pending', causes: ['c'] };
     const notAsWanted = Array.from({ length: 200_000 }, () => line);
     const text = manyText({ subject: 'pods', pods: notAsWanted.length, notAsWanted }, false);

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => kubelet.stop());
 
-/** Runs nodectl against a server that answers by hand. */
+/** Runs nodectl against a server whose responses the test writes. */
 async function runAgainst(answer: RequestListener, ...argv: readonly string[]): Promise<Ran> {
   const directory = await mkdtemp(join(tmpdir(), 'ctl-'));
   const socket = join(directory, 's');
@@ -68,14 +68,14 @@ describe('a connection lost during an answer', () => {
     setTimeout(() => response.destroy(), 20);
   };
 
-  it('is one line and exit code 4 for a list', async () => {
+  it('a connection that is lost during a list gives one line and exit code 4', async () => {
     expect(await runAgainst((_, response) => cut(response, '{'), 'pods')).toEqual({
       ...{ code: 4, out: '' },
       err: expect.stringMatching(/^nodectl: cannot reach .*: the connection was lost before the end of the answer\n$/),
     });
   });
 
-  it('is one line and exit code 4 for a log, behind the part that arrived', async () => {
+  it('a connection that is lost during a log gives the part that arrived, one line and exit code 4', async () => {
     const log: RequestListener = ({ url }, response) => {
       if (url === '/pods') response.end(JSON.stringify({ items: [pod('web')] }));
       else cut(response, 'part\n');
@@ -98,15 +98,18 @@ describe('an answer without the fields of its kind', () => {
     ['/debug/node', {}, ['node']],
     ['/stats/summary', {}, ['top']],
     ['/pods', { items: [{ metadata: { name: 'p' }, spec: { containers: [null] } }] }, ['pods', '-o', 'wide']],
-  ])('is one line and exit code 1: %s with %j', async (path, body, argv) => {
-    kubelet.answers.set(path, { body });
-    expect(await kubelet.run(...argv)).toEqual({
-      ...{ code: 1, out: '' },
-      err: expect.stringMatching(/^nodectl: unexpected answer from the kubelet: .+\n$/),
-    });
-  });
+  ])(
+    'a response without the fields of its kind gives one line and exit code 1: %s with %j',
+    async (path, body, argv) => {
+      kubelet.answers.set(path, { body });
+      expect(await kubelet.run(...argv)).toEqual({
+        ...{ code: 1, out: '' },
+        err: expect.stringMatching(/^nodectl: unexpected answer from the kubelet: .+\n$/),
+      });
+    },
+  );
 
-  it('is exit code 125 for exec, whose other exit codes are those of the command', async () => {
+  it('a malformed response to exec gives exit code 125, because the other exit codes are those of the command', async () => {
     kubelet.answers.set('/pods', { body: { items: [{ metadata: { name: 'p' }, spec: { containers: [null] } }] } });
     expect(await kubelet.run('exec', 'p', '--', 'x')).toMatchObject({
       ...{ code: 125, err: expect.stringMatching(/^nodectl: unexpected answer from the kubelet: .+\n$/) },
@@ -124,7 +127,7 @@ describe('an answer without the fields of its kind', () => {
     expect(err).toMatch(/^nodectl: unexpected answer from the kubelet: .+\n$/);
   });
 
-  it('is shown as it is if a quantity is a number, or a resource is called __proto__', async () => {
+  it('nodectl shows a quantity that is a number, and a resource called __proto__', async () => {
     kubelet.answers.set('/debug/node', {
       body: '{"metadata":{"name":7},"status":{"capacity":{"__proto__":"1","cpu":4},"allocatable":{"cpu":3}}}',
     });
@@ -143,7 +146,7 @@ describe('a table of very many rows', () => {
 });
 
 describe('characters that draw on a terminal', () => {
-  it('are escaped in the line of pods -w about a pod that is gone', async () => {
+  it('terminal control characters are escaped in the line of pods -w about a removed pod', async () => {
     let rounds = 0;
     kubelet.answers.set('/pods', () => {
       if (++rounds === 3) kubelet.ending.abort();
@@ -154,7 +157,7 @@ describe('characters that draw on a terminal', () => {
     expect(out).not.toMatch(DRAWS);
   });
 
-  it('are replaced in the message of a failure that pods -w survives', async () => {
+  it('terminal control characters are replaced in the message of a failure after which pods -w continues', async () => {
     let rounds = 0;
     kubelet.answers.set('/pods', () => {
       if (++rounds === 3) kubelet.ending.abort();
@@ -183,7 +186,7 @@ describe('characters that draw on a terminal', () => {
     expect((await kubelet.run('node', '--check')).err).toBe('nodectl: not Ready: a\\nnodectl: fine\\x1b[2J\n');
   });
 
-  it('are escaped in the names and values of -o yaml', async () => {
+  it('terminal control characters are escaped in the names and values of -o yaml', async () => {
     const annotations = {
       'key\u202E\x1b': 'a\u009Bb',
       next: 'a\u0085b',

@@ -126,7 +126,7 @@ describe('the state of a pod', () => {
         },
       },
     ],
-  ])('is %s, %s ready', (shown, ready, isReady, more) => {
+  ])('nodectl shows the state %s with %s ready containers', (shown, ready, isReady, more) => {
     expect(podState(podOf('web', more))).toMatchObject({ status: shown, ready, isReady });
   });
 
@@ -257,7 +257,7 @@ describe('the status of a command', () => {
     details: { causes: [{ reason: 'ExitCode', message: code }] },
   });
 
-  it('is its exit code', () => {
+  it('the exit code of a command is read from its status', () => {
     expect([exitCodeOf('{"status":"Success"}'), exitCodeOf(failure(exit('3')))]).toEqual([0, 3]);
   });
 

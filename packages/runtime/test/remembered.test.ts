@@ -87,7 +87,7 @@ describe('container without a record in the runtime', () => {
     expect(remembered({}, podStatus, status([record('app', 'running')]))).toEqual([]);
   });
 
-  test('C3: is known although a record of an earlier attempt that never ran is left', () => {
+  test('C3: a container without a record in the runtime counts as run, even if the record of an earlier attempt that never ran is left', () => {
     const podStatus = {
       containerStatuses: [shown('app', ended(0))],
       initContainerStatuses: [shown('i', ended(0))],

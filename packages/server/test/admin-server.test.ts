@@ -52,21 +52,21 @@ function ask(target: string, headers: Record<string, string> = {}): Promise<{ st
 }
 
 describe('the file of the admin socket', () => {
-  it('W1: is a socket of mode 0600 in a directory of mode 0700', async () => {
+  it('W1: the admin socket has mode 0600, and is in a directory of mode 0700', async () => {
     await start();
     expect([(await lstat(path)).mode & 0o777, (await lstat(join(directory, 'run'))).mode & 0o777]).toEqual([
       0o600, 0o700,
     ]);
   });
 
-  it('W1: is not created in a directory that others may enter, and that directory keeps its mode', async () => {
+  it('W1: the admin socket is not created in a directory that others may enter, and that directory keeps its mode', async () => {
     await mkdir(join(directory, 'run'));
     await chmod(join(directory, 'run'), 0o750);
     await expect(start()).rejects.toThrow(`cannot listen on ${path}: the directory ${directory}/run has the mode 0750`);
     expect((await lstat(join(directory, 'run'))).mode & 0o777).toBe(0o750);
   });
 
-  it('W1: is not created behind a symlink', async () => {
+  it('W1: the admin socket is not created behind a symlink', async () => {
     await mkdir(join(directory, 'real'), { mode: 0o700 });
     await symlink('real', join(directory, 'run'));
     await expect(start()).rejects.toThrow('is not a directory');
@@ -84,7 +84,7 @@ describe('the file of the admin socket', () => {
     expect(await ask('/pods')).toEqual({ status: 200, body: 'new' });
   });
 
-  it('is not taken from a process that serves it', async () => {
+  it('the admin socket is not taken from a process that serves it', async () => {
     await start();
     await expect(start()).rejects.toMatchObject({
       code: 'ListenFailed',
@@ -93,7 +93,7 @@ describe('the file of the admin socket', () => {
     expect((await ask('/pods')).status).toBe(404);
   });
 
-  it('is not taken from a process that listens but accepts no connection, with a full queue', async () => {
+  it('the admin socket is not taken from a process that listens but accepts no connection, with a full queue', async () => {
     await mkdir(join(directory, 'run'), { mode: 0o700 });
     // Blocks its event loop: the kernel queues connections until the backlog is full and then answers EAGAIN.
     const program = `require('node:net').createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
@@ -124,7 +124,7 @@ describe('the file of the admin socket', () => {
     await expect(start()).rejects.toThrow('the path is a file that is not a socket');
   });
 
-  it('is removed when the server stops', async () => {
+  it('the admin socket is removed when the server stops', async () => {
     const { end } = await start();
     await end();
     await expect(lstat(path)).rejects.toThrow('ENOENT');
@@ -154,7 +154,7 @@ describe('the file of the admin socket', () => {
 });
 
 describe('requests on the admin socket', () => {
-  it('come from root, whatever credentials they show', async () => {
+  it('requests on the admin socket come from root, whatever credentials they show', async () => {
     const users: unknown[] = [];
     await start({
       endpoints: {
@@ -192,13 +192,13 @@ describe('requests on the admin socket', () => {
     expect(text).toBe('web');
   });
 
-  it('get 404 for paths without a handler', async () => {
+  it('requests on the admin socket are answered with 404 for paths without a handler', async () => {
     await start({ endpoints: { pods: () => ({ status: 200, headers: {}, body: '' }) } });
     expect(await ask('/nothing')).toEqual({ status: 404, body: '404 page not found\n' });
     expect(await ask('/debug/node')).toEqual({ status: 404, body: '404 page not found\n' });
   });
 
-  it('W2: end a stream when the server stops', async () => {
+  it('W2: a stream on the admin socket ends when the server stops', async () => {
     const { end } = await start({
       endpoints: {
         pods: ({ signal }) => ({

@@ -104,7 +104,7 @@ describe('a v5 WebSocket command with a SPDY runtime', () => {
   it('a command that is not read slows its writer down', async () => {
     server = await servedPod(serving);
     const command = await exec(['cat'], { stdin: true, stdout: true });
-    // No more than the kernel's buffers hold.
+    // The amount that fits into the kernel's socket buffers.
     expect(await writtenAtRest(command)).toBeLessThan(48 * 2 ** 20);
     command.destroy();
   });

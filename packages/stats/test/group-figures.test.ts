@@ -173,7 +173,7 @@ describe('cgroup v2 stats', () => {
     expect(cpu).toMatchObject({ quotaUs: Number.POSITIVE_INFINITY, periodUs: 100_000 });
   });
 
-  it('has I/O stats if a device was used or the kernel reports I/O pressure', () => {
+  it('cgroup v2 stats contain I/O stats if a device was used or the kernel reports I/O pressure', () => {
     const device = { major: 8, minor: 0, readBytes: 1, writeBytes: 0, reads: 0, writes: 0 };
     expect(figuresV2(textsOf({ 'io.stat': '8:0 rbytes=1\n' }))).toEqual({ io: { devices: [device] } });
     expect(figuresV2(textsOf({ 'io.pressure': psi(1).text }))).toEqual({ io: { devices: [], psi: psi(1).value } });

@@ -121,7 +121,7 @@ describe('/metrics/resource page', () => {
     ]);
   });
 
-  it('contains only the scrape error if there is no summary', () => {
+  it('the /metrics/resource page contains only the scrape error if there is no summary', () => {
     expect(linesOf(resourceMetrics(undefined))).toEqual(['resource_scrape_error 1']);
   });
 });

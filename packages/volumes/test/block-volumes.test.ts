@@ -80,23 +80,26 @@ describe('a CSI block volume', () => {
   it.each([
     ['is missing', undefined],
     ['is damaged', '{'],
-  ])('V4: is unpublished as its PersistentVolume says if the data file %s', async (_what, content) => {
-    const fixture = makeBlock();
-    const { fs, manager, newManager, driver, claims, signal } = fixture;
-    await manager.waitForAttachAndMount(blockPod('u1'), signal);
-    const file = `${NODE}/pv-1/data/vol_data.json`;
-    await fs.remove(file);
-    if (content !== undefined) await fs.writeFile(file, content);
-    const next = newManager();
-    claims.failure = new Error('no connection');
-    expect((await errorOf(next.waitForUnmount(blockPod('u1'), signal))).message).toContain(
-      'driver of the published device',
-    );
-    claims.failure = undefined;
-    await fixture.clock.advance(500);
-    await next.waitForUnmount(blockPod('u1'), signal);
-    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'unpublish vol-1']);
-  });
+  ])(
+    'V4: a CSI block volume is unpublished as its PersistentVolume says if the data file %s',
+    async (_what, content) => {
+      const fixture = makeBlock();
+      const { fs, manager, newManager, driver, claims, signal } = fixture;
+      await manager.waitForAttachAndMount(blockPod('u1'), signal);
+      const file = `${NODE}/pv-1/data/vol_data.json`;
+      await fs.remove(file);
+      if (content !== undefined) await fs.writeFile(file, content);
+      const next = newManager();
+      claims.failure = new Error('no connection');
+      expect((await errorOf(next.waitForUnmount(blockPod('u1'), signal))).message).toContain(
+        'driver of the published device',
+      );
+      claims.failure = undefined;
+      await fixture.clock.advance(500);
+      await next.waitForUnmount(blockPod('u1'), signal);
+      expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'unpublish vol-1']);
+    },
+  );
 
   it('V1: a CSI block volume is not unstaged while its device is mapped for any pod', async () => {
     const { fs, manager, driver, clock, signal } = makeBlock();

@@ -25,7 +25,7 @@ describe('usage of a CSI volume', () => {
     ]);
   });
 
-  it('of a block device is asked for at the place of the pod on the node', async () => {
+  it("the usage of a CSI block volume is requested with the path of the pod's device", async () => {
     const { manager, driver, signal } = makeCsi({}, { volumeMode: 'Block' });
     await manager.waitForAttachAndMount(blockPod('u1'), signal);
     driver.can = { ...driver.can, volumeStats: true };

@@ -166,7 +166,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(claims.patches).toEqual([inProgress, finished]);
   });
 
-  it('V3: is expanded again if the new size could not be written to the PVC', async () => {
+  it('V3: the node expands a CSI volume again if the new size could not be written to the PVC', async () => {
     const { manager, claims, driver, clock, grow, signal } = makeExpandable();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     grow();

@@ -86,7 +86,7 @@ describe('the disk of an FC volume', () => {
     },
   );
 
-  it('is refused without names and identifiers', () => {
+  it('an FC volume is refused without names and identifiers', () => {
     expect(() => fcSource({ volume: { name: 'data', fc: { targetWWNs: ['a1'] } } })).toThrow(
       'no fc disk information found',
     );
@@ -99,7 +99,7 @@ describe('the disk of an FC volume', () => {
     [`pci-0000:41:00.0-fc-0x${WWN}-lun-01`, false],
     [`pci-0000:41:00.0-fc-0x${WWN}-lun-0-part1`, false],
     [`ip-192.0.2.1-fc-0x${WWN}-lun-0`, false],
-  ])('has the link %s: %s', (link, isIt) => {
+  ])('the link %s belongs to the disk of the FC volume: %s', (link, isIt) => {
     expect(isPathOf(link, WWN, 0)).toBe(isIt);
   });
 });
@@ -119,7 +119,7 @@ it.each(['', 'null', '7', '{}', '{"WWIDs":[7]}', '{"WWNs":["a1"]}', '{"WWNs":[],
 );
 
 describe('an FC volume', () => {
-  it("is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last", async () => {
+  it("an FC volume is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last", async () => {
     const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
     tools.fabric.set(`/dev/disk/by-path/pci-0000:41:00.0-fc-0x${WWN}-lun-0`, '/dev/sdc');
     await mount(fcPod('u1'));
@@ -163,7 +163,7 @@ describe('an FC volume', () => {
     ]);
   });
 
-  it('is found by its identifier', async () => {
+  it('an FC volume is found by its identifier', async () => {
     const { mount, tools, mounter } = await makeFc();
     tools.fabric.set('/dev/disk/by-id/scsi-ACME_disk_1', '/dev/sde');
     await mount(fcPod('u1', { wwids: ['ACME disk 1'] }));
@@ -187,7 +187,7 @@ describe('an FC volume', () => {
     },
   );
 
-  it('of the Go kubelet, which stores no identifiers, is disconnected by the name of its directory', async () => {
+  it('an FC volume of the Go kubelet, which stores no identifiers, is disconnected by the name of its directory', async () => {
     const { tools, fs, signal } = await makeFc();
     tools.fabric.set(`/dev/disk/by-path/fc-0x${WWN}-lun-0`, '/dev/sdc');
     await tools.write('/sys/class/scsi_host/host0/scan', '');

@@ -67,7 +67,7 @@ describe.runIf(canMount)('flexVolumes with a real driver program', () => {
   const calls = async (): Promise<readonly string[]> =>
     (await readFile(join(driverDir, 'calls'), 'utf8')).trim().split('\n');
 
-  it('are mounted and unmounted by the driver, and measured', async () => {
+  it('flexVolumes are mounted and unmounted by a real driver program, and measured', async () => {
     const manager = makeManager();
     const pod = podWith("it's", 'u1');
     await manager.waitForAttachAndMount(pod, signal);

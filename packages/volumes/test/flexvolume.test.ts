@@ -74,7 +74,7 @@ const flexPod = (uid = 'u1', flex: object = {}, spec: object = {}) =>
 describe('the response of a flexVolume driver', () => {
   const status = (output: string, exitCode = 0) => driverStatus('vendor/disk', 'mount', { exitCode, output });
 
-  it('has capabilities whose defaults are those of upstream, whatever the case of the keys', () => {
+  it("capabilities in a flexVolume driver's response default to upstream's values, and their keys may have any case", () => {
     const byDefault = { attach: true, selinuxRelabel: true, supportsMetrics: false, fsGroup: true };
     expect(status(OK)).toEqual({ device: '', capabilities: byDefault });
     expect(status('{"Status":"Success","Capabilities":{"ATTACH":false,"fsGroup":"no"},"device":"/dev/sdx"}')).toEqual({
@@ -83,7 +83,7 @@ describe('the response of a flexVolume driver', () => {
     expect(status('{"status":"Success","capabilities":null}')).toEqual({ device: '', capabilities: byDefault });
   });
 
-  it('may say that the command is not supported, with any exit code', () => {
+  it("a flexVolume driver's response may say that the command is not supported, with any exit code", () => {
     expect([status(NOT_SUPPORTED), status(NOT_SUPPORTED, 1)]).toEqual(['Not supported', 'Not supported']);
   });
 
@@ -108,7 +108,7 @@ it('options of a flexVolume replace those of the kubelet, and are sorted JSON as
 });
 
 describe('a flexVolume whose driver does not attach volumes', () => {
-  it("is mounted by the driver at upstream's path with the pod's data, and unmounted with its pod", async () => {
+  it("a flexVolume without attach is mounted by its driver at upstream's path with the pod's data, and unmounted with its pod", async () => {
     const { manager, programs, fs, mounter, signal } = await makeFlex();
     const pod = flexPod('u1', { fsType: 'ext4', options: { share: 'a' } }, { serviceAccountName: 'web' });
     await manager.waitForAttachAndMount(pod, signal);
@@ -127,7 +127,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
     expect([(await mounter.mountPoints()).size, await fs.exists(`${POD_DIR}/data`)]).toEqual([0, false]);
   });
 
-  it('of a read-only PVC is named after the PersistentVolume and read-only', async () => {
+  it('a flexVolume of a read-only PVC is named after the PersistentVolume and read-only', async () => {
     const { manager, programs, claims, signal } = await makeFlex();
     claims.bind('c', 'pv-1', { flexVolume: { driver: 'vendor/disk' } });
     const pod = podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly: true } }]);
@@ -149,7 +149,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
       "couldn't get secret default/s err: cannot get secret of type Opaque",
     ],
     ['that does not exist', undefined, `couldn't get secret default/s err: secrets "s" not found`],
-  ])('gets a secret %s, or an error', async (_what, secret, why) => {
+  ])('a flexVolume gets a secret %s, or an error', async (_what, secret, why) => {
     const { manager, programs, secrets, fs, signal } = await makeFlex();
     if (secret) secrets.set('default/s', secret);
     const mounting = manager.waitForAttachAndMount(flexPod('u1', { secretRef: { name: 's' } }), signal);
@@ -172,7 +172,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
     expect((await fs.stat(`${ROOT}/pods/u2/volumes/vendor~disk/data`)).gid).toBe(0);
   });
 
-  it('is measured if the driver says that its file system can be read', async () => {
+  it('a flexVolume is measured if the driver says that its file system can be read', async () => {
     const { manager, programs, signal } = await makeFlex();
     programs.responses = { init: LOCAL.replace('false', 'false, "supportsMetrics": true') };
     await manager.waitForAttachAndMount(flexPod(), signal);
@@ -192,7 +192,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
     expect(programs.commands()).toEqual(['init', 'mount', 'mount']);
   });
 
-  it('V4: of a former process is unmounted by its driver after the pod is gone', async () => {
+  it('V4: a flexVolume that a former kubelet process mounted is unmounted by its driver after the pod is gone', async () => {
     const { manager, newManager, programs, mounter, signal } = await makeFlex();
     await manager.waitForAttachAndMount(flexPod(), signal);
     const next = newManager();
@@ -296,7 +296,7 @@ describe('a flexVolume whose driver attaches volumes', () => {
     return { ...fixture, mount, stop };
   }
 
-  it('V5: is mounted once for the node after it was attached, then for each pod, and unmounted after the last', async () => {
+  it('V5: a flexVolume whose driver attaches volumes is mounted once for the node after it was attached, then for each pod, and unmounted after the last', async () => {
     const { manager, programs, mounter, clock, signal, mount, stop, fs } = await makeAttaching();
     await mount(flexPod('u1'));
     await mount(flexPod('u2'));
@@ -319,7 +319,7 @@ describe('a flexVolume whose driver attaches volumes', () => {
     await stop();
   });
 
-  it('is mounted by the kubelet if the driver only attaches: formatted, and bound into each pod', async () => {
+  it('a flexVolume whose driver attaches volumes is mounted by the kubelet if the driver only attaches: formatted, and bound into each pod', async () => {
     const { manager, programs, mounter, clock, signal, mount, stop } = await makeAttaching();
     programs.responses = {
       init: OK,

@@ -154,7 +154,7 @@ describe('the disk of an iSCSI volume', () => {
     volume: { name: 'data', iscsi: { targetPortal: '192.0.2.1', iqn: IQN, lun: 3, ...iscsi } },
   });
 
-  it('has portals with ports, and the directory and unique name of upstream', () => {
+  it('the disk of an iSCSI volume has portals with ports, and the directory and unique name of upstream', () => {
     const spec = volume({ portals: ['192.0.2.2', '192.0.2.3:99'] });
     expect(iscsiDisk(spec)?.portals).toEqual([PORTAL, '192.0.2.2:3260', '192.0.2.3:99']);
     expect(iscsiSource(spec)).toEqual({
@@ -168,17 +168,20 @@ describe('the disk of an iSCSI volume', () => {
     expect([disk?.initIface, disk?.iface]).toEqual(['eth0', `${PORTAL}:data`]);
   });
 
-  it.each(['iqn.2026-01.com.example:a-b', 'eui.02004567A425678D'])('is known again by its directories (%s)', (iqn) => {
-    fc.assert(
-      fc.property(fc.ipV4(), fc.nat(300), (address, lun) => {
-        const names = ['iface-eth0', deviceName({ portals: [`${address}:3260`], iqn, lun })];
-        expect(diskOfNames(names)).toMatchObject({ portals: [`${address}:3260`], iqn, lun, iface: 'eth0' });
-      }),
-    );
-    expect(() => diskOfNames(['x', 'y'])).toThrow('malformatted mnt path: x/y');
-  });
+  it.each(['iqn.2026-01.com.example:a-b', 'eui.02004567A425678D'])(
+    'the kubelet recognises the disk of an iSCSI volume by its directories (%s)',
+    (iqn) => {
+      fc.assert(
+        fc.property(fc.ipV4(), fc.nat(300), (address, lun) => {
+          const names = ['iface-eth0', deviceName({ portals: [`${address}:3260`], iqn, lun })];
+          expect(diskOfNames(names)).toMatchObject({ portals: [`${address}:3260`], iqn, lun, iface: 'eth0' });
+        }),
+      );
+      expect(() => diskOfNames(['x', 'y'])).toThrow('malformatted mnt path: x/y');
+    },
+  );
 
-  it("is in iscsi.json as upstream's kubelet writes it, and is read from it", () => {
+  it("iscsi.json describes the disk of an iSCSI volume in upstream's format, and is read", () => {
     const disk = requiredIscsiDisk(volume({}));
     expect(formatIscsiFile(disk)).toBe(
       `{"VolName":"data","Portals":["${PORTAL}"],"Iqn":"${IQN}","Lun":"3","InitIface":"default","Iface":"default","InitiatorName":"","MetricsProvider":null}\n`,
@@ -208,7 +211,7 @@ describe('the disk of an iSCSI volume', () => {
 });
 
 describe('an iSCSI volume', () => {
-  it("is logged in, mounted once at upstream's path and bound into each pod, and is logged out after the last", async () => {
+  it("an iSCSI volume is logged in, mounted once at upstream's path and bound into each pod, and is logged out after the last", async () => {
     const { start, tools, mounter, fs, clock, signal } = makeIscsi();
     const { manager, mount, stop } = await start();
     await mount(claimPod('u1'));
@@ -249,7 +252,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('has the declared file system, mount options, group and read-only flag', async () => {
+  it('an iSCSI volume has the declared file system, mount options, group and read-only flag', async () => {
     const { start, mounter, fs, signal } = makeIscsi({ fsType: 'xfs' }, { mountOptions: ['noatime'] });
     const { mount, manager, stop } = await start();
     await mount(claimPod('u1', { securityContext: { fsGroup: 7 } }));
@@ -264,7 +267,7 @@ describe('an iSCSI volume', () => {
     await second.stop();
   });
 
-  it('W4: gets CHAP credentials of a secret, which no message contains', async () => {
+  it('W4: an iSCSI volume gets CHAP credentials of a secret, which no message contains', async () => {
     const { start, tools, secrets, signal, events, clock } = makeIscsi({
       ...{ chapAuthDiscovery: true, chapAuthSession: true, secretRef: { name: 's', namespace: 'ns' } },
     });
@@ -392,7 +395,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('V4: of a former process is used again by its pod, and is logged out after it', async () => {
+  it('V4: an iSCSI volume that a former kubelet process mounted is used again by its pod, and is logged out after it', async () => {
     const { start, newManager, tools, mounter, clock, signal } = makeIscsi();
     const first = await start();
     await first.mount(claimPod('u1'));

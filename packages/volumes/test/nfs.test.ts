@@ -24,15 +24,15 @@ function makeNfs() {
 describe('the source of an NFS volume', () => {
   const volume = { name: 'data', nfs: { server: 'nfs.example.com', path: '/export', readOnly: true } };
 
-  it('is server and path, and read-only if the pod says so', () => {
+  it('the source of an NFS volume is server and path, and read-only if the pod says so', () => {
     expect(nfsSource({ volume })).toEqual({ source: 'nfs.example.com:/export', readOnly: true, options: ['ro'] });
   });
 
-  it.each(['fd00::1', '::1'])('has the IPv6 address %s in brackets', (server) => {
+  it.each(['fd00::1', '::1'])('the source of an NFS volume has the IPv6 address %s in brackets', (server) => {
     expect(nfsSource({ volume: { name: 'data', nfs: { server, path: '/' } } }).source).toBe(`[${server}]:/`);
   });
 
-  it('of a PersistentVolume is read-only if the pod uses the PVC read-only, whatever the volume says', () => {
+  it('the source of an NFS volume of a PersistentVolume is read-only if the pod uses the PVC read-only, whatever the volume says', () => {
     const persistent = {
       metadata: { name: 'pv' },
       spec: { nfs: { server: 's', path: '/p', readOnly: true }, mountOptions: ['rw', 'nfsvers=4.2'] },
@@ -48,7 +48,7 @@ describe('the source of an NFS volume', () => {
 describe('an NFS volume', () => {
   const pod = podOf([{ name: 'data', nfs: { server: 'server', path: '/export' } }]);
 
-  it("is mounted at upstream's path for each pod, once, and is removed with its pod", async () => {
+  it("an NFS volume is mounted at upstream's path for each pod, once, and is removed with its pod", async () => {
     const { manager, mounter, fs, signal } = makeNfs();
     await manager.waitForAttachAndMount(pod, signal);
     await manager.waitForAttachAndMount(pod, signal);
@@ -65,7 +65,7 @@ describe('an NFS volume', () => {
     ]).toEqual([[], false]);
   });
 
-  it("of a claim has the PersistentVolume's mount options and name", async () => {
+  it("an NFS volume of a claim has the PersistentVolume's mount options and name", async () => {
     const { manager, mounter, claims, signal } = makeNfs();
     claims.bind('c', 'pv-1', { nfs: { server: 'server', path: '/export' }, mountOptions: ['nolock', 'hard'] });
     const claimed = podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly: true } }]);
@@ -115,7 +115,7 @@ describe('an NFS volume', () => {
     expect((await waiting).message).toContain('mount of NFS export hung:/x has not answered for 123 s');
   });
 
-  it('is unmounted by force if its server does not answer for one minute', async () => {
+  it('an NFS volume is unmounted by force if its server does not answer for one minute', async () => {
     const { manager, mounter, clock, signal } = makeNfs();
     await manager.waitForAttachAndMount(pod, signal);
     const { unmount } = mounter;
@@ -133,7 +133,7 @@ describe('an NFS volume', () => {
     expect(forced).toEqual([`${DIRECTORY}/data`]);
   });
 
-  it('is not unmounted by force if the unmount fails for another reason', async () => {
+  it('an NFS volume is not unmounted by force if the unmount fails for another reason', async () => {
     const { manager, mounter, signal } = makeNfs();
     await manager.waitForAttachAndMount(pod, signal);
     const asked: unknown[] = [];
@@ -145,7 +145,7 @@ describe('an NFS volume', () => {
     expect(asked).toEqual([{ lazy: false }]);
   });
 
-  it('is measured as a whole file system, by the helper for file systems that may hang', async () => {
+  it('an NFS volume is measured as a whole file system, by the helper for file systems that may hang', async () => {
     const { manager, foreignFiles, signal } = makeNfs();
     await manager.waitForAttachAndMount(pod, signal);
     const paths: string[] = [];

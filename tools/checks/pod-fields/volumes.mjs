@@ -44,21 +44,24 @@ const localBlock = [
   "a local block volume is mapped at upstream's paths without a node-level call, and removed with its pod",
 ];
 const devices = [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s'];
-const nfs = [t.nfs, "is mounted at upstream's path for each pod, once, and is removed with its pod"];
+const nfs = [t.nfs, "an NFS volume is mounted at upstream's path for each pod, once, and is removed with its pod"];
 const nfsProgram = [
   t.nfsProgram,
   'mounts by the helper with source, path and options, measures the volume, and leaves nothing',
 ];
-const flex = [t.flex, "is mounted by the driver at upstream's path with the pod's data, and unmounted with its pod"];
+const flex = [
+  t.flex,
+  "a flexVolume without attach is mounted by its driver at upstream's path with the pod's data, and unmounted with its pod",
+];
 const iscsi = [
   t.iscsi,
-  "is logged in, mounted once at upstream's path and bound into each pod, and is logged out after the last",
+  "an iSCSI volume is logged in, mounted once at upstream's path and bound into each pod, and is logged out after the last",
 ];
 const fc = [
   t.fc,
-  "is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last",
+  "an FC volume is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last",
 ];
-const flexProgram = [t.flexProgram, 'are mounted and unmounted by the driver, and measured'];
+const flexProgram = [t.flexProgram, 'flexVolumes are mounted and unmounted by a real driver program, and measured'];
 const notExpanded = 'volumes of PersistentVolumeClaims are not expanded on the node (`expandfs`)';
 const removed =
   'upstream has removed the plugin too: a CSI driver replaces it; volumes of this type are not translated to CSI volumes';
@@ -239,11 +242,11 @@ export const volumes = {
       t.fc,
       'with a multipath device needs no scan; the device is flushed before its paths are removed',
     ]),
-    works('wwids', [t.fc, 'is found by its identifier']),
+    works('wwids', [t.fc, 'an FC volume is found by its identifier']),
   ],
   FlexVolumeSource: [
     works('driver fsType options readOnly', flex),
-    works('secretRef', [t.flex, 'gets a secret %s, or an error']),
+    works('secretRef', [t.flex, 'a flexVolume gets a secret %s, or an error']),
   ],
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
   GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', removed),
@@ -251,10 +254,13 @@ export const volumes = {
   GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', removed),
   ISCSIVolumeSource: [
     works('iqn lun targetPortal', iscsi),
-    works('fsType readOnly', [t.iscsi, 'has the declared file system, mount options, group and read-only flag']),
+    works('fsType readOnly', [
+      t.iscsi,
+      'an iSCSI volume has the declared file system, mount options, group and read-only flag',
+    ]),
     works('chapAuthDiscovery chapAuthSession secretRef', [
       t.iscsi,
-      'W4: gets CHAP credentials of a secret, which no message contains',
+      'W4: an iSCSI volume gets CHAP credentials of a secret, which no message contains',
     ]),
     works('initiatorName iscsiInterface', [
       t.iscsi,
@@ -262,7 +268,12 @@ export const volumes = {
     ]),
     works('portals', [t.iscsi, 'with several portals uses the multipath device, also if one portal refuses the login']),
   ],
-  NFSVolumeSource: [works('path readOnly server', [t.nfs, 'is server and path, and read-only if the pod says so'])],
+  NFSVolumeSource: [
+    works('path readOnly server', [
+      t.nfs,
+      'the source of an NFS volume is server and path, and read-only if the pod says so',
+    ]),
+  ],
   PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),
   PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', removed),
   QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', removed),

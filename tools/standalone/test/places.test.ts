@@ -21,7 +21,7 @@ describe('the run directory', () => {
     expect(runDirProblem(`/${'é'.repeat(longest / 2)}x`)).toMatch(/too long/);
   });
 
-  test('contains all files of the run', () => {
+  test('the run directory contains all files of the run', () => {
     const { runDir, ...rest } = placesIn('/r');
     expect(runDir).toBe('/r');
     for (const place of Object.values(rest)) expect(place.startsWith('/r/')).toBe(true);

@@ -36,7 +36,7 @@ export class LeanCalls {
   readonly #channel: LeanChannel;
   readonly #onUnexpected: (reason: Error) => void;
   readonly #maxMessageBytes: number;
-  /** Header blocks by path. There are as many paths as the caller has RPCs. */
+  /** Encoded request headers by RPC path. Bounded, because a caller has a fixed set of RPCs. */
   readonly #heads = new Map<string, Buffer>();
   /** Newest `grpc-timeout`: most calls have the same timeout. */
   #timeout: { readonly ms: number; readonly field: Buffer } | undefined;

@@ -150,7 +150,7 @@ describe('settings of the peer', () => {
     expect(() => applySettings(DEFAULT_SETTINGS, payload(settings))).toThrow(expect.objectContaining({ code }));
   });
 
-  test('of more than 32 entries end the connection', () => {
+  test('an HTTP/2 SETTINGS frame with more than 32 entries ends the connection', () => {
     expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(32 * 6))).not.toThrow();
     expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(33 * 6))).toThrow('a SETTINGS frame is too long');
   });

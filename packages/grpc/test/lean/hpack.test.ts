@@ -155,17 +155,20 @@ describe('a header block above the limits', () => {
   test.each([
     ['128 fields', 128, 128],
     ['129 fields', 129, undefined],
-  ])('of %s is returned only up to 128 fields', (_, fields, returned) => {
+  ])('of a header block with %s, at most 128 fields are returned', (_, fields, returned) => {
     expect(new HpackDecoder().decode(Buffer.alloc(fields, 0x88))?.length).toBe(returned);
   });
 
   test.each([
     ['65,535 bytes', 65_535, 1],
     ['65,536 bytes', 65_536, undefined],
-  ])('of %s is returned only up to 65,535 bytes, with 32 bytes per field', (_, bytes, returned) => {
-    const block = literal('a', 'x'.repeat(bytes - 1 - 32));
-    expect(new HpackDecoder().decode(block)?.length).toBe(returned);
-  });
+  ])(
+    'of a header block with %s, at most 65,535 bytes are returned, counting 32 bytes per field',
+    (_, bytes, returned) => {
+      const block = literal('a', 'x'.repeat(bytes - 1 - 32));
+      expect(new HpackDecoder().decode(block)?.length).toBe(returned);
+    },
+  );
 
   test('that repeats a large field of the table by 1-byte references is not returned', () => {
     const bomb = Buffer.concat([indexedLiteral('a', 'x'.repeat(3950)), Buffer.alloc(16, 0xbe)]);
@@ -181,13 +184,13 @@ describe('a header block above the limits', () => {
   test.each([
     ['an index after the table', Buffer.of(0xbe), 'there is no header field at index 62'],
     ['a table size update', Buffer.of(0x20), 'a table size update follows a header field'],
-  ])('is still refused for %s', (_, tail, message) => {
+  ])('a header block that exceeds the limits is refused for %s in its remainder', (_, tail, message) => {
     expect(() => new HpackDecoder().decode(Buffer.concat([Buffer.alloc(200, 0x88), tail]))).toThrow(message);
   });
 });
 
 describe('requests', () => {
-  test('have the headers that gRPC demands, in the order of HTTP/2', () => {
+  test('a lean gRPC request has the headers that gRPC requires, pseudo-headers first', () => {
     const head = requestHead('/test.Test/Echo', 'agent');
     expect(new HpackDecoder().decode(head)).toEqual([
       [':method', 'POST'],

@@ -82,7 +82,7 @@ const answer = (streamId: number, text: string): Buffer =>
 const update = (streamId: number, bytes: number): Buffer => h2.numbersFrame(h2.WINDOW_UPDATE, streamId, bytes);
 
 describe('requests', () => {
-  test('are sent as one HEADERS and one DATA frame that ends the stream, with odd stream numbers', () => {
+  test('a lean gRPC request is one HEADERS frame and one DATA frame that ends the stream; stream numbers are odd', () => {
     const peer = new Peer();
     peer.call();
     peer.call();
@@ -90,14 +90,14 @@ describe('requests', () => {
     expect(peer.taken()).toEqual(['1:1', '0:1', '1:3', '0:3']);
   });
 
-  test('end the use of the dynamic table in the first header block alone', () => {
+  test("only the first header block of a lean gRPC connection sets the dynamic table's size to 0", () => {
     const peer = new Peer();
     peer.call();
     peer.call();
     expect(peer.sent.filter(({ type }) => type === 1).map(({ payload }) => payload[0])).toEqual([0x20, 0x83]);
   });
 
-  test('wait for the windows of their stream and of the connection, and go on with WINDOW_UPDATE', () => {
+  test('a lean gRPC request waits for the windows of its stream and connection, and continues after WINDOW_UPDATE', () => {
     const peer = new Peer([[INITIAL_WINDOW_SIZE, 10]]);
     const stream = peer.call(Buffer.alloc(100_000, 'x'));
     expect(peer.sent.map(({ payload }) => payload.length).slice(1)).toEqual([10]);
@@ -109,7 +109,7 @@ describe('requests', () => {
     expect(peer.sent.at(-1)).toMatchObject({ type: h2.DATA, flags: h2.END_STREAM });
   });
 
-  test('go on when the peer raises its initial window, and wait when the peer lowers it', () => {
+  test('a lean gRPC request continues when the peer raises its initial window, and waits when the peer lowers it', () => {
     const peer = new Peer([[INITIAL_WINDOW_SIZE, 10]]);
     const stream = peer.call(Buffer.alloc(30));
     peer.receive(h2.settingsFrame([[INITIAL_WINDOW_SIZE, 5]]));
@@ -127,7 +127,7 @@ describe('requests', () => {
     expect(peer.sent.map(({ type, flags }) => `${type}:${flags}`)).toEqual(['1:0', '9:0', '9:4', '0:0', '0:1']);
   });
 
-  test('wait while the peer admits no further stream, in the order of the calls', () => {
+  test("lean gRPC requests above the peer's limit of streams wait, and start in the order of the calls", () => {
     const peer = new Peer([[MAX_CONCURRENT_STREAMS, 2]]);
     const calls = [peer.call(), peer.call(), peer.call(), peer.call()];
     expect(peer.taken()).toEqual(['1:1', '0:1', '1:3', '0:3']);
@@ -195,7 +195,7 @@ describe('responses', () => {
     expect(calls[0]?.response.outcome).toEqual({ failure: { code: 'NOT_FOUND', details: 'gone' } });
   });
 
-  test('of two messages fail, and the stream is reset', () => {
+  test('a lean gRPC response with two messages fails, and the stream is reset', () => {
     const peer = new Peer();
     const { response } = peer.call();
     peer.taken();
@@ -220,7 +220,7 @@ describe('responses', () => {
     expect(peer.sent).toMatchObject([{ type: h2.RST_STREAM, payload: Buffer.from([0, 0, 0, h2.ENHANCE_YOUR_CALM]) }]);
   });
 
-  test('may have 5 blocks of informational headers, and are reset with ENHANCE_YOUR_CALM at the sixth', () => {
+  test('a lean gRPC response may have 5 informational header blocks; the sixth resets the stream with ENHANCE_YOUR_CALM', () => {
     const peer = new Peer();
     const calls = [peer.call(), peer.call()];
     peer.taken();
@@ -296,13 +296,13 @@ describe('the connection', () => {
     ['WINDOW_UPDATE by 0', update(0, 0), h2.PROTOCOL_ERROR],
     ['a window above 2^31-1', update(0, 2 ** 31 - 1), h2.FLOW_CONTROL_ERROR],
     ['a header block that is no HPACK', h2.frame(h2.HEADERS, 4, 1, Buffer.of(0x80)), h2.COMPRESSION_ERROR],
-  ])('is ended by %s', (_, bytes, code) => {
+  ])('a lean HTTP/2 connection is ended by %s', (_, bytes, code) => {
     const peer = new Peer();
     peer.call();
     expect(() => peer.receive(bytes)).toThrow(expect.objectContaining({ name: 'ConnectionError', code }));
   });
 
-  test('is ended by more data than its window admits', () => {
+  test('a lean HTTP/2 connection is ended by more data than its window admits', () => {
     const peer = new Peer();
     for (let i = 0; i < 300; i++) peer.call();
     // All in one chunk: the client has no occasion to announce more.
@@ -325,7 +325,7 @@ describe('the connection', () => {
     expect(ready).toBe(expected);
   });
 
-  test('must begin with SETTINGS', () => {
+  test('a lean HTTP/2 connection must begin with SETTINGS', () => {
     const connection = new Http2Connection({ write() {}, onReady() {}, onDraining() {}, onActive() {} });
     expect(() => connection.receive(h2.frame(h2.PING, 0, 0, Buffer.alloc(8)))).toThrow(
       'the first frame is not SETTINGS',

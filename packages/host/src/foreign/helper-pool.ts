@@ -29,7 +29,7 @@ export interface Held {
   release(): Promise<void>;
 }
 
-/** Called if there is no answer in time; returns the error. */
+/** Called if a helper process has not answered in time. Returns the error for the caller. */
 type OnLate = () => Error;
 
 /**

@@ -2,7 +2,7 @@ import { type Container, goJson } from '@node-agent/pod-spec';
 
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
-/** Printed form of each byte that follows another one. */
+/** Text of each byte in a list, behind the first byte: a space and the number in decimal. */
 const AS_NEXT: readonly (readonly number[])[] = Array.from({ length: 256 }, (_, byte) => [...Buffer.from(` ${byte}`)]);
 /** The first byte is always `{`. */
 const DUMP_BEGIN = fnv1a32(FNV_OFFSET, [...Buffer.from('([]uint8)[123')]);

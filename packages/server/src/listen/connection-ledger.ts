@@ -32,7 +32,7 @@ const MAX_COPIED_BYTES = 256 * 1024 * 1024;
 export class ConnectionLedger {
   readonly #maxStrangers: number;
   readonly #connections = new Map<string, Connection>();
-  /** In order of arrival. */
+  /** IDs of the strangers' connections, oldest first. */
   readonly #strangers = new Set<string>();
   readonly #maxHeadBytes: number;
   /** The sum of `headBytes` of all strangers. */

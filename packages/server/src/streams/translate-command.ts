@@ -254,7 +254,7 @@ class Translation {
     else stdin.once('finish', hangUp).once('close', hangUp).end();
   }
 
-  /** Ends the translation when the server stops. If the client has disconnected, its own handler does so. */
+  /** Ends the translation when the server stops. If the client has disconnected, the handler of that event ends the translation. */
   #end(): void {
     if (this.#channels.isGone) return;
     this.#channels.close(1001);

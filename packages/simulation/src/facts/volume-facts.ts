@@ -68,7 +68,7 @@ export class VolumeFacts {
     return [...this.#published].filter(([, published]) => published === volume).map(([path]) => path);
   }
 
-  /** Returns what is published to a pod. */
+  /** Returns the volumes that are published to a pod, with their paths. */
   inPod(uid: string): readonly CsiPlace[] {
     const places = [...this.#published].map(([path, volume]) => ({ volume, path }));
     return places.filter(({ path }) => podOfPath(path) === uid);

@@ -26,7 +26,7 @@ export interface FlexVolumeComponents {
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
   readonly devices?: Pick<LocalDevices, 'formatAndMount'>;
-  /** Returns the path of an attached volume's device, as the node's status has it. Default: none is known. */
+  /** Returns the path of an attached volume's device, from `volumesAttached` in the node's status. Default: returns `undefined`. */
   readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;
   readonly paths: PodPaths;

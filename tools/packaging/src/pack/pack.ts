@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Manifest, publishedPackages, root, type WorkspacePackage } from '../workspace.ts';
-import { type LockedVersions, lockedVersions, pinsOf } from './pins.ts';
+import { pinsOf, readLockFile } from './pins.ts';
 import { publishedManifest } from './published-manifest.ts';
 
 /** Package that was packed. */
@@ -28,10 +28,9 @@ export function pack(
   const all = publishedPackages(from);
   const versions = new Map(all.map(({ manifest }) => [manifest.name, manifest.version]));
   const lockFile = path.join(from, 'pnpm-lock.yaml');
-  const locked: LockedVersions = fs.existsSync(lockFile)
-    ? lockedVersions(fs.readFileSync(lockFile, 'utf8'))
-    : new Map();
-  const pins = (manifest: Manifest) => (manifest.bin === undefined ? {} : pinsOf(manifest, all, locked));
+  const locked = readLockFile(fs.existsSync(lockFile) ? fs.readFileSync(lockFile, 'utf8') : '');
+  const pins = ({ directory, manifest }: WorkspacePackage) =>
+    manifest.bin === undefined ? {} : pinsOf(directory, locked);
   fs.mkdirSync(output, { recursive: true });
   const staging = fs.mkdtempSync(path.join(output, '.staging-'));
   try {
@@ -41,7 +40,7 @@ export function pack(
         from,
         to: path.join(staging, entry.shortName),
         versions,
-        pinned: pins(entry.manifest),
+        pinned: pins(entry),
       }),
     }));
     npmPack(

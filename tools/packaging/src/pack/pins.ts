@@ -1,53 +1,81 @@
-import type { Manifest } from '../workspace.ts';
+import path from 'node:path';
+import { parse } from 'yaml';
 
-/** Locked versions of dependencies, by directory of the checkout (`packages/pleg`) and dependency name. */
-export type LockedVersions = ReadonlyMap<string, ReadonlyMap<string, string>>;
+/** Dependency entry of a directory of the checkout: the version with its peers, or `link:` and a relative path. */
+interface Locked {
+  readonly version: string;
+}
 
-/**
- * Reads the direct dependencies of each directory, with their versions, from `pnpm-lock.yaml`. Links within the
- * checkout are omitted.
- */
-export function lockedVersions(lockFile: string): LockedVersions {
-  const importers = lockFile.slice(lockFile.indexOf('\nimporters:\n'), lockFile.indexOf('\npackages:\n')).split('\n');
-  const locked = new Map<string, Map<string, string>>();
-  let versions = new Map<string, string>();
-  let name = '';
-  for (const line of importers) {
-    const [, folder] = /^ {2}(\S+):$/.exec(line) ?? [];
-    const [, dependency] = /^ {6}'?([^\s']+)'?:$/.exec(line) ?? [];
-    const [, version] = /^ {8}version: (\d[^\s(]*)/.exec(line) ?? [];
-    if (folder !== undefined) {
-      versions = new Map();
-      locked.set(folder, versions);
-    }
-    if (dependency !== undefined) name = dependency;
-    if (version !== undefined) versions.set(name, version);
-  }
-  return locked;
+/** The parts of `pnpm-lock.yaml` that are read here. */
+export interface LockFile {
+  /** Direct dependencies, by directory of the checkout (`packages/pleg`). */
+  readonly importers: Readonly<Record<string, { readonly dependencies?: Readonly<Record<string, Locked>> }>>;
+  /**
+   * Dependencies of external packages, by name and version with peers (`ws@8.23.0`). Packages without dependencies have
+   * an empty entry.
+   */
+  readonly snapshots: Readonly<Record<string, { readonly dependencies?: Readonly<Record<string, string>> }>>;
+}
+
+/** @throws Error if the text is not YAML */
+export function readLockFile(text: string): LockFile {
+  return { importers: {}, snapshots: {}, ...parse(text) };
 }
 
 /**
- * Returns the exact versions of a program's external dependencies, including those of the checkout's packages that it
- * depends on. With ranges, an installation could get newer versions, which might need a newer Node.js than the tested
- * ones. Peer dependencies stay ranges, because the user chooses their versions.
+ * Returns the exact versions of all external packages that a program installs: its dependencies, those of the checkout's
+ * packages that it needs, and theirs in turn. With ranges, an installation could get newer versions, which might need a
+ * newer Node.js than the tested ones. A direct dependency's version wins. A package that is otherwise needed in several
+ * versions is omitted, because the top level of `node_modules` has room for one. Optional and peer dependencies are
+ * omitted too: a pin would force their installation.
+ * @param directory the program's directory in the checkout
  */
-export function pinsOf(
-  program: Manifest,
-  packages: readonly { readonly directory: string; readonly manifest: Manifest }[],
-  locked: LockedVersions,
-): Readonly<Record<string, string>> {
-  const pins: Record<string, string> = {};
+export function pinsOf(directory: string, { importers, snapshots }: LockFile): Readonly<Record<string, string>> {
+  const direct = new Map<string, string>();
+  const indirect = new Map<string, Set<string>>();
   const seen = new Set<string>();
-  const visit = (name: string): void => {
-    const found = packages.find(({ manifest }) => manifest.name === name);
-    if (found === undefined || seen.has(name)) return;
-    seen.add(name);
-    for (const dependency of Object.keys(found.manifest.dependencies ?? {})) {
-      const version = locked.get(found.directory)?.get(dependency);
-      if (version !== undefined) pins[dependency] ??= version;
-      visit(dependency);
+  const visitSnapshot = (name: string, locked: string): void => {
+    const key = snapshotKey(name, locked);
+    if (seen.has(key)) return;
+    seen.add(key);
+    for (const [dependency, version] of Object.entries(snapshots[key]?.dependencies ?? {})) {
+      if (isVersion(version)) entryOf(indirect, dependency).add(withoutPeers(version));
+      visitSnapshot(dependency, version);
     }
   };
-  visit(program.name);
-  return pins;
+  const visitDirectory = (from: string): void => {
+    if (seen.has(from)) return;
+    seen.add(from);
+    for (const [name, { version }] of Object.entries(importers[from]?.dependencies ?? {})) {
+      if (version.startsWith('link:')) visitDirectory(path.posix.join(from, version.slice('link:'.length)));
+      else {
+        if (!direct.has(name)) direct.set(name, withoutPeers(version));
+        visitSnapshot(name, version);
+      }
+    }
+  };
+  visitDirectory(directory);
+  const single = [...indirect].flatMap(([name, [version, ...others]]) =>
+    version === undefined || others.length > 0 ? [] : [[name, version] as const],
+  );
+  return Object.fromEntries([...single, ...direct]);
+}
+
+/** Returns the key in `snapshots`. An alias is locked under the other package's name (`string-width@4.2.3`). */
+function snapshotKey(name: string, locked: string): string {
+  return isVersion(locked) ? `${name}@${locked}` : locked;
+}
+
+function isVersion(locked: string): boolean {
+  return /^\d/.test(locked);
+}
+
+function withoutPeers(version: string): string {
+  return version.replace(/\(.*$/, '');
+}
+
+function entryOf(versions: Map<string, Set<string>>, name: string): Set<string> {
+  const entry = versions.get(name) ?? new Set<string>();
+  versions.set(name, entry);
+  return entry;
 }

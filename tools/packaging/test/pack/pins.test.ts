@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { lockedVersions, pinsOf } from '../../src/pack/pins.ts';
+import { pinsOf, readLockFile } from '../../src/pack/pins.ts';
 import { publishedManifest } from '../../src/pack/published-manifest.ts';
 import { publishedPackages, root } from '../../src/workspace.ts';
 
@@ -26,53 +26,85 @@ importers:
 
   packages/async:
     dependencies:
+      '@node-agent/kubelet':
+        specifier: workspace:^
+        version: link:../../apps/kubelet
       yaml:
         specifier: ^2.9.1
         version: 2.9.1
 
-packages:
+  packages/none: {}
 
-  yaml@2.9.1:
+snapshots:
+
+  '@kubernetes/client-node@2.0.1(bare-buffer@3.7.1)':
+    dependencies:
+      undici: 8.12.4(peer@1.0.0)
+      width-old: string-width@4.2.3
+      yaml: 2.8.0
+    optionalDependencies:
+      fsevents: 2.0.0
+
+  fsevents@2.0.0: {}
+
+  string-width@4.2.3:
+    dependencies:
+      emoji: 8.0.0
+      twice: 1.0.0
+
+  undici@8.12.4(peer@1.0.0):
+    dependencies:
+      twice: 2.0.0
+      undici-circle: 1.0.0
+
+  undici-circle@1.0.0:
+    dependencies:
+      undici: 8.12.4(peer@1.0.0)
+
+  yaml@2.9.1: {}
 `;
-const locked = lockedVersions(LOCK);
-const program = {
-  ...{ name: '@node-agent/kubelet', version: '1.0.0', bin: { kubelet: './dist/main.js' } },
-  dependencies: { '@kubernetes/client-node': '^2.0.1', '@node-agent/async': 'workspace:^' },
-};
-const library = { name: '@node-agent/async', version: '1.0.0', dependencies: { yaml: '^2.9.1' } };
-const packages = [
-  { directory: 'apps/kubelet', manifest: program },
-  { directory: 'packages/async', manifest: library },
-];
 
-describe('locked versions', () => {
-  it('dependency pins are read by directory, without links within the checkout', () => {
-    expect(Object.fromEntries([...locked].map(([folder, versions]) => [folder, Object.fromEntries(versions)]))).toEqual(
-      {
-        '.': { nx: '24.0.6' },
-        'apps/kubelet': { '@kubernetes/client-node': '2.0.1' },
-        'packages/async': { yaml: '2.9.1' },
-      },
-    );
-  });
+describe('versions that a packed program pins', () => {
+  const pins = pinsOf('apps/kubelet', readLockFile(LOCK));
 
-  it("contain the dependencies of a packed program and of the checkout's packages that it depends on", () => {
-    const pins = pinsOf(program, packages, locked);
-    expect(pins).toEqual({ '@kubernetes/client-node': '2.0.1', yaml: '2.9.1' });
-    expect(publishedManifest(program, new Map([['@node-agent/async', '1.0.0']]), pins).dependencies).toEqual({
-      ...{ '@kubernetes/client-node': '2.0.1', '@node-agent/async': '^1.0.0', yaml: '2.9.1' },
+  it('a packed program pins its dependencies, those of the checkout packages that it needs, and theirs in turn', () => {
+    expect(pins).toEqual({
+      '@kubernetes/client-node': '2.0.1',
+      undici: '8.12.4',
+      'undici-circle': '1.0.0',
+      emoji: '8.0.0',
+      yaml: '2.9.1',
     });
   });
 
-  it("cover each dependency of this checkout's programs", () => {
-    const all = publishedPackages();
-    const versions = lockedVersions(fs.readFileSync(path.join(root, 'pnpm-lock.yaml'), 'utf8'));
-    for (const { manifest } of all.filter((each) => each.manifest.bin !== undefined)) {
-      const pins = pinsOf(manifest, all, versions);
-      for (const name of Object.keys(manifest.dependencies ?? {}))
-        if (!name.startsWith('@node-agent/')) expect(pins, `${manifest.name}: ${name}`).toHaveProperty([name]);
-    }
+  it("a packed program's pins are written into the published manifest beside the ranges of the checkout packages", () => {
+    const program = {
+      ...{ name: '@node-agent/kubelet', version: '1.0.0', bin: { kubelet: './dist/main.js' } },
+      dependencies: { '@kubernetes/client-node': '^2.0.1', '@node-agent/async': 'workspace:^' },
+    };
+    expect(publishedManifest(program, new Map([['@node-agent/async', '1.0.0']]), pins).dependencies).toEqual({
+      ...pins,
+      '@node-agent/async': '^1.0.0',
+    });
   });
+
+  it('a program has no pins without a lock file, and for a directory that the lock file does not have', () => {
+    expect(pinsOf('apps/kubelet', readLockFile(''))).toEqual({});
+    expect(pinsOf('packages/other', readLockFile(LOCK))).toEqual({});
+  });
+
+  const programs = publishedPackages().filter(({ manifest }) => manifest.bin !== undefined);
+
+  it.each(programs)(
+    'cover all dependencies of $manifest.name, and undici and pino below them',
+    ({ directory, manifest }) => {
+      const own = pinsOf(directory, readLockFile(fs.readFileSync(path.join(root, 'pnpm-lock.yaml'), 'utf8')));
+      for (const name of Object.keys(manifest.dependencies ?? {}))
+        if (!name.startsWith('@node-agent/')) expect(own).toHaveProperty([name]);
+      if ('@kubernetes/client-node' in own) expect(own).toHaveProperty('undici');
+      if ('pino' in own) expect(own).toHaveProperty('sonic-boom');
+    },
+  );
 });
 
 describe('a program of this checkout', () => {

@@ -18,7 +18,7 @@ export interface IscsiDisk {
   /** Interface from which a new one is made, if the volume has an initiator name. */
   readonly initIface: string;
   readonly iface: string;
-  /** Initiator name of the volume; '' for that of the interface. */
+  /** Initiator name of the volume. If '', the initiator name of the interface is used. */
   readonly initiatorName: string;
   readonly chapDiscovery: boolean;
   readonly chapSession: boolean;
