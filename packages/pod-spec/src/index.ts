@@ -133,6 +133,7 @@ export {
   type RuntimeSandboxStatus,
 } from './runtime-status.ts';
 export { withoutStrayAttempts } from './stray-attempts.ts';
+export { withoutSupersededAttempts } from './superseded-attempts.ts';
 export { sysctlNamespace } from './sysctls.ts';
 export { validatePod } from './validate-pod.ts';
 export { toWire, type Wire } from './wire.ts';

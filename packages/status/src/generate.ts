@@ -15,6 +15,7 @@ import {
   type RuntimePodStatus,
   showsInitialized,
   withoutStrayAttempts,
+  withoutSupersededAttempts,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition, kubeletConditions, showsEnd } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
@@ -64,8 +65,9 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const old = context.oldStatus ?? pod.status;
   const features = context.restartFeatures ?? defaultRestartFeatures;
   // Stray attempts are ignored. A container that waits for such an attempt, which never runs, would otherwise never be
-  // shown as completed.
-  const runtimeStatus = withoutStrayAttempts(pod, reported, features);
+  // shown as completed. Superseded attempts are ignored too: the status would forget the run that replaced them.
+  const current = withoutSupersededAttempts(old, reported.containers);
+  const runtimeStatus = withoutStrayAttempts(pod, { ...reported, containers: current }, features);
   const canAllRestart = canRestartAll(pod, features);
   const isRestartRequested =
     canAllRestart &&

@@ -82,6 +82,15 @@ describe('containers', () => {
     },
   );
 
+  test('C3: an init container stays completed if only the record of an earlier attempt that never ran is left', () => {
+    const pod = makePod({ initContainers: [{ name: 'init' }] });
+    const done = runtimeContainer({ name: 'init', state: 'exited', restartCount: 1 });
+    const before = generateApiPodStatus(pod, runtimeStatus(done), makeContext());
+    const left = runtimeContainer({ id: 'c0', name: 'init', state: 'created', restartCount: 0 });
+    const after = generateApiPodStatus(pod, runtimeStatus(left), makeContext({ oldStatus: before }));
+    expect(after.initContainerStatuses).toEqual(before.initContainerStatuses);
+  });
+
   test('a container that was never created waits with ContainerCreating, or PodInitializing if there are init containers', () => {
     const context = makeContext({ sandboxReady: false });
     const plain = generateApiPodStatus(makePod(), runtimeStatus(), context);

@@ -11,6 +11,7 @@ import {
   type RuntimePodStatus,
   type RuntimeSandboxStatus,
   shouldRestartExited,
+  withoutSupersededAttempts,
 } from '@node-agent/pod-spec';
 import { containerHash } from '../reconcile/container-hash.ts';
 
@@ -49,7 +50,7 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
 ): T {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec;
   const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = pod.status ?? {};
-  const records = withoutSuperseded(pod, status.containers);
+  const records = withoutSupersededAttempts(pod.status, status.containers);
   const recorded = new Set(records.map(({ name }) => name));
   const [sandbox] = status.sandboxes;
   const among = (
@@ -75,26 +76,6 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
   const withSandbox = rest.map((last) => (waiting.has(last.name) ? { ...last, sandboxId: EARLIER_SANDBOX } : last));
   const all = [...withSandbox, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
   return all.length === 0 ? status : { ...status, containers: [...status.containers, ...all] };
-}
-
-/**
- * Returns the records without those of attempts that never ran and were replaced by an attempt that the pod's status
- * shows as terminated, or as waiting for its restart. The runtime may refuse to remove such a record, and keep it longer
- * than the record of the later attempt (C2, C3).
- */
-function withoutSuperseded(
-  { status = {} }: Pod,
-  records: readonly RuntimeContainerStatus[],
-): readonly RuntimeContainerStatus[] {
-  const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status;
-  const ended = new Map(
-    [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses].flatMap((one) =>
-      (one.state?.terminated ?? waitsAfter(one)) === undefined ? [] : [[one.name, one.restartCount] as const],
-    ),
-  );
-  return records.filter(
-    ({ name, state, restartCount }) => state !== 'created' || restartCount >= (ended.get(name) ?? 0),
-  );
 }
 
 /**
