@@ -202,3 +202,28 @@ describe('memory_manager_state', () => {
     expect(() => decodeMemoryState(broken)).toThrow(problem);
   });
 });
+
+describe('bounds of memory_manager_state', () => {
+  const file = (content: object): string =>
+    JSON.stringify({ policyName: 'Static', machineState: {}, ...content, checksum: 0 });
+  const node = (content: object): object => ({ 0: { numberOfAssignments: 0, memoryMap: {}, cells: [0], ...content } });
+  const many = (count: number): Record<string, object> =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}`, {}]));
+
+  test.each([
+    ['nodes', { machineState: many(1025) }, 'machineState must have at most 1024 elements, has 1025'],
+    ['resources', { machineState: node({ memoryMap: many(65) }) }, 'machineState[0].memoryMap must have at most 64'],
+    [
+      'nodes in a group',
+      { machineState: node({ cells: Array(1025).fill(0) }) },
+      'machineState[0].cells must have at most',
+    ],
+    [
+      'nodes of a block',
+      { entries: { p: { c: [{ numaAffinity: Array(1025).fill(0), type: 'memory', size: 1 }] } } },
+      'entries.p.c[0].numaAffinity must have at most 1024 elements, has 1025',
+    ],
+  ])('a memory_manager_state file with too many %s is refused', (_what, content, message) => {
+    expect(() => decodeMemoryState(file(content))).toThrow(message);
+  });
+});

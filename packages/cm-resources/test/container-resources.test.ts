@@ -3,6 +3,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AlignedDevices, ContainerResourcesError } from '../src/index.ts';
+import { decodeMemoryState } from '../src/state/memory-checkpoint.ts';
 import { containerOf, machineOf, podOf, sidecarOf } from './builders.ts';
 import { ROOT, settle, TestNode } from './helpers.ts';
 
@@ -399,6 +400,18 @@ describe('memory', () => {
     expect(['a', 'b'].map((uid) => node.resources.placementOf(uid, 'main').mems)).toEqual(['0', '1']);
     expect(node.resources.memoryOf('b', 'main')).toEqual([{ nodes: [1], resource: 'memory', bytes: 3 * 2 ** 30 }]);
     expect(await node.file('memory_manager_state')).toContain('"entries":{"a":{"main":[{"numaAffinity":[0]');
+  });
+
+  test('N12: memory that a rejected pod returned to another node of its group is on disk', async () => {
+    const node = new TestNode(options);
+    // Both nodes form a group, and the pod leaves memory on the second one.
+    await node.admit(pod('a', '1', '6Gi'));
+    const rejected = podOf('b', [containerOf('one', '1', '512Mi'), containerOf('two', '99', '64Mi')]);
+    expect(await node.admit(rejected)).toMatchObject({ admit: false });
+    await settle();
+    const { nodes, assignments } = decodeMemoryState(await node.file('memory_manager_state'));
+    expect([...assignments.keys()]).toEqual(['a']);
+    expect(nodes.get(0)?.tables.get('memory')?.free).toBe(2 ** 29);
   });
 
   test('the memory of an init container is free when the next container starts', async () => {

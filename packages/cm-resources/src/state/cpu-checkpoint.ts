@@ -1,9 +1,10 @@
-import { fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node-agent/checkpoint';
+import { compareUtf8, fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node-agent/checkpoint';
 import { goJson } from '@node-agent/pod-spec';
 import type { CpuAssignments, CpuState } from '../cpu/cpu-assignments.ts';
 import { CpuSet } from '../cpuset/cpu-set.ts';
 import { quoteStart } from '../cpuset/quote-start.ts';
-import { asCount, asMap, asObject, asText, type JsonFields } from './read-json.ts';
+import { expectChecksum } from './expect-checksum.ts';
+import { asMap, asObject, asText } from './read-json.ts';
 
 /** Name of the CPU manager's state file in the kubelet's root directory. */
 export const CPU_STATE_FILE = 'cpu_manager_state';
@@ -52,7 +53,7 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
   const entries = asMap(file.entries, 'entries');
   if (entries?.some(isVersion1)) {
     const byId = entries.map(([id, cpus]) => [id, asText(cpus, `entries[${JSON.stringify(id)}]`)] as const);
-    expectChecksum(file, [checksumOf(policyName, shared, mapOfTexts(byId), undefined)]);
+    expectChecksum(file, [() => checksumOf(policyName, shared, mapOfTexts(byId), undefined)]);
     return { ...head, assignments: assignmentsById(byId, containers, cpusIn) };
   }
   const pods = entries?.map(([pod, value]) => {
@@ -62,8 +63,9 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
   });
   const podCpus = asMap(file.podEntries, 'podEntries') ?? [];
   const dump = mapOfMaps(pods ?? null);
-  const version3 = checksumOf(policyName, shared, dump, podEntriesDump(podCpus, cpusIn));
-  expectChecksum(file, podCpus.length > 0 ? [version3] : [checksumOf(policyName, shared, dump, undefined), version3]);
+  const version2 = () => checksumOf(policyName, shared, dump, undefined);
+  const version3 = () => checksumOf(policyName, shared, dump, podEntriesDump(podCpus, cpusIn));
+  expectChecksum(file, podCpus.length > 0 ? [version3] : [version2, version3]);
   if (podCpus.length > 0) {
     throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the gate PodLevelResourceManagers, which is not supported`);
   }
@@ -122,13 +124,6 @@ function cpuReader(): CpuReader {
   };
 }
 
-function expectChecksum(file: JsonFields, accepted: readonly number[]): void {
-  const found = asCount(file.checksum, 'checksum');
-  if (found !== 0 && !accepted.includes(found)) {
-    throw new Error(`checkpoint is corrupted: checksum is ${accepted[0]}, must be ${found}`);
-  }
-}
-
 function checksumOf(policyName: string, shared: string, entries: GoDump, podEntries: GoDump | undefined): number {
   const type = 'state.CPUManagerCheckpoint';
   const checkpoint = goStruct(type, {
@@ -158,10 +153,8 @@ function mapOfMaps(pods: readonly (readonly [string, readonly (readonly [string,
 function podEntriesDump(pods: readonly (readonly [string, unknown])[], cpusIn: CpuReader): GoDump {
   const entry = (value: unknown): GoDump => {
     const cpus = cpusIn(asText(asObject(value, 'podEntries').cpuSet ?? '', 'podEntries.cpuSet'), 'podEntries');
-    const elements = goMap(
-      'map[int]struct {}',
-      [...cpus].map((cpu) => [cpu, goStruct('struct {}', {})]),
-    );
+    // Printed at once: a set can have 65,536 CPUs, each an empty structure.
+    const elements = goScalar('map[int]struct {}', `map[${[...cpus].map((cpu) => `${cpu}:{}`).join(' ')}]`);
     return goStruct('state.PodEntry', { CPUSet: goStruct('cpuset.CPUSet', { elems: elements }) });
   };
   return goMap(
@@ -176,5 +169,5 @@ function textsOf(containers: ReadonlyMap<string, CpuSet>): readonly (readonly [s
 
 /** Sorts by key as Go does, by the bytes of UTF-8. */
 function sorted<T extends readonly [string, unknown]>(entries: readonly T[]): readonly T[] {
-  return [...entries].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return [...entries].sort(([a], [b]) => compareUtf8(a, b));
 }
