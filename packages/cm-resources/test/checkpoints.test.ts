@@ -43,12 +43,14 @@ describe('cpu_manager_state', () => {
     expect(() => decodeCpuState(text)).toThrow("containerID 'id1' not found in initial containers list");
   });
 
-  test('a cpu_manager_state file of version 3 is read unless it has CPUs of whole pods', () => {
+  test('a cpu_manager_state file of version 3 with CPUs of whole pods is read only with the feature gate', () => {
     const text =
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"podEntries":{"u":{"cpuSet":"2-3,10"}},"checksum":2686836539}';
     expect(() => decodeCpuState(text)).toThrow(
-      'pod u has CPUs of the gate PodLevelResourceManagers, which is not supported',
+      'pod u has CPUs of the feature gate PodLevelResourceManagers, which is off',
     );
+    expect(decodeCpuState(text, new Map(), true).pods?.get('u')?.list()).toEqual([2, 3, 10]);
+    expect(encodeCpuState(decodeCpuState(text, new Map(), true))).toBe(text);
     expect(() => decodeCpuState(text.replace('2-3,10', '2-3'))).toThrow('checkpoint is corrupted');
     const plain = '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"checksum":3047044824}';
     expect(decodeCpuState(plain).shared.list()).toEqual([0, 1]);
@@ -190,8 +192,8 @@ describe('memory_manager_state', () => {
     ],
     [
       'memory of pods as a whole',
-      text.replace('"checksum"', '"podEntries":{"u":{}},"checksum"'),
-      /PodLevelResourceManagers, which is not supported/,
+      text.replace(/"checksum":\d+/, '"podEntries":{"u":{}},"checksum":0'),
+      /pod u has memory of the feature gate PodLevelResourceManagers, which is off/,
     ],
     [
       'blocks that are no list',

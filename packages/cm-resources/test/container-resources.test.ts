@@ -45,7 +45,7 @@ describe('exclusive CPUs', () => {
   ])('a pod with %s gets no exclusive CPUs', async (_name, shared) => {
     const node = new TestNode();
     expect(await node.admit(shared)).toEqual({ admit: true });
-    expect(node.resources.hasExclusiveCpus('a')).toBe(false);
+    expect(node.resources.hasExclusiveCpus(shared)).toBe(false);
   });
 
   test('later containers reuse the exclusive CPUs of init containers, but not those of sidecars', async () => {

@@ -25,26 +25,35 @@ export interface ContainerRef {
 
 /**
  * Encodes the state like upstream with its default gates: version 2, with the checksum that older kubelets accept
- * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). Equal states give equal bytes.
+ * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). If the state has CPUs of pods, even none, the
+ * file has version 3, as upstream's with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
  */
-export function encodeCpuState({ policyName, shared, assignments }: CpuCheckpoint): string {
+export function encodeCpuState({ policyName, shared, assignments, pods: ofPods }: CpuCheckpoint): string {
   const pods = [...assignments].map(([pod, containers]) => [pod, textsOf(containers)] as const);
   const json = sorted(pods).map(([pod, containers]) => {
     const names = sorted(containers).map(([name, cpus]) => `${goJson(name)}:${goJson(cpus)}`);
     return `${goJson(pod)}:{${names.join()}}`;
   });
   const entries = json.length === 0 ? '' : `"entries":{${json.join()}},`;
-  const checksum = checksumOf(policyName, `${shared}`, mapOfMaps(pods), undefined);
-  return `{"policyName":${goJson(policyName)},"defaultCpuSet":"${shared}",${entries}"checksum":${checksum}}`;
+  const podJson = sorted([...(ofPods ?? [])]).map(([pod, cpus]) => `${goJson(pod)}:{"cpuSet":"${cpus}"}`);
+  const podEntries = podJson.length === 0 ? '' : `"podEntries":{${podJson.join()}},`;
+  const checksum = checksumOf(policyName, `${shared}`, mapOfMaps(pods), ofPods && podEntriesDump([...ofPods]));
+  const head = `"policyName":${goJson(policyName)},"defaultCpuSet":"${shared}"`;
+  return `{${head},${entries}${podEntries}"checksum":${checksum}}`;
 }
 
 /**
  * Decodes a state file of any version: 1 (entries by container id), 2, and 3 (gate PodLevelResourceManagers). A checksum
  * of 0 in version 1 or 2 is accepted, because older kubelets wrote no checksum.
  * @param containers containers by id, for a file of version 1
+ * @param podLevel gate `PodLevelResourceManagers`. If it is off, a file with CPUs of pods is refused
  * @throws Error describing the problem
  */
-export function decodeCpuState(text: string, containers: ReadonlyMap<string, ContainerRef> = new Map()): CpuCheckpoint {
+export function decodeCpuState(
+  text: string,
+  containers: ReadonlyMap<string, ContainerRef> = new Map(),
+  podLevel = false,
+): CpuCheckpoint {
   const file = asObject(JSON.parse(text), 'it');
   const policyName = asText(file.policyName ?? '', 'policyName');
   const shared = asText(file.defaultCpuSet ?? '', 'defaultCpuSet');
@@ -61,19 +70,26 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
     const containers = asMap(value, field) ?? [];
     return [pod, containers.map(([name, cpus]) => [name, asText(cpus, `${field}.${name}`)] as const)] as const;
   });
-  const podCpus = asMap(file.podEntries, 'podEntries') ?? [];
+  const podCpus = (asMap(file.podEntries, 'podEntries') ?? []).map(([pod, value]) => {
+    const field = `podEntries[${JSON.stringify(pod)}]`;
+    return [pod, cpusIn(asText(asObject(value, field).cpuSet ?? '', `${field}.cpuSet`), `${field}.cpuSet`)] as const;
+  });
   const dump = mapOfMaps(pods ?? null);
   const version2 = () => checksumOf(policyName, shared, dump, undefined);
-  const version3 = () => checksumOf(policyName, shared, dump, podEntriesDump(podCpus, cpusIn));
+  const version3 = () => checksumOf(policyName, shared, dump, podEntriesDump(podCpus));
   expectChecksum(file, podCpus.length > 0 ? [version3] : [version2, version3]);
-  if (podCpus.length > 0) {
-    throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the gate PodLevelResourceManagers, which is not supported`);
+  if (podCpus.length > 0 && !podLevel) {
+    throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the feature gate PodLevelResourceManagers, which is off`);
   }
   const assignments = (pods ?? []).map(
     ([pod, containers]) =>
       [pod, new Map(containers.map(([name, cpus]) => [name, cpusIn(cpus, `entries.${pod}.${name}`)]))] as const,
   );
-  return { ...head, assignments: new Map(assignments.filter(([, containers]) => containers.size > 0)) };
+  return {
+    ...head,
+    assignments: new Map(assignments.filter(([, containers]) => containers.size > 0)),
+    ...(podCpus.length > 0 && { pods: new Map(podCpus) }),
+  };
 }
 
 /** Returns whether a state file has version 1 and entries, whose containers must be known by id to decode it. */
@@ -150,16 +166,15 @@ function mapOfMaps(pods: readonly (readonly [string, readonly (readonly [string,
   );
 }
 
-function podEntriesDump(pods: readonly (readonly [string, unknown])[], cpusIn: CpuReader): GoDump {
-  const entry = (value: unknown): GoDump => {
-    const cpus = cpusIn(asText(asObject(value, 'podEntries').cpuSet ?? '', 'podEntries.cpuSet'), 'podEntries');
+function podEntriesDump(pods: readonly (readonly [string, CpuSet])[]): GoDump {
+  const entry = (cpus: CpuSet): GoDump => {
     // Printed at once: a set can have 65,536 CPUs, each an empty structure.
     const elements = goScalar('map[int]struct {}', `map[${[...cpus].map((cpu) => `${cpu}:{}`).join(' ')}]`);
     return goStruct('state.PodEntry', { CPUSet: goStruct('cpuset.CPUSet', { elems: elements }) });
   };
   return goMap(
     'state.PodCPUAssignments',
-    pods.map(([pod, value]) => [pod, entry(value)]),
+    pods.map(([pod, cpus]) => [pod, entry(cpus)]),
   );
 }
 

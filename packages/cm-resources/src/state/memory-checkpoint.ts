@@ -37,28 +37,36 @@ const TABLE = [
 
 /**
  * Encodes the state like upstream with its default gates: version 1
- * (`pkg/kubelet/cm/memorymanager/state/checkpoint.go: MemoryManagerCheckpointV1`). Equal states give equal bytes.
+ * (`pkg/kubelet/cm/memorymanager/state/checkpoint.go: MemoryManagerCheckpointV1`). If the state has memory of pods, even
+ * none, the file has version 2, as upstream's with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
  */
 export function encodeMemoryState(state: MemoryCheckpoint): string {
-  const { policyName, nodes, assignments } = state;
+  const { policyName, nodes, assignments, pods: ofPods } = state;
   const table = (one: MemoryTable): string => `{${TABLE.map(([json, , field]) => `"${json}":${one[field]}`).join()}}`;
   const node = ({ assignments: count, tables, cells }: MemoryNode): string =>
     `{"numberOfAssignments":${count},"memoryMap":${jsonMap(tables, table)},"cells":[${cells.join()}]}`;
   const block = ({ nodes: ids, resource, bytes }: MemoryBlock): string =>
     `{"numaAffinity":[${ids.join()}],"type":${goJson(resource)},"size":${bytes}}`;
   const machine = jsonMap(new Map([...nodes].map(([id, one]) => [`${id}`, one] as const)), node);
-  const pods = jsonMap(assignments, (containers) => jsonMap(containers, (blocks) => `[${blocks.map(block).join()}]`));
+  const list = (blocks: readonly MemoryBlock[]): string => `[${blocks.map(block).join()}]`;
+  const pods = jsonMap(assignments, (containers) => jsonMap(containers, list));
   const entries = assignments.size === 0 ? '' : `"entries":${pods},`;
-  const checksum = checksumOf(policyName, dumpsOf(state));
-  return `{"policyName":${goJson(policyName)},"machineState":${machine},${entries}"checksum":${checksum}}`;
+  const podJson = jsonMap(ofPods ?? new Map(), (blocks) =>
+    blocks.length > 0 ? `{"memoryBlocks":${list(blocks)}}` : '{}',
+  );
+  const podEntries = (ofPods?.size ?? 0) === 0 ? '' : `"podEntries":${podJson},`;
+  const checksum = checksumOf(policyName, dumpsOf(nodes, assignments), ofPods && podEntriesDump(ofPods));
+  const head = `"policyName":${goJson(policyName)},"machineState":${machine}`;
+  return `{${head},${entries}${podEntries}"checksum":${checksum}}`;
 }
 
 /**
  * Decodes a state file of version 1 or 2 (gate PodLevelResourceManagers). A checksum of 0 is accepted, because older
  * kubelets wrote none.
+ * @param podLevel gate `PodLevelResourceManagers`. If it is off, a file with memory of pods is refused
  * @throws Error describing the problem
  */
-export function decodeMemoryState(text: string): MemoryCheckpoint {
+export function decodeMemoryState(text: string, podLevel = false): MemoryCheckpoint {
   const file = asObject(JSON.parse(text), 'it');
   const machine = atMost(MAX_NODES, asMap(file.machineState, 'machineState') ?? [], 'machineState').map(
     ([id, value]) => {
@@ -73,22 +81,23 @@ export function decodeMemoryState(text: string): MemoryCheckpoint {
     return [pod, new Map(containers)] as const;
   });
   const policyName = asText(file.policyName ?? '', 'policyName');
-  const state: MemoryCheckpoint = {
-    policyName,
-    nodes: new Map(machine),
-    assignments: new Map(pods),
-  };
-  const ofPods = asMap(file.podEntries, 'podEntries') ?? [];
-  if (ofPods.length > 0) {
-    throw new Error(`pod ${ofPods[0]?.[0]} has memory of the gate PodLevelResourceManagers, which is not supported`);
-  }
+  const nodes = new Map(machine);
+  const assignments = new Map(pods);
+  const ofPods = (asMap(file.podEntries, 'podEntries') ?? []).map(([pod, value]) => {
+    const { memoryBlocks = [] } = asObject(value, `podEntries.${pod}`);
+    return [pod, readBlocks(memoryBlocks, `podEntries.${pod}.memoryBlocks`)] as const;
+  });
   let dumps: StateDumps | undefined;
   const checksum = (podEntries?: GoDump) => (): number => {
-    dumps ??= dumpsOf(state);
+    dumps ??= dumpsOf(nodes, assignments);
     return checksumOf(policyName, dumps, podEntries);
   };
-  expectChecksum(file, [checksum(), checksum(goMap('state.PodMemoryAssignments', []))]);
-  return state;
+  const version2 = checksum(podEntriesDump(ofPods));
+  expectChecksum(file, ofPods.length > 0 ? [version2] : [checksum(), version2]);
+  if (ofPods.length > 0 && !podLevel) {
+    throw new Error(`pod ${ofPods[0]?.[0]} has memory of the feature gate PodLevelResourceManagers, which is off`);
+  }
+  return { policyName, nodes, assignments, ...(ofPods.length > 0 && { pods: new Map(ofPods) }) };
 }
 
 function readNode(value: unknown, field: string): MemoryNode {
@@ -142,11 +151,11 @@ interface StateDumps {
   readonly assignments: GoDump;
 }
 
-function dumpsOf({ nodes, assignments }: MemoryState): StateDumps {
+function dumpsOf(nodes: MemoryState['nodes'], assignments: MemoryState['assignments']): StateDumps {
   const containersDump = (containers: ReadonlyMap<string, readonly MemoryBlock[]>): GoDump =>
     goMap(
       '',
-      [...containers].map(([name, blocks]) => [name, goSlice('[]state.Block', blocks.map(blockDump))]),
+      [...containers].map(([name, blocks]) => [name, blocksDump(blocks)]),
     );
   return {
     nodes: goMap(
@@ -158,6 +167,17 @@ function dumpsOf({ nodes, assignments }: MemoryState): StateDumps {
       [...assignments].map(([pod, containers]) => [pod, containersDump(containers)]),
     ),
   };
+}
+
+function blocksDump(blocks: readonly MemoryBlock[]): GoDump {
+  return goSlice('[]state.Block', blocks.map(blockDump));
+}
+
+function podEntriesDump(pods: Iterable<readonly [string, readonly MemoryBlock[]]>): GoDump {
+  return goMap(
+    'state.PodMemoryAssignments',
+    [...pods].map(([pod, blocks]) => [pod, goStruct('state.PodEntry', { MemoryBlocks: blocksDump(blocks) })]),
+  );
 }
 
 function checksumOf(policyName: string, { nodes, assignments }: StateDumps, podEntries?: GoDump): number {

@@ -52,16 +52,26 @@ function differInOrderOnly(a: string, b: string): boolean {
   return isDeepStrictEqual(inOrder(JSON.parse(a)), inOrder(JSON.parse(b)));
 }
 
-function inOrder(file: { readonly entries?: Readonly<Record<string, Readonly<Record<string, unknown>>>> }): unknown {
-  const sorted = (blocks: unknown): unknown =>
-    Array.isArray(blocks) ? blocks.map((block) => JSON.stringify(block)).sort() : blocks;
-  const hasSeveral = Object.values(file.entries ?? {}).some((containers) =>
-    Object.values(containers).some((blocks) => Array.isArray(blocks) && blocks.length > 1),
-  );
-  if (!hasSeveral) return file;
-  const entries = Object.entries(file.entries ?? {}).map(([pod, containers]) => [
-    pod,
-    Object.fromEntries(Object.entries(containers).map(([name, blocks]) => [name, sorted(blocks)])),
-  ]);
-  return { ...file, entries: Object.fromEntries(entries), checksum: undefined };
+interface StateFile {
+  readonly entries?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly podEntries?: Readonly<Record<string, { readonly memoryBlocks?: unknown }>>;
+}
+
+function inOrder(file: StateFile): unknown {
+  const lists = [
+    ...Object.values(file.entries ?? {}).flatMap((containers) => Object.values(containers)),
+    ...Object.values(file.podEntries ?? {}).map(({ memoryBlocks }) => memoryBlocks),
+  ];
+  if (!lists.some((blocks) => Array.isArray(blocks) && blocks.length > 1)) return file;
+  const entries = mapped(file.entries, (containers) => mapped(containers, sorted));
+  const podEntries = mapped(file.podEntries, (entry) => ({ ...entry, memoryBlocks: sorted(entry.memoryBlocks) }));
+  return { ...file, entries, podEntries, checksum: undefined };
+}
+
+function sorted(blocks: unknown): unknown {
+  return Array.isArray(blocks) ? blocks.map((block) => JSON.stringify(block)).sort() : blocks;
+}
+
+function mapped<T>(values: Readonly<Record<string, T>> | undefined, change: (value: T) => unknown): unknown {
+  return values && Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }

@@ -1,5 +1,5 @@
 import { type Random, seededRandom } from '@node-agent/async';
-import type { Container, Pod } from '@node-agent/pod-spec';
+import { type Container, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import type { DeviceHints, NodeConfig, Sequence, Step } from './sequence.ts';
 import { type TopologyShape, topologies } from './topologies.ts';
 
@@ -86,7 +86,7 @@ function drawConfig(draw: Draw, shape: TopologyShape): NodeConfig {
       CPUManagerPolicyAlphaOptions: draw.chance(0.9),
       CPUManagerPolicyBetaOptions: draw.chance(0.95),
       PodLevelResources: true,
-      PodLevelResourceManagers: false,
+      PodLevelResourceManagers: draw.chance(0.4),
     },
   };
 }
@@ -148,7 +148,7 @@ const KINDS: readonly PodKind[] = [
   ...Array<PodKind>(2).fill('fractional'),
   ...Array<PodKind>(1).fill('burstable'),
   ...Array<PodKind>(1).fill('besteffort'),
-  ...Array<PodKind>(3).fill('pod-level'),
+  ...Array<PodKind>(5).fill('pod-level'),
 ];
 
 function drawPod(draw: Draw, shape: TopologyShape, uid: string): Pod {
@@ -165,14 +165,30 @@ function drawPod(draw: Draw, shape: TopologyShape, uid: string): Pod {
     spec: {
       containers,
       ...(initContainers.length > 0 && { initContainers }),
-      ...(kind === 'pod-level' && { resources: drawPodResources(draw, shape) }),
+      ...(kind === 'pod-level' && { resources: drawPodResources(draw, containers, initContainers) }),
     },
   };
 }
 
-function drawPodResources(draw: Draw, shape: TopologyShape): NonNullable<Pod['spec']['resources']> {
-  const limits = { cpu: draw.one([drawCpus(draw, shape), drawCpus(draw, shape), '1500m']), memory: drawMemory(draw) };
-  return { limits, requests: draw.chance(0.85) ? limits : { ...limits, memory: '64Mi' } };
+/** Draws pod-level resources that the API server accepts: at least as much as the containers together. */
+function drawPodResources(draw: Draw, containers: readonly Container[], inits: readonly Container[]): PodResources {
+  const total = (name: string): number =>
+    [...containers, ...inits].reduce((sum, { resources }) => sum + amountOf(resources?.limits?.[name]), 0);
+  const cpu = draw.chance(0.1) ? total('cpu') + 0.5 : Math.ceil(total('cpu')) + draw.one([0, 0, 1, 2, 4]);
+  const memoryMi = Math.ceil(total('memory') / 2 ** 20) + draw.one([0, 64, 64, 512, 2048]);
+  const limits = {
+    cpu: `${Math.max(0.5, cpu) * 1000}m`,
+    memory: `${Math.max(64, memoryMi)}Mi`,
+    ...(total('hugepages-2Mi') > 0 && { 'hugepages-2Mi': `${total('hugepages-2Mi')}` }),
+    ...(total('hugepages-1Gi') > 0 && { 'hugepages-1Gi': `${total('hugepages-1Gi')}` }),
+  };
+  return { limits, requests: draw.chance(0.85) ? limits : { ...limits, memory: `${memoryMi}Mi`, cpu: '100m' } };
+}
+
+type PodResources = NonNullable<Pod['spec']['resources']>;
+
+function amountOf(quantity: string | undefined): number {
+  return Number(parseQuantity(quantity ?? '0').milliValue()) / 1000;
 }
 
 function drawContainer(draw: Draw, shape: TopologyShape, kind: PodKind, name: string): Container {

@@ -11,7 +11,7 @@ export interface ResourceOptions {
 
 /** Text of `--help`. */
 export const HELP: string = `Usage: npm run compare-resources -- [options]
-Runs random sequences of pods on five machines through package cm-resources and through the CPU, memory and topology
+Runs random sequences of pods on six machines through package cm-resources and through the CPU, memory and topology
 managers of the Go kubelet, and compares the CPUs and memory that they choose, the errors, the podresources API and the
 state files byte for byte. At each restart, each side reads the state files of the other one. Needs root and, the first
 time, Go. Exits with 1 if there is an unexpected difference.

@@ -62,10 +62,11 @@ export class OurNode {
   #create(): ContainerResources {
     const { featureGates, ...config } = this.#config;
     const { CPUManagerPolicyAlphaOptions: alpha = false, CPUManagerPolicyBetaOptions: beta = true } = featureGates;
+    const podLevelResourceManagers = featureGates.PodLevelResourceManagers ?? false;
     const pods = { active: () => this.#active, sourcesReady: () => true };
     return new ContainerResources(
       { fs: this.#fs, clock: new FakeClock(), pods, devices: this.#deviceHints() },
-      { directory: ROOT, machine: this.#machine, ...config, cpuOptionGates: { alpha, beta } },
+      { directory: ROOT, machine: this.#machine, ...config, podLevelResourceManagers, cpuOptionGates: { alpha, beta } },
     );
   }
 

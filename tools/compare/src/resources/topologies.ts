@@ -57,10 +57,10 @@ function regular(shape: RegularShape): TopologyShape {
   };
 }
 
-/** CPUs alternate between the sockets, two are offline, and a third node has only memory. */
+/** CPUs alternate between the sockets, a whole core is offline, and a third node has only memory. */
 const odd: TopologyShape = {
-  name: 'offline CPUs, odd numbering, a node of memory',
-  offline: [9, 14],
+  name: 'odd numbering, an offline core, a node of memory',
+  offline: [3, 11],
   nodes: [
     { id: 0, memoryMi: 12_288, hugePages: { 2048: 512 }, distances: [10, 21, 17] },
     { id: 1, memoryMi: 8_192, hugePages: { 2048: 512 }, distances: [21, 10, 28] },
@@ -98,6 +98,7 @@ export const topologies: readonly TopologyShape[] = [
       from === to ? 10 : from >> 2 === to >> 2 ? 11 + ((from ^ to) & 3) : 32 - ((from + to) & 1),
   }),
   odd,
+  { ...odd, name: 'odd numbering, offline threads, a node of memory', offline: [9, 14] },
 ];
 
 const CPUS = 'sys/devices/system/cpu';
