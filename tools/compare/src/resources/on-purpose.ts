@@ -26,11 +26,10 @@ const PURPOSES: readonly Purpose[] = [
     explains: ({ sequence, at, upstream }) => givesTaken(sequence, at, upstream[at]),
   },
   {
-    // The pod is rejected, so that the CPUs of its first containers are not known.
+    // Upstream rejects the pod, so that the CPUs which it gave to the first containers are not known.
     reason: UNEQUAL_CORES,
-    explains: ({ sequence, at, upstream, ours }) =>
-      topologies.some(({ name, offline }) => name === sequence.topology && offline.length > 0) &&
-      [upstream, ours].every((side) => side[at]?.message?.includes('not enough cpus available')),
+    explains: ({ sequence, at, upstream }) =>
+      hasUnequalCores(sequence) && sequence.config.cpuManagerPolicy === 'static' && upstream[at]?.admit === false,
   },
   {
     reason:
@@ -115,6 +114,12 @@ function cpusIn(list: string): readonly number[] {
     const [first = 0, last = first] = part.split('-').map(Number);
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
   });
+}
+
+function hasUnequalCores({ topology }: Sequence): boolean {
+  const { cores = [], offline = [] } = topologies.find(({ name }) => name === topology) ?? {};
+  const sizes = cores.map(({ cpus }) => cpus.filter((cpu) => !offline.includes(cpu)).length);
+  return new Set(sizes.filter((size) => size > 0)).size > 1;
 }
 
 function missesCores({ sequence, at, upstream }: Situation): boolean {
