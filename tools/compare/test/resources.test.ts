@@ -20,7 +20,7 @@ async function machineOf(shape: TopologyShape) {
 
 describe('options', () => {
   test('parses options and applies defaults', () => {
-    expect(parseResourceOptions([])).toEqual({ sequences: 200, seed: 1, help: false });
+    expect(parseResourceOptions([])).toEqual({ sequences: 200, seed: 1, time: false, help: false });
     expect(parseResourceOptions(['--sequences', '5', '--seed', '0'])).toMatchObject({ sequences: 5, seed: 0 });
   });
 

@@ -2,6 +2,7 @@ import { readMachineTopology } from '@node-agent/cm-resources';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { inDirectoryOfItsOwn, runCommand } from '@node-agent/tools-bench';
 import { findOwnGoProgram } from '@node-agent/tools-control-plane';
+import { admissionTimes, LARGE, timesReport } from './admission-times.ts';
 import { compareSequence, type Machine } from './compare-sequence.ts';
 import { drawSequence } from './draw.ts';
 import { HELP, parseResourceOptions } from './options.ts';
@@ -15,7 +16,7 @@ function say(text: string): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
-  const { help, sequences, seed } = parseResourceOptions(argv);
+  const { help, sequences, seed, time } = parseResourceOptions(argv);
   if (help) {
     process.stdout.write(HELP);
     return 0;
@@ -25,6 +26,12 @@ async function main(argv: readonly string[]): Promise<number> {
   if ('reason' in found) throw new Error(found.reason);
   const { program } = found.binaries;
   return await inDirectoryOfItsOwn('na-resources-', async (directory) => {
+    if (time) {
+      await using upstream = new Upstream(program, directory);
+      const times = await admissionTimes(await machineOf(program, LARGE), upstream, directory);
+      process.stdout.write(timesReport(times));
+      return 0;
+    }
     const machines = new Map<string, Machine>();
     for (const shape of topologies) machines.set(shape.name, await machineOf(program, shape));
     const report = new ResourceReport();

@@ -35,7 +35,7 @@ interface RegularShape {
 }
 
 /** Builds a machine with equal nodes. The first threads of all cores come first, as on most real machines. */
-function regular(shape: RegularShape): TopologyShape {
+export function regularTopology(shape: RegularShape): TopologyShape {
   const { name, sockets, nodesPerSocket, coresPerNode, threads, cachesPerNode = 1, memoryMi, hugePages } = shape;
   const count = sockets * nodesPerSocket;
   const cores = count * coresPerNode;
@@ -77,21 +77,21 @@ const odd: TopologyShape = {
 
 /** The machines on which sequences run. */
 export const topologies: readonly TopologyShape[] = [
-  regular({
+  regularTopology({
     ...{ name: '1 node, no SMT', sockets: 1, nodesPerSocket: 1, coresPerNode: 8, threads: 1 },
     ...{ memoryMi: 16_384, hugePages: { 2048: 512 }, distance: () => 10 },
   }),
-  regular({
+  regularTopology({
     ...{ name: '2 sockets, 2 nodes, SMT', sockets: 2, nodesPerSocket: 1, coresPerNode: 4, threads: 2 },
     ...{ memoryMi: 8_192, hugePages: { 2048: 256, 1048576: 2 } },
     distance: (from, to) => (from === to ? 10 : 21),
   }),
-  regular({
+  regularTopology({
     ...{ name: '2 sockets, 4 nodes, SMT', sockets: 2, nodesPerSocket: 2, coresPerNode: 4, threads: 2 },
     ...{ memoryMi: 6_144, hugePages: { 2048: 256 } },
     distance: (from, to) => (from === to ? 10 : from >> 1 === to >> 1 ? 12 : 21),
   }),
-  regular({
+  regularTopology({
     ...{ name: '2 sockets, 8 nodes, SMT, uncore caches', sockets: 2, nodesPerSocket: 4, coresPerNode: 4, threads: 2 },
     ...{ cachesPerNode: 2, memoryMi: 4_096, hugePages: { 2048: 128 } },
     distance: (from, to) =>
