@@ -191,6 +191,24 @@ describe('state files', () => {
     await expect(loading).rejects.toMatchObject({ code: 'StateRefused' });
   });
 
+  test('K1: a kubelet does not start while a CPU is offline that its containers may have, and keeps them when the CPU is online again', async () => {
+    const node = new TestNode({ reservedSystemCPUs: '0' });
+    await node.admit(pod('a', '2'));
+    const file = await node.file('cpu_manager_state');
+    const machine = machineOf();
+    const offline = (cpus: readonly number[]): readonly number[] => cpus.filter((cpu) => cpu !== 5);
+    const nodes = machine.nodes.map((one) => ({
+      ...one,
+      cores: one.cores.map((core) => ({ ...core, cpus: offline(core.cpus) })),
+    }));
+    await expect(node.restarted({ machine: { nodes } }).load()).rejects.toThrow(
+      'current set of available CPUs "0-4,6-7" doesn\'t match with CPUs in state "0-7"',
+    );
+    expect(await node.file('cpu_manager_state')).toBe(file);
+    await node.restarted().load();
+    expect(node.cpus('a')).toBe('1,5');
+  });
+
   test('a CPU state file of a machine with other CPUs is refused', async () => {
     const node = new TestNode();
     await node.resources.load();
