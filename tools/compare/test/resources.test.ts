@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { readMachineTopology } from '@node-agent/cm-resources';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { describe, expect, test } from 'vitest';
-import { compareAnswers } from '../src/resources/compare-answers.ts';
+import { compareAnswers, digestOf } from '../src/resources/compare-answers.ts';
 import { differingValues } from '../src/resources/differing-values.ts';
 import { drawSequence } from '../src/resources/draw.ts';
 import { purposeOf } from '../src/resources/on-purpose.ts';
 import { parseResourceOptions } from '../src/resources/options.ts';
 import { OurNode } from '../src/resources/our-node.ts';
+import type { Recording } from '../src/resources/recording.ts';
 import { sysFiles, type TopologyShape, topologies } from '../src/resources/topologies.ts';
 
 async function machineOf(shape: TopologyShape) {
@@ -20,7 +22,7 @@ async function machineOf(shape: TopologyShape) {
 
 describe('options', () => {
   test('parses options and applies defaults', () => {
-    expect(parseResourceOptions([])).toEqual({ sequences: 200, seed: 1, time: false, help: false });
+    expect(parseResourceOptions([])).toEqual({ sequences: 200, seed: 1, time: false, help: false, record: undefined });
     expect(parseResourceOptions(['--sequences', '5', '--seed', '0'])).toMatchObject({ sequences: 5, seed: 0 });
   });
 
@@ -78,6 +80,24 @@ test('equal seeds draw equal sequences, and all topologies take turns', () => {
   expect(drawSequence(7)).toEqual(drawSequence(7));
   expect(drawSequence(7)).not.toEqual(drawSequence(8));
   expect(new Set([1, 2, 3, 4, 5, 6].map((seed) => drawSequence(seed).topology)).size).toBe(topologies.length);
+});
+
+// Upstream's answers (1.36.3), written by `npm run compare-resources -- --sequences 90 --seed 1 --record FILE`.
+const recording = JSON.parse(readFileSync(new URL('resources-recording.json', import.meta.url), 'utf8')) as Recording;
+
+test('cm-resources gives the same CPUs, memory, errors and state files as upstream in recorded sequences', async () => {
+  const machines = new Map(
+    await Promise.all(topologies.map(async (shape) => [shape.name, await machineOf(shape)] as const)),
+  );
+  for (const [seed, digests] of recording) {
+    const { topology, config, steps } = drawSequence(seed);
+    const node = new OurNode(machines.get(topology) ?? { nodes: [] }, config);
+    for (const [at, digest] of digests.entries()) {
+      const step = steps[at - 1];
+      const answer = step === undefined ? await node.start() : await node.apply(step);
+      expect(digestOf(answer), `seed ${seed}, step ${at}: ${JSON.stringify(answer)}`).toBe(digest);
+    }
+  }
 });
 
 test('a node runs a drawn sequence and describes itself after each step', async () => {

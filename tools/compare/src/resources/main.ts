@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { readMachineTopology } from '@node-agent/cm-resources';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { inDirectoryOfItsOwn, runCommand } from '@node-agent/tools-bench';
@@ -6,6 +7,7 @@ import { admissionTimes, LARGE, timesReport } from './admission-times.ts';
 import { compareSequence, type Machine } from './compare-sequence.ts';
 import { drawSequence } from './draw.ts';
 import { HELP, parseResourceOptions } from './options.ts';
+import { digestsOf, recordingText } from './recording.ts';
 import { ResourceReport } from './report.ts';
 import { sysFiles, type TopologyShape, topologies } from './topologies.ts';
 import { machineInfo, Upstream } from './upstream.ts';
@@ -16,7 +18,7 @@ function say(text: string): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
-  const { help, sequences, seed, time } = parseResourceOptions(argv);
+  const { help, sequences, seed, time, record } = parseResourceOptions(argv);
   if (help) {
     process.stdout.write(HELP);
     return 0;
@@ -35,13 +37,17 @@ async function main(argv: readonly string[]): Promise<number> {
     const machines = new Map<string, Machine>();
     for (const shape of topologies) machines.set(shape.name, await machineOf(program, shape));
     const report = new ResourceReport();
+    const recording: (readonly [number, readonly string[]])[] = [];
     await using upstream = new Upstream(program, directory);
     for (let index = 0; index < sequences; index++) {
       const sequence = drawSequence(seed + index);
       const machine = machines.get(sequence.topology);
       if (machine === undefined) throw new Error(`no machine has the topology ${sequence.topology}`);
-      report.add(seed + index, sequence, await compareSequence(upstream, machine, sequence));
+      const result = await compareSequence(upstream, machine, sequence);
+      report.add(seed + index, sequence, result);
+      if (record !== undefined) recording.push([seed + index, digestsOf(result)]);
     }
+    if (record !== undefined) await writeFile(record, recordingText(recording));
     process.stdout.write(report.text());
     return report.faults === 0 ? 0 : 1;
   });

@@ -8,6 +8,8 @@ export interface ResourceOptions {
   readonly seed: number;
   /** Whether the times of admissions are measured instead. */
   readonly time: boolean;
+  /** File for the digests of upstream's answers; `undefined` for none. */
+  readonly record: string | undefined;
   readonly help: boolean;
 }
 
@@ -20,6 +22,7 @@ time, Go. Exits with 1 if there is an unexpected difference.
   --sequences N   number of sequences (200)
   --seed S        seed of the first sequence (1)
   --time          measure the admission of 100 pods with exclusive CPUs on a machine with 128 CPUs instead
+  --record FILE   write digests of upstream's answers, which a test replays without Go
   --help
 `;
 
@@ -31,6 +34,7 @@ export function parseResourceOptions(argv: readonly string[]): ResourceOptions {
       sequences: { type: 'string', default: '200' },
       seed: { type: 'string', default: '1' },
       time: { type: 'boolean', default: false },
+      record: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -38,6 +42,7 @@ export function parseResourceOptions(argv: readonly string[]): ResourceOptions {
     sequences: natural('sequences', values.sequences, 1, 1_000_000),
     seed: natural('seed', values.seed, 0, 4_000_000_000),
     time: values.time,
+    record: values.record,
     help: values.help,
   };
 }
