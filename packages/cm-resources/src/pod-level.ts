@@ -4,7 +4,7 @@ import { type Container, hasPodLevelResources, type Pod, parseQuantity } from '@
  * Returns whether a container gets CPUs and memory of its own although its pod has pod-level resources: its requests of
  * CPU and memory must equal its limits (`IsContainerEquivalentQOSGuaranteed`, `pkg/kubelet/cm/qos`).
  */
-export function isGuaranteedAlone({ resources }: Container): boolean {
+function isGuaranteedAlone({ resources }: Container): boolean {
   return ['cpu', 'memory'].every((name) => {
     const request = parseQuantity(resources?.requests?.[name] ?? '0');
     return !request.isZero && request.equals(parseQuantity(resources?.limits?.[name] ?? '0'));

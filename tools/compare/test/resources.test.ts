@@ -89,10 +89,10 @@ test('cm-resources gives the same CPUs, memory, errors and state files as upstre
   const machines = new Map(
     await Promise.all(topologies.map(async (shape) => [shape.name, await machineOf(shape)] as const)),
   );
-  for (const [seed, digests] of recording) {
-    const { topology, config, steps } = drawSequence(seed);
+  for (const [seed, digests] of Object.entries(recording)) {
+    const { topology, config, steps } = drawSequence(Number(seed));
     const node = new OurNode(machines.get(topology) ?? { nodes: [] }, config);
-    for (const [at, digest] of digests.entries()) {
+    for (const [at, digest] of digests.split(' ').entries()) {
       const step = steps[at - 1];
       const answer = step === undefined ? await node.start() : await node.apply(step);
       expect(digestOf(answer), `seed ${seed}, step ${at}: ${JSON.stringify(answer)}`).toBe(digest);

@@ -7,7 +7,7 @@ import { admissionTimes, LARGE, timesReport } from './admission-times.ts';
 import { compareSequence, type Machine } from './compare-sequence.ts';
 import { drawSequence } from './draw.ts';
 import { HELP, parseResourceOptions } from './options.ts';
-import { digestsOf, recordingText } from './recording.ts';
+import { digestsOf } from './recording.ts';
 import { ResourceReport } from './report.ts';
 import { sysFiles, type TopologyShape, topologies } from './topologies.ts';
 import { machineInfo, Upstream } from './upstream.ts';
@@ -37,7 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const machines = new Map<string, Machine>();
     for (const shape of topologies) machines.set(shape.name, await machineOf(program, shape));
     const report = new ResourceReport();
-    const recording: (readonly [number, readonly string[]])[] = [];
+    const recording: Record<string, string> = {};
     await using upstream = new Upstream(program, directory);
     for (let index = 0; index < sequences; index++) {
       const sequence = drawSequence(seed + index);
@@ -45,9 +45,9 @@ async function main(argv: readonly string[]): Promise<number> {
       if (machine === undefined) throw new Error(`no machine has the topology ${sequence.topology}`);
       const result = await compareSequence(upstream, machine, sequence);
       report.add(seed + index, sequence, result);
-      if (record !== undefined) recording.push([seed + index, digestsOf(result)]);
+      if (record !== undefined) recording[seed + index] = digestsOf(result);
     }
-    if (record !== undefined) await writeFile(record, recordingText(recording));
+    if (record !== undefined) await writeFile(record, `${JSON.stringify(recording, null, 2)}\n`);
     process.stdout.write(report.text());
     return report.faults === 0 ? 0 : 1;
   });

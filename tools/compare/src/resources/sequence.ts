@@ -16,7 +16,7 @@ export interface NodeConfig {
 }
 
 /** Hint of a device manager. */
-export interface DeviceHint {
+interface DeviceHint {
   readonly nodes: readonly number[];
   readonly preferred: boolean;
 }
