@@ -558,6 +558,17 @@ test('metrics show the shared and the exclusive CPUs', async () => {
   }
 });
 
+/** Adds pod-level resources for one more CPU and 512Mi, and a container that shares them. */
+function withPodLevel(one: Pod): Pod {
+  const [main] = one.spec.containers;
+  const [init] = one.spec.initContainers ?? [];
+  const cpus = [main, init].map((container) => Number.parseInt(container?.resources?.requests?.cpu ?? '0', 10));
+  const gibibytes = [main, init].map((container) => (container?.resources?.requests?.memory === '512Mi' ? 1 : 3));
+  const amounts = { cpu: `${Math.max(...cpus) + 1}`, memory: `${Math.max(...gibibytes) + 1}Gi` };
+  const containers = [...one.spec.containers, { name: 'shared', image: 'x' }];
+  return { ...one, spec: { ...one.spec, containers, resources: { requests: amounts, limits: amounts } } };
+}
+
 test('N12: no CPU and no memory is allocated to two pods, even if the kubelet restarts at any time', async () => {
   const sizes = fc.constantFrom('1', '2', '3', '4', '500m');
   const steps = fc.array(
@@ -569,6 +580,7 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           cpu: sizes,
           init: fc.option(sizes),
           memory: fc.constantFrom('512Mi', '2Gi', '3Gi'),
+          podLevel: fc.boolean(),
         }),
       },
       { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'gone' as const), at: fc.nat(5) }) },
@@ -597,6 +609,7 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
     fc.asyncProperty(steps, options, async (drawn, { full, ...policies }) => {
       const node = new TestNode({
         ...policies,
+        podLevelResourceManagers: true,
         cpuManagerPolicyOptions: { 'full-pcpus-only': String(full) },
         memoryManagerPolicy: 'Static',
         nodeReservation: { cpu: '1', memory: '512Mi' },
@@ -606,10 +619,8 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
         if (step.do === 'admit') {
           const inits = step.init === null ? [] : [containerOf('init', step.init, step.memory)];
           const stop = new AbortController();
-          const admitting = node.admit(
-            podOf(`p${index}`, [containerOf('main', step.cpu, step.memory)], inits),
-            stop.signal,
-          );
+          const one = podOf(`p${index}`, [containerOf('main', step.cpu, step.memory)], inits);
+          const admitting = node.admit(step.podLevel ? withPodLevel(one) : one, stop.signal);
           await settle();
           // A pod that waits for another one is given up.
           stop.abort(new Error('pod is gone'));
@@ -631,12 +642,14 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
         const owners = new Map<number, string>();
         const used = new Map<string, number>();
         for (const uid of holders) {
-          for (const name of ['init', 'main']) {
+          for (const name of ['init', 'main', 'shared']) {
             for (const cpu of node.resources.exclusiveCpusOf(uid, name)) {
               expect(owners.get(cpu) ?? uid).toBe(uid);
               owners.set(cpu, uid);
             }
-            for (const { nodes, bytes } of node.resources.memoryOf(uid, name)) {
+            // An init container of a pod with pod-level resources uses the memory of the others before they start.
+            const isCounted = name !== 'init' || !node.cpus(uid, 'shared');
+            for (const { nodes, bytes } of isCounted ? node.resources.memoryOf(uid, name) : []) {
               used.set(nodes.join(), (used.get(nodes.join()) ?? 0) + bytes);
             }
           }
