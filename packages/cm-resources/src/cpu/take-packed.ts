@@ -47,8 +47,8 @@ function takeWhole(choice: Choice, level: 'numaNode' | 'socket' | 'core' | 'unco
   const { topology } = choice.free;
   for (const id of choice.free.whole(level)) {
     const cpus = topology.cpusIn(level, [id]);
-    // Only CPUs that are free: where cores have different numbers of CPUs online, a core of which a CPU is in use can
-    // have the average number of free ones. Upstream takes all CPUs of such a core.
+    // Only free CPUs. If cores have different numbers of CPUs online, a core can have a CPU in use and still as many free
+    // CPUs as the average core has CPUs. Upstream takes all CPUs of such a core.
     if (choice.needed >= cpus.size) take(choice, cpus.intersection(choice.free.cpus));
   }
 }

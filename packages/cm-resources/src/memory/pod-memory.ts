@@ -44,7 +44,7 @@ export function hasMemoryPool(pod: Pod, total: MemoryRequest): boolean {
   }
 }
 
-/** Returns a block for each resource of which there are bytes. */
+/** Returns a block for each resource. Resources with 0 bytes are left out. */
 export function blocksFrom(memory: MemoryRequest, nodes: readonly number[]): readonly MemoryBlock[] {
   return [...memory].flatMap(([resource, bytes]) => (bytes > 0 ? [{ nodes, resource, bytes }] : []));
 }

@@ -116,7 +116,7 @@ function drawSteps(draw: Draw, shape: TopologyShape, config: NodeConfig): readon
       const { name } = draw.one([...(spec.initContainers ?? []), ...spec.containers]);
       steps.push({ op: 'start', uid: metadata.uid, container: name });
     } else {
-      // A kubelet that starts admits the pods of the node again; a pod may have been resized meanwhile.
+      // A kubelet that starts admits the pods of the node again. One of them may have been resized before.
       steps.push({ op: 'restart' });
       const resized = draw.chance(0.2) ? draw.one(pods) : undefined;
       for (const pod of pods) admit(pod === resized ? withOneMoreCpu(pod) : pod);
