@@ -17,6 +17,7 @@ export class ResourceReport {
   add(seed: number, sequence: Sequence, { upstream, difference }: SequenceResult): void {
     this.#count('sequences');
     this.#count(`sequences on: ${sequence.topology}`);
+    if (upstream[0]?.error === undefined) this.#countPolicies(sequence);
     // After a difference the two nodes are not in the same state any more.
     for (const [index, { error, admit, reason }] of upstream.slice(0, difference?.at).entries()) {
       const op = sequence.steps[index - 1]?.op;
@@ -58,6 +59,20 @@ export class ResourceReport {
       ...this.#faults,
       '',
     ].join('\n');
+  }
+
+  /** Counts the policies and options of a sequence whose configuration is accepted. */
+  #countPolicies({ config }: Sequence): void {
+    const { cpuManagerPolicyOptions, topologyManagerPolicyOptions, topologyManagerPolicy: policy } = config;
+    const scope = policy === 'none' ? '' : `, scope ${config.topologyManagerScope}`;
+    this.#count(`sequences with: CPU manager ${config.cpuManagerPolicy}`);
+    this.#count(`sequences with: memory manager ${config.memoryManagerPolicy}`);
+    this.#count(`sequences with: topology manager ${policy}${scope}`);
+    const options = { ...cpuManagerPolicyOptions, ...(policy !== 'none' && topologyManagerPolicyOptions) };
+    for (const [name, value] of Object.entries(options)) {
+      if (value !== 'false') this.#count(`sequences with: option ${name}`);
+    }
+    if (config.featureGates.PodLevelResourceManagers) this.#count('sequences with: gate PodLevelResourceManagers');
   }
 
   #count(what: string): void {
