@@ -30,6 +30,7 @@ const commands = {
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
   'compare-groups': { build: ['@node-agent/kubelet'], program: 'tools/compare/src/groups/main.ts' },
+  'compare-resources': { build: [], generate: true, program: 'tools/compare/src/resources/main.ts' },
   conformance: {
     build: ['@node-agent/kubelet'],
     packages: [...NODE_PACKAGES, ...SUITE_PACKAGES],

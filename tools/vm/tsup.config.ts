@@ -27,6 +27,7 @@ const config: Options | Options[] | ((overrides: Options) => Options) = defineCo
       kubelet: 'suite/kubelet.ts',
       shutdown: 'suite/shutdown.ts',
       compare: 'suite/compare.ts',
+      numa: 'suite/numa.ts',
     },
     splitting: false,
     outDir: '.run/suite',

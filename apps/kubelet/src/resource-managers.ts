@@ -27,6 +27,7 @@ export async function resourceManagerSettings(
       alpha: gates.enabled('CPUManagerPolicyAlphaOptions'),
       beta: gates.enabled('CPUManagerPolicyBetaOptions'),
     },
+    podLevelResourceManagers: gates.enabled('PodLevelResourceManagers'),
     reconcilePeriodMs: configuration.cpuManagerReconcilePeriodMs,
     reservedSystemCPUs: configuration.reservedSystemCPUs,
     reservedMemory: configuration.reservedMemory,

@@ -32,6 +32,7 @@ test('with all policies off, the topology of the machine is not read', async () 
     cpuManagerPolicyOptions: {},
     topologyManagerPolicyOptions: {},
     cpuOptionGates: { alpha: false, beta: true },
+    podLevelResourceManagers: false,
     reconcilePeriodMs: 10_000,
     reservedSystemCPUs: '',
     reservedMemory: [],
@@ -50,10 +51,15 @@ test.each([
   await expect(settingsOf(policy)).rejects.toThrow('read machine topology');
 });
 
-test('feature gates allow alpha options, and decide about CFS quotas', async () => {
-  const gates = { CPUManagerPolicyAlphaOptions: true, DisableCPUQuotaWithExclusiveCPUs: false };
+test('feature gates allow alpha options and pod-level resources, and decide about CFS quotas', async () => {
+  const gates = {
+    CPUManagerPolicyAlphaOptions: true,
+    PodLevelResourceManagers: true,
+    DisableCPUQuotaWithExclusiveCPUs: false,
+  };
   expect(await settingsOf({}, undefined, gates)).toMatchObject({
     cpuOptionGates: { alpha: true, beta: true },
+    podLevelResourceManagers: true,
     noQuotaWithExclusiveCpus: false,
   });
 });

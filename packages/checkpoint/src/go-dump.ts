@@ -1,3 +1,5 @@
+import { compareUtf8 } from './compare-utf8.ts';
+
 /**
  * A Go value as go-spew prints it with `%#v`, sorted keys and without methods. Upstream hashes this text for the
  * checksums of its state files (`pkg/kubelet/checkpointmanager/checksum`, `k8s.io/utils/dump: ForHash`).
@@ -45,5 +47,5 @@ export function goPointer(type: string, { bare }: GoDump): GoDump {
 
 function byKey([a]: readonly [string | number, unknown], [b]: readonly [string | number, unknown]): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return Buffer.compare(Buffer.from(`${a}`), Buffer.from(`${b}`));
+  return compareUtf8(`${a}`, `${b}`);
 }

@@ -43,12 +43,14 @@ describe('cpu_manager_state', () => {
     expect(() => decodeCpuState(text)).toThrow("containerID 'id1' not found in initial containers list");
   });
 
-  test('a cpu_manager_state file of version 3 is read unless it has CPUs of whole pods', () => {
+  test('a cpu_manager_state file of version 3 with CPUs of whole pods is read only with the feature gate', () => {
     const text =
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"podEntries":{"u":{"cpuSet":"2-3,10"}},"checksum":2686836539}';
     expect(() => decodeCpuState(text)).toThrow(
-      'pod u has CPUs of the gate PodLevelResourceManagers, which is not supported',
+      'pod u has CPUs of the feature gate PodLevelResourceManagers, which is off',
     );
+    expect(decodeCpuState(text, new Map(), true).pods?.get('u')?.list()).toEqual([2, 3, 10]);
+    expect(encodeCpuState(decodeCpuState(text, new Map(), true))).toBe(text);
     expect(() => decodeCpuState(text.replace('2-3,10', '2-3'))).toThrow('checkpoint is corrupted');
     const plain = '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"checksum":3047044824}';
     expect(decodeCpuState(plain).shared.list()).toEqual([0, 1]);
@@ -190,8 +192,8 @@ describe('memory_manager_state', () => {
     ],
     [
       'memory of pods as a whole',
-      text.replace('"checksum"', '"podEntries":{"u":{}},"checksum"'),
-      /PodLevelResourceManagers, which is not supported/,
+      text.replace(/"checksum":\d+/, '"podEntries":{"u":{}},"checksum":0'),
+      /pod u has memory of the feature gate PodLevelResourceManagers, which is off/,
     ],
     [
       'blocks that are no list',
@@ -200,5 +202,30 @@ describe('memory_manager_state', () => {
     ],
   ])('a memory_manager_state file with %s is refused with the problem', (_name, broken, problem) => {
     expect(() => decodeMemoryState(broken)).toThrow(problem);
+  });
+});
+
+describe('bounds of memory_manager_state', () => {
+  const file = (content: object): string =>
+    JSON.stringify({ policyName: 'Static', machineState: {}, ...content, checksum: 0 });
+  const node = (content: object): object => ({ 0: { numberOfAssignments: 0, memoryMap: {}, cells: [0], ...content } });
+  const many = (count: number): Record<string, object> =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}`, {}]));
+
+  test.each([
+    ['nodes', { machineState: many(1025) }, 'machineState must have at most 1024 elements, has 1025'],
+    ['resources', { machineState: node({ memoryMap: many(65) }) }, 'machineState[0].memoryMap must have at most 64'],
+    [
+      'nodes in a group',
+      { machineState: node({ cells: Array(1025).fill(0) }) },
+      'machineState[0].cells must have at most',
+    ],
+    [
+      'nodes of a block',
+      { entries: { p: { c: [{ numaAffinity: Array(1025).fill(0), type: 'memory', size: 1 }] } } },
+      'entries.p.c[0].numaAffinity must have at most 1024 elements, has 1025',
+    ],
+  ])('a memory_manager_state file with too many %s is refused', (_what, content, message) => {
+    expect(() => decodeMemoryState(file(content))).toThrow(message);
   });
 });

@@ -3,6 +3,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AlignedDevices, ContainerResourcesError } from '../src/index.ts';
+import { decodeMemoryState } from '../src/state/memory-checkpoint.ts';
 import { containerOf, machineOf, podOf, sidecarOf } from './builders.ts';
 import { ROOT, settle, TestNode } from './helpers.ts';
 
@@ -44,7 +45,7 @@ describe('exclusive CPUs', () => {
   ])('a pod with %s gets no exclusive CPUs', async (_name, shared) => {
     const node = new TestNode();
     expect(await node.admit(shared)).toEqual({ admit: true });
-    expect(node.resources.hasExclusiveCpus('a')).toBe(false);
+    expect(node.resources.hasExclusiveCpus(shared)).toBe(false);
   });
 
   test('later containers reuse the exclusive CPUs of init containers, but not those of sidecars', async () => {
@@ -188,6 +189,24 @@ describe('state files', () => {
     const loading = node.restarted({ cpuManagerPolicy: 'static', nodeReservation: { cpu: '1' } }).load();
     await expect(loading).rejects.toThrow(message);
     await expect(loading).rejects.toMatchObject({ code: 'StateRefused' });
+  });
+
+  test('K1: a kubelet does not start while a CPU is offline that its containers may have, and keeps them when the CPU is online again', async () => {
+    const node = new TestNode({ reservedSystemCPUs: '0' });
+    await node.admit(pod('a', '2'));
+    const file = await node.file('cpu_manager_state');
+    const machine = machineOf();
+    const offline = (cpus: readonly number[]): readonly number[] => cpus.filter((cpu) => cpu !== 5);
+    const nodes = machine.nodes.map((one) => ({
+      ...one,
+      cores: one.cores.map((core) => ({ ...core, cpus: offline(core.cpus) })),
+    }));
+    await expect(node.restarted({ machine: { nodes } }).load()).rejects.toThrow(
+      'current set of available CPUs "0-4,6-7" doesn\'t match with CPUs in state "0-7"',
+    );
+    expect(await node.file('cpu_manager_state')).toBe(file);
+    await node.restarted().load();
+    expect(node.cpus('a')).toBe('1,5');
   });
 
   test('a CPU state file of a machine with other CPUs is refused', async () => {
@@ -401,6 +420,18 @@ describe('memory', () => {
     expect(await node.file('memory_manager_state')).toContain('"entries":{"a":{"main":[{"numaAffinity":[0]');
   });
 
+  test('N12: memory that a rejected pod returned to another node of its group is on disk', async () => {
+    const node = new TestNode(options);
+    // Both nodes form a group, and the pod leaves memory on the second one.
+    await node.admit(pod('a', '1', '6Gi'));
+    const rejected = podOf('b', [containerOf('one', '1', '512Mi'), containerOf('two', '99', '64Mi')]);
+    expect(await node.admit(rejected)).toMatchObject({ admit: false });
+    await settle();
+    const { nodes, assignments } = decodeMemoryState(await node.file('memory_manager_state'));
+    expect([...assignments.keys()]).toEqual(['a']);
+    expect(nodes.get(0)?.tables.get('memory')?.free).toBe(2 ** 29);
+  });
+
   test('the memory of an init container is free when the next container starts', async () => {
     const node = new TestNode(options);
     const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
@@ -527,6 +558,17 @@ test('metrics show the shared and the exclusive CPUs', async () => {
   }
 });
 
+/** Adds pod-level resources for one more CPU and 512Mi, and a container that shares them. */
+function withPodLevel(one: Pod): Pod {
+  const [main] = one.spec.containers;
+  const [init] = one.spec.initContainers ?? [];
+  const cpus = [main, init].map((container) => Number.parseInt(container?.resources?.requests?.cpu ?? '0', 10));
+  const gibibytes = [main, init].map((container) => (container?.resources?.requests?.memory === '512Mi' ? 1 : 3));
+  const amounts = { cpu: `${Math.max(...cpus) + 1}`, memory: `${Math.max(...gibibytes) + 1}Gi` };
+  const containers = [...one.spec.containers, { name: 'shared', image: 'x' }];
+  return { ...one, spec: { ...one.spec, containers, resources: { requests: amounts, limits: amounts } } };
+}
+
 test('N12: no CPU and no memory is allocated to two pods, even if the kubelet restarts at any time', async () => {
   const sizes = fc.constantFrom('1', '2', '3', '4', '500m');
   const steps = fc.array(
@@ -538,6 +580,7 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           cpu: sizes,
           init: fc.option(sizes),
           memory: fc.constantFrom('512Mi', '2Gi', '3Gi'),
+          podLevel: fc.boolean(),
         }),
       },
       { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'gone' as const), at: fc.nat(5) }) },
@@ -566,6 +609,7 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
     fc.asyncProperty(steps, options, async (drawn, { full, ...policies }) => {
       const node = new TestNode({
         ...policies,
+        podLevelResourceManagers: true,
         cpuManagerPolicyOptions: { 'full-pcpus-only': String(full) },
         memoryManagerPolicy: 'Static',
         nodeReservation: { cpu: '1', memory: '512Mi' },
@@ -575,10 +619,8 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
         if (step.do === 'admit') {
           const inits = step.init === null ? [] : [containerOf('init', step.init, step.memory)];
           const stop = new AbortController();
-          const admitting = node.admit(
-            podOf(`p${index}`, [containerOf('main', step.cpu, step.memory)], inits),
-            stop.signal,
-          );
+          const one = podOf(`p${index}`, [containerOf('main', step.cpu, step.memory)], inits);
+          const admitting = node.admit(step.podLevel ? withPodLevel(one) : one, stop.signal);
           await settle();
           // A pod that waits for another one is given up.
           stop.abort(new Error('pod is gone'));
@@ -600,12 +642,14 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
         const owners = new Map<number, string>();
         const used = new Map<string, number>();
         for (const uid of holders) {
-          for (const name of ['init', 'main']) {
+          for (const name of ['init', 'main', 'shared']) {
             for (const cpu of node.resources.exclusiveCpusOf(uid, name)) {
               expect(owners.get(cpu) ?? uid).toBe(uid);
               owners.set(cpu, uid);
             }
-            for (const { nodes, bytes } of node.resources.memoryOf(uid, name)) {
+            // An init container of a pod with pod-level resources uses the memory of the others before they start.
+            const isCounted = name !== 'init' || !node.cpus(uid, 'shared');
+            for (const { nodes, bytes } of isCounted ? node.resources.memoryOf(uid, name) : []) {
               used.set(nodes.join(), (used.get(nodes.join()) ?? 0) + bytes);
             }
           }

@@ -28,7 +28,10 @@ const anyNodes: TopologyHint = { nodes: undefined, preferred: false };
 /** Allocates all containers of a pod. */
 function allocated(state: MemoryState, pod: Pod, affinity = anyNodes): MemoryState {
   const reuse = new MemoryReuse();
-  return containersOf(pod).reduce((left, container) => allocateMemory(left, pod, container, affinity, reuse), state);
+  return containersOf(pod).reduce(
+    (left, container) => allocateMemory(left, pod, container, affinity, reuse, false),
+    state,
+  );
 }
 
 function pod(uid: string, memory: string, more: Record<string, string> = {}): Pod {
@@ -90,7 +93,7 @@ describe('allocation', () => {
     const resources = { requests: amounts, limits: amounts };
     const both = [burstable, { ...podLevel, spec: { ...podLevel.spec, resources } }];
     expect(both.map((one) => allocated(unused, one as Pod))).toEqual([unused, unused]);
-    expect(podMemoryHints(unused, both[1] as Pod).size).toBe(0);
+    expect(podMemoryHints(unused, both[1] as Pod, false).size).toBe(0);
   });
 
   test('a container that already has memory keeps it unchanged', () => {
@@ -140,7 +143,7 @@ test.each([
 ] as [string, Container[], Container[], number][])(
   'the memory request of a pod is %s',
   (_name, containers, inits, gi) => {
-    expect(requestedMemoryOfPod(podOf('a', containers, inits)).get('memory')).toBe(gi * GI);
+    expect(requestedMemoryOfPod(podOf('a', containers, inits), false).get('memory')).toBe(gi * GI);
   },
 );
 
@@ -159,11 +162,13 @@ describe('hints', () => {
   test('the memory hints of a container with memory are its NUMA nodes', () => {
     const state = allocated(unused, pod('a', '1Gi'), { nodes: [1], preferred: true });
     const hints = new Map([['memory', [{ nodes: [1], preferred: true }]]]);
-    expect(podMemoryHints(state, pod('a', '1Gi'))).toEqual(hints);
+    expect(podMemoryHints(state, pod('a', '1Gi'), false)).toEqual(hints);
     const [container] = pod('a', '1Gi').spec.containers;
-    expect(containerMemoryHints(state, pod('a', '1Gi'), container as Container, new MemoryReuse())).toEqual(hints);
+    expect(containerMemoryHints(state, pod('a', '1Gi'), container as Container, new MemoryReuse(), false)).toEqual(
+      hints,
+    );
     // A request that has changed has no preference.
-    expect(podMemoryHints(state, pod('a', '2Gi')).size).toBe(0);
+    expect(podMemoryHints(state, pod('a', '2Gi'), false).size).toBe(0);
   });
 });
 
@@ -217,6 +222,34 @@ describe('a stored state', () => {
     ],
   ] as const)('a stored memory state %s is refused', (_name, stored, problem) => {
     expect(startingMemoryState(stored, unused.nodes)).toContain(problem);
+  });
+
+  // In file order, the block of one node comes last, whichever of the containers was admitted last.
+  test.each([
+    [
+      'before',
+      [
+        { nodes: [1], bytes: GI },
+        { nodes: [0, 1], bytes: 4 * GI },
+      ],
+    ],
+    [
+      'after',
+      [
+        { nodes: [0, 1], bytes: 4 * GI },
+        { nodes: [1], bytes: GI },
+      ],
+    ],
+  ])('K1: a stored memory state is used if a node of a group was used alone %s the group', (_name, order) => {
+    const blocks = order.map((one) => ({ ...one, resource: 'memory' }));
+    const nodes = blocks.reduce(takeMemory, unused.nodes);
+    const assignments = new Map(
+      [...blocks]
+        .sort((a, b) => b.nodes.length - a.nodes.length)
+        .map((block, at) => [`${at}`, new Map([['main', [block]]])]),
+    );
+    const stored = { nodes, assignments };
+    expect(startingMemoryState(stored, unused.nodes)).toBe(stored);
   });
 
   /** Returns a state in which a container has only this block, and the nodes' memory is accounted for. */

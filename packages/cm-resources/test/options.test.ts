@@ -15,7 +15,7 @@ describe('options of the static CPU policy', () => {
     [{ full: 'true' }, 'unknown CPU Manager Policy option: "full"'],
     [
       { 'align-by-socket': 'true' },
-      'CPU Manager Policy Alpha-level Options not enabled, but option "align-by-socket" provided',
+      'new static policy error: CPU Manager Policy Alpha-level Options not enabled, but option "align-by-socket" provided',
     ],
     [
       { 'distribute-cpus-across-cores': 'true' },

@@ -107,6 +107,43 @@ test('CPU allocation takes exactly the requested number of free CPUs on every ma
   );
 });
 
+test('CPU allocation takes exactly the requested number of free CPUs on a machine with offline CPUs', () => {
+  const withOffline = machines.chain((topology) => {
+    const cpus = [...topology.cpus];
+    return fc.record({
+      shape: fc.constant(topology),
+      online: fc.subarray(cpus, { minLength: 1 }),
+      inUse: fc.subarray(cpus),
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+  });
+  fc.assert(
+    fc.property(withOffline, options, ({ shape, online, inUse, part }, chosen) => {
+      const nodes = [...shape.groups('numaNode').keys()].map((id) => ({
+        id,
+        memoryBytes: 0,
+        hugePages: [],
+        cores: [
+          ...groupCpus(shape.locationsOf(shape.cpusIn('numaNode', [id]).intersection(CpuSet.of(online))), 'core'),
+        ].map(([, cpus]) => ({ socketId: cpus[0]?.socket ?? 0, cpus: cpus.map(({ cpu }) => cpu) })),
+      }));
+      const topology = new CpuTopology({ nodes });
+      const available = CpuSet.of(online).difference(CpuSet.of(inUse));
+      const count = Math.round(part * available.size);
+      const taken = takePacked(topology, available, count, chosen);
+      expect(taken.size).toBe(count);
+      expect(taken.isSubsetOf(available)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('packed CPU allocation skips the CPU in use of a core that has the average number of free CPUs', () => {
+  const cores = [[0, 1], [2], [3]].map((cpus) => ({ socketId: 0, cpus }));
+  const topology = new CpuTopology({ nodes: [{ id: 0, cores, memoryBytes: 0, hugePages: [] }] });
+  expect(`${takePacked(topology, CpuSet.parse('1-3'), 2, packed)}`).toBe('1-2');
+});
+
 test('CPU allocation takes only whole cores if only whole cores are free and the request is a multiple of a core', () => {
   fc.assert(
     fc.property(requests, ({ topology, available, part }) => {

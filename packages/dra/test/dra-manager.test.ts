@@ -293,6 +293,48 @@ describe('preparing claims', () => {
     await outcome;
   });
 
+  it('N11: a claim whose driver process dies during the prepare call is prepared by the next process', async () => {
+    await start();
+    const first = await plug({
+      prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)),
+    });
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    const outcome = expect(manager.prepare(pod, signal)).rejects.toThrow('NodePrepareResources: rpc error: code =');
+    await expect.poll(() => first.calls.length).toBe(1);
+    // The driver may have prepared the claim: the checkpoint has it, and its device is given to no other claim.
+    expect(stored()).toMatchObject([{ podUids: new Set(['1']) }]);
+    first.stop();
+    await outcome;
+    manager.deregisterPlugin(DRIVER, first.socketPath);
+    allocate('b', ['2'], [deviceOf('device-of-a')]);
+    const next = await plug();
+    await expect(manager.prepare(podWithClaim('2', 'b'), signal)).rejects.toThrow();
+    await manager.prepare(pod, signal);
+    expect(callsOf(next)).toEqual(['NodePrepareResources a']);
+    expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
+  });
+
+  it('K1: a kubelet that is killed after the checkpoint was written prepares the claim after its restart', async () => {
+    await start();
+    const hung = await plug({
+      prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)),
+    });
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    active = [pod];
+    manager.prepare(pod, signal)?.catch(() => {});
+    await expect.poll(() => hung.calls.length).toBe(1);
+    const file = fs.readFileSync(path.join(root, 'dra_manager_state'));
+    hung.stop();
+    await restart();
+    fs.writeFileSync(path.join(root, 'dra_manager_state'), file);
+    const next = await plug();
+    await manager.prepare(pod, signal);
+    expect(callsOf(next)).toEqual(['NodePrepareResources a']);
+    expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
+  });
+
   it('a driver call is aborted when the pod must terminate', async () => {
     await start();
     await plug({ prepare: (_claim, late) => new Promise((_, reject) => late.addEventListener('abort', reject)) });

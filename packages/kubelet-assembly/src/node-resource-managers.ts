@@ -68,11 +68,11 @@ export function containerPlacements(
   if (!resources?.isActive) return undefined;
   const isUnlimited = resourceManagers?.noQuotaWithExclusiveCpus ?? true;
   return {
-    placementOf({ metadata }, { name }) {
-      const placement = resources.placementOf(metadata.uid, name);
-      return { ...placement, hasExclusiveCpus: isUnlimited && placement.hasExclusiveCpus };
+    placementOf(pod, container) {
+      const placement = resources.placementOf(pod.metadata.uid, container.name);
+      return { ...placement, hasExclusiveCpus: isUnlimited && resources.hasExclusiveCpus(pod, container) };
     },
-    hasExclusiveCpus: ({ metadata }) => isUnlimited && resources.hasExclusiveCpus(metadata.uid),
+    hasExclusiveCpus: (pod) => isUnlimited && resources.hasExclusiveCpus(pod),
     starting: (pod, container, containerId, cpus) => resources.starting(pod, container, containerId, cpus),
   };
 }

@@ -126,6 +126,37 @@ test('a container with exclusive CPUs has no CFS quota, unless the gate DisableC
   expect(Number(await quotas({ noQuotaWithExclusiveCpus: false }))).toBe(200_000);
 });
 
+test('with PodLevelResourceManagers, the containers of a pod divide its CPUs, and only one with CPUs of its own has no CFS quota', async () => {
+  const options = { ...managers, podLevelResourceManagers: true, topologyManagerScope: 'pod' } as const;
+  const { world, node } = await start({ ...options, topologyManagerPolicy: 'best-effort' });
+  const own = { cpu: '1', memory: '64Mi' };
+  const amounts = { cpu: '4', memory: '256Mi' };
+  const common = { image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+  node.setPods([
+    makePod('divided', {
+      containers: [
+        { ...common, name: 'own', resources: { limits: own, requests: own } },
+        { ...common, name: 'shared' },
+      ],
+      resources: { limits: amounts, requests: amounts },
+    }),
+  ]);
+  await world.clock.advance(5000);
+  const { containers } = await world.cri.listContainers({});
+  const found = await Promise.all(
+    containers.map(async ({ id, metadata }) => {
+      const { status } = await world.cri.containerStatus({ containerId: id });
+      const { cpusetCpus, cpuQuota } = status?.resources?.linux ?? {};
+      return [metadata?.name, cpusetCpus, Number(cpuQuota) === -1] as const;
+    }),
+  );
+  expect(found.toSorted()).toEqual([
+    ['own', '2', true],
+    ['shared', '3,6-7', false],
+  ]);
+  await node.stop();
+});
+
 test('a state file of another CPU manager policy stops the kubelet and rejects no pod', async () => {
   const first = await start({});
   await first.node.stop();

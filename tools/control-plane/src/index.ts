@@ -11,6 +11,7 @@ export { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
 export { downloadPrograms, fetchChecked, type PublishedName } from './download.ts';
 export type { ProcessName } from './layout.ts';
 export { findModuleProgram, type ModuleProgram } from './module-program.ts';
+export { findOwnGoProgram, type OwnGoProgram } from './own-go-program.ts';
 export { cannotAddAddress } from './service-address.ts';
 export { approveServingRequests } from './serving-certificates.ts';
 export { KUBERNETES_VERSION } from './versions.ts';

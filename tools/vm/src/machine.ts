@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly timeoutMs: number;
   /** Called with the command's output while it runs. */
   readonly onOutput: (bytes: Buffer) => void;
+  /** Whether the machine has several NUMA nodes; it is then booted instead of resumed. Default: false. */
+  readonly numa?: boolean;
 }
 
 const POLL_MS = 200;
@@ -29,7 +31,7 @@ export async function runInMachine(image: MachineImage, command: string, options
   try {
     await writeFile(join(run, 'command'), `${command}\n`);
     await writeFile(join(run, 'now'), String(Math.floor(Date.now() / 1000)));
-    const machine = startQemu({ image, run, share: options.share });
+    const machine = startQemu({ image, run, share: options.share, numa: options.numa ?? false });
     const timer = setTimeout(() => machine.child.kill('SIGKILL'), options.timeoutMs);
     const following = follow(join(run, 'output'), machine.ended, options.onOutput);
     await go(join(run, 'go'), machine.ended);

@@ -17,6 +17,11 @@ export interface QemuRun {
    * resumed.
    */
   readonly cold?: boolean;
+  /**
+   * Whether the machine has two sockets with two cores of two threads, each a NUMA node with half of the memory. Its
+   * state was not saved, so that it is booted; what is written to the disk is discarded.
+   */
+  readonly numa?: boolean;
   /** Whether the emulator reads monitor commands from its standard input. */
   readonly monitor?: boolean;
 }
@@ -24,20 +29,32 @@ export interface QemuRun {
 const KERNEL_OPTIONS =
   'console=ttyS0 quiet mitigations=off tsc=reliable random.trust_cpu=on psi=1 net.ifnames=0 panic=-1 systemd.show_status=0';
 
+/** Two NUMA nodes with four CPUs each. */
+const NUMA: readonly string[] = [
+  ...['-smp', '8,sockets=2,cores=2,threads=2', '-m', '3G'],
+  ...[0, 1].flatMap((id) => [
+    ...['-object', `memory-backend-ram,id=m${id},size=1536M`],
+    ...['-numa', `node,nodeid=${id},cpus=${id * 4}-${id * 4 + 3},memdev=m${id}`],
+  ]),
+  ...['-numa', 'dist,src=0,dst=1,val=21'],
+];
+
 /**
  * Returns the emulator's arguments. The machine must be identical to the one whose state was saved, otherwise the state
  * cannot be resumed.
  */
-export function qemuArguments({ image, run, share, cold = false, monitor = false }: QemuRun): readonly string[] {
+export function qemuArguments(options: QemuRun): readonly string[] {
+  const { image, run, share, cold = false, numa = false, monitor = false } = options;
   const file = (name: string): string => join(image.directory, name);
   const disk = `file=${file('warm.qcow2')},if=virtio,cache=unsafe`;
   const shared = (path: string, tag: string, readOnly: boolean): string =>
     `local,path=${path},mount_tag=${tag},security_model=none,multidevs=remap${readOnly ? ',readonly=on' : ''}`;
   return [
-    ...['-M', 'q35,usb=off', '-accel', 'tcg,thread=multi,tb-size=512', '-cpu', 'max,la57=off', '-smp', '2', '-m', '2G'],
+    ...['-M', 'q35,usb=off', '-accel', 'tcg,thread=multi,tb-size=512', '-cpu', 'max,la57=off'],
+    ...(numa ? NUMA : ['-smp', '2', '-m', '2G']),
     ...['-nodefaults', '-display', 'none', '-no-reboot'],
     ...['-kernel', file('vmlinuz'), '-initrd', file('initrd'), '-append', KERNEL_OPTIONS],
-    ...(cold ? [] : ['-incoming', `exec:cat '${file('state')}'`]),
+    ...(cold || numa ? [] : ['-incoming', `exec:cat '${file('state')}'`]),
     ...(monitor ? ['-monitor', 'stdio'] : []),
     ...['-drive', cold ? disk : `${disk},snapshot=on`],
     ...['-nic', 'user,model=virtio-net-pci,restrict=on,ipv6=off'],

@@ -5,7 +5,7 @@ import { findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { run } from './command.ts';
 import { HOST_SHARE } from './guest.ts';
 
-export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'compare';
+export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'compare' | 'numa';
 
 /** Suites that run in the machine, with the programs of the host that they need. */
 export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream')[]>> = {
@@ -14,6 +14,7 @@ export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' 
   kubelet: ['kubelet', 'runtime'],
   shutdown: ['kubelet', 'runtime'],
   compare: ['kubelet', 'runtime', 'upstream'],
+  numa: ['kubelet', 'runtime'],
 };
 
 const directory = join(import.meta.dirname, '..');

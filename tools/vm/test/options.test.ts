@@ -14,7 +14,7 @@ describe('parseOptions of test-v2', () => {
   });
 
   test.each([
-    [['test', 'group'], 'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, compare'],
+    [['test', 'group'], 'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, compare, numa'],
     [['pressure'], 'unknown command "pressure"; must be test, build or run'],
     [['run'], "run: must have one command in quotes: run 'COMMAND'"],
     [['run', 'id', 'whoami'], "run: must have one command in quotes: run 'COMMAND'"],

@@ -28,6 +28,18 @@ describe('qemuArguments', () => {
     expect(machine(qemuArguments(options))).toEqual(machine(qemuArguments({ ...options, cold: true, monitor: true })));
   });
 
+  test('boots a machine with two NUMA nodes and discards writes to the disk', () => {
+    const args = qemuArguments({ ...options, numa: true });
+    expect(all(args, '-smp')).toEqual(['8,sockets=2,cores=2,threads=2']);
+    expect(all(args, '-numa')).toEqual([
+      'node,nodeid=0,cpus=0-3,memdev=m0',
+      'node,nodeid=1,cpus=4-7,memdev=m1',
+      'dist,src=0,dst=1,val=21',
+    ]);
+    expect(all(args, '-incoming')).toEqual([]);
+    expect(all(args, '-drive')[0]).toContain('snapshot=on');
+  });
+
   test("shares the tests' files read-only and restricts the network", () => {
     const args = qemuArguments(options);
     expect(all(args, '-virtfs')[0]).toMatch(/path=\/share,mount_tag=host,.*,readonly=on$/);

@@ -44,10 +44,10 @@ export function startingCpuState(
 }
 
 /** Returns two pods that have a CPU in common. Upstream does not check this. */
-function cpusOfTwoPods({ assignments }: CpuState): string | undefined {
+function cpusOfTwoPods({ assignments, pods }: CpuState): string | undefined {
   const owners = new Map<number, string>();
   for (const [pod, containers] of assignments) {
-    for (const cpu of [...containers.values()].flatMap((cpus) => [...cpus])) {
+    for (const cpu of [...containers.values(), pods?.get(pod) ?? []].flatMap((cpus) => [...cpus])) {
       const other = owners.get(cpu) ?? pod;
       if (other !== pod) return `pods ${other} and ${pod} both have CPU ${cpu} exclusively`;
       owners.set(cpu, pod);

@@ -8,6 +8,11 @@ export interface CpuState {
   /** CPUs that all containers without exclusive CPUs share. */
   readonly shared: CpuSet;
   readonly assignments: CpuAssignments;
+  /**
+   * CPUs of pods as a whole, by pod UID: those of their containers, and those that no container has. A pod is here only
+   * with the gate `PodLevelResourceManagers`. Default: none.
+   */
+  readonly pods?: ReadonlyMap<string, CpuSet>;
 }
 
 export const noCpus: CpuState = { shared: CpuSet.empty, assignments: new Map() };
@@ -17,23 +22,31 @@ export function cpusOf({ assignments }: CpuState, podUid: string, container: str
   return assignments.get(podUid)?.get(container);
 }
 
-/** Returns all exclusive CPUs. */
-export function exclusiveCpus({ assignments }: CpuState): CpuSet {
-  return CpuSet.empty.union(...[...assignments.values()].flatMap((containers) => [...containers.values()]));
+/** Returns all CPUs that a container or a pod has exclusively. */
+export function exclusiveCpus({ assignments, pods }: CpuState): CpuSet {
+  const ofContainers = [...assignments.values()].flatMap((containers) => [...containers.values()]);
+  return CpuSet.empty.union(...ofContainers, ...(pods?.values() ?? []));
 }
 
 /** Gives CPUs to a container and removes them from the shared pool. */
 export function withCpus(state: CpuState, podUid: string, container: string, cpus: CpuSet): CpuState {
   const containers = new Map(state.assignments.get(podUid)).set(container, cpus);
   return {
+    ...state,
     shared: state.shared.difference(cpus),
     assignments: new Map(state.assignments).set(podUid, containers),
   };
 }
 
+/** Gives CPUs to a pod as a whole and removes them from the shared pool. */
+export function withPodCpus(state: CpuState, podUid: string, cpus: CpuSet): CpuState {
+  return { ...state, shared: state.shared.difference(cpus), pods: new Map(state.pods).set(podUid, cpus) };
+}
+
 /**
  * Frees a container's CPUs. CPUs that other containers of its pod have too stay exclusive; the others return to
- * the shared pool (`RemoveContainer`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
+ * the shared pool (`RemoveContainer`, `pkg/kubelet/cm/cpumanager/policy_static.go`). CPUs of a pod as a whole return with
+ * its last container.
  */
 export function withoutContainer(state: CpuState, podUid: string, container: string): CpuState {
   const released = cpusOf(state, podUid, container);
@@ -43,8 +56,15 @@ export function withoutContainer(state: CpuState, podUid: string, container: str
   const assignments = new Map(state.assignments);
   if (containers.size === 0) assignments.delete(podUid);
   else assignments.set(podUid, containers);
+  const ofPod = state.pods?.get(podUid);
+  if (ofPod !== undefined) {
+    if (containers.size > 0) return { ...state, assignments };
+    const pods = new Map(state.pods);
+    pods.delete(podUid);
+    return { shared: state.shared.union(ofPod), assignments, pods };
+  }
   const kept = CpuSet.empty.union(...containers.values());
-  return { shared: state.shared.union(released.difference(kept)), assignments };
+  return { ...state, shared: state.shared.union(released.difference(kept)), assignments };
 }
 
 /** Frees all CPUs of a pod. */

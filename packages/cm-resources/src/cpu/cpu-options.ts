@@ -107,5 +107,5 @@ export function checkCpuOptions(
 }
 
 function invalid(message: string): ContainerResourcesError {
-  return new ContainerResourcesError('InvalidOptions', message);
+  return new ContainerResourcesError('InvalidOptions', `new static policy error: ${message}`);
 }

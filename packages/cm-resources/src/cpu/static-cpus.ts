@@ -4,9 +4,11 @@ import { containersOf } from '../containers-of.ts';
 import { CpuSet } from '../cpuset/cpu-set.ts';
 import { ContainerResourcesError } from '../errors.ts';
 import type { CpuTopology } from '../machine/cpu-topology.ts';
-import { type CpuState, cpusOf, withCpus } from './cpu-assignments.ts';
+import { isPodLevel } from '../pod-level.ts';
+import { type CpuState, cpusOf, withCpus, withPodCpus } from './cpu-assignments.ts';
 import { alignedCpus, type CpuSupply, cpuHints } from './cpu-hints.ts';
 import type { StaticCpuOptions } from './cpu-options.ts';
+import { checkCpuPool, dividedCpus, hasCpuPool } from './pod-cpus.ts';
 import { exclusiveCpusOf, exclusiveCpusOfPod } from './requested-cpus.ts';
 import { type CpuReservation, reservedCpus } from './reserved-cpus.ts';
 import { takeDistributed } from './take-distributed.ts';
@@ -28,13 +30,16 @@ export class StaticCpus {
   readonly options: StaticCpuOptions;
   /** CPUs that no container has exclusively. */
   readonly reserved: CpuSet;
+  /** Gate `PodLevelResourceManagers`. */
+  readonly #podLevel: boolean;
   /** The reserved CPUs, and the other CPUs of their cores. */
   readonly #reservedCores: CpuSet;
 
   /** @throws ContainerResourcesError `InvalidOptions` if the reservation does not fit the machine */
-  constructor(topology: CpuTopology, options: StaticCpuOptions, reservation: CpuReservation) {
+  constructor(topology: CpuTopology, options: StaticCpuOptions, reservation: CpuReservation, podLevel: boolean) {
     this.topology = topology;
     this.options = options;
+    this.#podLevel = podLevel;
     this.reserved = reservedCpus(topology, reservation, (available, count) => this.#take(available, count));
     const cores = topology.locationsOf(this.reserved).map(({ core }) => core);
     this.#reservedCores = topology.cpusIn('core', new Set(cores));
@@ -50,13 +55,42 @@ export class StaticCpus {
     return shared.difference(this.reserved);
   }
 
+  /** Returns the number of exclusive CPUs that a container gets for itself. */
+  requestOf(pod: Pod, container: Container): number {
+    return exclusiveCpusOf(pod, container, this.#podLevel);
+  }
+
+  /** Returns the number of exclusive CPUs that a pod as a whole needs. */
+  requestOfPod(pod: Pod): number {
+    return exclusiveCpusOfPod(pod, this.#podLevel);
+  }
+
+  /**
+   * Gives exclusive CPUs to a pod with pod-level resources and divides them among its containers (`AllocatePod`); does
+   * nothing if the pod has them already. Upstream would allocate them again when the kubelet is restarted.
+   * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
+   * @throws ContainerResourcesError `Refused`
+   */
+  allocatePod(state: CpuState, pod: Pod, affinity: TopologyHint['nodes']): CpuState {
+    const { uid } = pod.metadata;
+    const count = this.requestOfPod(pod);
+    if (count === 0 || state.pods?.has(uid)) return state;
+    const requests = (container: Container): number => this.requestOf(pod, container);
+    checkCpuPool(pod, count, requests);
+    this.#expectWholeCores(state.shared, count);
+    const cpus = this.#choose(state, CpuSet.empty, count, affinity);
+    const divided = dividedCpus(pod, cpus, requests, (available, needed) => this.#take(available, needed));
+    const given = withPodCpus(state, uid, cpus);
+    return { ...given, assignments: new Map(given.assignments).set(uid, divided) };
+  }
+
   /**
    * Gives a container its exclusive CPUs; does nothing if it has them already.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */
   allocate(state: CpuState, pod: Pod, container: Container, affinity: TopologyHint['nodes']): CpuAllocation {
-    const count = exclusiveCpusOf(pod, container);
+    const count = this.requestOf(pod, container);
     if (count === 0) return { state };
     const { uid } = pod.metadata;
     // Before any check: a container keeps its CPUs when the kubelet is restarted. Upstream checks whole cores first, and
@@ -70,7 +104,7 @@ export class StaticCpus {
 
   /** Returns the hints for a container (`GetTopologyHints`). */
   hints(state: CpuState, pod: Pod, container: Container): TopologyHints {
-    const count = exclusiveCpusOf(pod, container);
+    const count = this.requestOf(pod, container);
     if (count === 0) return new Map();
     const held = cpusOf(state, pod.metadata.uid, container.name);
     if (held !== undefined && held.size !== count) return new Map([['cpu', []]]);
@@ -82,13 +116,21 @@ export class StaticCpus {
 
   /** Returns the hints for a pod as a whole (`GetPodTopologyHints`). */
   podHints(state: CpuState, pod: Pod): TopologyHints {
-    const count = exclusiveCpusOfPod(pod);
+    const count = this.requestOfPod(pod);
     if (count === 0) return new Map();
+    const ofPod = state.pods?.get(pod.metadata.uid);
+    if (ofPod !== undefined) {
+      if (ofPod.size !== count) return new Map([['cpu', []]]);
+      return this.#hints({ available: ofPod, reusable: CpuSet.empty }, count);
+    }
+    if (isPodLevel(pod, this.#podLevel) && !hasCpuPool(pod, count, (one) => this.requestOf(pod, one))) {
+      return new Map([['cpu', []]]);
+    }
     let held = CpuSet.empty;
     for (const container of containersOf(pod)) {
       const cpus = cpusOf(state, pod.metadata.uid, container.name);
       if (cpus === undefined) continue;
-      if (cpus.size !== exclusiveCpusOf(pod, container)) return new Map([['cpu', []]]);
+      if (cpus.size !== this.requestOf(pod, container)) return new Map([['cpu', []]]);
       held = held.union(cpus);
     }
     const isComplete = held.size === count;

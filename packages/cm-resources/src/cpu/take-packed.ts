@@ -46,9 +46,10 @@ function takeWhole(choice: Choice, level: 'numaNode' | 'socket' | 'core' | 'unco
   if (choice.needed < 1) return;
   const { topology } = choice.free;
   for (const id of choice.free.whole(level)) {
-    // Only CPUs that are still free: groups of a level may overlap on an unusual machine.
-    const cpus = topology.cpusIn(level, [id]).intersection(choice.free.cpus);
-    if (choice.needed >= cpus.size) take(choice, cpus);
+    const cpus = topology.cpusIn(level, [id]);
+    // Only free CPUs. If cores have different numbers of CPUs online, a core can have a CPU in use and still as many free
+    // CPUs as the average core has CPUs. Upstream takes all CPUs of such a core.
+    if (choice.needed >= cpus.size) take(choice, cpus.intersection(choice.free.cpus));
   }
 }
 

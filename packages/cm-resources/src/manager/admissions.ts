@@ -66,8 +66,8 @@ export class Admissions {
     ledger.revert(uid, before);
     this.#undecided.end(uid);
     if (before.cpus.size + before.memory.size === 0) this.#affinities.delete(uid);
-    if (!isMore) return;
-    onChanged();
+    if (isMore) onChanged();
+    // Also if the pod has no more than before: its memory may have returned to other nodes of a group.
     ledger.writeSoon();
   }
 

@@ -3,9 +3,11 @@ import { type Clock, checkComponents, checkOptions, OptionsError, StartOnce, unt
 import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
 import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { containersOf } from '../containers-of.ts';
 import { cpusOf } from '../cpu/cpu-assignments.ts';
 import type { MachineTopology } from '../machine/machine-topology.ts';
 import { blocksOf, type MemoryBlock } from '../memory/memory-state.ts';
+import { isPodLevel } from '../pod-level.ts';
 import type { StateFiles } from '../state/state-file.ts';
 import { Admissions } from './admissions.ts';
 import { CpusetReconciler } from './cpuset-reconciler.ts';
@@ -45,7 +47,7 @@ export interface ContainerPlacement {
   readonly cpus: string;
   /** For `cpuset.mems`. */
   readonly mems: string;
-  /** Whether the CPUs are exclusive; a CFS quota would then only slow the container down. */
+  /** Whether no other pod has the CPUs. */
   readonly hasExclusiveCpus: boolean;
 }
 
@@ -79,6 +81,7 @@ export class ContainerResources {
       cpuManagerPolicy: [undefined, 'none', 'static'],
       cpuManagerPolicyOptions: 'object?',
       cpuOptionGates: 'object?',
+      podLevelResourceManagers: 'boolean?',
       reservedSystemCPUs: 'string?',
       memoryManagerPolicy: [undefined, 'None', 'Static'],
       reservedMemory: 'list?',
@@ -96,7 +99,7 @@ export class ContainerResources {
       throw new OptionsError('ContainerResources', 'directory', problem);
     }
     const { clock, logger, metrics, fs, pods, containers, devices, noted = unnoted } = withDefaults(components);
-    this.#metrics = resourceMetrics(metrics);
+    this.#metrics = resourceMetrics(metrics, options.podLevelResourceManagers ?? false);
     this.#components = components;
     this.#policies = policiesOf(options, options.machine);
     this.#ledger = new Ledger({ fs, logger }, posix.resolve(options.directory), this.#policies);
@@ -190,9 +193,19 @@ export class ContainerResources {
     if (freed.length > 0) this.#ledger.writeSoon();
   }
 
-  /** Returns whether any container of a pod has exclusive CPUs. */
-  hasExclusiveCpus(podUid: string): boolean {
-    return this.#ledger.cpu.assignments.has(podUid);
+  /**
+   * Returns whether a CFS quota would only slow a container down, because no other container has its CPUs
+   * (`ContainerHasExclusiveCPUs`, `PodHasExclusiveCPUs` in `pkg/kubelet/cm/container_manager_linux.go`).
+   * @param container if absent, the answer is about the cgroup of the pod: true if any container has CPUs of its own or,
+   * with pod-level resources, if all have
+   */
+  hasExclusiveCpus(pod: Pod, container?: Container): boolean {
+    const { podLevel, cpus } = this.#policies;
+    const own = (one: Container): boolean =>
+      cpusOf(this.#ledger.cpu, pod.metadata.uid, one.name)?.isEmpty === false &&
+      (!isPodLevel(pod, podLevel) || (cpus !== undefined && cpus.requestOf(pod, one) > 0));
+    if (container !== undefined) return own(container);
+    return isPodLevel(pod, podLevel) ? containersOf(pod).every(own) : containersOf(pod).some(own);
   }
 
   /** Returns the exclusive CPUs of a container; empty if it has none. */

@@ -59,16 +59,16 @@ export class Ledger {
    */
   async load(known: () => Promise<ReadonlyMap<string, ContainerRef>>): Promise<void> {
     await removeUnfinishedFiles(this.#fs, this.#directory);
-    const { cpus, unusedMemory } = this.#policies;
+    const { cpus, unusedMemory, podLevel } = this.#policies;
     const cpu = await this.#stored(this.#cpuFile, 'CPU', 'cpu', cpus ? 'static' : 'none', async (text) =>
-      decodeCpuState(text, hasContainerIds(text) ? await known() : new Map()),
+      decodeCpuState(text, hasContainerIds(text) ? await known() : new Map(), podLevel),
     );
     const memory = await this.#stored(
       this.#memoryFile,
       'memory',
       'memory',
       unusedMemory ? 'Static' : 'None',
-      async (text) => decodeMemoryState(text),
+      async (text) => decodeMemoryState(text, podLevel),
     );
     if (cpus !== undefined) {
       const { strictReservation } = cpus.options;
@@ -77,6 +77,11 @@ export class Ledger {
     }
     if (unusedMemory !== undefined) {
       this.memory = started('memory', startingMemoryState(memory ?? noMemory, unusedMemory));
+    }
+    if (podLevel) {
+      // The files have the version with memory and CPUs of pods, even if there are none.
+      this.cpu = { ...this.cpu, pods: this.cpu.pods ?? new Map() };
+      this.memory = { ...this.memory, pods: this.memory.pods ?? new Map() };
     }
     await this.write();
   }

@@ -18,9 +18,13 @@ export interface ResourceMetrics {
   readonly admissionMs: Histogram;
   readonly aligned: Aligned;
   readonly alignedFailures: Aligned;
+  /** Only with the gate `PodLevelResourceManagers`. */
+  readonly allocations: Counter<'resource_name' | 'source'> | undefined;
+  readonly allocationErrors: Counter<'resource_name' | 'source'> | undefined;
+  readonly assignments: Counter<'resource_name' | 'assignment_type'> | undefined;
 }
 
-export function resourceMetrics(metrics: Metrics): ResourceMetrics {
+export function resourceMetrics(metrics: Metrics, podLevel: boolean): ResourceMetrics {
   const counter = (name: string, help: string): Counter => metrics.counter({ name: `kubelet_${name}`, help });
   const gauge = (name: string, help: string): Gauge => metrics.gauge({ name: `kubelet_${name}`, help });
   const aligned = (name: string, help: string): Aligned =>
@@ -30,6 +34,10 @@ export function resourceMetrics(metrics: Metrics): ResourceMetrics {
       labels: ['scope', 'boundary'],
     });
   const to = 'aligned compute resources';
+  const bySource = (name: string, help: string): ResourceMetrics['allocations'] =>
+    podLevel
+      ? metrics.counter({ name: `resource_manager_${name}`, help, labels: ['resource_name', 'source'] })
+      : undefined;
   return {
     cpuRequests: counter(
       'cpu_manager_pinning_requests_total',
@@ -73,6 +81,21 @@ export function resourceMetrics(metrics: Metrics): ResourceMetrics {
       help: 'Duration in milliseconds to serve a pod admission request.',
       buckets: Array.from({ length: 15 }, (_, index) => 0.05 * 2 ** index),
     }),
+    allocations: bySource(
+      'allocations_total',
+      'Number of exclusive resource allocations performed by a resource manager.',
+    ),
+    allocationErrors: bySource(
+      'allocation_errors_total',
+      'Number of errors encountered during exclusive resource allocation.',
+    ),
+    assignments: podLevel
+      ? metrics.counter({
+          name: 'resource_manager_container_assignments',
+          help: 'Number of containers with a specific type of resource assignment.',
+          labels: ['resource_name', 'assignment_type'],
+        })
+      : undefined,
     aligned: aligned('count', `Cumulative number of ${to} allocated to containers by alignment type.`),
     alignedFailures: aligned(
       'failure_count',

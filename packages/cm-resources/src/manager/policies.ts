@@ -19,6 +19,8 @@ export interface PolicyOptions {
   readonly cpuManagerPolicyOptions?: Readonly<Record<string, string>>;
   /** Gates of the options that are not GA. Default: upstream's. */
   readonly cpuOptionGates?: CpuOptionGates;
+  /** Gate `PodLevelResourceManagers`. Default: false. */
+  readonly podLevelResourceManagers?: boolean;
   /** `reservedSystemCPUs`, such as `0-1,6`. Default: none; as many CPUs as `nodeReservation` has are chosen. */
   readonly reservedSystemCPUs?: string;
   /** `memoryManagerPolicy`. Default: `None`. */
@@ -46,6 +48,8 @@ export interface Policies {
   readonly unusedMemory: MemoryState['nodes'] | undefined;
   readonly topology: TopologyPolicy;
   readonly scope: TopologyScope;
+  /** Gate `PodLevelResourceManagers`. */
+  readonly podLevel: boolean;
 }
 
 /**
@@ -62,6 +66,7 @@ export function policiesOf(options: PolicyOptions, machine: MachineTopology = { 
   return {
     topology: topologyPolicy(topologyManagerPolicy, machine.nodes, topologyOptions),
     scope,
+    podLevel: options.podLevelResourceManagers ?? false,
     cpus: staticCpus(options, topologyManagerPolicy, reservation, machine),
     unusedMemory:
       options.memoryManagerPolicy === 'Static'
@@ -71,11 +76,13 @@ export function policiesOf(options: PolicyOptions, machine: MachineTopology = { 
 }
 
 function staticCpus(
-  { cpuManagerPolicy = 'none', cpuManagerPolicyOptions = {}, cpuOptionGates, reservedSystemCPUs = '' }: PolicyOptions,
+  policyOptions: PolicyOptions,
   topologyPolicyName: TopologyPolicyName,
   reservation: ResourceList,
   machine: MachineTopology,
 ): StaticCpus | undefined {
+  const { cpuManagerPolicy = 'none', cpuManagerPolicyOptions = {}, cpuOptionGates } = policyOptions;
+  const { reservedSystemCPUs = '', podLevelResourceManagers: podLevel = false } = policyOptions;
   if (cpuManagerPolicy === 'none') {
     const names = Object.keys(cpuManagerPolicyOptions);
     if (names.length === 0) return undefined;
@@ -87,5 +94,5 @@ function staticCpus(
   checkCpuOptions(options, topology, topologyPolicyName);
   const cpus = CpuSet.parse(reservedSystemCPUs);
   const milliCpus = cpus.isEmpty ? (reservation.get('cpu')?.milliValue() ?? 0n) : BigInt(cpus.size) * 1000n;
-  return new StaticCpus(topology, options, { milliCpus, cpus });
+  return new StaticCpus(topology, options, { milliCpus, cpus }, podLevel);
 }

@@ -36,6 +36,11 @@ export interface MemoryState {
   /** By node id. */
   readonly nodes: ReadonlyMap<number, MemoryNode>;
   readonly assignments: MemoryAssignments;
+  /**
+   * Memory of pods as a whole, by pod UID, which their containers share or divide. A pod is here only with the gate
+   * `PodLevelResourceManagers`. Default: none.
+   */
+  readonly pods?: ReadonlyMap<string, readonly MemoryBlock[]>;
 }
 
 export const noMemory: MemoryState = { nodes: new Map(), assignments: new Map() };
@@ -89,7 +94,10 @@ function returnMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemorySt
   });
 }
 
-/** Frees a container's memory (`RemoveContainer`, `pkg/kubelet/cm/memorymanager/policy_static.go`). */
+/**
+ * Frees a container's memory (`RemoveContainer`, `pkg/kubelet/cm/memorymanager/policy_static.go`). Memory of a pod as a
+ * whole returns with the pod's last container.
+ */
 export function withoutMemory(state: MemoryState, podUid: string, container: string): MemoryState {
   const blocks = blocksOf(state, podUid, container);
   if (blocks === undefined) return state;
@@ -98,7 +106,14 @@ export function withoutMemory(state: MemoryState, podUid: string, container: str
   const assignments = new Map(state.assignments);
   if (containers.size === 0) assignments.delete(podUid);
   else assignments.set(podUid, containers);
-  return { nodes: blocks.reduce(returnMemory, state.nodes), assignments };
+  const ofPod = state.pods?.get(podUid);
+  if (ofPod !== undefined) {
+    if (containers.size > 0) return { ...state, assignments };
+    const pods = new Map(state.pods);
+    pods.delete(podUid);
+    return { nodes: ofPod.reduce(returnMemory, state.nodes), assignments, pods };
+  }
+  return { ...state, nodes: blocks.reduce(returnMemory, state.nodes), assignments };
 }
 
 /** Frees all memory of a pod. */

@@ -1,41 +1,51 @@
 import {
   type Container,
-  hasPodLevelResources,
   isHugePageResource,
   isRestartableInit,
   type Pod,
   parseResourceList,
   podQosClass,
+  type ResourceList,
 } from '@node-agent/pod-spec';
+import { hasOwnResources, isManaged, isPodLevel } from '../pod-level.ts';
 
 /** Requested bytes by resource: `memory`, `hugepages-2Mi`. */
 export type MemoryRequest = ReadonlyMap<string, number>;
 
 /**
- * Returns whether containers of the pod get memory of their own: the pod is Guaranteed and has no pod-level resources,
- * because the gate PodLevelResourceManagers is off.
+ * Returns whether the pod or its containers get memory of their own: the pod is Guaranteed and, unless the gate
+ * `PodLevelResourceManagers` is on, has no pod-level resources.
  */
-export function getsMemory(pod: Pod): boolean {
-  return podQosClass(pod) === 'Guaranteed' && !hasPodLevelResources(pod);
+export function getsMemory(pod: Pod, podLevel: boolean): boolean {
+  return podQosClass(pod) === 'Guaranteed' && isManaged(pod, podLevel);
 }
 
-/** Returns the memory that a container requests (`getContainerRequestedResources`), sorted by resource. */
-export function requestedMemory({ resources }: Container): MemoryRequest {
-  const requests = [...parseResourceList(resources?.requests)].filter(
-    ([name]) => name === 'memory' || isHugePageResource(name),
-  );
-  return new Map(requests.map(([name, quantity]) => [name, Number(quantity.value())] as const).sort(byName));
+/**
+ * Returns the memory that a container gets for itself (`getContainerRequestedResources`), sorted by resource; nothing if
+ * it shares what its pod has.
+ */
+export function requestedMemory(pod: Pod, container: Container, podLevel: boolean): MemoryRequest {
+  if (!hasOwnResources(pod, container, podLevel)) return new Map();
+  return memoryOf(parseResourceList(container.resources?.requests));
+}
+
+function memoryOf(requests: ResourceList): MemoryRequest {
+  const memory = [...requests].filter(([name]) => name === 'memory' || isHugePageResource(name));
+  return new Map(memory.map(([name, quantity]) => [name, Number(quantity.value())] as const).sort(byName));
 }
 
 /**
  * Returns the memory that a pod needs at the same time, of the resources that its containers request
- * (`getPodRequestedResources`).
+ * (`getPodRequestedResources`). With pod-level resources and the gate, their request.
  */
-export function requestedMemoryOfPod(pod: Pod): MemoryRequest {
+export function requestedMemoryOfPod(pod: Pod, podLevel: boolean): MemoryRequest {
+  if (isPodLevel(pod, podLevel)) {
+    return new Map([...memoryOf(parseResourceList(pod.spec.resources?.requests))].filter(([, bytes]) => bytes > 0));
+  }
   const sidecars = new Map<string, number>();
   const peak = new Map<string, number>();
   for (const container of pod.spec.initContainers ?? []) {
-    for (const [name, bytes] of requestedMemory(container)) {
+    for (const [name, bytes] of requestedMemory(pod, container, podLevel)) {
       const together = (sidecars.get(name) ?? 0) + bytes;
       if (isRestartableInit(container)) sidecars.set(name, together);
       else peak.set(name, Math.max(peak.get(name) ?? 0, together));
@@ -43,7 +53,8 @@ export function requestedMemoryOfPod(pod: Pod): MemoryRequest {
   }
   const running = new Map<string, number>();
   for (const container of pod.spec.containers) {
-    for (const [name, bytes] of requestedMemory(container)) running.set(name, (running.get(name) ?? 0) + bytes);
+    for (const [name, bytes] of requestedMemory(pod, container, podLevel))
+      running.set(name, (running.get(name) ?? 0) + bytes);
   }
   const total = [...running].map(
     ([name, bytes]) => [name, Math.max(bytes + (sidecars.get(name) ?? 0), peak.get(name) ?? 0)] as const,

@@ -1,6 +1,6 @@
 import { formatResourceList, Quantity } from '@node-agent/pod-spec';
 import type { MachineTopology, NumaNode } from '../machine/machine-topology.ts';
-import { type MemoryNode, type MemoryState, type MemoryTable, takeMemory } from './memory-state.ts';
+import { type MemoryBlock, type MemoryNode, type MemoryState, type MemoryTable, takeMemory } from './memory-state.ts';
 
 /** Reserved bytes by resource, by NUMA node (`reservedMemory`). */
 export type MemoryReservation = ReadonlyMap<number, ReadonlyMap<string, number>>;
@@ -45,58 +45,78 @@ export function startingMemoryState(stored: MemoryState, unused: MemoryState['no
     return '[memorymanager] machine state can not be empty when it has memory assignments';
   }
   let expected = unused;
+  const groups: (readonly number[])[] = [];
   for (const [pod, containers] of stored.assignments) {
-    for (const [container, blocks] of containers) {
+    // Containers of a pod that has memory as a whole divide it.
+    const ofPod = stored.pods?.get(pod);
+    for (const [container, blocks] of ofPod === undefined ? containers : [['', ofPod] as const]) {
       for (const block of blocks) {
         const whose = `(pod: ${pod}, container: ${container})`;
-        if (block.nodes.length === 0) return `[memorymanager] ${whose} the memory assignment uses no NUMA node`;
-        if (new Set(block.nodes).size < block.nodes.length) {
-          return `[memorymanager] ${whose} the memory assignment uses a NUMA node twice`;
-        }
-        const nodes = block.nodes.map((id) => unused.get(id));
-        if (nodes.includes(undefined)) {
-          return `[memorymanager] ${whose} the memory assignment uses the NUMA that does not exist`;
-        }
-        if (nodes.some((node) => !node?.tables.has(block.resource))) {
-          return `[memorymanager] ${whose} the memory assignment uses memory resource that does not exist`;
-        }
+        const problem = blockProblem(block, unused);
+        if (problem !== undefined) return `[memorymanager] ${whose} the memory assignment uses ${problem}`;
         expected = takeMemory(expected, block);
+        groups.push(block.nodes);
       }
     }
   }
-  if (sameMemory(stored.nodes, expected)) return stored;
+  if (sameMemory(stored.nodes, expected, groups)) return stored;
   return '[memorymanager] the expected machine state is different from the real one';
 }
 
+function blockProblem({ nodes: ids, resource }: MemoryBlock, unused: MemoryState['nodes']): string | undefined {
+  if (ids.length === 0) return 'no NUMA node';
+  if (new Set(ids).size < ids.length) return 'a NUMA node twice';
+  const nodes = ids.map((id) => unused.get(id));
+  if (nodes.includes(undefined)) return 'the NUMA that does not exist';
+  return nodes.some((node) => !node?.tables.has(resource)) ? 'memory resource that does not exist' : undefined;
+}
+
 /**
- * Compares per node what cannot change, and per group of nodes what containers have: within a group, the order of
- * allocations decides which node gave the memory (`areMachineStatesEqual`).
+ * Compares per node what cannot change, and per set of connected nodes what containers have: within a group, the order
+ * of allocations decides which node gave the memory (`areMachineStatesEqual`). The order is not stored. A node can be in
+ * groups that overlap, if a container got a node of a group alone; the last allocation then decided its group.
+ * @param groups nodes of all blocks
  */
-function sameMemory(a: MemoryState['nodes'], b: MemoryState['nodes']): boolean {
+function sameMemory(a: MemoryState['nodes'], b: MemoryState['nodes'], groups: readonly (readonly number[])[]): boolean {
   if (a.size !== b.size) return false;
   return [...a].every(([id, node]) => {
     const other = b.get(id);
-    if (other === undefined || node.assignments !== other.assignments || !sameCells(node, other)) return false;
+    if (other === undefined || node.assignments !== other.assignments) return false;
+    const possible = groups.filter((group) => group.includes(id));
+    if (!(possible.length === 0 ? [[id]] : possible).some((group) => sameNodes(group, node.cells))) return false;
     if (node.tables.size !== other.tables.size) return false;
+    const connected = connectedTo(id, groups);
     return [...node.tables].every(([resource, table]) => {
       const its = other.tables.get(resource);
       if (its === undefined || table.total !== its.total || table.systemReserved !== its.systemReserved) return false;
-      return table.allocatable === its.allocatable && sameSums(a, b, node.cells, resource);
+      return table.allocatable === its.allocatable && sameSums(a, b, connected, resource);
     });
   });
 }
 
-function sameCells({ cells: a }: MemoryNode, { cells: b }: MemoryNode): boolean {
-  return a.length === b.length && a.every((cell) => b.includes(cell));
+function sameNodes(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((id) => b.includes(id));
+}
+
+/** Returns the nodes that are in a group with a node, directly or through other nodes, and the node itself. */
+function connectedTo(id: number, groups: readonly (readonly number[])[]): readonly number[] {
+  const connected = new Set([id]);
+  for (let size = 0; size < connected.size; ) {
+    size = connected.size;
+    for (const group of groups) {
+      if (group.some((node) => connected.has(node))) for (const node of group) connected.add(node);
+    }
+  }
+  return [...connected];
 }
 
 function sameSums(
   a: MemoryState['nodes'],
   b: MemoryState['nodes'],
-  cells: readonly number[],
+  connected: readonly number[],
   resource: string,
 ): boolean {
   const sum = (nodes: MemoryState['nodes'], field: 'free' | 'reserved'): number =>
-    cells.reduce((all, cell) => all + (nodes.get(cell)?.tables.get(resource)?.[field] ?? 0), 0);
+    connected.reduce((all, id) => all + (nodes.get(id)?.tables.get(resource)?.[field] ?? 0), 0);
   return sum(a, 'free') === sum(b, 'free') && sum(a, 'reserved') === sum(b, 'reserved');
 }

@@ -2,9 +2,11 @@ import type { TopologyHint, TopologyHints } from '@node-agent/contracts';
 import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
 import { containersOf } from '../containers-of.ts';
 import { ContainerResourcesError } from '../errors.ts';
+import { isPodLevel } from '../pod-level.ts';
 import { bestHint, hasRoom, keepsGroups, memoryHints } from './memory-hints.ts';
 import { MemoryReuse } from './memory-reuse.ts';
 import { blocksOf, type MemoryBlock, type MemoryState, takeMemory, withBlocks } from './memory-state.ts';
+import { blocksFrom, checkMemoryPool, dividedMemory, hasMemoryPool } from './pod-memory.ts';
 import { getsMemory, type MemoryRequest, requestedMemory, requestedMemoryOfPod } from './requested-memory.ts';
 
 /**
@@ -12,6 +14,7 @@ import { getsMemory, type MemoryRequest, requestedMemory, requestedMemoryOfPod }
  * does nothing if it has them already (`Allocate`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
  * @param affinity hint of the topology manager
  * @param reuse memory that init containers of the pod leave; updated
+ * @param podLevel gate `PodLevelResourceManagers`
  * @throws ContainerResourcesError `Refused`
  */
 export function allocateMemory(
@@ -20,8 +23,9 @@ export function allocateMemory(
   container: Container,
   affinity: TopologyHint,
   reuse: MemoryReuse,
+  podLevel: boolean,
 ): MemoryState {
-  if (!getsMemory(pod)) return state;
+  if (!getsMemory(pod, podLevel)) return state;
   const { uid } = pod.metadata;
   const held = blocksOf(state, uid, container.name);
   const finishes = isInit(pod, container);
@@ -29,7 +33,10 @@ export function allocateMemory(
     reuse.allocated(held, finishes);
     return state;
   }
-  const request = requestedMemory(container);
+  const request = requestedMemory(pod, container, podLevel);
+  // A container that gets no memory for itself may use that of the whole machine. Upstream rejects its pod if no other
+  // resource has chosen the nodes.
+  if (request.size === 0) return withBlocks(state, uid, container.name, []);
   const nodes = nodesFor(state.nodes, request, affinity, reuse);
   const blocks = [...request].map(([resource, bytes]) => ({ nodes, resource, bytes }));
   let machine = state.nodes;
@@ -41,24 +48,46 @@ export function allocateMemory(
   return withoutReused(withBlocks({ ...state, nodes: machine }, uid, container.name, blocks), pod, container, blocks);
 }
 
+/**
+ * Gives a pod with pod-level resources its memory and divides it among the containers (`AllocatePod`); does nothing if
+ * the pod has it already. Upstream would allocate it again when the kubelet is restarted.
+ * @throws ContainerResourcesError `Refused`
+ */
+export function allocatePodMemory(state: MemoryState, pod: Pod, affinity: TopologyHint): MemoryState {
+  const { uid } = pod.metadata;
+  if (!getsMemory(pod, true) || state.pods?.has(uid)) return state;
+  const request = requestedMemoryOfPod(pod, true);
+  checkMemoryPool(pod, request);
+  const nodes = nodesFor(state.nodes, request, affinity, new MemoryReuse());
+  const blocks = blocksFrom(request, nodes);
+  const assignments = new Map(state.assignments).set(uid, dividedMemory(pod, request, nodes));
+  return { nodes: blocks.reduce(takeMemory, state.nodes), assignments, pods: new Map(state.pods).set(uid, blocks) };
+}
+
 /** Returns the hints for a container (`GetTopologyHints`). */
 export function containerMemoryHints(
   state: MemoryState,
   pod: Pod,
   container: Container,
   reuse: MemoryReuse,
+  podLevel: boolean,
 ): TopologyHints {
-  if (!getsMemory(pod)) return new Map();
-  const request = requestedMemory(container);
+  if (!getsMemory(pod, podLevel)) return new Map();
+  const request = requestedMemory(pod, container, podLevel);
   const held = blocksOf(state, pod.metadata.uid, container.name);
   return held === undefined ? hintsFor(state, request, reuse) : heldHints(held, request);
 }
 
 /** Returns the hints for a pod as a whole (`GetPodTopologyHints`). */
-export function podMemoryHints(state: MemoryState, pod: Pod): TopologyHints {
-  if (!getsMemory(pod)) return new Map();
-  const request = requestedMemoryOfPod(pod);
+export function podMemoryHints(state: MemoryState, pod: Pod, podLevel: boolean): TopologyHints {
+  if (!getsMemory(pod, podLevel)) return new Map();
+  const request = requestedMemoryOfPod(pod, podLevel);
   if (request.size === 0) return new Map();
+  const ofPod = state.pods?.get(pod.metadata.uid);
+  if (ofPod !== undefined) return heldHints(ofPod, request);
+  if (isPodLevel(pod, podLevel) && !hasMemoryPool(pod, request)) {
+    return new Map([...request.keys()].map((resource) => [resource, []]));
+  }
   for (const { name } of containersOf(pod)) {
     const held = blocksOf(state, pod.metadata.uid, name);
     if (held !== undefined) return heldHints(held, request);

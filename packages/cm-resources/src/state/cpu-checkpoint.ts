@@ -1,9 +1,10 @@
-import { fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node-agent/checkpoint';
+import { compareUtf8, fnv32a, type GoDump, goMap, goPointer, goScalar, goStruct } from '@node-agent/checkpoint';
 import { goJson } from '@node-agent/pod-spec';
 import type { CpuAssignments, CpuState } from '../cpu/cpu-assignments.ts';
 import { CpuSet } from '../cpuset/cpu-set.ts';
 import { quoteStart } from '../cpuset/quote-start.ts';
-import { asCount, asMap, asObject, asText, type JsonFields } from './read-json.ts';
+import { expectChecksum } from './expect-checksum.ts';
+import { asMap, asObject, asText } from './read-json.ts';
 
 /** Name of the CPU manager's state file in the kubelet's root directory. */
 export const CPU_STATE_FILE = 'cpu_manager_state';
@@ -24,26 +25,35 @@ export interface ContainerRef {
 
 /**
  * Encodes the state like upstream with its default gates: version 2, with the checksum that older kubelets accept
- * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). Equal states give equal bytes.
+ * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). If the state has CPUs of pods, even none, the
+ * file has version 3, as upstream's with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
  */
-export function encodeCpuState({ policyName, shared, assignments }: CpuCheckpoint): string {
+export function encodeCpuState({ policyName, shared, assignments, pods: ofPods }: CpuCheckpoint): string {
   const pods = [...assignments].map(([pod, containers]) => [pod, textsOf(containers)] as const);
   const json = sorted(pods).map(([pod, containers]) => {
     const names = sorted(containers).map(([name, cpus]) => `${goJson(name)}:${goJson(cpus)}`);
     return `${goJson(pod)}:{${names.join()}}`;
   });
   const entries = json.length === 0 ? '' : `"entries":{${json.join()}},`;
-  const checksum = checksumOf(policyName, `${shared}`, mapOfMaps(pods), undefined);
-  return `{"policyName":${goJson(policyName)},"defaultCpuSet":"${shared}",${entries}"checksum":${checksum}}`;
+  const podJson = sorted([...(ofPods ?? [])]).map(([pod, cpus]) => `${goJson(pod)}:{"cpuSet":"${cpus}"}`);
+  const podEntries = podJson.length === 0 ? '' : `"podEntries":{${podJson.join()}},`;
+  const checksum = checksumOf(policyName, `${shared}`, mapOfMaps(pods), ofPods && podEntriesDump([...ofPods]));
+  const head = `"policyName":${goJson(policyName)},"defaultCpuSet":"${shared}"`;
+  return `{${head},${entries}${podEntries}"checksum":${checksum}}`;
 }
 
 /**
  * Decodes a state file of any version: 1 (entries by container id), 2, and 3 (gate PodLevelResourceManagers). A checksum
  * of 0 in version 1 or 2 is accepted, because older kubelets wrote no checksum.
  * @param containers containers by id, for a file of version 1
+ * @param podLevel gate `PodLevelResourceManagers`. If it is off, a file with CPUs of pods is refused
  * @throws Error describing the problem
  */
-export function decodeCpuState(text: string, containers: ReadonlyMap<string, ContainerRef> = new Map()): CpuCheckpoint {
+export function decodeCpuState(
+  text: string,
+  containers: ReadonlyMap<string, ContainerRef> = new Map(),
+  podLevel = false,
+): CpuCheckpoint {
   const file = asObject(JSON.parse(text), 'it');
   const policyName = asText(file.policyName ?? '', 'policyName');
   const shared = asText(file.defaultCpuSet ?? '', 'defaultCpuSet');
@@ -52,7 +62,7 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
   const entries = asMap(file.entries, 'entries');
   if (entries?.some(isVersion1)) {
     const byId = entries.map(([id, cpus]) => [id, asText(cpus, `entries[${JSON.stringify(id)}]`)] as const);
-    expectChecksum(file, [checksumOf(policyName, shared, mapOfTexts(byId), undefined)]);
+    expectChecksum(file, [() => checksumOf(policyName, shared, mapOfTexts(byId), undefined)]);
     return { ...head, assignments: assignmentsById(byId, containers, cpusIn) };
   }
   const pods = entries?.map(([pod, value]) => {
@@ -60,18 +70,26 @@ export function decodeCpuState(text: string, containers: ReadonlyMap<string, Con
     const containers = asMap(value, field) ?? [];
     return [pod, containers.map(([name, cpus]) => [name, asText(cpus, `${field}.${name}`)] as const)] as const;
   });
-  const podCpus = asMap(file.podEntries, 'podEntries') ?? [];
+  const podCpus = (asMap(file.podEntries, 'podEntries') ?? []).map(([pod, value]) => {
+    const field = `podEntries[${JSON.stringify(pod)}]`;
+    return [pod, cpusIn(asText(asObject(value, field).cpuSet ?? '', `${field}.cpuSet`), `${field}.cpuSet`)] as const;
+  });
   const dump = mapOfMaps(pods ?? null);
-  const version3 = checksumOf(policyName, shared, dump, podEntriesDump(podCpus, cpusIn));
-  expectChecksum(file, podCpus.length > 0 ? [version3] : [checksumOf(policyName, shared, dump, undefined), version3]);
-  if (podCpus.length > 0) {
-    throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the gate PodLevelResourceManagers, which is not supported`);
+  const version2 = () => checksumOf(policyName, shared, dump, undefined);
+  const version3 = () => checksumOf(policyName, shared, dump, podEntriesDump(podCpus));
+  expectChecksum(file, podCpus.length > 0 ? [version3] : [version2, version3]);
+  if (podCpus.length > 0 && !podLevel) {
+    throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the feature gate PodLevelResourceManagers, which is off`);
   }
   const assignments = (pods ?? []).map(
     ([pod, containers]) =>
       [pod, new Map(containers.map(([name, cpus]) => [name, cpusIn(cpus, `entries.${pod}.${name}`)]))] as const,
   );
-  return { ...head, assignments: new Map(assignments.filter(([, containers]) => containers.size > 0)) };
+  return {
+    ...head,
+    assignments: new Map(assignments.filter(([, containers]) => containers.size > 0)),
+    ...(podCpus.length > 0 && { pods: new Map(podCpus) }),
+  };
 }
 
 /** Returns whether a state file has version 1 and entries, whose containers must be known by id to decode it. */
@@ -122,13 +140,6 @@ function cpuReader(): CpuReader {
   };
 }
 
-function expectChecksum(file: JsonFields, accepted: readonly number[]): void {
-  const found = asCount(file.checksum, 'checksum');
-  if (found !== 0 && !accepted.includes(found)) {
-    throw new Error(`checkpoint is corrupted: checksum is ${accepted[0]}, must be ${found}`);
-  }
-}
-
 function checksumOf(policyName: string, shared: string, entries: GoDump, podEntries: GoDump | undefined): number {
   const type = 'state.CPUManagerCheckpoint';
   const checkpoint = goStruct(type, {
@@ -155,18 +166,15 @@ function mapOfMaps(pods: readonly (readonly [string, readonly (readonly [string,
   );
 }
 
-function podEntriesDump(pods: readonly (readonly [string, unknown])[], cpusIn: CpuReader): GoDump {
-  const entry = (value: unknown): GoDump => {
-    const cpus = cpusIn(asText(asObject(value, 'podEntries').cpuSet ?? '', 'podEntries.cpuSet'), 'podEntries');
-    const elements = goMap(
-      'map[int]struct {}',
-      [...cpus].map((cpu) => [cpu, goStruct('struct {}', {})]),
-    );
+function podEntriesDump(pods: readonly (readonly [string, CpuSet])[]): GoDump {
+  const entry = (cpus: CpuSet): GoDump => {
+    // Printed at once: a set can have 65,536 CPUs, each an empty structure.
+    const elements = goScalar('map[int]struct {}', `map[${[...cpus].map((cpu) => `${cpu}:{}`).join(' ')}]`);
     return goStruct('state.PodEntry', { CPUSet: goStruct('cpuset.CPUSet', { elems: elements }) });
   };
   return goMap(
     'state.PodCPUAssignments',
-    pods.map(([pod, value]) => [pod, entry(value)]),
+    pods.map(([pod, cpus]) => [pod, entry(cpus)]),
   );
 }
 
@@ -176,5 +184,5 @@ function textsOf(containers: ReadonlyMap<string, CpuSet>): readonly (readonly [s
 
 /** Sorts by key as Go does, by the bytes of UTF-8. */
 function sorted<T extends readonly [string, unknown]>(entries: readonly T[]): readonly T[] {
-  return [...entries].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return [...entries].sort(([a], [b]) => compareUtf8(a, b));
 }

@@ -1,6 +1,16 @@
-import { fnv32a, type GoDump, goMap, goPointer, goScalar, goSlice, goStruct } from '@node-agent/checkpoint';
+import {
+  compareUtf8,
+  fnv32a,
+  type GoDump,
+  goMap,
+  goPointer,
+  goScalar,
+  goSlice,
+  goStruct,
+} from '@node-agent/checkpoint';
 import { goJson } from '@node-agent/pod-spec';
 import type { MemoryBlock, MemoryNode, MemoryState, MemoryTable } from '../memory/memory-state.ts';
+import { expectChecksum } from './expect-checksum.ts';
 import { asCount, asList, asMap, asObject, asText } from './read-json.ts';
 
 /** Name of the memory manager's state file in the kubelet's root directory. */
@@ -10,6 +20,11 @@ export const MEMORY_STATE_FILE = 'memory_manager_state';
 export interface MemoryCheckpoint extends MemoryState {
   readonly policyName: string;
 }
+
+/** Maximum number of NUMA nodes, as in the kernel (`MAX_NUMNODES`). */
+const MAX_NODES = 1024;
+/** Maximum number of resources of a node: more than any processor has sizes of huge pages. */
+const MAX_RESOURCES = 64;
 
 /** Fields of a table in the file, in the order of their declaration, with the names of Go's structure. */
 const TABLE = [
@@ -22,65 +37,79 @@ const TABLE = [
 
 /**
  * Encodes the state like upstream with its default gates: version 1
- * (`pkg/kubelet/cm/memorymanager/state/checkpoint.go: MemoryManagerCheckpointV1`). Equal states give equal bytes.
+ * (`pkg/kubelet/cm/memorymanager/state/checkpoint.go: MemoryManagerCheckpointV1`). If the state has memory of pods, even
+ * none, the file has version 2, as upstream's with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
  */
 export function encodeMemoryState(state: MemoryCheckpoint): string {
-  const { policyName, nodes, assignments } = state;
+  const { policyName, nodes, assignments, pods: ofPods } = state;
   const table = (one: MemoryTable): string => `{${TABLE.map(([json, , field]) => `"${json}":${one[field]}`).join()}}`;
   const node = ({ assignments: count, tables, cells }: MemoryNode): string =>
     `{"numberOfAssignments":${count},"memoryMap":${jsonMap(tables, table)},"cells":[${cells.join()}]}`;
   const block = ({ nodes: ids, resource, bytes }: MemoryBlock): string =>
     `{"numaAffinity":[${ids.join()}],"type":${goJson(resource)},"size":${bytes}}`;
   const machine = jsonMap(new Map([...nodes].map(([id, one]) => [`${id}`, one] as const)), node);
-  const pods = jsonMap(assignments, (containers) => jsonMap(containers, (blocks) => `[${blocks.map(block).join()}]`));
+  const list = (blocks: readonly MemoryBlock[]): string => `[${blocks.map(block).join()}]`;
+  const pods = jsonMap(assignments, (containers) => jsonMap(containers, list));
   const entries = assignments.size === 0 ? '' : `"entries":${pods},`;
-  const checksum = checksumOf(state);
-  return `{"policyName":${goJson(policyName)},"machineState":${machine},${entries}"checksum":${checksum}}`;
+  const podJson = jsonMap(ofPods ?? new Map(), (blocks) =>
+    blocks.length > 0 ? `{"memoryBlocks":${list(blocks)}}` : '{}',
+  );
+  const podEntries = (ofPods?.size ?? 0) === 0 ? '' : `"podEntries":${podJson},`;
+  const checksum = checksumOf(policyName, dumpsOf(nodes, assignments), ofPods && podEntriesDump(ofPods));
+  const head = `"policyName":${goJson(policyName)},"machineState":${machine}`;
+  return `{${head},${entries}${podEntries}"checksum":${checksum}}`;
 }
 
 /**
  * Decodes a state file of version 1 or 2 (gate PodLevelResourceManagers). A checksum of 0 is accepted, because older
  * kubelets wrote none.
+ * @param podLevel gate `PodLevelResourceManagers`. If it is off, a file with memory of pods is refused
  * @throws Error describing the problem
  */
-export function decodeMemoryState(text: string): MemoryCheckpoint {
+export function decodeMemoryState(text: string, podLevel = false): MemoryCheckpoint {
   const file = asObject(JSON.parse(text), 'it');
-  const machine = (asMap(file.machineState, 'machineState') ?? []).map(([id, value]) => {
-    if (!/^\d{1,4}$/.test(id)) throw new Error(`machineState has ${JSON.stringify(id)}, must be a NUMA node`);
-    return [Number(id), readNode(value, `machineState[${id}]`)] as const;
-  });
+  const machine = atMost(MAX_NODES, asMap(file.machineState, 'machineState') ?? [], 'machineState').map(
+    ([id, value]) => {
+      if (!/^\d{1,4}$/.test(id)) throw new Error(`machineState has ${JSON.stringify(id)}, must be a NUMA node`);
+      return [Number(id), readNode(value, `machineState[${id}]`)] as const;
+    },
+  );
   const pods = (asMap(file.entries, 'entries') ?? []).map(([pod, value]) => {
     const containers = (asMap(value, `entries.${pod}`) ?? []).map(
       ([name, blocks]) => [name, readBlocks(blocks, `entries.${pod}.${name}`)] as const,
     );
     return [pod, new Map(containers)] as const;
   });
-  const state: MemoryCheckpoint = {
-    policyName: asText(file.policyName ?? '', 'policyName'),
-    nodes: new Map(machine),
-    assignments: new Map(pods),
+  const policyName = asText(file.policyName ?? '', 'policyName');
+  const nodes = new Map(machine);
+  const assignments = new Map(pods);
+  const ofPods = (asMap(file.podEntries, 'podEntries') ?? []).map(([pod, value]) => {
+    const { memoryBlocks = [] } = asObject(value, `podEntries.${pod}`);
+    return [pod, readBlocks(memoryBlocks, `podEntries.${pod}.memoryBlocks`)] as const;
+  });
+  let dumps: StateDumps | undefined;
+  const checksum = (podEntries?: GoDump) => (): number => {
+    dumps ??= dumpsOf(nodes, assignments);
+    return checksumOf(policyName, dumps, podEntries);
   };
-  const ofPods = asMap(file.podEntries, 'podEntries') ?? [];
-  if (ofPods.length > 0) {
-    throw new Error(`pod ${ofPods[0]?.[0]} has memory of the gate PodLevelResourceManagers, which is not supported`);
+  const version2 = checksum(podEntriesDump(ofPods));
+  expectChecksum(file, ofPods.length > 0 ? [version2] : [checksum(), version2]);
+  if (ofPods.length > 0 && !podLevel) {
+    throw new Error(`pod ${ofPods[0]?.[0]} has memory of the feature gate PodLevelResourceManagers, which is off`);
   }
-  const found = asCount(file.checksum, 'checksum');
-  const accepted = [checksumOf(state), checksumOf(state, goMap('state.PodMemoryAssignments', []))];
-  if (found !== 0 && !accepted.includes(found)) {
-    throw new Error(`checkpoint is corrupted: checksum is ${accepted[0]}, must be ${found}`);
-  }
-  return state;
+  return { policyName, nodes, assignments, ...(ofPods.length > 0 && { pods: new Map(ofPods) }) };
 }
 
 function readNode(value: unknown, field: string): MemoryNode {
   const { numberOfAssignments, memoryMap, cells } = asObject(value, field);
-  const tables = (asMap(memoryMap, `${field}.memoryMap`) ?? []).map(
+  const resources = asMap(memoryMap, `${field}.memoryMap`) ?? [];
+  const tables = atMost(MAX_RESOURCES, resources, `${field}.memoryMap`).map(
     ([resource, table]) => [resource, readTable(table, `${field}.memoryMap.${resource}`)] as const,
   );
   return {
     assignments: asCount(numberOfAssignments, `${field}.numberOfAssignments`),
     tables: new Map(tables),
-    cells: asList(cells, `${field}.cells`).map((cell) => asCount(cell, `${field}.cells`)),
+    cells: readNodeIds(cells, `${field}.cells`),
   };
 }
 
@@ -99,33 +128,64 @@ function readTable(value: unknown, field: string): MemoryTable {
 function readBlocks(value: unknown, field: string): readonly MemoryBlock[] {
   return asList(value, field).map((one, index) => {
     const { numaAffinity, type, size } = asObject(one, `${field}[${index}]`);
-    const nodes = asList(numaAffinity, `${field}[${index}].numaAffinity`);
     return {
-      nodes: nodes.map((id) => asCount(id, `${field}[${index}].numaAffinity`)),
+      nodes: readNodeIds(numaAffinity, `${field}[${index}].numaAffinity`),
       resource: asText(type, `${field}[${index}].type`),
       bytes: asCount(size, `${field}[${index}].size`),
     };
   });
 }
 
-function checksumOf({ policyName, nodes, assignments }: MemoryCheckpoint, podEntries?: GoDump): number {
-  const type = 'state.MemoryManagerCheckpoint';
-  const checkpoint = goStruct(type, {
-    PolicyName: goScalar('string', policyName),
-    MachineState: goMap(
+function readNodeIds(value: unknown, field: string): readonly number[] {
+  return atMost(MAX_NODES, asList(value, field), field).map((id) => asCount(id, field));
+}
+
+/** @throws Error naming the field, if it has more elements */
+function atMost<T>(most: number, elements: readonly T[], field: string): readonly T[] {
+  if (elements.length > most) throw new Error(`${field} must have at most ${most} elements, has ${elements.length}`);
+  return elements;
+}
+
+interface StateDumps {
+  readonly nodes: GoDump;
+  readonly assignments: GoDump;
+}
+
+function dumpsOf(nodes: MemoryState['nodes'], assignments: MemoryState['assignments']): StateDumps {
+  const containersDump = (containers: ReadonlyMap<string, readonly MemoryBlock[]>): GoDump =>
+    goMap(
+      '',
+      [...containers].map(([name, blocks]) => [name, blocksDump(blocks)]),
+    );
+  return {
+    nodes: goMap(
       'state.NUMANodeMap',
       [...nodes].map(([id, node]) => [id, nodeDump(node)]),
     ),
-    Entries: goMap(
+    assignments: goMap(
       'state.ContainerMemoryAssignments',
-      [...assignments].map(([pod, containers]) => [
-        pod,
-        goMap(
-          '',
-          [...containers].map(([name, blocks]) => [name, goSlice('[]state.Block', blocks.map(blockDump))]),
-        ),
-      ]),
+      [...assignments].map(([pod, containers]) => [pod, containersDump(containers)]),
     ),
+  };
+}
+
+function blocksDump(blocks: readonly MemoryBlock[]): GoDump {
+  return goSlice('[]state.Block', blocks.map(blockDump));
+}
+
+function podEntriesDump(pods: Iterable<readonly [string, readonly MemoryBlock[]]>): GoDump {
+  return goMap(
+    'state.PodMemoryAssignments',
+    [...pods].map(([pod, blocks]) => [pod, goStruct('state.PodEntry', { MemoryBlocks: blocksDump(blocks) })]),
+  );
+}
+
+function checksumOf(policyName: string, { nodes, assignments }: StateDumps, podEntries?: GoDump): number {
+  const type = 'state.MemoryManagerCheckpoint';
+  const checkpoint = goStruct(type, {
+    PolicyName: goScalar('string', policyName),
+    MachineState: nodes,
+    Entries: assignments,
     ...(podEntries && { PodEntries: podEntries }),
     Checksum: goScalar('checksum.Checksum', 0),
   });
@@ -167,6 +227,6 @@ function intsDump(numbers: readonly number[]): GoDump {
 
 /** Writes a map with its keys sorted as Go's, by the bytes of UTF-8. */
 function jsonMap<T>(map: ReadonlyMap<string, T>, value: (one: T) => string): string {
-  const entries = [...map].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const entries = [...map].sort(([a], [b]) => compareUtf8(a, b));
   return `{${entries.map(([key, one]) => `${goJson(key)}:${value(one)}`).join()}}`;
 }

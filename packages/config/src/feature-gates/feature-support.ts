@@ -19,7 +19,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'LocalStorageCapacityIsolationFSQuotaMonitoring',
   'PLEGOnDemandRelist',
   'PodCertificateRequest',
-  'PodLevelResourceManagers',
   'PodReadyToStartContainersCondition',
   'PodsAPI',
   'PreventStaticPodAPIReferences',

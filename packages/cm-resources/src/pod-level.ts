@@ -1,0 +1,30 @@
+import { type Container, hasPodLevelResources, type Pod, parseQuantity } from '@node-agent/pod-spec';
+
+/**
+ * Returns whether a container gets CPUs and memory of its own although its pod has pod-level resources: its requests of
+ * CPU and memory must equal its limits (`IsContainerEquivalentQOSGuaranteed`, `pkg/kubelet/cm/qos`).
+ */
+function isGuaranteedAlone({ resources }: Container): boolean {
+  return ['cpu', 'memory'].every((name) => {
+    const request = parseQuantity(resources?.requests?.[name] ?? '0');
+    return !request.isZero && request.equals(parseQuantity(resources?.limits?.[name] ?? '0'));
+  });
+}
+
+/**
+ * Returns whether containers of the pod can get CPUs and memory of their own: always without pod-level resources, and
+ * with them if the gate `PodLevelResourceManagers` is on.
+ */
+export function isManaged(pod: Pod, podLevel: boolean): boolean {
+  return podLevel || !hasPodLevelResources(pod);
+}
+
+/** Returns whether resources are given to the pod as a whole and then divided among its containers. */
+export function isPodLevel(pod: Pod, podLevel: boolean): boolean {
+  return podLevel && hasPodLevelResources(pod);
+}
+
+/** Returns whether a container gets what it requests for itself; otherwise it shares what its pod has. */
+export function hasOwnResources(pod: Pod, container: Container, podLevel: boolean): boolean {
+  return isManaged(pod, podLevel) && (!hasPodLevelResources(pod) || isGuaranteedAlone(container));
+}

@@ -1,0 +1,161 @@
+import { type Container, hasPodLevelResources, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+import type { Answer, Sequence } from './sequence.ts';
+import { topologies } from './topologies.ts';
+
+/** The step at which two sides differ, and all their answers. */
+export interface Situation {
+  readonly sequence: Sequence;
+  /** Index in the answers; the step has the index before. */
+  readonly at: number;
+  readonly upstream: readonly Answer[];
+  readonly ours: readonly Answer[];
+}
+
+interface Purpose {
+  readonly reason: string;
+  readonly explains: (situation: Situation) => boolean;
+}
+
+const UNEQUAL_CORES =
+  'upstream gives reserved CPUs or those of another container, on a machine whose cores differ in CPUs online';
+
+/** Intended differences, each with the reason that `docs/differences.md` gives. */
+const PURPOSES: readonly Purpose[] = [
+  {
+    reason: UNEQUAL_CORES,
+    explains: ({ sequence, at, upstream }) => givesTaken(sequence, at, upstream[at]),
+  },
+  {
+    // Upstream rejects the pod, so that the CPUs which it gave to the first containers are not known.
+    reason: UNEQUAL_CORES,
+    explains: ({ sequence, at, upstream }) =>
+      hasUnequalCores(sequence) && sequence.config.cpuManagerPolicy === 'static' && upstream[at]?.admit === false,
+  },
+  {
+    reason:
+      'over four or more nodes, distribute-cpus-across-numa does not use the combination that upstream found best',
+    explains: distributesOtherwise,
+  },
+  {
+    reason:
+      'with full-pcpus-only, upstream does not count the cores of init containers or those that a pod already has',
+    explains: missesCores,
+  },
+  {
+    reason: 'upstream does not start with strict-cpu-reservation if all CPUs that are not reserved are exclusive',
+    explains: ({ at, upstream }) => upstream[at]?.error?.includes('default cpuset cannot be empty') ?? false,
+  },
+  {
+    reason:
+      'upstream may not start if a container has memory of a node alone that is in a group, as its order is random',
+    explains: ({ at, upstream, ours }) =>
+      (upstream[at]?.error?.includes('the expected machine state is different') ?? false) && groupsOverlap(ours[at]),
+  },
+  {
+    reason: 'upstream rejects a pod with pod-level resources if a container of it gets no memory for itself',
+    explains: (situation) =>
+      managedPod(situation) !== undefined &&
+      (situation.upstream[situation.at]?.message?.includes('[memorymanager]') ?? false),
+  },
+  {
+    reason: 'upstream gives CPUs and memory to a pod with pod-level resources again when the kubelet is restarted',
+    explains: (situation) => {
+      const pod = managedPod(situation);
+      return pod !== undefined && isKnown(situation.sequence, situation.at, pod);
+    },
+  },
+];
+
+/** Returns why a difference is intended; `undefined` if it is a fault of one of the sides. */
+export function purposeOf(situation: Situation): string | undefined {
+  return PURPOSES.find(({ explains }) => explains(situation))?.reason;
+}
+
+/** Returns the pods that were admitted until a step, as they were admitted last. */
+function podsUntil({ steps }: Sequence, at: number): readonly Pod[] {
+  const pods = new Map<string, Pod>();
+  for (const step of steps.slice(0, at)) if (step.op === 'admit') pods.set(step.pod.metadata.uid, step.pod);
+  return [...pods.values()];
+}
+
+/** CPU manager's state file, as far as it is used here. */
+interface CpuFile {
+  readonly defaultCpuSet?: string;
+  readonly podEntries?: Readonly<Record<string, { readonly cpuSet: string }>>;
+}
+
+/**
+ * Returns whether a container has a CPU that is reserved or shared, that is not one of its pod, or that a container has
+ * that runs at the same time.
+ */
+function givesTaken(sequence: Sequence, at: number, answer: Answer | undefined): boolean {
+  const owners = new Set<number>();
+  const allocatable = new Set(answer?.allocatableCPUs);
+  const { defaultCpuSet = '', podEntries = {} } = JSON.parse(answer?.files?.cpu_manager_state ?? '{}') as CpuFile;
+  for (const cpu of cpusIn(defaultCpuSet)) owners.add(cpu);
+  for (const { metadata, spec } of podsUntil(sequence, at)) {
+    const { initContainers = [], containers } = spec;
+    const cpusOf = ({ name }: Container): readonly number[] => answer?.exclusive?.[`${metadata.uid}/${name}`] ?? [];
+    const all = [...initContainers, ...containers].flatMap(cpusOf);
+    if (all.some((cpu) => !allocatable.has(cpu) || owners.has(cpu))) return true;
+    const together = [...initContainers.filter(isRestartableInit), ...containers].flatMap(cpusOf);
+    if (!hasPodLevelResources({ spec }) && new Set(together).size < together.length) return true;
+    const ofPod = podEntries[metadata.uid];
+    if (ofPod && all.some((cpu) => !cpusIn(ofPod.cpuSet).includes(cpu))) return true;
+    for (const cpu of all) owners.add(cpu);
+  }
+  return false;
+}
+
+/** Returns the CPUs of a list such as `0-3,8`. */
+function cpusIn(list: string): readonly number[] {
+  if (list === '') return [];
+  return list.split(',').flatMap((part) => {
+    const [first = 0, last = first] = part.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}
+
+function hasUnequalCores({ topology }: Sequence): boolean {
+  const { cores = [], offline = [] } = topologies.find(({ name }) => name === topology) ?? {};
+  const sizes = cores.map(({ cpus }) => cpus.filter((cpu) => !offline.includes(cpu)).length);
+  return new Set(sizes.filter((size) => size > 0)).size > 1;
+}
+
+function missesCores({ sequence, at, upstream }: Situation): boolean {
+  const step = sequence.steps[at - 1];
+  if (step?.op !== 'admit' || upstream[at]?.reason !== 'SMTAlignmentError') return false;
+  if (isKnown(sequence, at, step.pod)) return true;
+  const isShort = upstream[at]?.message?.includes('not enough free physical CPUs') ?? false;
+  return isShort && (step.pod.spec.initContainers ?? []).length > 0;
+}
+
+/** Returns whether a pod was admitted before the step, too. */
+function isKnown(sequence: Sequence, at: number, { metadata }: Pod): boolean {
+  return podsUntil(sequence, at - 1).some((pod) => pod.metadata.uid === metadata.uid);
+}
+
+/** Returns the pod with pod-level resources that a step admits with the gate `PodLevelResourceManagers`. */
+function managedPod({ sequence, at }: Situation): Pod | undefined {
+  const step = sequence.steps[at - 1];
+  if (step?.op !== 'admit' || sequence.config.featureGates.PodLevelResourceManagers !== true) return undefined;
+  return hasPodLevelResources(step.pod) ? step.pod : undefined;
+}
+
+/** Returns whether two containers have memory of different sets of nodes that have a node in common. */
+function groupsOverlap(answer: Answer | undefined): boolean {
+  const groups = Object.values(answer?.memory ?? {}).flatMap((blocks) => blocks.map(({ nodes }) => nodes));
+  return groups.some((group) =>
+    groups.some((other) => `${group}` !== `${other}` && group.some((id) => other.includes(id))),
+  );
+}
+
+/** Returns whether each container has as many CPUs on both sides, with the option, on a machine with enough nodes. */
+function distributesOtherwise({ sequence, at, upstream, ours }: Situation): boolean {
+  const shape = topologies.find(({ name }) => name === sequence.topology);
+  if ((shape?.nodes.length ?? 0) < 4) return false;
+  if (sequence.config.cpuManagerPolicyOptions['distribute-cpus-across-numa'] !== 'true') return false;
+  const [theirs, own] = [upstream[at]?.exclusive, ours[at]?.exclusive];
+  if (theirs === undefined || own === undefined) return false;
+  return Object.entries(theirs).every(([container, cpus]) => cpus.length === own[container]?.length);
+}
