@@ -16,7 +16,13 @@ import type {
   VolumeMeasurement,
   VolumePlugin,
 } from '../manager/plugin.ts';
-import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import {
+  type NodeVolume,
+  podVolume,
+  type ResolvedVolume,
+  specName,
+  type VolumeSpec,
+} from '../manager/resolved-volume.ts';
 import { giveToGroup } from '../mount/fs-group.ts';
 import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import { type Mounter, realDirectory } from '../mount/mounter.ts';
@@ -181,7 +187,7 @@ export class CsiPlugin implements VolumePlugin {
     const { directoryName } = volume;
     const source = csiSource(volume, pod);
     const { csiDriver, capabilities } = await this.#publishing.publish(
-      { pod, source, directoryName },
+      { pod, source, directoryName, specName: specName(volume) },
       context,
       signal,
       state,

@@ -35,6 +35,8 @@ export interface CsiPodVolume {
   readonly source: CsiSource;
   /** Name of the volume's directory in the pod's directory. */
   readonly directoryName: string;
+  /** Upstream's name of the volume, for the data file. */
+  readonly specName: string;
 }
 
 /** Result of {@link CsiPublishing.publish}. */
@@ -164,13 +166,13 @@ export class CsiPublishing {
   }
 
   /** Records the volume on disk before the call, so that the next process can revert the call. */
-  async #save({ pod, source, directoryName }: CsiPodVolume): Promise<void> {
+  async #save({ pod, source, directoryName, specName }: CsiPodVolume): Promise<void> {
     const { fs, paths } = this.#components;
     const { driver, handle, lifecycle } = source;
     const { uid } = pod.metadata;
     const directory = paths.podVolumeDir(uid, directoryName);
     const data: VolumeData = {
-      ...{ driverName: driver, volumeHandle: handle, specVolID: directoryName, nodeName: this.#nodeName },
+      ...{ driverName: driver, volumeHandle: handle, specVolID: specName, nodeName: this.#nodeName },
       ...{ attachmentID: attachmentName(source, this.#nodeName), volumeLifecycleMode: lifecycle },
     };
     this.#published.set(publishKey(uid, directoryName), { driver, handle });

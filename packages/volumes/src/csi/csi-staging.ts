@@ -64,6 +64,7 @@ export class CsiStaging implements NodeVolumePlugin {
         accessMode,
       },
       volumeContext: source.attributes,
+      ...(source.isMigrated && { isMigrated: true }),
     });
   }
 

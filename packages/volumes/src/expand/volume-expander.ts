@@ -4,6 +4,7 @@ import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../claims/claim-source.ts';
 import { VolumeError } from '../errors.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
+import { csiForm } from '../migration/translation.ts';
 import { type ExpansionStep, failedPatch, finishedPatch, inProgressPatch, nextExpansion } from './expansion-rule.ts';
 
 /** Dependencies of {@link VolumeExpander}. */
@@ -139,7 +140,7 @@ export class VolumeExpander {
     if (claim === undefined || persistent === undefined) return undefined;
     const state = this.#stateOf(volume);
     state.size ??= claim.status?.capacity?.storage;
-    return { claim, persistent };
+    return { claim, persistent: csiForm(persistent) };
   }
 
   async #patch(claim: ClaimData, patch: object, signal: AbortSignal): Promise<ClaimData> {

@@ -208,13 +208,11 @@ export class NodeVolumes {
     }
     entry.busy = false;
     if (signal.aborted) return;
-    const tookMs = clock.monotonic() - startedAtMs;
+    const durationMs = clock.monotonic() - startedAtMs;
+    const result = { succeeded: failure === undefined, durationMs, isMigrated: volume.spec?.isMigrated };
     // Staging is part of the pod's mount operation, whose metric the mount itself records if it is reached.
-    if (step === 'unstage')
-      metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', failure === undefined, tookMs);
-    else if (failure !== undefined) {
-      metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', false, tookMs);
-    }
+    if (step === 'unstage') metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', result);
+    else if (failure !== undefined) metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', result);
     if (failure !== undefined && step === 'stage') {
       entry.presence = presenceAfterFailure(before, failure.effect, entry.isReconstructed);
     }

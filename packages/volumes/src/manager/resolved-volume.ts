@@ -11,6 +11,8 @@ export interface VolumeSpec {
   readonly persistent?: PersistentVolumeData;
   /** Whether the pod uses its PVC read-only. Default: false. */
   readonly readOnly?: boolean;
+  /** Whether the persistent volume is the CSI form of a volume of an in-tree type. Default: false. */
+  readonly isMigrated?: boolean;
   /** The PVC. */
   readonly claim?: { readonly namespace: string; readonly name: string };
 }
@@ -38,7 +40,7 @@ export interface NodeVolume {
 
 /** A volume of a pod whose identity is known. */
 export interface ResolvedVolume extends VolumeSpec {
-  /** Name of the volume's directories in the pod's directory, and in events (upstream: `Spec.Name()`). */
+  /** Name of the volume's directories in the pod's directory: its name with `~` for `/`. */
   readonly directoryName: string;
   /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: NodeVolume;
@@ -49,5 +51,13 @@ export interface ResolvedVolume extends VolumeSpec {
  * `emptyDir`, a projected volume or a host path.
  */
 export function podVolume(spec: VolumeSpec): ResolvedVolume {
-  return { ...spec, directoryName: spec.persistent?.metadata.name ?? spec.volume.name };
+  return { ...spec, directoryName: specName(spec).replaceAll('/', '~') };
+}
+
+/**
+ * Returns upstream's name of a volume (`Spec.Name()`), for events and data files. In the name of an inline volume of an
+ * in-tree type, the disk's path may have slashes.
+ */
+export function specName({ volume, persistent }: VolumeSpec): string {
+  return persistent?.metadata.name ?? volume.name;
 }

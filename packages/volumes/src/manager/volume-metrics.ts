@@ -10,6 +10,14 @@ export type VolumeOperation =
   | 'unmap_device'
   | 'volume_fs_resize';
 
+/** Result of an operation for the metrics. */
+export interface OperationResult {
+  readonly succeeded: boolean;
+  readonly durationMs: number;
+  /** Whether the volume is the CSI form of a volume of an in-tree type. Default: false. */
+  readonly isMigrated?: boolean | undefined;
+}
+
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 
 /** State of a volume for the metrics. */
@@ -58,9 +66,13 @@ export class VolumeMetrics {
     if (!succeeded) this.#reconstructionErrors.inc({});
   }
 
-  operation(plugin: string, name: VolumeOperation, succeeded: boolean, durationMs: number): void {
+  operation(
+    plugin: string,
+    name: VolumeOperation,
+    { succeeded, durationMs, isMigrated = false }: OperationResult,
+  ): void {
     const status = succeeded ? 'success' : 'fail-unknown';
-    const labels = { volume_plugin: plugin, operation_name: name, status, migrated: 'false' };
+    const labels = { volume_plugin: plugin, operation_name: name, status, migrated: `${isMigrated}` };
     this.#durations.observe(labels, durationMs / 1000);
   }
 

@@ -4,6 +4,7 @@ import { claimOf, mountOptionsOf, persistentVolumeType } from '../claims/claim-r
 import type { ClaimSource } from '../claims/claim-source.ts';
 import { Claims } from '../claims/claims.ts';
 import { VolumeError, type VolumeErrorCode } from '../errors.ts';
+import { inlineSpec } from '../migration/translation.ts';
 import { escapePluginName } from '../paths/pod-paths.ts';
 import { idOnDisk } from '../paths/volumes-on-disk.ts';
 import { BackOff } from './back-off.ts';
@@ -72,16 +73,18 @@ export class VolumeResolver {
    * is known when the PVC has been read.
    */
   unsupported(pod: Pod, volume: Volume): string | undefined {
-    if (this.#isClaim(pod, volume)) return undefined;
-    const plugin = this.#pluginOf({ volume });
-    return plugin === undefined ? unsupportedType({ volume }) : plugin.unsupported?.(volume);
+    const spec = this.#inlineSpec(pod, volume);
+    if (spec === undefined) return undefined;
+    const plugin = this.#pluginOf(spec);
+    return plugin === undefined ? unsupportedType(spec) : plugin.unsupported?.(volume);
   }
 
   /** Returns the volume if its identity is known from the pod alone. */
   known(pod: Pod, volume: Volume): TypedVolume | undefined {
-    if (this.#isClaim(pod, volume)) return undefined;
-    const plugin = this.#pluginOf({ volume });
-    return plugin?.resolve === undefined ? { plugin, resolved: podVolume({ volume }) } : undefined;
+    const spec = this.#inlineSpec(pod, volume);
+    if (spec === undefined) return undefined;
+    const plugin = this.#pluginOf(spec);
+    return plugin?.resolve === undefined ? { plugin, resolved: podVolume(spec) } : undefined;
   }
 
   /** Determines the volume's identity. @throws VolumeError with `retryAtMs`; the signal's reason */
@@ -111,7 +114,9 @@ export class VolumeResolver {
   }
 
   async #resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
-    const spec = (await this.#claims?.specOf(pod, volume, signal)) ?? { volume };
+    const claim = claimOf(pod, volume);
+    const ofClaim = claim && (await this.#claims?.specOf(pod, volume, claim, signal));
+    const spec = ofClaim ?? inlineSpec(volume, pod.metadata.namespace);
     const plugin = await this.#components.plugins.newest(spec);
     checkPersistentVolume(spec, plugin);
     const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec);
@@ -122,8 +127,14 @@ export class VolumeResolver {
     return this.#components.plugins.of(spec);
   }
 
-  #isClaim(pod: Pod, volume: Volume): boolean {
-    return this.#claims !== undefined && claimOf(pod, volume) !== undefined;
+  /** Returns `undefined` if the spec is not known from the pod, or cannot be determined, which `resolve` reports. */
+  #inlineSpec(pod: Pod, volume: Volume): VolumeSpec | undefined {
+    if (this.#claims !== undefined && claimOf(pod, volume) !== undefined) return undefined;
+    try {
+      return inlineSpec(volume, pod.metadata.namespace);
+    } catch {
+      return undefined;
+    }
   }
 }
 

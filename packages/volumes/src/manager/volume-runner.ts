@@ -54,7 +54,10 @@ export class VolumeRunner {
     entry.busy = false;
     if (signal.aborted) return;
     const { pluginName, isBlock } = entry.actions;
-    metrics.operation(pluginName, operationOf(step, isBlock), failure === undefined, clock.monotonic() - startedAtMs);
+    metrics.operation(pluginName, operationOf(step, isBlock), {
+      ...{ succeeded: failure === undefined, durationMs: clock.monotonic() - startedAtMs },
+      isMigrated: entry.request?.volume.isMigrated,
+    });
     if (failure === undefined) entry.backOff.forgive();
     else this.#failed(entry, step, failure);
   }
