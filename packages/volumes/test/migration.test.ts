@@ -317,7 +317,7 @@ function makeEbs(name: string = EBS): CsiFixture & { readonly ebs: MemoryDriver 
 
 describe('a pod with a volume of an in-tree type', () => {
   it('a PVC bound to an EBS disk is staged and published by the CSI driver, and removed by it', async () => {
-    const { claims, clock, ebs, manager, mounter, fs, signal } = makeEbs();
+    const { claims, clock, ebs, manager, mounter, fs, durations, signal } = makeEbs();
     claims.bind('c', 'pv-1', { accessModes: ['ReadWriteOnce'], awsElasticBlockStore: { volumeID: 'aws://z/vol-9' } });
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     expect(ebs.calls).toEqual(['stage vol-9', 'publish vol-9']);
@@ -332,6 +332,9 @@ describe('a pod with a volume of an in-tree type', () => {
     await clock.settle();
     expect(ebs.calls.slice(2)).toEqual(['unpublish vol-9', 'unstage vol-9']);
     expect((await mounter.mountPoints()).size).toBe(0);
+    const name = `storage_operation_duration_seconds kubernetes.io/csi:${EBS}`;
+    const operations = ['verify_controller_attached_volume', 'volume_mount', 'volume_unmount', 'unmount_device'];
+    expect(durations).toEqual(operations.map((operation) => `${name} ${operation} success true`));
   });
 
   it("a node of another zone refuses the PVC by the driver's topology", async () => {

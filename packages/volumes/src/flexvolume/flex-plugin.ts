@@ -42,7 +42,7 @@ export interface FlexPluginComponents extends FlexStagingComponents {
   readonly calls: UnansweredCalls;
   /** Absent without an API server. */
   readonly secrets: VolumeSecrets | undefined;
-  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
 }

@@ -22,7 +22,7 @@ export interface StagedVolume {
 export interface NodeVolumesComponents {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: Pick<VolumeMetrics, 'operation'>;
+  readonly metrics: Pick<VolumeMetrics, 'operation' | 'attached'>;
   readonly attachments: VolumeAttachments;
   /** Called when an operation of a node volume has finished. */
   readonly onChange: (uniqueName: string) => void;
@@ -40,6 +40,8 @@ interface Entry {
   /** Whether a former process may have staged the volume, and it was not staged since. */
   isReconstructed: boolean;
   busy: boolean;
+  /** Whether the volume was staged before, or tried to be. */
+  isTried: boolean;
   readonly backOff: BackOff;
   timer: Timer | undefined;
 }
@@ -148,7 +150,16 @@ export class NodeVolumes {
     if (known !== undefined) return known;
     const backOff = new BackOff(this.#components.clock);
     const isReconstructed = presence === 'uncertain';
-    const entry = { staged, users: new Map(), presence, isReconstructed, busy: false, backOff, timer: undefined };
+    const entry = {
+      staged,
+      users: new Map(),
+      presence,
+      isReconstructed,
+      busy: false,
+      isTried: false,
+      backOff,
+      timer: undefined,
+    };
     this.#entries.set(staged.volume.uniqueName, entry);
     if (staged.volume.attachable !== false) this.#components.onInUseChange();
     return entry;
@@ -197,6 +208,10 @@ export class NodeVolumes {
     const { volume, pluginName, plugin, isBlock } = entry.staged;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
+    if (step === 'stage' && !entry.isTried && !entry.isReconstructed) {
+      metrics.attached(pluginName, volume.spec?.isMigrated);
+    }
+    entry.isTried ||= step === 'stage';
     const before = entry.presence === 'absent' ? 'absent' : 'uncertain';
     entry.busy = true;
     entry.presence = 'uncertain';

@@ -68,7 +68,7 @@ export class VolumeManager {
     const events = new FailureEvents(components.recorder);
     const subPaths = new SubPathMounts(components);
     const expander = new VolumeExpander({ ...components, claims: components.claims });
-    const helpers = { subPaths, expander };
+    const helpers = { subPaths, expander, metrics };
     this.#waits = new PodWaits(components.clock);
     this.#attachments = new VolumeAttachments(components.attachments);
     this.#resolver = new VolumeResolver({

@@ -8,7 +8,9 @@ export type VolumeOperation =
   | 'map_volume'
   | 'unmap_volume'
   | 'unmap_device'
-  | 'volume_fs_resize';
+  | 'volume_fs_resize'
+  | 'verify_controller_attached_volume'
+  | 'volume_apply_access_control';
 
 /** Result of an operation for the metrics. */
 export interface OperationResult {
@@ -74,6 +76,14 @@ export class VolumeMetrics {
     const status = succeeded ? 'success' : 'fail-unknown';
     const labels = { volume_plugin: plugin, operation_name: name, status, migrated: `${isMigrated}` };
     this.#durations.observe(labels, durationMs / 1000);
+  }
+
+  /**
+   * Records that a volume is attached to this node, or need not be. Upstream reads the Node object and the PVC for that
+   * (`GenerateVerifyControllerAttachedVolumeFunc`); here both are known.
+   */
+  attached(plugin: string, isMigrated: boolean | undefined): void {
+    this.operation(plugin, 'verify_controller_attached_volume', { succeeded: true, durationMs: 0, isMigrated });
   }
 
   /** Updates the counts for a changed volume. A plugin without volumes keeps its series, with value 0. */
