@@ -61,7 +61,7 @@ export interface NodePorts {
    */
   readonly networkMounter?: Mounter;
   /** Mounts disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */
-  readonly networkDevices?: Pick<LocalDevices, 'formatAndMount'>;
+  readonly networkDevices?: Pick<LocalDevices, 'formatAndMount' | 'grow'>;
   /** Runs flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
   readonly flexPrograms?: FlexPrograms;
   /** Connects disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */

@@ -15,8 +15,13 @@ export interface VolumeExpanderComponents {
   readonly recorder: EventRecorder;
 }
 
-/** Expands a volume on this node to a size in bytes. @throws VolumeError */
-export type ExpandOnNode = (persistent: PersistentVolumeData, bytes: bigint, signal: AbortSignal) => Promise<void>;
+/** Expands a volume on this node to a size in bytes. @param formerBytes its size, if known, else 0. @throws VolumeError */
+export type ExpandOnNode = (
+  persistent: PersistentVolumeData,
+  bytes: bigint,
+  signal: AbortSignal,
+  formerBytes: bigint,
+) => Promise<void>;
 
 interface State {
   /** Size that the volume has on this node. */
@@ -84,7 +89,7 @@ export class VolumeExpander {
     let claim = before;
     if (updatesClaim && isFollowed) claim = await this.#patch(claim, inProgressPatch(claim), signal);
     try {
-      await expand(persistent, parseQuantity(size).value(), signal);
+      await expand(persistent, parseQuantity(size).value(), signal, parseQuantity(state.size ?? '0').value());
     } catch (error) {
       signal.throwIfAborted();
       const failure = VolumeError.from(error);

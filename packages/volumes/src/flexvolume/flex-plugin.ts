@@ -116,6 +116,28 @@ export class FlexPlugin implements VolumePlugin {
     return { hostPath: path, readOnly, selinuxRelabel: selinuxRelabel && !readOnly, foreign: true };
   }
 
+  /** The driver expands the file system; if it does not implement that, the kubelet does (`expander.go`). */
+  async expand(
+    { hostPath }: MountedVolume,
+    volume: ResolvedVolume,
+    bytes: bigint,
+    signal: AbortSignal,
+    formerBytes: bigint,
+  ): Promise<void> {
+    const { requiresFsResize } = await this.#driver.capabilities(signal);
+    if (!requiresFsResize) {
+      const why = `flexVolume driver ${this.name} expands volumes without the node`;
+      throw new VolumeError('ExpandUnsupported', why, undefined, { effect: 'none' });
+    }
+    const device = volume.node === undefined ? '' : this.#staging.deviceOf(volume.node);
+    const args = [driverOptions(requiredFlexSource(volume)), device, hostPath, `${bytes}`, `${formerBytes}`];
+    const expanded = await this.#driver.call('expandfs', args, hostPath, signal);
+    // A volume without a device is no disk.
+    if (expanded === NOT_SUPPORTED && device !== '') {
+      await this.#components.devices?.grow?.(device, hostPath, signal);
+    }
+  }
+
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     const path = this.#paths.podDir(podUid, directoryName);
     if (!(await hasEntry(this.#components.fs, path))) return;

@@ -25,7 +25,7 @@ export interface FlexVolumeComponents {
   /** Should not be shared with other volumes: commands for a volume that does not answer cannot be killed. */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
-  readonly devices?: Pick<LocalDevices, 'formatAndMount'>;
+  readonly devices?: Pick<LocalDevices, 'formatAndMount' | 'grow'>;
   /** Returns the path of an attached volume's device, as the node's status has it. Default: none is known. */
   readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;

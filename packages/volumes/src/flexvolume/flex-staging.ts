@@ -17,7 +17,7 @@ export interface FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'unmount'>;
   /** Mounts disks for drivers that do not do that themselves. */
-  readonly devices: Pick<LocalDevices, 'formatAndMount'> | undefined;
+  readonly devices: Pick<LocalDevices, 'formatAndMount' | 'grow'> | undefined;
   readonly paths: FlexPaths;
   readonly driver: FlexDriver;
   /** Returns the path of an attached volume's device, as the node's status has it. */
@@ -30,6 +30,8 @@ export interface FlexStagingComponents {
  */
 export class FlexStaging implements NodeVolumePlugin {
   readonly #components: FlexStagingComponents;
+  /** Devices that the driver has named, by volume. */
+  readonly #found = new Map<string, string>();
 
   constructor(components: FlexStagingComponents) {
     this.#components = components;
@@ -44,6 +46,7 @@ export class FlexStaging implements NodeVolumePlugin {
     const attached = devicePath(uniqueName) ?? '';
     const waited = await driver.call('waitforattach', [attached, options], path, signal);
     const device = waited === NOT_SUPPORTED ? attached : waited.device;
+    this.#found.set(name, device);
     if (await isMountPoint(this.#components, path)) return;
     await fs.mkdir(path, { mode: 0o750 });
     const mounted = await driver.call('mountdevice', [path, device, options], path, signal);
@@ -52,6 +55,11 @@ export class FlexStaging implements NodeVolumePlugin {
     const { devices } = this.#components;
     if (devices === undefined) throw new VolumeError('UnsupportedVolume', `cannot mount disk ${device}`);
     await devices.formatAndMount(device, path, source.fsType, [source.readOnly ? 'ro' : 'rw'], signal);
+  }
+
+  /** Returns the path of a volume's device; '' if it is not known. */
+  deviceOf({ uniqueName, name }: NodeVolume): string {
+    return this.#found.get(name) ?? this.#components.devicePath(uniqueName) ?? '';
   }
 
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
@@ -63,6 +71,7 @@ export class FlexStaging implements NodeVolumePlugin {
       if (unmounted === NOT_SUPPORTED) await takeAway(this.#components, path, signal);
     }
     await removeMountPoint(this.#components, path);
+    this.#found.delete(name);
   }
 
   async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume | undefined> {

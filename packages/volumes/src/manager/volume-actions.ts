@@ -45,8 +45,8 @@ export function volumeActions(
     ...(node && plugin?.node && { node: stagedVolume(node, plugin, plugin.node) }),
     ...(plugin?.expand && {
       async expand(pod, volume, mounted, signal) {
-        const onNode: ExpandOnNode = async (persistent, bytes, ending) =>
-          await plugin.expand?.(mounted, { ...volume, persistent }, bytes, ending);
+        const onNode: ExpandOnNode = async (persistent, bytes, ending, formerBytes) =>
+          await plugin.expand?.(mounted, { ...volume, persistent }, bytes, ending, formerBytes);
         await expander.expand(pod, volume, onNode, signal);
       },
     }),
