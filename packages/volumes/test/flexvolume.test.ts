@@ -53,7 +53,7 @@ async function makeFlex() {
   const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, clock, recorder }) => {
     programs ??= new MemoryPrograms(mounter as MemoryMounter);
     const devices: LocalDevices = {
-      formatAndMount: (...args) => mounter.formatAndMount(...args),
+      formatAndMount: (device, target, fsType, options) => mounter.formatAndMount(device, target, fsType, options),
       grow: async (device, target) => void grown.push(`${device} ${target}`),
     };
     return {
@@ -392,6 +392,7 @@ describe('a flexVolume of a PVC that a controller has expanded', () => {
     claims.bind('c', 'pv-1', spec, { status: { phase: 'Bound', capacity: { storage: '1Gi' } } });
     claims.acceptPatches();
     const pod = podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }]);
+    void fixture.manager.start(fixture.signal);
     fixture.manager.volumesReported(['vendor/disk/pv-1']);
     const ready = fixture.manager.waitForAttachAndMount(pod, fixture.signal);
     for (let turn = 0; turn < 20; turn++) {
@@ -410,6 +411,17 @@ describe('a flexVolume of a PVC that a controller has expanded', () => {
     ]);
     expect(JSON.parse(expansions[0]?.[2] ?? '')).toMatchObject({ 'kubernetes.io/pvOrVolumeName': 'pv-1' });
     expect([grown, claims.claims.get('default/c')?.status?.capacity]).toEqual([[], { storage: '2Gi' }]);
+  });
+
+  it('stays in use while its device is open on the machine, so that no controller detaches it', async () => {
+    const { manager, fs, clock, signal } = await makeExpanded({});
+    fs.devicesInUse.add('/dev/sdx');
+    await manager.waitForUnmount(podOf([]), signal);
+    await clock.advance(5_000);
+    const before = manager.volumesInUse();
+    fs.devicesInUse.delete('/dev/sdx');
+    await clock.advance(10_000);
+    expect([before, manager.volumesInUse()]).toEqual([['vendor/disk/pv-1'], []]);
   });
 
   it('is expanded by the kubelet if the driver does not implement that', async () => {

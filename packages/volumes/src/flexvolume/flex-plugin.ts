@@ -37,7 +37,7 @@ import { removeMountPoint } from './remove-mount-point.ts';
 export interface FlexPluginComponents extends FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
   /** Access to the volumes' file systems, which may never answer (W6). */
-  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   readonly calls: UnansweredCalls;
   /** Absent without an API server. */

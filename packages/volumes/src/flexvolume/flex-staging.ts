@@ -1,4 +1,4 @@
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
 import type { NodeVolumePlugin } from '../manager/plugin.ts';
@@ -20,6 +20,7 @@ export interface FlexStagingComponents {
   readonly devices: Pick<LocalDevices, 'formatAndMount' | 'grow'> | undefined;
   readonly paths: FlexPaths;
   readonly driver: FlexDriver;
+  readonly foreignFiles: Pick<ForeignFiles, 'isDeviceInUse'>;
   /** Returns the path of an attached volume's device, as the node's status has it. */
   readonly devicePath: (uniqueName: string) => string | undefined;
 }
@@ -62,7 +63,18 @@ export class FlexStaging implements NodeVolumePlugin {
     return this.#found.get(name) ?? this.#components.devicePath(uniqueName) ?? '';
   }
 
-  async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
+  /** @throws VolumeError `StillMounted` if the device is in use elsewhere: a controller must not detach it */
+  async unstage(volume: NodeVolume, signal: AbortSignal): Promise<void> {
+    await this.#unmount(volume, signal);
+    const device = this.deviceOf(volume);
+    if (device !== '' && (await this.#components.foreignFiles.isDeviceInUse(device, signal))) {
+      const why = 'the device is in use when it was no longer expected to be in use';
+      throw new VolumeError('StillMounted', `UnmountDevice failed for volume "${volume.name}" : ${why}`);
+    }
+    this.#found.delete(volume.name);
+  }
+
+  async #unmount({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const { driver, fs, paths } = this.#components;
     const path = paths.deviceDir(name);
     if (!(await hasEntry(fs, path))) return;
@@ -71,7 +83,6 @@ export class FlexStaging implements NodeVolumePlugin {
       if (unmounted === NOT_SUPPORTED) await takeAway(this.#components, path, signal);
     }
     await removeMountPoint(this.#components, path);
-    this.#found.delete(name);
   }
 
   async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
