@@ -518,7 +518,7 @@ describe('an iSCSI volume with volumeMode Block', () => {
     expect(tools.calls.some((call) => call.includes('--logout'))).toBe(false);
     await manager.waitForUnmount(blockPod('u2'), signal);
     await clock.settle();
-    expect(tools.calls.at(-1)).toContain('--op=delete');
+    expect(tools.calls.at(-1)).toContain('-o delete');
     expect(tools.calls.some((call) => call.includes('--logout'))).toBe(true);
     expect([await fs.exists(BLOCKS), loops.devices.size, manager.volumesInUse()]).toEqual([false, 0, []]);
   });
