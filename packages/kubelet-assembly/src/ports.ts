@@ -30,6 +30,7 @@ import type {
   LocalVolumeFiles,
   LoopDevices,
   Mounter,
+  SelinuxSettings,
   SubPathForeignFiles,
 } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
@@ -224,6 +225,8 @@ export interface AssemblySettings<C = unknown> {
   };
   /** Whether the node runs SELinux, so that container mounts are relabelled. Default: false. */
   readonly selinux?: boolean;
+  /** SELinux labels with which volumes are mounted. If absent, volumes are mounted without labels. */
+  readonly selinuxVolumes?: SelinuxSettings;
   /** Cgroups shown besides those of pods, and whether the stats of pods come from the runtime. */
   readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'> & {
     /** Interval of volume measurements. Default: 1 min; 0 or less disables them. */

@@ -141,6 +141,8 @@ export interface Fixture {
   readonly events: string[];
   /** Observations of histograms: name and labels. */
   readonly durations: string[];
+  /** Values of gauges, by name and labels. */
+  readonly gauges: Map<string, number>;
   /** The object of each event. */
   readonly objects: ObjectReference[];
   readonly manager: VolumeManager;
@@ -172,8 +174,12 @@ export function setUp(
   const loops = new MemoryLoops();
   const events: string[] = [];
   const durations: string[] = [];
+  const gauges = new Map<string, number>();
   const metrics: Metrics = {
     ...noMetrics,
+    gauge: ({ name }: MetricOptions<string>) => ({
+      set: (labels: object, value: number) => void gauges.set([name, ...Object.values(labels)].join(' '), value),
+    }),
     histogram: ({ name }: MetricOptions<string>) => ({
       observe: (labels: object) => void durations.push([name, ...Object.values(labels)].join(' ')),
     }),
@@ -237,6 +243,7 @@ export function setUp(
     loops,
     events,
     durations,
+    gauges,
     objects,
     manager: newManager(),
     newManager,

@@ -13,6 +13,8 @@ export interface DiskRecord {
   readonly uniqueName: string;
   /** Name of the persistent volume, or of the pod's volume; '' if it is not known. */
   readonly name: string;
+  /** SELinux label with which the disk is mounted; absent without one. */
+  readonly selinuxLabel?: string;
 }
 
 /** Directory of block volumes below a plugin's directory. */
@@ -38,11 +40,11 @@ export class DiskDirectories {
   }
 
   /** Creates a directory. The names exist before the directory, so that the next process knows every directory. */
-  async make(directory: string, { uniqueName, name }: DiskRecord): Promise<void> {
+  async make(directory: string, { uniqueName, name, selinuxLabel = '' }: DiskRecord): Promise<void> {
     const { fs } = this.#components;
     await fs.mkdir(dirname(directory), { mode: 0o750 });
     this.#own.add(nameFileOf(directory));
-    await fs.writeFileAtomic(nameFileOf(directory), `${uniqueName}\n${name}`, { mode: 0o640 });
+    await fs.writeFileAtomic(nameFileOf(directory), `${uniqueName}\n${name}\n${selinuxLabel}`, { mode: 0o640 });
     await fs.mkdir(directory, { mode: 0o750 });
   }
 
@@ -64,8 +66,8 @@ export class DiskDirectories {
   async recordOf(directory: string): Promise<DiskRecord | undefined> {
     const bytes = await readFileBounded(this.#components.fs, nameFileOf(directory), LIMIT_BYTES).catch(() => undefined);
     if (bytes === undefined) return undefined;
-    const [uniqueName = '', name = ''] = new TextDecoder().decode(bytes).split('\n');
-    return { uniqueName, name };
+    const [uniqueName = '', name = '', selinuxLabel = ''] = new TextDecoder().decode(bytes).split('\n');
+    return { uniqueName, name, ...(selinuxLabel !== '' && { selinuxLabel }) };
   }
 
   /** Returns the directory of the volume that the condition holds for. */

@@ -85,6 +85,10 @@ export class DiskPlugin implements VolumePlugin {
     }
   }
 
+  supportsSelinuxMount(): boolean {
+    return true;
+  }
+
   async resolve({ metadata }: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
     const resolved = podVolume(spec);
     const source = this.#components.connections.sourceOf(spec);
@@ -119,7 +123,7 @@ export class DiskPlugin implements VolumePlugin {
       const give = (): Promise<void> => tryGiveToGroup(this.#components, { pod, path, shownAs }, fsGroup, signal);
       await this.#volumes.run(source.uniqueName, give, signal);
     }
-    return { hostPath: path, readOnly, selinuxRelabel: !readOnly, foreign: true };
+    return { hostPath: path, readOnly, selinuxRelabel: !readOnly && volume.selinuxLabel === undefined, foreign: true };
   }
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {

@@ -10,6 +10,7 @@ import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import { mountRefs } from '../mount/mount-refs.ts';
 import { isMountPoint, type Mounter, realDirectory } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
+import { withLabel } from '../selinux/label-rule.ts';
 import type { DiskConnections } from './disk-connections.ts';
 import { DiskDirectories } from './disk-directories.ts';
 import type { DiskSource, NetworkDisks } from './network-disk.ts';
@@ -47,15 +48,15 @@ export class DiskStaging implements NodeVolumePlugin {
   }
 
   async stage(volume: NodeVolume, signal: AbortSignal): Promise<void> {
-    const { uniqueName, name, spec } = volume;
+    const { uniqueName, name, spec, selinuxLabel } = volume;
     if (spec === undefined) throw new VolumeError('InvalidSource', `source of volume ${name} is unknown`);
     const { connections, devices, calls } = this.#components;
     const source = connections.sourceOf(spec);
     const directory = this.directoryOf(source);
     if (await isMountPoint(this.#components, directory)) return;
-    await this.#directories.make(directory, { uniqueName, name });
+    await this.#directories.make(directory, { uniqueName, name, ...(selinuxLabel && { selinuxLabel }) });
     const device = await connections.connect(volume, spec, directory, signal);
-    const options = optionsFor({ ...spec, readOnly: source.readOnly });
+    const options = withLabel(optionsFor({ ...spec, readOnly: source.readOnly }), selinuxLabel);
     const mount = (): Promise<void> => devices.formatAndMount(device, directory, source.fsType, options, signal);
     // The directory is kept: it has what is needed to disconnect the disk.
     await calls.during(uniqueName, `mount of ${device}`, mount);
@@ -81,7 +82,7 @@ export class DiskStaging implements NodeVolumePlugin {
     for (const point of await mounter.mountsOfSame(path)) {
       if (!point.startsWith(`${root}/`)) continue;
       const record = await this.#directories.recordOf(point);
-      if (record !== undefined) return { uniqueName: record.uniqueName, name: directoryName };
+      if (record !== undefined) return { ...record, name: directoryName };
       throw new VolumeError('InvalidSource', `${point}: the unique name of the volume is unknown`);
     }
     return undefined;
@@ -93,7 +94,7 @@ export class DiskStaging implements NodeVolumePlugin {
     await this.#directories.clean();
     for (const path of await this.#directories.all()) {
       const record = await this.#directories.recordOf(path);
-      if (record !== undefined) found.push({ uniqueName: record.uniqueName, name: basename(path) });
+      if (record !== undefined) found.push({ ...record, name: basename(path) });
       else logger.warn({ path }, 'Found a disk whose volume is unknown; it stays connected');
     }
     return found;

@@ -37,6 +37,8 @@ interface Entry {
   /** Uses by pods; only pods that want or use the volume are listed. */
   readonly users: Map<string, NodeVolumeUse>;
   presence: NodeVolumeState['presence'];
+  /** SELinux label with which the volume is staged, or may be; '' without one. */
+  stagedLabel: string;
   /** Whether a former process may have staged the volume, and it was not staged since. */
   isReconstructed: boolean;
   busy: boolean;
@@ -81,6 +83,7 @@ export class NodeVolumes {
     const entry = this.#entry(staged, 'uncertain');
     if (!entry.busy && entry.presence === 'absent') {
       entry.presence = 'uncertain';
+      entry.stagedLabel = labelOf(staged);
       entry.isReconstructed = true;
     }
     this.#step(entry);
@@ -152,6 +155,7 @@ export class NodeVolumes {
     const isReconstructed = presence === 'uncertain';
     const entry = {
       staged,
+      stagedLabel: isReconstructed ? labelOf(staged) : '',
       users: new Map(),
       presence,
       isReconstructed,
@@ -194,7 +198,8 @@ export class NodeVolumes {
     const { retryAtMs } = entry.backOff;
     const use = { wanted: isWanted(entry), inPods: [...entry.users.values()].some(({ inPods }) => inPods) };
     const attached = this.#isAttached(entry);
-    const step = nextNodeVolumeStep({ ...use, presence, attached, busy, retryAtMs }, nowMs);
+    const state = { ...use, presence, isOtherwise: isOtherwise(entry), attached, busy, retryAtMs };
+    const step = nextNodeVolumeStep(state, nowMs);
     if (step === 'stage' || step === 'unstage') void this.#run(entry, step);
     else if (step === 'forget') this.#forget(entry);
     else if (step === 'wait' && retryAtMs !== undefined) {
@@ -215,6 +220,7 @@ export class NodeVolumes {
     const before = entry.presence === 'absent' ? 'absent' : 'uncertain';
     entry.busy = true;
     entry.presence = 'uncertain';
+    if (step === 'stage') entry.stagedLabel = labelOf(entry.staged);
     let failure: VolumeError | undefined;
     try {
       await plugin[step](volume, signal);
@@ -235,7 +241,7 @@ export class NodeVolumes {
       entry.presence = step === 'stage' ? 'staged' : 'absent';
       entry.isReconstructed = false;
       entry.backOff.forgive();
-    } else if ((step === 'stage') === isWanted(entry)) {
+    } else if ((step === 'stage') === (isWanted(entry) && !isOtherwise(entry))) {
       const backOffMs = entry.backOff.failed(failure);
       logger.warn({ err: failure, volume: volume.uniqueName, backOffMs, step }, 'Node volume operation failed');
     } else {
@@ -245,6 +251,15 @@ export class NodeVolumes {
     this.#step(entry);
     onChange(volume.uniqueName);
   }
+}
+
+/** Returns whether the volume is, or may be, staged with another SELinux label than its pods want. */
+function isOtherwise({ presence, stagedLabel, staged }: Entry): boolean {
+  return presence !== 'absent' && stagedLabel !== labelOf(staged);
+}
+
+function labelOf({ volume }: StagedVolume): string {
+  return volume.selinuxLabel ?? '';
 }
 
 function isWanted({ users }: Entry): boolean {

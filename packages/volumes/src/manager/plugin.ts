@@ -69,6 +69,10 @@ export interface VolumePlugin {
   resolve?(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume>;
   /** Whether persistent volumes of this type may have mount options. Default: false. */
   readonly takesMountOptions?: boolean;
+  /**
+   * Returns whether a volume can be mounted with an SELinux label (`SupportsSELinuxContextMount`). Default: none can.
+   */
+  supportsSelinuxMount?(volume: ResolvedVolume): boolean;
   /** Node-level operations, for types whose volumes are staged once per node. */
   readonly node?: NodeVolumePlugin;
   /**

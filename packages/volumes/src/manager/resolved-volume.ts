@@ -34,6 +34,11 @@ export interface NodeVolume {
   readonly attachable?: boolean;
   /** Namespace of the pod that wants the volume, for secrets. */
   readonly namespace?: string;
+  /**
+   * SELinux label with which the volume is mounted; absent without one. For a volume that a former process left on disk,
+   * the label with which it is mounted.
+   */
+  readonly selinuxLabel?: string;
   /** Group that the pod requests (`fsGroup`), for drivers that set it when they stage the volume. */
   readonly fsGroup?: number;
 }
@@ -44,6 +49,10 @@ export interface ResolvedVolume extends VolumeSpec {
   readonly directoryName: string;
   /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: NodeVolume;
+  /** SELinux label with which the volume is mounted; absent without one. */
+  readonly selinuxLabel?: string;
+  /** SELinux label of the pod's files, also if volumes of this access mode are not mounted with a label. */
+  readonly wantedSelinuxLabel?: string;
 }
 
 /**

@@ -7,6 +7,7 @@ import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { inlineSpec } from '../migration/translation.ts';
 import { escapePluginName } from '../paths/pod-paths.ts';
 import { idOnDisk } from '../paths/volumes-on-disk.ts';
+import type { SelinuxLabels } from '../selinux/selinux-labels.ts';
 import { BackOff } from './back-off.ts';
 import type { VolumePlugin } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
@@ -38,6 +39,8 @@ export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: Pick<PluginSet, 'of' | 'newest'>;
   readonly claims?: ClaimSource | undefined;
+  /** SELinux labels of volumes. Absent on a node without SELinux. */
+  readonly labels?: Pick<SelinuxLabels, 'labelled'> | undefined;
   /**
    * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for that.
    */
@@ -120,7 +123,7 @@ export class VolumeResolver {
     const plugin = await this.#components.plugins.newest(spec);
     checkPersistentVolume(spec, plugin);
     const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec);
-    return { plugin, resolved };
+    return { plugin, resolved: this.#components.labels?.labelled(pod, resolved, plugin) ?? resolved };
   }
 
   #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
