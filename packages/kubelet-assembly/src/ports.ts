@@ -8,7 +8,7 @@ import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-cl
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
 import type { DraManagerOptions } from '@node-agent/dra';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
@@ -54,7 +54,7 @@ export interface NodePorts {
   readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;
   /** Access to file systems that may hang: host paths, local volumes. */
-  readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
+  readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles & Pick<ForeignFiles, 'isDeviceInUse'>;
   readonly mounter: Mounter;
   /**
    * Mounts volumes of other machines and of flexVolume drivers. Commands for such volumes may hang, so the mounter is

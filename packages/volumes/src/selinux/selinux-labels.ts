@@ -5,7 +5,7 @@ import type { VolumePlugin } from '../manager/plugin.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
 import type { VolumeEntries } from '../manager/volume-entries.ts';
 import { accessModeOf, mountsWithLabel, volumeLabels } from './label-rule.ts';
-import type { SelinuxMetrics } from './selinux-metrics.ts';
+import type { SelinuxConflict, SelinuxMetrics } from './selinux-metrics.ts';
 
 /** SELinux on this node. */
 export interface SelinuxSettings {
@@ -78,12 +78,7 @@ export class SelinuxLabels {
     }
   }
 
-  #conflict(
-    kind: 'pod_context_mismatch' | 'volume_context_mismatch',
-    isError: boolean,
-    volume: ResolvedVolume,
-    plugin: VolumePlugin,
-  ): void {
+  #conflict(kind: SelinuxConflict, isError: boolean, volume: ResolvedVolume, plugin: VolumePlugin): void {
     this.#components.metrics.conflict(kind, isError, nameOf(plugin, volume), accessModeOf(volume));
   }
 }
