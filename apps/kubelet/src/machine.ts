@@ -11,6 +11,8 @@ export interface Machine {
   readonly appArmor: boolean;
   /** Whether SELinux is enabled. */
   readonly selinux: boolean;
+  /** Default SELinux label of containers' files; absent if the machine has none. */
+  readonly selinuxFileContext?: string;
   readonly cgroupVersion: 1 | 2;
   readonly cpus: number;
   /** Online CPUs as the kernel lists them, for example `0-3`. Empty if unknown. */
@@ -37,13 +39,16 @@ type Files = Pick<FileSystem, 'readFile' | 'readdir' | 'exists'>;
 export async function readMachine(fs: Files): Promise<Machine> {
   const meminfo = await readText(fs, '/proc/meminfo');
   // On cgroup v2 this file is at the root of the hierarchy. On a hybrid machine the root is a tmpfs without the file.
+  // selinuxfs is mounted only if SELinux is enabled.
+  const selinux = await fs.exists('/sys/fs/selinux/enforce');
+  const selinuxFileContext = selinux ? await fileContext(fs) : undefined;
   const cgroupVersion = (await fs.exists('/sys/fs/cgroup/cgroup.controllers')) ? 2 : 1;
   return {
     hostname: os.hostname(),
     kernelRelease: os.release(),
     appArmor: await hasAppArmor(fs),
-    // selinuxfs is mounted only if SELinux is enabled.
-    selinux: await fs.exists('/sys/fs/selinux/enforce'),
+    selinux,
+    ...(selinuxFileContext !== undefined && { selinuxFileContext }),
     cgroupVersion,
     cpus: os.availableParallelism(),
     onlineCpus: (await readText(fs, '/sys/devices/system/cpu/online')).trim(),
@@ -62,6 +67,18 @@ export async function readMachine(fs: Files): Promise<Machine> {
 export function kibibytes(meminfo: string, name: string): number {
   const match = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(meminfo);
   return match ? Number(match[1]) * 1024 : 0;
+}
+
+/**
+ * Returns the default label of containers' files, from the policy's file with contexts of containers (`ContainerLabels`
+ * of opencontainers/selinux).
+ */
+async function fileContext(fs: Files): Promise<string | undefined> {
+  const [, policy] = /^SELINUXTYPE=[ \t]*(\S+)/m.exec(await readText(fs, '/etc/selinux/config')) ?? [];
+  if (policy === undefined) return undefined;
+  const contexts = await readText(fs, `/etc/selinux/${policy}/contexts/lxc_contexts`);
+  const [, found] = /^file[ \t]*=[ \t]*"?([^"\s]+)"?/m.exec(contexts) ?? [];
+  return found;
 }
 
 async function hasSwapController(fs: Files, cgroupVersion: 1 | 2): Promise<boolean> {

@@ -147,6 +147,12 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
     },
     userNamespaces: setup.userNamespaces,
     selinux: machine.selinux,
+    ...(machine.selinuxFileContext !== undefined && {
+      selinuxVolumes: {
+        fileContext: machine.selinuxFileContext,
+        allAccessModes: featureGates.enabled('SELinuxMount'),
+      },
+    }),
     cgroups: {
       driver: configuration.cgroupDriver || 'cgroupfs',
       cgroupRoot: configuration.cgroupRoot || '/',

@@ -28,6 +28,26 @@ describe('AppArmor', () => {
   });
 });
 
+describe('SELinux', () => {
+  const on = { '/sys/fs/selinux/enforce': '1' };
+  const policy = { '/etc/selinux/config': '# comment\nSELINUX=enforcing\nSELINUXTYPE=targeted\n' };
+  const contexts = '/etc/selinux/targeted/contexts/lxc_contexts';
+  const label = 'system_u:object_r:container_file_t:s0';
+  test.each<[string, Readonly<Record<string, string>>, object]>([
+    ['is off', { ...policy, [contexts]: `file = "${label}"\n` }, { selinux: false }],
+    ['has no policy', on, { selinux: true }],
+    ['has no contexts of containers', { ...on, ...policy }, { selinux: true }],
+    [
+      'has a label for files of containers',
+      { ...on, ...policy, [contexts]: `process = "system_u:system_r:container_t:s0"\nfile = "${label}"\n` },
+      { selinux: true, selinuxFileContext: label },
+    ],
+  ])('finds the label of files of containers if SELinux %s', async (_, files, expected) => {
+    const { selinux, selinuxFileContext } = await machineWith(files);
+    expect({ selinux, ...(selinuxFileContext !== undefined && { selinuxFileContext }) }).toEqual(expected);
+  });
+});
+
 describe('cgroups', () => {
   test("a unified cgroup hierarchy is version 2; the swap controller is that of the process's own cgroup", async () => {
     const machine = await machineWith({

@@ -54,6 +54,8 @@ export interface CsiStageRequest {
   readonly secrets: Readonly<Record<string, string>>;
   /** Attributes of the volume (`volumeAttributes` of the persistent volume). */
   readonly volumeContext: Readonly<Record<string, string>>;
+  /** Whether the volume is the CSI form of a volume of an in-tree type, for metrics. Default: false. */
+  readonly isMigrated?: boolean;
 }
 
 /** Request of `NodePublishVolume`. */
@@ -74,6 +76,8 @@ export interface CsiExpandRequest {
   readonly requiredBytes: bigint;
   readonly capability: CsiVolumeCapability;
   readonly secrets: Readonly<Record<string, string>>;
+  /** Whether the volume is the CSI form of a volume of an in-tree type, for metrics. Default: false. */
+  readonly isMigrated?: boolean;
 }
 
 /** Usage of a CSI volume in one unit; absent numbers were not reported. */

@@ -3,6 +3,7 @@
  * parent's threads for long. It communicates over Node's child process channel (see `helper/protocol.ts`), and exits
  * when the channel is closed or after a period without requests.
  */
+import { constants } from 'node:fs';
 import * as fsp from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { bytesOfText, systemPath, textOfBytes } from './byte-names.ts';
@@ -14,6 +15,7 @@ import { HeldPlaces } from './helper/held-places.ts';
 import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
 import { SwiftDirectory } from './helper/swift-directory.ts';
 import { makeDirectories } from './make-directories.ts';
+import { errorCode, isMissing } from './system-error.ts';
 import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
 import { walkUsage, withRoot } from './tree-usage.ts';
 
@@ -50,6 +52,18 @@ const handlers: Handlers = {
     // Opened for appending, so that a file that another process created in the meantime keeps its content.
     await (await fsp.open(systemPath(path), 'a')).close();
     return null;
+  },
+  async isDeviceInUse([path]) {
+    const at = systemPath(path);
+    try {
+      if (!(await fsp.stat(at)).isBlockDevice()) return false;
+      await (await fsp.open(at, constants.O_RDONLY | constants.O_EXCL)).close();
+      return false;
+    } catch (error) {
+      if (errorCode(error) === 'EBUSY') return true;
+      if (isMissing(error)) return false;
+      throw error;
+    }
   },
   holdBeneath: ([directory, path, makeDirectories]) => held.hold(directory, path, makeDirectories === 1),
   async release([id]) {

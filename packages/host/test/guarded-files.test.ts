@@ -84,6 +84,22 @@ describe('GuardedFiles', () => {
     expect(helpers).toHaveLength(1);
   });
 
+  it('W6: a device that does not answer delays no other file of its directory', async () => {
+    const { clock, files, helpers } = setUp({ deadlineMs: 10_000 });
+    const hanging = codeOf(files.isDeviceInUse('/disk/sda'));
+    await clock.advance(10_000);
+    expect(await hanging).toBe('ETIMEDOUT');
+    expect(await codeOf(files.isDeviceInUse('/disk/sda'))).toBe('ETIMEDOUT');
+    const answer = files.isDeviceInUse('/disk/sdb');
+    await clock.settle();
+    helpers.at(-1)?.calls.at(-1)?.resolve(true);
+    expect(await answer).toBe(true);
+    const path = files.realpath('/disk/sdb');
+    await clock.settle();
+    helpers.at(-1)?.calls.at(-1)?.resolve('/disk/sdb');
+    expect(await path).toBe('/disk/sdb');
+  });
+
   it('W6: a hanging call ends at its deadline; its helper is killed, and other calls use a new helper', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 10_000 });
     const hanging = codeOf(files.stat('/nfs/a'));

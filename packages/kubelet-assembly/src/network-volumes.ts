@@ -21,12 +21,15 @@ export interface NetworkVolumeParts {
 /** Creates the plugins of network file systems, of disks of other machines, and of flexVolume drivers. */
 export function networkVolumes(
   child: (component: string) => PartComponents,
-  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'networkMounter' | 'networkDevices' | 'flexPrograms' | 'diskTools'>,
+  ports: Pick<
+    NodePorts,
+    'fs' | 'foreignFiles' | 'networkMounter' | 'networkDevices' | 'loopDevices' | 'flexPrograms' | 'diskTools'
+  >,
   { flexVolumeDirectory: directory }: Pick<AssemblySettings, 'flexVolumeDirectory'>,
   { paths, objects, devicePath }: NetworkVolumeParts,
 ): Pick<VolumeManagerComponents, 'plugins' | 'morePlugins'> {
   const { fs, foreignFiles, networkMounter: mounter, networkDevices: devices } = ports;
-  const { flexPrograms: programs, diskTools: tools } = ports;
+  const { flexPrograms: programs, diskTools: tools, loopDevices: loops } = ports;
   if (mounter === undefined) return { plugins: [] };
   const getSecret = (namespace: string, name: string, signal: AbortSignal): Promise<SecretData | undefined> =>
     objects?.csi.objects.getSecret(namespace, name, signal) ?? Promise.resolve(undefined);
@@ -35,7 +38,9 @@ export function networkVolumes(
   return {
     plugins: [
       new NfsPlugin(common),
-      ...(tools && devices ? networkDiskPlugins({ ...common, ...secrets, devices, tools }) : []),
+      ...(tools && devices
+        ? networkDiskPlugins({ ...common, ...secrets, devices, tools, ...(loops && { loops }) })
+        : []),
     ],
     ...(programs &&
       directory && {

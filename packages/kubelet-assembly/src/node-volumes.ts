@@ -96,6 +96,9 @@ export function nodeVolumes(
       onVolumesInUseChanged: parts.onVolumesInUseChanged,
       onVolumeReady: (uid) => parts.pods.wake(uid),
     },
-    { supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly },
+    {
+      supportsRecursiveReadOnly: parts.supportsRecursiveReadOnly,
+      ...(settings.selinuxVolumes && { selinux: settings.selinuxVolumes }),
+    },
   );
 }

@@ -8,7 +8,7 @@ import type { CriClient, ImageService, RuntimeService } from '@node-agent/cri-cl
 import type { DeviceManagerComponents, DeviceManagerOptions } from '@node-agent/device-manager';
 import type { DraManagerOptions } from '@node-agent/dra';
 import type { EvictionOptions, EvictionStats, Gauge } from '@node-agent/eviction';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { ImageGcComponents, ImageGcPolicy } from '@node-agent/image-gc';
 import type { PullCredentials, VerificationPolicy } from '@node-agent/images';
 import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@node-agent/kubelet-core';
@@ -30,6 +30,7 @@ import type {
   LocalVolumeFiles,
   LoopDevices,
   Mounter,
+  SelinuxSettings,
   SubPathForeignFiles,
 } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
@@ -53,7 +54,7 @@ export interface NodePorts {
   readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;
   /** Access to file systems that may hang: host paths, local volumes. */
-  readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
+  readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles & Pick<ForeignFiles, 'isDeviceInUse'>;
   readonly mounter: Mounter;
   /**
    * Mounts volumes of other machines and of flexVolume drivers. Commands for such volumes may hang, so the mounter is
@@ -61,7 +62,7 @@ export interface NodePorts {
    */
   readonly networkMounter?: Mounter;
   /** Mounts disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */
-  readonly networkDevices?: Pick<LocalDevices, 'formatAndMount'>;
+  readonly networkDevices?: Pick<LocalDevices, 'formatAndMount' | 'grow'>;
   /** Runs flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
   readonly flexPrograms?: FlexPrograms;
   /** Connects disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */
@@ -224,6 +225,8 @@ export interface AssemblySettings<C = unknown> {
   };
   /** Whether the node runs SELinux, so that container mounts are relabelled. Default: false. */
   readonly selinux?: boolean;
+  /** SELinux labels with which volumes are mounted. If absent, volumes are mounted without labels. */
+  readonly selinuxVolumes?: SelinuxSettings;
   /** Cgroups shown besides those of pods, and whether the stats of pods come from the runtime. */
   readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'> & {
     /** Interval of volume measurements. Default: 1 min; 0 or less disables them. */

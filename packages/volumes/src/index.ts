@@ -54,6 +54,7 @@ export type {
   TrustBundleSource,
   VolumeSecrets,
 } from './projected/sources.ts';
+export type { SelinuxSettings } from './selinux/selinux-labels.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './types/empty-dir.ts';
 export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './types/host-path.ts';
 export { ImageVolumePlugin } from './types/image-volume.ts';

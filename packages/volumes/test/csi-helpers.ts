@@ -12,6 +12,7 @@ import type { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import type { CsiDriverData, CsiObjects, CsiTokens, VolumeAttachmentData } from '../src/csi/csi-objects.ts';
 import { CsiPlugin } from '../src/csi/csi-plugin.ts';
+import type { VolumeManagerOptions } from '../src/manager/volume-manager-components.ts';
 import type { SecretData } from '../src/projected/sources.ts';
 import { type Fixture, MemoryClaims, type MemoryMounter, podOf, ROOT, setUp } from './helpers.ts';
 
@@ -195,6 +196,7 @@ export function makeCsi(
   spec: Record<string, unknown> = {},
   csiDriver: Partial<CsiDriverData['spec']> | undefined = { attachRequired: false },
   options: { readonly showsHealth?: boolean } = {},
+  managerOptions: VolumeManagerOptions = {},
 ): CsiFixture {
   const claims = new MemoryClaims();
   const api = new MemoryCsiObjects();
@@ -209,7 +211,7 @@ export function makeCsi(
     limits.refreshed.push(name);
     if (limits.failure) throw limits.failure;
   };
-  const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
+  const fixture = setUp(managerOptions, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
     const csiPlugin = new CsiPlugin(
       {
         fs,

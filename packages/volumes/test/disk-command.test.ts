@@ -124,6 +124,20 @@ describe('local PersistentVolumes on a real disk', { timeout: 120_000 }, () => {
     await rm(root, { recursive: true });
   });
 
+  it('a disk is in use while it is mounted, and not while only its path is open', async () => {
+    const path = await attachDisk();
+    await mkdir(at('mounted'));
+    const free = await foreignFiles.isDeviceInUse(path);
+    await disks.formatAndMount(path, at('mounted'), 'ext4', [], signal);
+    const mounted = await foreignFiles.isDeviceInUse(path);
+    await mounter.unmount(at('mounted'), signal);
+    expect([free, mounted, await foreignFiles.isDeviceInUse(path)]).toEqual([false, true, false]);
+    expect([await foreignFiles.isDeviceInUse(at('image')), await foreignFiles.isDeviceInUse(at('no'))]).toEqual([
+      false,
+      false,
+    ]);
+  });
+
   it('K1: a local disk is formatted once, mounted once for all pods, found after a restart, and keeps its files', async () => {
     const path = await attachDisk();
     const local = plugin();

@@ -1,10 +1,10 @@
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
-import { DiskPlugin } from '../src/disks/disk-plugin.ts';
 import type { DiskTools } from '../src/disks/disk-tools.ts';
 import { fcDiskOf, fcSource, formatFcFile, isPathOf, parseFcFile } from '../src/disks/fc/fc-disk.ts';
 import { FcDisks } from '../src/disks/fc/fc-disks.ts';
-import { errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
+import { diskPlugins } from '../src/disks/network-disk-plugins.ts';
+import { errorOf, type Fixture, MemoryClaims, podOf, ROOT, setUp } from './helpers.ts';
 
 const WWN = '50060e801049cfd1';
 const STAGED = `${ROOT}/plugins/kubernetes.io/fc/${WWN}-lun-0`;
@@ -31,7 +31,7 @@ class MemoryTools implements DiskTools {
     if (!path.endsWith('/scan')) return;
     for (const [link, device] of this.fabric) {
       await this.#fs.mkdir(link.slice(0, link.lastIndexOf('/')));
-      await this.#fs.writeFile(device, '');
+      if (!(await this.#fs.exists(device))) this.#fs.makeSpecial(device, 'blockDevice');
       if (!(await this.#fs.exists(link))) await this.#fs.symlink(device, link);
     }
   }
@@ -41,11 +41,16 @@ class MemoryTools implements DiskTools {
 async function makeFc() {
   const status = { attached: [] as readonly string[] };
   let tools: MemoryTools | undefined;
-  const fixture = setUp({}, {}, undefined, ({ fs, foreignFiles, mounter, paths, clock, recorder }) => {
+  const claims = new MemoryClaims();
+  const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
     tools ??= new MemoryTools(fs);
     const disks = new FcDisks({ fs, tools, logger: silentLogger });
     return {
-      plugins: [new DiskPlugin({ fs, foreignFiles, mounter, devices: mounter, paths, disks, clock, recorder }, 1)],
+      plugins: diskPlugins(
+        { fs, foreignFiles, mounter, devices: mounter, paths, loops, clock, recorder, logger: silentLogger },
+        disks,
+        1,
+      ),
       attachments: { attachedVolumes: () => status.attached },
     };
   });
@@ -63,7 +68,7 @@ async function makeFc() {
     await clock.settle();
     await mounting;
   };
-  return { ...fixture, tools, mount };
+  return { ...fixture, claims, tools, mount };
 }
 
 const fcPod = (uid: string, fc: object = { targetWWNs: [WWN], lun: 0 }) => podOf([{ name: 'data', fc }], uid);
@@ -204,4 +209,21 @@ describe('an FC volume', () => {
     await clock.advance(500);
     await manager.waitForAttachAndMount(fcPod('u1'), signal);
   });
+});
+
+it("an FC volume with volumeMode Block is mapped at upstream's paths, and its device is removed after the last pod", async () => {
+  const { tools, claims, manager, loops, fs, clock, signal, mount } = await makeFc();
+  tools.fabric.set(`/dev/disk/by-path/pci-0000:00:00.0-fc-0x${WWN}-lun-0`, '/dev/sdb');
+  claims.bind('c', 'pv-1', { fc: { targetWWNs: [WWN], lun: 0 }, volumeMode: 'Block' });
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }];
+  const volumeDevices = [{ name: 'data', devicePath: '/dev/xvda' }];
+  const pod = podOf(volumes, 'u1', { containers: [{ name: 'main', image: 'busybox', volumeDevices }] });
+  await mount(pod);
+  const directory = `${ROOT}/plugins/kubernetes.io/fc/volumeDevices/${WWN}-lun-0`;
+  expect(fs.names(directory)).toEqual(['fc.json', 'u1']);
+  expect(await fs.readlink(`${ROOT}/pods/u1/volumeDevices/kubernetes.io~fc/pv-1`)).toBe('/dev/sdb');
+  await manager.waitForUnmount(pod, signal);
+  await clock.settle();
+  expect(tools.calls.slice(-2)).toEqual(['blockdev --flushbufs /dev/sdb', 'write /sys/block/sdb/device/delete 1']);
+  expect([await fs.exists(directory), loops.devices.size]).toEqual([false, 0]);
 });

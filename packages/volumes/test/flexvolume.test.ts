@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { LocalDevices } from '../src/claims/local-staging.ts';
 import { driverStatus } from '../src/flexvolume/driver-status.ts';
 import type { FlexPrograms } from '../src/flexvolume/flex-driver.ts';
 import { FlexVolumePlugins } from '../src/flexvolume/flex-plugins.ts';
@@ -47,13 +48,18 @@ async function makeFlex() {
   const secrets = new Map<string, SecretData>();
   const devicePaths = new Map<string, string>();
   const status = { attached: [] as string[] };
+  const grown: string[] = [];
   let programs: MemoryPrograms | undefined;
   const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, clock, recorder }) => {
     programs ??= new MemoryPrograms(mounter as MemoryMounter);
+    const devices: LocalDevices = {
+      formatAndMount: (device, target, fsType, options) => mounter.formatAndMount(device, target, fsType, options),
+      grow: async (device, target) => void grown.push(`${device} ${target}`),
+    };
     return {
       morePlugins: new FlexVolumePlugins(
         {
-          ...{ fs, foreignFiles, mounter, paths, clock, recorder, programs, devices: mounter },
+          ...{ fs, foreignFiles, mounter, paths, clock, recorder, programs, devices },
           devicePath: (name) => devicePaths.get(name),
           secrets: async (namespace, name) => secrets.get(`${namespace}/${name}`),
         },
@@ -65,7 +71,7 @@ async function makeFlex() {
   if (programs === undefined) throw new Error('no programs');
   await fixture.fs.mkdir(`${PLUGINS}/vendor~disk`);
   await fixture.fs.writeFile(`${PLUGINS}/vendor~disk/disk`, '#!/bin/sh');
-  return { ...fixture, claims, secrets, devicePaths, status, programs };
+  return { ...fixture, claims, secrets, devicePaths, status, grown, programs };
 }
 
 const flexPod = (uid = 'u1', flex: object = {}, spec: object = {}) =>
@@ -75,7 +81,10 @@ describe('the response of a flexVolume driver', () => {
   const status = (output: string, exitCode = 0) => driverStatus('vendor/disk', 'mount', { exitCode, output });
 
   it("capabilities in a flexVolume driver's response default to upstream's values, and their keys may have any case", () => {
-    const byDefault = { attach: true, selinuxRelabel: true, supportsMetrics: false, fsGroup: true };
+    const byDefault = {
+      ...{ attach: true, selinuxRelabel: true, supportsMetrics: false, fsGroup: true },
+      requiresFsResize: true,
+    };
     expect(status(OK)).toEqual({ device: '', capabilities: byDefault });
     expect(status('{"Status":"Success","Capabilities":{"ATTACH":false,"fsGroup":"no"},"device":"/dev/sdx"}')).toEqual({
       ...{ device: '/dev/sdx', capabilities: { ...byDefault, attach: false } },
@@ -368,4 +377,55 @@ it('a directory whose program is no file, or whose name is no driver name, is no
   const plugins = new FlexVolumePlugins({ fs, paths, foreignFiles, mounter, programs }, { directory: PLUGINS });
   await plugins.find();
   expect(plugins.plugins().map(({ name }) => name)).toEqual(['vendor/disk', 'kubernetes.io/flexvolume']);
+});
+
+describe('a flexVolume of a PVC that a controller has expanded', () => {
+  const ATTACH = '{"status": "Success", "device": "/dev/sdx"}';
+
+  /** A node with a pod's volume that has 1 GiB and is to have 2 GiB. */
+  async function makeExpanded(responses: Record<string, string>) {
+    const fixture = await makeFlex();
+    const { claims, programs, status } = fixture;
+    programs.responses = { waitforattach: ATTACH, ...responses };
+    status.attached = ['vendor/disk/pv-1'];
+    const spec = { flexVolume: { driver: 'vendor/disk' }, capacity: { storage: '2Gi' } };
+    claims.bind('c', 'pv-1', spec, { status: { phase: 'Bound', capacity: { storage: '1Gi' } } });
+    claims.acceptPatches();
+    const pod = podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }]);
+    void fixture.manager.start(fixture.signal);
+    fixture.manager.volumesReported(['vendor/disk/pv-1']);
+    const ready = fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+    for (let turn = 0; turn < 20; turn++) {
+      await fixture.clock.settle();
+      fixture.manager.volumesReported(['vendor/disk/pv-1']);
+    }
+    await ready;
+    return { ...fixture, expansions: programs.calls.filter(([, command]) => command === 'expandfs') };
+  }
+
+  it('is expanded by the driver with device, path, new and former size', async () => {
+    const { expansions, grown, claims } = await makeExpanded({});
+    const sizes = [`${2 ** 31}`, `${2 ** 30}`];
+    expect(expansions).toEqual([
+      ['vendor~disk/disk', 'expandfs', expect.any(String), '/dev/sdx', `${POD_DIR}/pv-1`, ...sizes],
+    ]);
+    expect(JSON.parse(expansions[0]?.[2] ?? '')).toMatchObject({ 'kubernetes.io/pvOrVolumeName': 'pv-1' });
+    expect([grown, claims.claims.get('default/c')?.status?.capacity]).toEqual([[], { storage: '2Gi' }]);
+  });
+
+  it('stays in use while its device is open on the machine, so that no controller detaches it', async () => {
+    const { manager, fs, clock, signal } = await makeExpanded({});
+    fs.devicesInUse.add('/dev/sdx');
+    await manager.waitForUnmount(podOf([]), signal);
+    await clock.advance(5_000);
+    const before = manager.volumesInUse();
+    fs.devicesInUse.delete('/dev/sdx');
+    await clock.advance(10_000);
+    expect([before, manager.volumesInUse()]).toEqual([['vendor/disk/pv-1'], []]);
+  });
+
+  it('is expanded by the kubelet if the driver does not implement that', async () => {
+    const { grown } = await makeExpanded({ expandfs: NOT_SUPPORTED });
+    expect(grown).toEqual([`/dev/sdx ${POD_DIR}/pv-1`]);
+  });
 });

@@ -4,7 +4,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { ForeignFiles } from '@node-agent/host';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
-import { noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
+import { type MetricOptions, type Metrics, noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
 import type { LoopDevices } from '../src/block/loop-devices.ts';
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../src/claims/claim-source.ts';
 import { LocalBlockPlugin } from '../src/claims/local-block-plugin.ts';
@@ -139,6 +139,10 @@ export interface Fixture {
   readonly paths: PodPaths;
   readonly loops: MemoryLoops;
   readonly events: string[];
+  /** Observations of histograms: name and labels. */
+  readonly durations: string[];
+  /** Values of gauges, by name and labels. */
+  readonly gauges: Map<string, number>;
   /** The object of each event. */
   readonly objects: ObjectReference[];
   readonly manager: VolumeManager;
@@ -169,6 +173,17 @@ export function setUp(
   const paths = new PodPaths(ROOT);
   const loops = new MemoryLoops();
   const events: string[] = [];
+  const durations: string[] = [];
+  const gauges = new Map<string, number>();
+  const metrics: Metrics = {
+    ...noMetrics,
+    gauge: ({ name }: MetricOptions<string>) => ({
+      set: (labels: object, value: number) => void gauges.set([name, ...Object.values(labels)].join(' '), value),
+    }),
+    histogram: ({ name }: MetricOptions<string>) => ({
+      observe: (labels: object) => void durations.push([name, ...Object.values(labels)].join(' ')),
+    }),
+  };
   const objects: ObjectReference[] = [];
   const recorder = {
     event: (object: ObjectReference, _type: unknown, reason: string, message: string): void => {
@@ -208,7 +223,7 @@ export function setUp(
         ],
         clock,
         logger: silentLogger,
-        metrics: noMetrics,
+        metrics,
         recorder,
       },
       options,
@@ -227,6 +242,8 @@ export function setUp(
     paths,
     loops,
     events,
+    durations,
+    gauges,
     objects,
     manager: newManager(),
     newManager,

@@ -1,7 +1,6 @@
 import { silentLogger } from '@node-agent/telemetry';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DiskPlugin } from '../src/disks/disk-plugin.ts';
 import type { DiskTools } from '../src/disks/disk-tools.ts';
 import {
   deviceName,
@@ -14,6 +13,7 @@ import {
 } from '../src/disks/iscsi/iscsi-disk.ts';
 import { IscsiDisks } from '../src/disks/iscsi/iscsi-disks.ts';
 import { pathsFound } from '../src/disks/iscsi/path-rule.ts';
+import { diskPlugins } from '../src/disks/network-disk-plugins.ts';
 import { VolumeError } from '../src/errors.ts';
 import type { CommandResult } from '../src/mount/command-shell.ts';
 import type { SecretData } from '../src/projected/sources.ts';
@@ -78,7 +78,7 @@ class MemoryTools implements DiskTools {
     const device = `sd${'abcdef'[Number(host)]}`;
     await this.#fs.mkdir(`${session}/target${host}:0:0/${host}:0:0:${lun}/block/${device}`);
     await this.#fs.mkdir('/dev/disk/by-path');
-    await this.#fs.writeFile(`/dev/${device}`, '');
+    if (!(await this.#fs.exists(`/dev/${device}`))) this.#fs.makeSpecial(`/dev/${device}`, 'blockDevice');
     const link = `/dev/disk/by-path/ip-${portal}:3260-iscsi-${target}-lun-${lun}`;
     if (!(await this.#fs.exists(link))) await this.#fs.symlink(`/dev/${device}`, link);
   }
@@ -106,14 +106,18 @@ function makeIscsi(iscsi: object = {}, spec: object = {}) {
   const secrets = new Map<string, SecretData>();
   const status = { attached: [] as readonly string[] };
   let tools: MemoryTools | undefined;
-  const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, clock, recorder }) => {
+  const fixture = setUp({}, {}, claims, ({ fs, foreignFiles, mounter, paths, loops, clock, recorder }) => {
     tools ??= new MemoryTools(fs);
     const disks = new IscsiDisks({
       ...{ fs, tools, clock, logger: silentLogger },
       secrets: async (namespace, name) => secrets.get(`${namespace}/${name}`),
     });
     return {
-      plugins: [new DiskPlugin({ fs, foreignFiles, mounter, devices: mounter, paths, disks, clock, recorder }, 2)],
+      plugins: diskPlugins(
+        { fs, foreignFiles, mounter, devices: mounter, paths, loops, clock, recorder, logger: silentLogger },
+        disks,
+        2,
+      ),
       attachments: { attachedVolumes: () => status.attached },
     };
   });
@@ -489,13 +493,63 @@ it('K1, V4: after a kill at any step and a restart, an iSCSI volume is mounted f
   }
 });
 
-it('a block volume of an iSCSI disk is refused', async () => {
-  const { manager, signal, claims } = makeIscsi();
-  claims.bind('c', 'pv-1', { iscsi: { targetPortal: '192.0.2.1', iqn: IQN, lun: 3 }, volumeMode: 'Block' });
-  const pod = claimPod('u1');
-  const volumeDevices = [{ name: 'data', devicePath: '/dev/x' }];
-  const blockPod = { ...pod, spec: { ...pod.spec, containers: [{ name: 'main', volumeDevices }] } };
-  expect((await errorOf(manager.waitForAttachAndMount(blockPod, signal))).message).toContain(
-    'err=type iscsi is not supported by this kubelet',
-  );
+describe('an iSCSI volume with volumeMode Block', () => {
+  const BLOCKS = `${ROOT}/plugins/kubernetes.io/iscsi/volumeDevices/iface-default/${PORTAL}-${IQN}-lun-3`;
+  const linkOf = (uid: string): string => `${ROOT}/pods/${uid}/volumeDevices/kubernetes.io~iscsi/pv-1`;
+  const blockPod = (uid: string): ReturnType<typeof claimPod> => {
+    const pod = claimPod(uid);
+    const volumeDevices = [{ name: 'data', devicePath: '/dev/xvda' }];
+    return { ...pod, spec: { ...pod.spec, containers: [{ name: 'main', image: 'busybox', volumeDevices }] } };
+  };
+
+  it("is logged in once, mapped for each pod at upstream's paths, and logged out after the last", async () => {
+    const { tools, loops, fs, clock, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
+    const { manager, mount } = await start();
+    await mount(blockPod('u1'));
+    await mount(blockPod('u2'));
+    expect(tools.calls.filter((call) => call.includes('--login'))).toHaveLength(1);
+    expect(fs.names(BLOCKS)).toEqual(['iscsi.json', 'u1', 'u2']);
+    expect([await fs.readlink(linkOf('u1')), [...loops.devices.keys()]]).toEqual([
+      '/dev/sdb',
+      [`${BLOCKS}/u1`, `${BLOCKS}/u2`],
+    ]);
+    expect(
+      manager.containerDevices(blockPod('u1'), { name: 'main', ...blockPod('u1').spec.containers[0] }),
+    ).toMatchObject([{ hostPath: linkOf('u1'), containerPath: '/dev/xvda' }]);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect(tools.calls.some((call) => call.includes('--logout'))).toBe(false);
+    await manager.waitForUnmount(blockPod('u2'), signal);
+    await clock.settle();
+    expect(tools.calls.at(-1)).toContain('-o delete');
+    expect(tools.calls.some((call) => call.includes('--logout'))).toBe(true);
+    expect([await fs.exists(BLOCKS), loops.devices.size, manager.volumesInUse()]).toEqual([false, 0, []]);
+  });
+
+  it('K1: is known again after a restart, and a pod that is gone leaves nothing', async () => {
+    const { tools, loops, fs, clock, newManager, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
+    const first = await start();
+    await first.mount(blockPod('u1'));
+    await first.stop();
+    const { manager } = await start(newManager());
+    expect(manager.volumesInUse()).toEqual([`kubernetes.io/iscsi/192.0.2.1:${IQN}:3`]);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect([await fs.exists(BLOCKS), await fs.exists(linkOf('u1')), loops.devices.size]).toEqual([false, false, 0]);
+    expect(tools.calls.some((call) => call.includes('--logout'))).toBe(true);
+  });
+
+  it('stays in use while its device is open on the machine, so that no controller detaches it', async () => {
+    const { fs, clock, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
+    const { manager, mount } = await start();
+    await mount(blockPod('u1'));
+    const device = `/dev/disk/by-path/ip-${PORTAL}-iscsi-${IQN}-lun-3`;
+    fs.devicesInUse.add(device);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.advance(5_000);
+    expect(manager.volumesInUse()).toHaveLength(1);
+    fs.devicesInUse.delete(device);
+    await clock.advance(10_000);
+    expect([manager.volumesInUse(), await fs.exists(BLOCKS)]).toEqual([[], false]);
+  });
 });

@@ -45,6 +45,11 @@ describe('nextNodeVolumeStep', () => {
     [{ presence: 'uncertain', attached: false, retryAtMs: 11 }, 'attach'],
     [{ presence: 'staged', attached: false }, 'none'],
     [{ wanted: false, inPods: false, attached: false }, 'unstage'],
+    [{ isOtherwise: true }, 'none'],
+    [{ isOtherwise: true, inPods: false }, 'unstage'],
+    [{ isOtherwise: true, inPods: false, retryAtMs: 11 }, 'wait'],
+    [{ isOtherwise: true, presence: 'uncertain' }, 'stage'],
+    [{ isOtherwise: true, presence: 'uncertain', inPods: false }, 'unstage'],
     [{ wanted: false, inPods: false, presence: 'absent', attached: false }, 'forget'],
     [{ presence: 'absent', attached: false, busy: true }, 'none'],
   ];

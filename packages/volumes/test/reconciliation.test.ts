@@ -344,6 +344,8 @@ describe('the actual state of the world after a restart', () => {
     await manager.waitForUnmount(podOf([]), signal);
     const name = 'storage_operation_duration_seconds kubernetes.io/scripted';
     expect(durations).toEqual([
+      `${name} verify_controller_attached_volume success false`,
+      `${name} verify_controller_attached_volume success false`,
       `${name} volume_mount fail-unknown false`,
       `${name} volume_mount success false`,
       `${name} volume_unmount success false`,

@@ -1,6 +1,6 @@
 // Verdicts on the fields of security contexts.
 import { files as t } from './tests.mjs';
-import { others, partly, works } from './verdicts.mjs';
+import { others, works } from './verdicts.mjs';
 
 const users = [t.security, 'users and groups come from the container, else from the pod, else from the image'];
 const whose = [
@@ -29,9 +29,10 @@ export const security = {
       t.security,
       'runAsNonRoot rejects a container whose image runs as root, and accepts another user',
     ]),
-    partly(
+    works(
       'seLinuxChangePolicy',
-      'volumes are always relabelled by the runtime (`Recursive`): the mount option of drivers with `seLinuxMount` is not used',
+      [t.selinux, 'is mounted with the label of its pod, which is in both data files, and is not relabelled'],
+      [t.selinux, '%s is mounted without a label, and is relabelled'],
       [t.csi, '%s, whatever seLinuxChangePolicy and seLinuxMount say'],
     ),
     works('seccompProfile', seccomp, [

@@ -66,6 +66,8 @@ export const files = {
   flexProgram: `${volumes}/flexvolume-linux.test.ts`,
   local: `${volumes}/local-volume.test.ts`,
   csi: `${volumes}/csi-volumes.test.ts`,
+  migration: `${volumes}/migration.test.ts`,
+  selinux: `${volumes}/selinux.test.ts`,
   csiAttach: `${volumes}/csi-attach.test.ts`,
   blocks: `${volumes}/block-volumes.test.ts`,
   mounts: `${volumes}/container-mounts.test.ts`,

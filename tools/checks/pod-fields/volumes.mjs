@@ -25,7 +25,7 @@ const ownClaim = [
   'the PVC of a generic ephemeral volume is named after pod and volume, and is refused if the pod does not own it',
 ];
 const otherTypes =
-  'persistent volumes of types other than CSI, fc, flexVolume, hostPath, iscsi, local and nfs are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type cephfs is not supported by this kubelet”';
+  'persistent volumes of types that upstream has removed (cephfs, rbd and others) are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type cephfs is not supported by this kubelet”';
 const csi = [
   t.csi,
   "a persistent CSI volume is staged once and published to each pod at upstream's paths, and unstaged after the last pod",
@@ -62,9 +62,14 @@ const fc = [
   "an FC volume is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last",
 ];
 const flexProgram = [t.flexProgram, 'flexVolumes are mounted and unmounted by a real driver program, and measured'];
-const notExpanded = 'volumes of PersistentVolumeClaims are not expanded on the node (`expandfs`)';
-const removed =
-  'upstream has removed the plugin too: a CSI driver replaces it; volumes of this type are not translated to CSI volumes';
+const expanded = [t.flex, 'is expanded by the driver with device, path, new and former size'];
+const removed = 'upstream has removed the plugin too';
+/** An in-tree type whose volumes become volumes of its CSI driver. */
+const migrated = (fields) => works(fields, ...inTree);
+const inTree = [
+  [t.migration, '%j is the persistent CSI volume %s'],
+  [t.migration, 'an inline volume is shared by the pods of the node, in a directory without slashes'],
+];
 const payload = [t.payload, 'missing keys of an optional volume are skipped'];
 const filled = [
   t.projections,
@@ -88,7 +93,7 @@ export const volumes = {
     partly('ephemeral', otherTypes, ownClaim),
     works('csi', csiInline),
     works('fc', fc),
-    partly('flexVolume', notExpanded, flex, flexProgram),
+    works('flexVolume', flex, flexProgram, expanded),
     works('iscsi', iscsi),
     works('nfs', nfs, nfsProgram),
     unsupported(
@@ -96,10 +101,8 @@ export const volumes = {
       'gitRepo',
       'upstream refuses it since 1.33 too: the plugin ran git as root with input from the pod',
     ),
-    ...[
-      'awsElasticBlockStore azureDisk azureFile cephfs cinder flocker gcePersistentDisk glusterfs',
-      'photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume',
-    ].map((fields) => unsupported(fields, '…', removed)),
+    migrated('awsElasticBlockStore azureDisk azureFile cinder gcePersistentDisk portworxVolume vsphereVolume'),
+    unsupported('cephfs flocker glusterfs photonPersistentDisk quobyte rbd scaleIO storageos', '…', removed),
   ],
   VolumeMount: [
     works('mountPath mountPropagation name readOnly recursiveReadOnly', [
@@ -232,11 +235,14 @@ export const volumes = {
   ManagedFieldsEntry: [others('apiVersion fieldsType fieldsV1 manager operation subresource time', controller)],
   OwnerReference: [others('apiVersion blockOwnerDeletion controller kind name uid', controller)],
   CSIVolumeSource: [works('driver fsType nodePublishSecretRef readOnly volumeAttributes', csiInline)],
-  AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', removed),
-  AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', removed),
-  AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', removed),
+  AWSElasticBlockStoreVolumeSource: [migrated('fsType partition readOnly volumeID')],
+  AzureDiskVolumeSource: [migrated('cachingMode diskName diskURI fsType kind readOnly')],
+  AzureFileVolumeSource: [migrated('readOnly secretName shareName')],
   CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', removed),
-  CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', removed),
+  CinderVolumeSource: [
+    migrated('fsType readOnly volumeID'),
+    others('secretRef', 'the CSI driver, which has secrets of its own: upstream translates a volume without it'),
+  ],
   FCVolumeSource: [
     works('fsType lun readOnly targetWWNs', fc, [
       t.fc,
@@ -249,7 +255,7 @@ export const volumes = {
     works('secretRef', [t.flex, 'a flexVolume gets a secret %s, or an error']),
   ],
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
-  GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', removed),
+  GCEPersistentDiskVolumeSource: [migrated('fsType partition pdName readOnly')],
   GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'upstream refuses it since 1.33 too'),
   GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', removed),
   ISCSIVolumeSource: [
@@ -275,7 +281,7 @@ export const volumes = {
     ]),
   ],
   PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),
-  PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', removed),
+  PortworxVolumeSource: [migrated('fsType readOnly volumeID')],
   QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', removed),
   RBDVolumeSource: whole('rbd', 'fsType image keyring monitors pool readOnly secretRef user', removed),
   ScaleIOVolumeSource: whole(
@@ -284,9 +290,8 @@ export const volumes = {
     removed,
   ),
   StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', removed),
-  VsphereVirtualDiskVolumeSource: whole(
-    'vsphereVolume',
-    'fsType storagePolicyID storagePolicyName volumePath',
-    removed,
-  ),
+  VsphereVirtualDiskVolumeSource: [
+    migrated('fsType storagePolicyName volumePath'),
+    others('storagePolicyID', 'the CSI driver: upstream translates a volume without it'),
+  ],
 };

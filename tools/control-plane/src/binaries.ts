@@ -29,6 +29,8 @@ export interface FindOptions {
   readonly say: (text: string) => void;
   /** Directory with all programs. If present, no other place is searched. */
   readonly directory?: string;
+  /** Whether programs are only looked for, and never downloaded or built. Default: false. */
+  readonly onlyPresent?: boolean;
 }
 
 /** Finds the control plane's programs in the given directory, in PATH or in the cache, or downloads or builds them. */
@@ -43,7 +45,7 @@ export async function findUpstreamKubelet(options: FindOptions): Promise<Found<{
 
 async function find<Name extends ProgramName>(
   names: readonly Name[],
-  { say, directory }: FindOptions,
+  { say, directory, onlyPresent = false }: FindOptions,
 ): Promise<Found<Readonly<Record<Name, string>>>> {
   if (process.platform !== 'linux') return { reason: 'a control plane requires Linux' };
   if (directory !== undefined) {
@@ -56,7 +58,7 @@ async function find<Name extends ProgramName>(
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
   const binDir = join(cache, `kubernetes-${KUBERNETES_VERSION}`);
   const problems: string[] = [];
-  for (const bring of [downloadPrograms, buildPrograms]) {
+  for (const bring of onlyPresent ? [] : [downloadPrograms, buildPrograms]) {
     const missing = await missingIn(binDir, names);
     if (missing.length === 0) break;
     await mkdir(binDir, { recursive: true });
@@ -65,7 +67,10 @@ async function find<Name extends ProgramName>(
     });
   }
   const missing = await missingIn(binDir, names);
-  if (missing.length > 0) return { reason: `missing ${missing.join(', ')}: ${problems.join('; ')}` };
+  if (missing.length > 0) {
+    const why = onlyPresent ? `neither in PATH nor in ${binDir}` : problems.join('; ');
+    return { reason: `missing ${missing.join(', ')}: ${why}` };
+  }
   return { binaries: inDirectory(binDir, names) };
 }
 

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { cannotMount, type DriverProcess } from '@node-agent/tools-csi-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { containerId, script } from '../e2e/test-node.ts';
@@ -28,6 +29,10 @@ const ATTACHING = 'attach.csi.example.com';
 const GROUP = 4321;
 
 const problem = await cannotMount(['ext4']);
+/** The Go kubelet is not built here: that takes minutes. */
+const upstream = await findUpstreamKubelet({ say: () => {}, onlyPresent: true });
+/** Time after which the Go kubelet has reconstructed and checked all volumes. */
+const SETTLED_MS = 6_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function restart(it: TestCluster): Promise<void> {
@@ -132,6 +137,42 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     await it.deletePod('second');
     await storageGone(it, before);
     expect(shared).not.toBe('');
+  });
+
+  test('V1, V4: mounted CSI volumes are handed over to the Go kubelet and taken back, without a mount or an unmount', async (context) => {
+    if ('reason' in upstream) return context.skip(upstream.reason);
+    const it = cluster();
+    const disk = await createClaim(it, driver, DRIVER, 'handed', { fsType: 'ext4' });
+    const raw = await createClaim(it, driver, DRIVER, 'handed-raw', { isBlock: true });
+    const volumes = [claimed('handed'), inline('scratch')];
+    await it.createPod('handed', podSpec('echo x > /handed/f', volumes, { securityContext: { fsGroup: GROUP } }));
+    const volumeDevices = [{ name: 'handed-raw', devicePath: '/dev/raw0' }];
+    const containers = [script('c', FOREVER, { volumeDevices })];
+    await it.createPod('handed-raw', { containers, volumes: [claimed('handed-raw')] });
+    const ids = async (): Promise<readonly string[]> =>
+      [await it.readyPod('handed'), await it.readyPod('handed-raw')].map((pod) => containerId(pod));
+    const [running, mounts] = [await ids(), await storageOf(it)];
+    const counted = async (): Promise<object> => {
+      const calls = [await callsOf(driver, disk), await callsOf(driver, raw)];
+      console.log(`calls per volume: ${JSON.stringify(calls)}`);
+      return calls.map(({ NodeUnstageVolume, NodeUnpublishVolume }) => [NodeUnstageVolume, NodeUnpublishVolume]);
+    };
+    const none = [undefined, undefined];
+    for (const kubelet of [upstream.binaries.kubelet, undefined]) {
+      await it.node.kill('SIGTERM');
+      await it.node.start(kubelet);
+      await it.until('the kubelet to be healthy', async () => ((await it.node.health())?.ok ? true : undefined));
+      await pause(SETTLED_MS);
+      expect(await ids()).toEqual(running);
+      expect(await storageOf(it)).toEqual(mounts);
+      expect(await counted()).toEqual([none, none]);
+    }
+    for (const name of ['handed', 'handed-raw']) await it.deletePod(name);
+    await storageGone(it, before);
+    expect(await counted()).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
   });
 
   test('a container gets a PVC with volumeMode Block as a device, which is removed with the pod', async () => {

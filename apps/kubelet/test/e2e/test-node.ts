@@ -59,8 +59,11 @@ export class TestNode {
     this.logFile = join(options.directory, 'kubelet.log');
   }
 
-  /** Starts the kubelet with the same ports and directories each time. */
-  async start(): Promise<void> {
+  /**
+   * Starts the kubelet with the same ports and directories each time. @param other path of a kubelet that runs instead of
+   * this kubelet
+   */
+  async start(other: string | undefined = OTHER_KUBELET): Promise<void> {
     await mkdir(this.manifests, { recursive: true });
     if (this.#ports.length === 0) this.#ports = await freePorts(3);
     const [readOnlyPort, healthzPort, port] = this.#ports;
@@ -88,9 +91,9 @@ export class TestNode {
     args.push(...(this.#options.flags ?? []));
     const stdio = ['ignore', log, log] as const;
     this.#child =
-      OTHER_KUBELET === undefined
+      other === undefined
         ? spawn(process.execPath, [...own, ...args], { stdio: [...stdio] })
-        : spawn(OTHER_KUBELET, args, { stdio: [...stdio] });
+        : spawn(other, args, { stdio: [...stdio] });
     closeSync(log);
   }
 

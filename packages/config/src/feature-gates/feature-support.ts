@@ -24,7 +24,6 @@ export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>
   'PreventStaticPodAPIReferences',
   'ReduceDefaultCrashLoopBackOffDecay',
   'RuntimeClassInImageCriApi',
-  'SELinuxMount',
   'UserNamespacesHostNetworkSupport',
   'WindowsCPUAndMemoryAffinity',
   'WindowsGracefulNodeShutdown',

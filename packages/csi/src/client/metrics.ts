@@ -1,8 +1,8 @@
 import { type GrpcCode, goCodeName } from '@node-agent/grpc';
 import type { Histogram, Metrics } from '@node-agent/telemetry';
 
-/** Records the duration of calls. */
-export type RecordCall = (method: string, code: GrpcCode | undefined, seconds: number) => void;
+/** Records the duration of calls. @param isMigrated whether the volume is the CSI form of one of an in-tree type */
+export type RecordCall = (method: string, code: GrpcCode | undefined, seconds: number, isMigrated: boolean) => void;
 
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
 
@@ -14,10 +14,9 @@ export function callMetrics(metrics: Metrics, driver: string): RecordCall {
     labels: ['driver_name', 'method_name', 'grpc_status_code', 'migrated'],
     buckets: BUCKETS,
   });
-  return (method, code, duration) => {
+  return (method, code, duration, isMigrated) => {
     const status = code === undefined ? 'OK' : goCodeName(code);
-    // Volumes of in-tree types are not translated by the client.
-    const labels = { driver_name: driver, method_name: method, grpc_status_code: status, migrated: 'false' };
+    const labels = { driver_name: driver, method_name: method, grpc_status_code: status, migrated: `${isMigrated}` };
     seconds.observe(labels, duration);
   };
 }

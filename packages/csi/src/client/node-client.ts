@@ -47,6 +47,8 @@ interface CallOptions {
   readonly secrets?: Readonly<Record<string, string>>;
   /** Arguments that must not be empty, by upstream's words for them. */
   readonly required?: Readonly<Record<string, string>>;
+  /** Whether the volume is the CSI form of a volume of an in-tree type. Default: false. */
+  readonly isMigrated?: boolean | undefined;
 }
 
 /**
@@ -107,10 +109,10 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
   }
 
   async stageVolume(request: CsiStageRequest, signal: AbortSignal): Promise<void> {
-    const { volumeId, stagingTargetPath, secrets, capability } = request;
+    const { volumeId, stagingTargetPath, secrets, capability, isMigrated } = request;
     const required = { 'volume id': volumeId, 'staging target path': stagingTargetPath };
     const mode = await this.#accessMode(capability, signal);
-    await this.#call(nodeRpcs.nodeStageVolume, stageRequest(request, mode), { signal, secrets, required });
+    await this.#call(nodeRpcs.nodeStageVolume, stageRequest(request, mode), { signal, secrets, required, isMigrated });
   }
 
   async unstageVolume(volumeId: string, stagingTargetPath: string, signal: AbortSignal): Promise<void> {
@@ -119,10 +121,15 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
   }
 
   async publishVolume(request: CsiPublishRequest, signal: AbortSignal): Promise<void> {
-    const { volumeId, targetPath, secrets, capability } = request;
+    const { volumeId, targetPath, secrets, capability, isMigrated } = request;
     const required = { 'volume id': volumeId, 'target path': targetPath };
     const mode = await this.#accessMode(capability, signal);
-    await this.#call(nodeRpcs.nodePublishVolume, publishRequest(request, mode), { signal, secrets, required });
+    await this.#call(nodeRpcs.nodePublishVolume, publishRequest(request, mode), {
+      signal,
+      secrets,
+      required,
+      isMigrated,
+    });
   }
 
   async unpublishVolume(volumeId: string, targetPath: string, signal: AbortSignal): Promise<void> {
@@ -132,12 +139,13 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
 
   /** A negative capacity in the response counts as not reported. */
   async expandVolume(request: CsiExpandRequest, signal: AbortSignal): Promise<bigint> {
-    const { volumeId, volumePath, requiredBytes, secrets, capability } = request;
+    const { volumeId, volumePath, requiredBytes, secrets, capability, isMigrated } = request;
     const rpc = nodeRpcs.nodeExpandVolume;
     if (requiredBytes < 0n) throw this.#invalid(rpc, 'size can not be less than 0');
     const required = { 'volume id': volumeId, 'volume path': volumePath };
     const mode = await this.#accessMode(capability, signal);
-    const { response } = await this.#call(rpc, expandRequest(request, mode), { signal, secrets, required });
+    const options = { signal, secrets, required, isMigrated };
+    const { response } = await this.#call(rpc, expandRequest(request, mode), options);
     return response.capacityBytes < 0n ? 0n : response.capacityBytes;
   }
 
@@ -169,7 +177,7 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
   async #call<Req, Res>(
     rpc: UnaryRpc<Req, Res>,
     request: Init<Req>,
-    { signal, secrets = {}, required = {} }: CallOptions,
+    { signal, secrets = {}, required = {}, isMigrated = false }: CallOptions,
   ): Promise<{ readonly response: Res; readonly connection: ReturnType<DriverConnection['current']> }> {
     signal.throwIfAborted();
     const missing = missingValue(required);
@@ -177,7 +185,7 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
     const connection = this.#connected();
     const startedMs = this.#clock.monotonic();
     const record = (failure?: GrpcError): void =>
-      this.#record(rpc.path, failure?.code, (this.#clock.monotonic() - startedMs) / 1000);
+      this.#record(rpc.path, failure?.code, (this.#clock.monotonic() - startedMs) / 1000, isMigrated);
     try {
       const undecoded = await this.#connection.call(connection, rpc, request, { timeoutMs: this.#timeoutMs, signal });
       record();

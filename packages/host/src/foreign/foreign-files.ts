@@ -22,6 +22,11 @@ export interface ForeignFiles {
   /** Creates an empty file; an existing file is left unchanged. */
   makeFile(path: string, signal?: AbortSignal): Promise<void>;
   /**
+   * Returns whether a block device is mounted, or is open exclusively, anywhere on the machine (`O_EXCL`). Returns false
+   * for a path that is no block device, or does not exist. A device that does not answer delays no other path.
+   */
+  isDeviceInUse(path: string, signal?: AbortSignal): Promise<boolean>;
+  /**
    * Does the same as `FileSystem.holdBeneath`, but also enters other mounts and triggers automounts along the path. The
    * place is held for at most three minutes, so callers must check afterwards that it was still held while they used
    * it.

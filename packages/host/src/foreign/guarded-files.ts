@@ -113,6 +113,12 @@ export class GuardedFiles implements ForeignFiles {
     await this.#call('makeFile', [path], signal);
   }
 
+  isDeviceInUse(path: string, signal?: AbortSignal): Promise<boolean> {
+    // All devices are in one file system, whose other files must stay usable.
+    const ask = (): Promise<boolean> => this.#ask('isDeviceInUse', [path], path);
+    return this.#guarded(path, signal, () => this.#inTurn('isDeviceInUse', path, path, ask));
+  }
+
   async holdBeneath(
     directory: string,
     path: string,

@@ -34,6 +34,8 @@ export interface HelperCalls {
   makeDirectory: { readonly args: readonly [path: string, mode: number]; readonly value: null };
   /** Creates an empty file; an existing file is left unchanged. */
   makeFile: { readonly args: readonly [path: string]; readonly value: null };
+  /** Opens a block device exclusively. The value is false for a path that is no block device, or does not exist. */
+  isDeviceInUse: { readonly args: readonly [path: string]; readonly value: boolean };
   /**
    * Holds the target of a path below a directory, as `FileSystem.holdBeneath` does, until it is released or {@link
    * HOLD_MS} have passed.

@@ -60,6 +60,9 @@ export class MemoryFileSystem implements FileSystem {
     return this.#faults.inject(fault);
   }
 
+  /** Block devices that are mounted, or open exclusively. */
+  readonly devicesInUse: Set<string> = new Set();
+
   /** Largest number of bytes of content; may be changed at any time. */
   get limitBytes(): number {
     return this.#tree.limitBytes;

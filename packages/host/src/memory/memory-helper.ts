@@ -27,6 +27,7 @@ export type MemoryForeignHost = Pick<
   | 'holdBeneathMounts'
   | 'usage'
   | 'giveToGroup'
+  | 'devicesInUse'
 >;
 
 /**
@@ -54,6 +55,7 @@ function memoryHelper(fs: MemoryForeignHost): Helper {
       await (await fs.open(path, 'a')).close();
       return null;
     },
+    isDeviceInUse: async ([path]) => fs.devicesInUse.has(path),
     async holdBeneath([directory, path, makeDirectories]) {
       const place = await fs.holdBeneathMounts(directory, path, { makeDirectories: makeDirectories === 1 }, true);
       held.set(place.handle, place);

@@ -2,11 +2,11 @@ import type { Pod, Volume } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import type { VolumeSpec } from '../manager/resolved-volume.ts';
+import { csiForm } from '../migration/translation.ts';
 import {
   bindingProblem,
   type ClaimReference,
   checkNodeAffinity,
-  claimOf,
   claimProblem,
   modeProblem,
   ownerProblem,
@@ -24,22 +24,27 @@ export class Claims {
     this.#source = source;
   }
 
-  /** @throws VolumeError `ClaimUnusable` or `WrongNode`; the signal's reason */
-  async specOf(pod: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
-    const claim = claimOf(pod, volume);
-    if (claim === undefined) return { volume };
+  /**
+   * Returns the spec of a volume with a PVC. @throws VolumeError `ClaimUnusable`, `WrongNode` or `InvalidSource`; the
+   * signal's reason
+   */
+  async specOf(pod: Pod, volume: Volume, claim: ClaimReference, signal: AbortSignal): Promise<VolumeSpec> {
     const { namespace } = pod.metadata;
-    const persistent = await this.#boundTo(pod, claim, signal).catch((error: unknown) => {
+    const bound = await this.#boundTo(pod, claim, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       // The message of an ownership error already names the PVC and the pod.
       if (VolumeError.is(error) && error.code === 'ClaimUnusable') throw error;
       throw unusable(`error processing PVC ${namespace}/${claim.name}: ${errorText(error)}`, error);
     });
+    const persistent = csiForm(bound);
     const name = persistent.metadata.name ?? '';
     const problem = modeProblem(name, persistent, pod, volume);
     if (problem !== undefined) throw unusable(problem);
     checkNodeAffinity(name, persistent, this.#source.nodeLabels());
-    return { volume, persistent, readOnly: claim.readOnly, claim: { namespace, name: claim.name } };
+    return {
+      ...{ volume, persistent, readOnly: claim.readOnly, claim: { namespace, name: claim.name } },
+      ...(persistent !== bound && { isMigrated: true }),
+    };
   }
 
   async #boundTo(pod: Pod, { name, isEphemeral }: ClaimReference, signal: AbortSignal): Promise<PersistentVolumeData> {

@@ -66,6 +66,7 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     const request = {
       ...{ volumeId: source.handle, publishContext, stagingTargetPath, secrets, volumeContext: source.attributes },
       capability: { access: { type: 'block' } as const, accessMode },
+      ...(source.isMigrated && { isMigrated: true }),
     };
     try {
       await calls.make(uniqueName, driver, 'NodeStageVolume', () => driver.stageVolume(request, signal), signal);

@@ -38,6 +38,7 @@ export async function expandCsiVolume(
   const request = {
     ...{ volumeId: source.handle, volumePath, requiredBytes, secrets },
     ...(can.stageUnstage && { stagingTargetPath }),
+    ...(source.isMigrated && { isMigrated: true }),
     capability: { access, accessMode: csiAccessMode(source, can.singleNodeMultiWriter) },
   };
   const call = (): Promise<bigint> => driver.expandVolume(request, signal);

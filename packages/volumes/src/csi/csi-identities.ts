@@ -3,6 +3,8 @@ import type { FileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { ClaimSource } from '../claims/claim-source.ts';
+import { podVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import { csiForm, inlineSpec } from '../migration/translation.ts';
 import { type Mounter, realDirectory } from '../mount/mounter.ts';
 import { type CsiIdentity, handleHash, inlineHandle } from './csi-names.ts';
 import { type CsiPaths, GLOBAL_MOUNT } from './csi-paths.ts';
@@ -63,7 +65,8 @@ export class CsiIdentities {
     if (inline?.csi !== undefined) return { driver: inline.csi.driver, handle: inlineHandle(podUid, directoryName) };
     const { volumes, logger } = this.#components;
     try {
-      const csi = (await volumes?.getPersistentVolume(directoryName, signal))?.spec?.csi;
+      const found = inTreeVolume(pod, directoryName) ?? (await volumes?.getPersistentVolume(directoryName, signal));
+      const csi = found && csiForm(found).spec?.csi;
       return csi && { driver: csi.driver, handle: csi.volumeHandle };
     } catch (err) {
       signal.throwIfAborted();
@@ -71,4 +74,13 @@ export class CsiIdentities {
       return undefined;
     }
   }
+}
+
+/** Returns the persistent volume of an inline volume of an in-tree type; `undefined` if the pod has none of this name. */
+function inTreeVolume(pod: Pod | undefined, directoryName: string): VolumeSpec['persistent'] {
+  for (const volume of pod?.spec.volumes ?? []) {
+    const resolved = podVolume(inlineSpec(volume, pod?.metadata.namespace ?? ''));
+    if (resolved.persistent !== undefined && resolved.directoryName === directoryName) return resolved.persistent;
+  }
+  return undefined;
 }

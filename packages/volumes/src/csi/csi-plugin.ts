@@ -16,7 +16,13 @@ import type {
   VolumeMeasurement,
   VolumePlugin,
 } from '../manager/plugin.ts';
-import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import {
+  type NodeVolume,
+  podVolume,
+  type ResolvedVolume,
+  specName,
+  type VolumeSpec,
+} from '../manager/resolved-volume.ts';
 import { giveToGroup } from '../mount/fs-group.ts';
 import type { FsGroup, MountContext } from '../mount/mount-context.ts';
 import { type Mounter, realDirectory } from '../mount/mounter.ts';
@@ -161,6 +167,11 @@ export class CsiPlugin implements VolumePlugin {
     return spec.persistent === undefined ? podVolume(spec) : await csiNodeVolume(this.#inputs, pod, spec, signal);
   }
 
+  supportsSelinuxMount({ persistent, volume }: ResolvedVolume): boolean {
+    const driver = persistent?.spec?.csi?.driver ?? volume.csi?.driver ?? '';
+    return this.#components.objects.knownCsiDriver(driver)?.spec.seLinuxMount === true;
+  }
+
   requiresRepublish(volume: ResolvedVolume): boolean {
     const driver = volume.persistent?.spec?.csi?.driver ?? volume.volume.csi?.driver ?? '';
     return this.#components.objects.knownCsiDriver(driver)?.spec.requiresRepublish === true;
@@ -178,10 +189,10 @@ export class CsiPlugin implements VolumePlugin {
     signal: AbortSignal,
     state: SetUpState,
   ): Promise<MountedVolume> {
-    const { directoryName } = volume;
+    const { directoryName, selinuxLabel } = volume;
     const source = csiSource(volume, pod);
     const { csiDriver, capabilities } = await this.#publishing.publish(
-      { pod, source, directoryName },
+      { pod, source, directoryName, specName: specName(volume), ...(selinuxLabel && { selinuxLabel }) },
       context,
       signal,
       state,
@@ -191,7 +202,7 @@ export class CsiPlugin implements VolumePlugin {
     if (fsGroup !== undefined && !capabilities.volumeMountGroup && takesFsGroup(source, csiDriver)) {
       await this.#giveToGroup(pod, source.handle, hostPath, fsGroup, signal);
     }
-    const selinuxRelabel = !source.readOnly && (await this.#takesLabels(hostPath));
+    const selinuxRelabel = !source.readOnly && selinuxLabel === undefined && (await this.#takesLabels(hostPath));
     return { hostPath, readOnly: source.readOnly, selinuxRelabel, foreign: true };
   }
 

@@ -6,6 +6,7 @@ import { VolumeError } from '../errors.ts';
 import type { SetUpState } from '../manager/plugin.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
+import { withLabel } from '../selinux/label-rule.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiIdentities } from './csi-identities.ts';
 import type { CsiInputs } from './csi-inputs.ts';
@@ -35,6 +36,10 @@ export interface CsiPodVolume {
   readonly source: CsiSource;
   /** Name of the volume's directory in the pod's directory. */
   readonly directoryName: string;
+  /** Upstream's name of the volume, for the data file. */
+  readonly specName: string;
+  /** SELinux label with which the volume is mounted; absent without one. */
+  readonly selinuxLabel?: string;
 }
 
 /** Result of {@link CsiPublishing.publish}. */
@@ -138,7 +143,7 @@ export class CsiPublishing {
   }
 
   async #request(
-    { pod, source, directoryName }: CsiPodVolume,
+    { pod, source, directoryName, selinuxLabel }: CsiPodVolume,
     { fsGroup }: MountContext,
     csiDriver: CsiDriverData | undefined,
     can: CsiNodeCapabilities,
@@ -155,7 +160,12 @@ export class CsiPublishing {
       targetPath: paths.podMount(pod.metadata.uid, directoryName),
       ...(isStaged && { stagingTargetPath: paths.globalMount(source) }),
       capability: {
-        access: { type: 'mount', fsType: source.fsType, mountFlags: source.mountOptions, ...group },
+        access: {
+          type: 'mount',
+          fsType: source.fsType,
+          mountFlags: withLabel(source.mountOptions, selinuxLabel),
+          ...group,
+        },
         accessMode: csiAccessMode(source, can.singleNodeMultiWriter),
       },
       secrets: { ...request.secrets, ...(tokensInSecrets && tokens) },
@@ -164,14 +174,15 @@ export class CsiPublishing {
   }
 
   /** Records the volume on disk before the call, so that the next process can revert the call. */
-  async #save({ pod, source, directoryName }: CsiPodVolume): Promise<void> {
+  async #save({ pod, source, directoryName, specName, selinuxLabel }: CsiPodVolume): Promise<void> {
     const { fs, paths } = this.#components;
     const { driver, handle, lifecycle } = source;
     const { uid } = pod.metadata;
     const directory = paths.podVolumeDir(uid, directoryName);
     const data: VolumeData = {
-      ...{ driverName: driver, volumeHandle: handle, specVolID: directoryName, nodeName: this.#nodeName },
+      ...{ driverName: driver, volumeHandle: handle, specVolID: specName, nodeName: this.#nodeName },
       ...{ attachmentID: attachmentName(source, this.#nodeName), volumeLifecycleMode: lifecycle },
+      ...(selinuxLabel !== undefined && { seLinuxMountContext: selinuxLabel }),
     };
     this.#published.set(publishKey(uid, directoryName), { driver, handle });
     await fs.mkdir(directory, { mode: 0o750 });

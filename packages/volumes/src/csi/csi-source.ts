@@ -22,14 +22,18 @@ export interface CsiSource extends CsiIdentity {
   readonly stageSecret?: CsiSecretReference;
   readonly publishSecret?: CsiSecretReference;
   readonly expandSecret?: CsiSecretReference;
+  /** Whether the volume is the CSI form of a volume of an in-tree type. Default: false. */
+  readonly isMigrated?: boolean;
 }
 
 /** Returns the CSI volume of a spec (`NewMounter`, `getSourceFromSpec`). @throws VolumeError `InvalidSource` */
 export function csiSource(
-  { volume, persistent, readOnly = false }: VolumeSpec,
+  { volume, persistent, readOnly = false, isMigrated = false }: VolumeSpec,
   pod: Pick<Pod, 'metadata'> | undefined,
 ): CsiSource {
-  if (persistent?.spec?.csi !== undefined) return persistentSource(persistent.spec, readOnly);
+  if (persistent?.spec?.csi !== undefined) {
+    return { ...persistentSource(persistent.spec, readOnly), ...(isMigrated && { isMigrated }) };
+  }
   const { csi } = volume;
   if (csi === undefined || pod === undefined)
     throw new VolumeError('InvalidSource', 'volume source not found in volume.Spec');

@@ -8,6 +8,7 @@ import type { NodeVolume } from '../manager/resolved-volume.ts';
 import { mountRefs } from '../mount/mount-refs.ts';
 import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
+import { withLabel } from '../selinux/label-rule.ts';
 import type { AttachLimit } from './attach-limit.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiIdentities } from './csi-identities.ts';
@@ -57,19 +58,25 @@ export class CsiStaging implements NodeVolumePlugin {
     const { paths } = this.#components;
     const accessMode = csiAccessMode(source, can.singleNodeMultiWriter);
     const group = can.volumeMountGroup && volume.fsGroup !== undefined ? { volumeMountGroup: `${volume.fsGroup}` } : {};
-    await this.#stage(driver, uniqueName, source, signal, {
+    await this.#stage(driver, volume, source, signal, {
       ...{ volumeId: source.handle, publishContext, stagingTargetPath: paths.globalMount(source), secrets },
       capability: {
-        access: { type: 'mount', fsType: source.fsType, mountFlags: source.mountOptions, ...group },
+        access: {
+          type: 'mount',
+          fsType: source.fsType,
+          mountFlags: withLabel(source.mountOptions, volume.selinuxLabel),
+          ...group,
+        },
         accessMode,
       },
       volumeContext: source.attributes,
+      ...(source.isMigrated && { isMigrated: true }),
     });
   }
 
   async #stage(
     driver: CsiDriverClient,
-    key: string,
+    { uniqueName: key, selinuxLabel }: NodeVolume,
     source: CsiSource,
     signal: AbortSignal,
     request: CsiStageRequest,
@@ -81,6 +88,7 @@ export class CsiStaging implements NodeVolumePlugin {
     await writeVolumeData(fs, paths.stagedVolumeDir(source), {
       driverName: source.driver,
       volumeHandle: source.handle,
+      ...(selinuxLabel !== undefined && { seLinuxMountContext: selinuxLabel }),
     });
     try {
       await calls.make(key, driver, 'NodeStageVolume', () => driver.stageVolume(request, signal), signal);
@@ -170,6 +178,8 @@ export class CsiStaging implements NodeVolumePlugin {
   }
 }
 
-function nodeVolumeOf({ driverName: driver, volumeHandle: handle, specVolID }: VolumeData, name: string): NodeVolume {
-  return { uniqueName: csiUniqueName({ driver, handle }), name: specVolID ?? name };
+function nodeVolumeOf(data: VolumeData, name: string): NodeVolume {
+  const { driverName: driver, volumeHandle: handle, specVolID, seLinuxMountContext: selinuxLabel } = data;
+  const uniqueName = csiUniqueName({ driver, handle });
+  return { uniqueName, name: specVolID ?? name, ...(selinuxLabel !== undefined && { selinuxLabel }) };
 }

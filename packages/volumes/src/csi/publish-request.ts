@@ -21,13 +21,16 @@ export async function publishRequest(
   inputs: CsiInputs,
   { pod, source, csiDriver }: PublishedVolume,
   signal: AbortSignal,
-): Promise<Pick<CsiPublishRequest, 'volumeId' | 'publishContext' | 'readOnly' | 'secrets' | 'volumeContext'>> {
+): Promise<
+  Pick<CsiPublishRequest, 'volumeId' | 'publishContext' | 'readOnly' | 'secrets' | 'volumeContext' | 'isMigrated'>
+> {
   const isPersistent = source.lifecycle === 'Persistent';
   return {
     volumeId: source.handle,
     publishContext: isPersistent ? await inputs.publishContext(source, csiDriver, signal) : {},
     readOnly: source.readOnly,
     secrets: await inputs.secrets(source.publishSecret, 'NodePublishSecretRef', signal),
+    ...(source.isMigrated && { isMigrated: true }),
     volumeContext: { ...source.attributes, ...(csiDriver?.spec.podInfoOnMount && podInfo(pod, source)) },
   };
 }

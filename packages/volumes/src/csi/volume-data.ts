@@ -20,6 +20,8 @@ export interface VolumeData {
   readonly specVolID?: string;
   readonly nodeName?: string;
   readonly attachmentID?: string;
+  /** SELinux label with which the volume is mounted; absent without one. */
+  readonly seLinuxMountContext?: string;
   /** `Persistent` or `Ephemeral`; absent for block volumes. */
   readonly volumeLifecycleMode?: string;
 }
@@ -46,9 +48,9 @@ export function parseVolumeData(bytes: Uint8Array, path: string): VolumeData {
   const text = (name: keyof VolumeData): string => fields.find(([field]) => field === name)?.[1] ?? '';
   for (const name of ['driverName', 'volumeHandle'] as const)
     if (text(name) === '') throw refuse(`${name} must be set`);
-  const optional = (['specVolID', 'nodeName', 'attachmentID', 'volumeLifecycleMode'] as const).flatMap((name) =>
-    text(name) === '' ? [] : [[name, text(name)] as const],
-  );
+  const optional = (
+    ['specVolID', 'nodeName', 'attachmentID', 'seLinuxMountContext', 'volumeLifecycleMode'] as const
+  ).flatMap((name) => (text(name) === '' ? [] : [[name, text(name)] as const]));
   return { driverName: text('driverName'), volumeHandle: text('volumeHandle'), ...Object.fromEntries(optional) };
 }
 

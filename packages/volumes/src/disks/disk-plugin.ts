@@ -13,7 +13,7 @@ import type {
   VolumePlugin,
 } from '../manager/plugin.ts';
 import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
-import { UnansweredCalls } from '../manager/unanswered-calls.ts';
+import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import { tryGiveToGroup } from '../mount/fs-group.ts';
 import { mountAt } from '../mount/mount-at.ts';
 import type { MountContext } from '../mount/mount-context.ts';
@@ -21,6 +21,7 @@ import { isMountPoint, type Mounter } from '../mount/mounter.ts';
 import { statfsUsage } from '../mount/statfs-usage.ts';
 import { takeAway } from '../mount/take-away.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
+import type { DiskConnections } from './disk-connections.ts';
 import { DiskStaging, type DiskStagingComponents } from './disk-staging.ts';
 import type { NetworkDisks } from './network-disk.ts';
 
@@ -33,6 +34,8 @@ export interface DiskPluginComponents {
   readonly devices: Pick<LocalDevices, 'formatAndMount'>;
   readonly paths: Pick<PodPaths, 'pluginDataDir' | 'volumeDir' | 'podDir'>;
   readonly disks: NetworkDisks;
+  readonly connections: DiskConnections;
+  readonly calls: UnansweredCalls;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
@@ -66,8 +69,8 @@ export class DiskPlugin implements VolumePlugin {
     const components = withDefaults(given);
     this.#components = components;
     this.name = components.disks.plugin;
-    this.#calls = new UnansweredCalls(components.clock);
-    this.#staging = new DiskStaging({ ...components, calls: this.#calls }, depth);
+    this.#calls = components.calls;
+    this.#staging = new DiskStaging(components, depth);
     this.node = this.#staging;
   }
 
@@ -82,9 +85,13 @@ export class DiskPlugin implements VolumePlugin {
     }
   }
 
+  supportsSelinuxMount(): boolean {
+    return true;
+  }
+
   async resolve({ metadata }: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
     const resolved = podVolume(spec);
-    const source = this.#staging.sourceOf(spec);
+    const source = this.#components.connections.sourceOf(spec);
     const node: NodeVolume = {
       ...{ uniqueName: `${this.name}/${source.uniqueName}`, name: resolved.directoryName, spec },
       ...{ exclusive: isReadWriteOncePod(spec), attachable: true, namespace: metadata.namespace },
@@ -98,7 +105,7 @@ export class DiskPlugin implements VolumePlugin {
 
   async setUp(pod: Pod, volume: ResolvedVolume, context: MountContext, signal: AbortSignal): Promise<MountedVolume> {
     const { mounter, paths } = this.#components;
-    const source = this.#staging.sourceOf(volume);
+    const source = this.#components.connections.sourceOf(volume);
     const { readOnly } = source;
     const staged = this.#staging.directoryOf(source);
     const path = paths.volumeDir(pod.metadata.uid, this.name, volume.directoryName);
@@ -116,7 +123,7 @@ export class DiskPlugin implements VolumePlugin {
       const give = (): Promise<void> => tryGiveToGroup(this.#components, { pod, path, shownAs }, fsGroup, signal);
       await this.#volumes.run(source.uniqueName, give, signal);
     }
-    return { hostPath: path, readOnly, selinuxRelabel: !readOnly, foreign: true };
+    return { hostPath: path, readOnly, selinuxRelabel: !readOnly && volume.selinuxLabel === undefined, foreign: true };
   }
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {

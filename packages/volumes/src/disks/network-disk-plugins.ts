@@ -1,30 +1,49 @@
 import { type Clock, checkComponents } from '@node-agent/async';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
-import { type EventRecorder, type Logger, withDefaults } from '@node-agent/telemetry';
+import { type EventRecorder, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { LoopDevices } from '../block/loop-devices.ts';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import type { VolumePlugin } from '../manager/plugin.ts';
+import { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import type { VolumeSecrets } from '../projected/sources.ts';
+import { DiskBlockPlugin } from './disk-block-plugin.ts';
+import { DiskConnections } from './disk-connections.ts';
 import { DiskPlugin } from './disk-plugin.ts';
 import type { DiskTools } from './disk-tools.ts';
 import { FcDisks } from './fc/fc-disks.ts';
 import { IscsiDisks } from './iscsi/iscsi-disks.ts';
+import type { NetworkDisks } from './network-disk.ts';
 
 /** Dependencies of {@link networkDiskPlugins}. */
 export interface NetworkDiskComponents {
   readonly fs: Pick<
     FileSystem,
-    'open' | 'mkdir' | 'readdir' | 'exists' | 'remove' | 'removeAll' | 'realpath' | 'writeFileAtomic' | 'giveToGroup'
+    | 'open'
+    | 'mkdir'
+    | 'readdir'
+    | 'exists'
+    | 'lstat'
+    | 'remove'
+    | 'removeAll'
+    | 'realpath'
+    | 'readlink'
+    | 'symlink'
+    | 'writeFile'
+    | 'writeFileAtomic'
+    | 'giveToGroup'
   >;
   /** Access to the volumes' file systems, which may never answer (W6). */
-  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   /** Should not be shared with other volumes: commands for a disk that does not answer cannot be killed. */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'rebind' | 'unmount'>;
   /** Mounts connected disks. */
   readonly devices: Pick<LocalDevices, 'formatAndMount'>;
   readonly paths: PodPaths;
   readonly tools: DiskTools;
+  /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
+  readonly loops?: LoopDevices;
   /** Secrets with CHAP credentials of iSCSI targets. Absent without an API server. */
   readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
@@ -38,8 +57,25 @@ export function networkDiskPlugins(given: NetworkDiskComponents): readonly Volum
   const components = withDefaults(given);
   return [
     // Directories `iface-NAME/PORTAL-IQN-lun-LUN`.
-    new DiskPlugin({ ...components, disks: new IscsiDisks(components) }, 2),
+    ...diskPlugins(components, new IscsiDisks(components), 2),
     // Directories `WWN-lun-LUN` or `WWID`.
-    new DiskPlugin({ ...components, disks: new FcDisks(components) }, 1),
+    ...diskPlugins(components, new FcDisks(components), 1),
   ];
+}
+
+/**
+ * Returns the plugins for disks of one kind: for mounted volumes and, with loop devices, for block volumes.
+ * @param depth number of directories between the plugin's directory and that of a disk
+ */
+export function diskPlugins(
+  components: WithDefaults<Omit<NetworkDiskComponents, 'tools' | 'secrets'>>,
+  disks: NetworkDisks,
+  depth: number,
+): readonly VolumePlugin[] {
+  const { loops, clock } = components;
+  const calls = new UnansweredCalls(clock);
+  const connections = new DiskConnections({ ...components, disks, calls });
+  const parts = { ...components, disks, calls, connections };
+  const mounted = new DiskPlugin(parts, depth);
+  return loops === undefined ? [mounted] : [mounted, new DiskBlockPlugin({ ...parts, loops }, depth)];
 }

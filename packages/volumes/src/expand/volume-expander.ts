@@ -4,6 +4,7 @@ import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../claims/claim-source.ts';
 import { VolumeError } from '../errors.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
+import { csiForm } from '../migration/translation.ts';
 import { type ExpansionStep, failedPatch, finishedPatch, inProgressPatch, nextExpansion } from './expansion-rule.ts';
 
 /** Dependencies of {@link VolumeExpander}. */
@@ -14,8 +15,13 @@ export interface VolumeExpanderComponents {
   readonly recorder: EventRecorder;
 }
 
-/** Expands a volume on this node to a size in bytes. @throws VolumeError */
-export type ExpandOnNode = (persistent: PersistentVolumeData, bytes: bigint, signal: AbortSignal) => Promise<void>;
+/** Expands a volume on this node to a size in bytes. @param formerBytes its size, if known, else 0. @throws VolumeError */
+export type ExpandOnNode = (
+  persistent: PersistentVolumeData,
+  bytes: bigint,
+  signal: AbortSignal,
+  formerBytes: bigint,
+) => Promise<void>;
 
 interface State {
   /** Size that the volume has on this node. */
@@ -83,7 +89,7 @@ export class VolumeExpander {
     let claim = before;
     if (updatesClaim && isFollowed) claim = await this.#patch(claim, inProgressPatch(claim), signal);
     try {
-      await expand(persistent, parseQuantity(size).value(), signal);
+      await expand(persistent, parseQuantity(size).value(), signal, parseQuantity(state.size ?? '0').value());
     } catch (error) {
       signal.throwIfAborted();
       const failure = VolumeError.from(error);
@@ -139,7 +145,7 @@ export class VolumeExpander {
     if (claim === undefined || persistent === undefined) return undefined;
     const state = this.#stateOf(volume);
     state.size ??= claim.status?.capacity?.storage;
-    return { claim, persistent };
+    return { claim, persistent: csiForm(persistent) };
   }
 
   async #patch(claim: ClaimData, patch: object, signal: AbortSignal): Promise<ClaimData> {

@@ -10,6 +10,8 @@ export interface FlexCapabilities {
   readonly supportsMetrics: boolean;
   /** Whether the kubelet gives the files of volumes to the pod's fsGroup. */
   readonly fsGroup: boolean;
+  /** Whether the file system grows on the node after the controller has expanded a volume. */
+  readonly requiresFsResize: boolean;
 }
 
 /** Response of a driver to a successful command. */
@@ -66,6 +68,7 @@ function capabilitiesOf(fields: ReadonlyMap<string, unknown> = new Map()): FlexC
   return {
     ...{ attach: can('attach', true), selinuxRelabel: can('selinuxrelabel', true) },
     ...{ supportsMetrics: can('supportsmetrics', false), fsGroup: can('fsgroup', true) },
+    requiresFsResize: can('requiresfsresize', true),
   };
 }
 

@@ -20,7 +20,8 @@ export type FlexCommand =
   | 'mountdevice'
   | 'unmountdevice'
   | 'mount'
-  | 'unmount';
+  | 'unmount'
+  | 'expandfs';
 
 /** Port that runs the programs of drivers. */
 export interface FlexPrograms {

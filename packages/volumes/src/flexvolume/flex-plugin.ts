@@ -37,12 +37,12 @@ import { removeMountPoint } from './remove-mount-point.ts';
 export interface FlexPluginComponents extends FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
   /** Access to the volumes' file systems, which may never answer (W6). */
-  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   readonly calls: UnansweredCalls;
   /** Absent without an API server. */
   readonly secrets: VolumeSecrets | undefined;
-  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
 }
@@ -114,6 +114,28 @@ export class FlexPlugin implements VolumePlugin {
       }
     }
     return { hostPath: path, readOnly, selinuxRelabel: selinuxRelabel && !readOnly, foreign: true };
+  }
+
+  /** The driver expands the file system; if it does not implement that, the kubelet does (`expander.go`). */
+  async expand(
+    { hostPath }: MountedVolume,
+    volume: ResolvedVolume,
+    bytes: bigint,
+    signal: AbortSignal,
+    formerBytes: bigint,
+  ): Promise<void> {
+    const { requiresFsResize } = await this.#driver.capabilities(signal);
+    if (!requiresFsResize) {
+      const why = `flexVolume driver ${this.name} expands volumes without the node`;
+      throw new VolumeError('ExpandUnsupported', why, undefined, { effect: 'none' });
+    }
+    const device = volume.node === undefined ? '' : this.#staging.deviceOf(volume.node);
+    const args = [driverOptions(requiredFlexSource(volume)), device, hostPath, `${bytes}`, `${formerBytes}`];
+    const expanded = await this.#driver.call('expandfs', args, hostPath, signal);
+    // A volume without a device is no disk.
+    if (expanded === NOT_SUPPORTED && device !== '') {
+      await this.#components.devices?.grow?.(device, hostPath, signal);
+    }
   }
 
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {

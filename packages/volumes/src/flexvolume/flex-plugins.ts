@@ -21,11 +21,11 @@ import { flexSource } from './flex-source.ts';
 export interface FlexVolumeComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
   /** Access to the volumes' file systems, which may never answer (W6). */
-  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
+  readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   /** Should not be shared with other volumes: commands for a volume that does not answer cannot be killed. */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
-  readonly devices?: Pick<LocalDevices, 'formatAndMount'>;
+  readonly devices?: Pick<LocalDevices, 'formatAndMount' | 'grow'>;
   /** Returns the path of an attached volume's device, from `volumesAttached` in the node's status. Default: returns `undefined`. */
   readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;
@@ -66,7 +66,7 @@ export class FlexVolumePlugins implements PluginSource {
     checkOptions('FlexVolumePlugins', options, { directory: 'string' });
     checkComponents('FlexVolumePlugins', given, {
       fs: ['mkdir', 'readdir', 'remove', 'realpath', 'giveToGroup', 'stat'],
-      foreignFiles: ['stat', 'statfs'],
+      foreignFiles: ['stat', 'statfs', 'isDeviceInUse'],
       mounter: ['mountPoints', 'bind', 'unmount'],
       programs: ['run'],
       paths: ['volumeDir', 'stagedDir', 'stagedVolumeDir'],

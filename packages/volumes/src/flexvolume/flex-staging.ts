@@ -1,4 +1,4 @@
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
 import type { NodeVolumePlugin } from '../manager/plugin.ts';
@@ -17,9 +17,10 @@ export interface FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'unmount'>;
   /** Mounts disks for drivers that do not do that themselves. */
-  readonly devices: Pick<LocalDevices, 'formatAndMount'> | undefined;
+  readonly devices: Pick<LocalDevices, 'formatAndMount' | 'grow'> | undefined;
   readonly paths: FlexPaths;
   readonly driver: FlexDriver;
+  readonly foreignFiles: Pick<ForeignFiles, 'isDeviceInUse'>;
   /** Returns the path of an attached volume's device, as the node's status has it. */
   readonly devicePath: (uniqueName: string) => string | undefined;
 }
@@ -30,6 +31,8 @@ export interface FlexStagingComponents {
  */
 export class FlexStaging implements NodeVolumePlugin {
   readonly #components: FlexStagingComponents;
+  /** Devices that the driver has named, by volume. */
+  readonly #found = new Map<string, string>();
 
   constructor(components: FlexStagingComponents) {
     this.#components = components;
@@ -44,6 +47,7 @@ export class FlexStaging implements NodeVolumePlugin {
     const attached = devicePath(uniqueName) ?? '';
     const waited = await driver.call('waitforattach', [attached, options], path, signal);
     const device = waited === NOT_SUPPORTED ? attached : waited.device;
+    this.#found.set(name, device);
     if (await isMountPoint(this.#components, path)) return;
     await fs.mkdir(path, { mode: 0o750 });
     const mounted = await driver.call('mountdevice', [path, device, options], path, signal);
@@ -54,7 +58,23 @@ export class FlexStaging implements NodeVolumePlugin {
     await devices.formatAndMount(device, path, source.fsType, [source.readOnly ? 'ro' : 'rw'], signal);
   }
 
-  async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
+  /** Returns the path of a volume's device; '' if it is not known. */
+  deviceOf({ uniqueName, name }: NodeVolume): string {
+    return this.#found.get(name) ?? this.#components.devicePath(uniqueName) ?? '';
+  }
+
+  /** @throws VolumeError `StillMounted` if the device is in use elsewhere: a controller must not detach it */
+  async unstage(volume: NodeVolume, signal: AbortSignal): Promise<void> {
+    await this.#unmount(volume, signal);
+    const device = this.deviceOf(volume);
+    if (device !== '' && (await this.#components.foreignFiles.isDeviceInUse(device, signal))) {
+      const why = 'the device is in use when it was no longer expected to be in use';
+      throw new VolumeError('StillMounted', `UnmountDevice failed for volume "${volume.name}" : ${why}`);
+    }
+    this.#found.delete(volume.name);
+  }
+
+  async #unmount({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const { driver, fs, paths } = this.#components;
     const path = paths.deviceDir(name);
     if (!(await hasEntry(fs, path))) return;

@@ -2,7 +2,7 @@ import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons } from '@node-agent/telemetry';
 import type { VolumeError } from '../errors.ts';
 import { failedExpandMessage, failedMapMessage, failedMountMessage, mismatchMessage } from './mount-messages.ts';
-import type { ResolvedVolume } from './resolved-volume.ts';
+import { type ResolvedVolume, specName } from './resolved-volume.ts';
 
 /** Sends an event for each failed operation of a pod's volume, with upstream's reasons and messages. */
 export class FailureEvents {
@@ -19,25 +19,27 @@ export class FailureEvents {
 
   /** Reports a failed operation. */
   failed(pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage' | 'expand'): void {
-    const { directoryName, persistent } = volume;
+    const { persistent } = volume;
+    const name = specName(volume);
     if (step === 'expand') {
-      const message = failedExpandMessage(directoryName, error);
+      const message = failedExpandMessage(name, error);
       this.#recorder.event(podReference(pod), 'Warning', eventReasons.volumeResizeFailed, message);
       return;
     }
     if (error.code === 'FileSystemMismatch') this.#mismatch(volume, error);
     if (persistent?.spec?.volumeMode === 'Block') {
-      const message = failedMapMessage(directoryName, error, step);
+      const message = failedMapMessage(name, error, step);
       this.#recorder.event(podReference(pod), 'Warning', eventReasons.failedMapVolume, message);
-    } else this.refused(pod, failedMountMessage(directoryName, error, step));
+    } else this.refused(pod, failedMountMessage(name, error, step));
   }
 
   /** Sends the event to the PersistentVolume, because its creator must fix it. */
-  #mismatch({ persistent, directoryName }: ResolvedVolume, error: VolumeError): void {
-    if (persistent === undefined) return;
-    const { name = directoryName, uid } = persistent.metadata;
+  #mismatch(resolved: ResolvedVolume, error: VolumeError): void {
+    if (resolved.persistent === undefined) return;
+    const { uid } = resolved.persistent.metadata;
+    const name = specName(resolved);
     const volume = { kind: 'PersistentVolume', apiVersion: 'v1', name, ...(uid !== undefined && { uid }) };
-    const message = mismatchMessage(directoryName, error);
+    const message = mismatchMessage(name, error);
     this.#recorder.event(volume, 'Warning', eventReasons.failedMountOnFilesystemMismatch, message);
   }
 }

@@ -8,6 +8,7 @@ import type { VolumeState } from './volume-state.ts';
  * | yes             | -                    | absent, uncertain | no       | wait until a controller has attached it          |
  * | yes             | -                    | absent, uncertain | yes      | stage it                                         |
  * | yes             | -                    | staged            | -        | nothing                                          |
+ * | yes             | no                   | otherwise         | -        | unstage it, to stage it as the pod wants it      |
  * | no              | yes                  | -                 | -        | nothing: it is in use until the last pod is gone |
  * | no              | no                   | staged, uncertain | -        | unstage it                                       |
  * | no              | no                   | absent            | -        | forget it                                        |
@@ -22,6 +23,11 @@ export interface NodeVolumeState {
   readonly inPods: boolean;
   /** `uncertain`: a failed operation or a former process may have staged the volume. */
   readonly presence: 'absent' | 'uncertain' | 'staged';
+  /**
+   * Whether the volume is, or may be, staged with another SELinux label than the pod wants (`otherwise` in the table).
+   * Default: false.
+   */
+  readonly isOtherwise?: boolean;
   /** Whether the volume is attached to this node, or need not be. */
   readonly attached: boolean;
   /** Whether an operation is in progress. */
@@ -41,7 +47,8 @@ export function nextNodeVolumeStep(state: NodeVolumeState, nowMs: number): NodeV
   return backsOff && (step === 'stage' || step === 'unstage') ? 'wait' : step;
 }
 
-function dueStep({ wanted, inPods, presence, attached }: NodeVolumeState): NodeVolumeStep {
+function dueStep({ wanted, inPods, presence, isOtherwise = false, attached }: NodeVolumeState): NodeVolumeStep {
+  if (wanted && isOtherwise && !inPods) return 'unstage';
   if (wanted && presence === 'staged') return 'none';
   if (wanted) return attached ? 'stage' : 'attach';
   if (inPods) return 'none';

@@ -22,7 +22,7 @@ export interface StagedVolume {
 export interface NodeVolumesComponents {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: Pick<VolumeMetrics, 'operation'>;
+  readonly metrics: Pick<VolumeMetrics, 'operation' | 'attached'>;
   readonly attachments: VolumeAttachments;
   /** Called when an operation of a node volume has finished. */
   readonly onChange: (uniqueName: string) => void;
@@ -37,9 +37,13 @@ interface Entry {
   /** Uses by pods; only pods that want or use the volume are listed. */
   readonly users: Map<string, NodeVolumeUse>;
   presence: NodeVolumeState['presence'];
+  /** SELinux label with which the volume is staged, or may be; '' without one. */
+  stagedLabel: string;
   /** Whether a former process may have staged the volume, and it was not staged since. */
   isReconstructed: boolean;
   busy: boolean;
+  /** Whether the volume was staged before, or tried to be. */
+  isTried: boolean;
   readonly backOff: BackOff;
   timer: Timer | undefined;
 }
@@ -79,6 +83,7 @@ export class NodeVolumes {
     const entry = this.#entry(staged, 'uncertain');
     if (!entry.busy && entry.presence === 'absent') {
       entry.presence = 'uncertain';
+      entry.stagedLabel = labelOf(staged);
       entry.isReconstructed = true;
     }
     this.#step(entry);
@@ -148,7 +153,17 @@ export class NodeVolumes {
     if (known !== undefined) return known;
     const backOff = new BackOff(this.#components.clock);
     const isReconstructed = presence === 'uncertain';
-    const entry = { staged, users: new Map(), presence, isReconstructed, busy: false, backOff, timer: undefined };
+    const entry = {
+      staged,
+      stagedLabel: isReconstructed ? labelOf(staged) : '',
+      users: new Map(),
+      presence,
+      isReconstructed,
+      busy: false,
+      isTried: false,
+      backOff,
+      timer: undefined,
+    };
     this.#entries.set(staged.volume.uniqueName, entry);
     if (staged.volume.attachable !== false) this.#components.onInUseChange();
     return entry;
@@ -183,7 +198,8 @@ export class NodeVolumes {
     const { retryAtMs } = entry.backOff;
     const use = { wanted: isWanted(entry), inPods: [...entry.users.values()].some(({ inPods }) => inPods) };
     const attached = this.#isAttached(entry);
-    const step = nextNodeVolumeStep({ ...use, presence, attached, busy, retryAtMs }, nowMs);
+    const state = { ...use, presence, isOtherwise: isOtherwise(entry), attached, busy, retryAtMs };
+    const step = nextNodeVolumeStep(state, nowMs);
     if (step === 'stage' || step === 'unstage') void this.#run(entry, step);
     else if (step === 'forget') this.#forget(entry);
     else if (step === 'wait' && retryAtMs !== undefined) {
@@ -197,9 +213,14 @@ export class NodeVolumes {
     const { volume, pluginName, plugin, isBlock } = entry.staged;
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
+    if (step === 'stage' && !entry.isTried && !entry.isReconstructed) {
+      metrics.attached(pluginName, volume.spec?.isMigrated);
+    }
+    entry.isTried ||= step === 'stage';
     const before = entry.presence === 'absent' ? 'absent' : 'uncertain';
     entry.busy = true;
     entry.presence = 'uncertain';
+    if (step === 'stage') entry.stagedLabel = labelOf(entry.staged);
     let failure: VolumeError | undefined;
     try {
       await plugin[step](volume, signal);
@@ -208,13 +229,11 @@ export class NodeVolumes {
     }
     entry.busy = false;
     if (signal.aborted) return;
-    const tookMs = clock.monotonic() - startedAtMs;
+    const durationMs = clock.monotonic() - startedAtMs;
+    const result = { succeeded: failure === undefined, durationMs, isMigrated: volume.spec?.isMigrated };
     // Staging is part of the pod's mount operation, whose metric the mount itself records if it is reached.
-    if (step === 'unstage')
-      metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', failure === undefined, tookMs);
-    else if (failure !== undefined) {
-      metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', false, tookMs);
-    }
+    if (step === 'unstage') metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', result);
+    else if (failure !== undefined) metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', result);
     if (failure !== undefined && step === 'stage') {
       entry.presence = presenceAfterFailure(before, failure.effect, entry.isReconstructed);
     }
@@ -222,7 +241,7 @@ export class NodeVolumes {
       entry.presence = step === 'stage' ? 'staged' : 'absent';
       entry.isReconstructed = false;
       entry.backOff.forgive();
-    } else if ((step === 'stage') === isWanted(entry)) {
+    } else if ((step === 'stage') === (isWanted(entry) && !isOtherwise(entry))) {
       const backOffMs = entry.backOff.failed(failure);
       logger.warn({ err: failure, volume: volume.uniqueName, backOffMs, step }, 'Node volume operation failed');
     } else {
@@ -232,6 +251,15 @@ export class NodeVolumes {
     this.#step(entry);
     onChange(volume.uniqueName);
   }
+}
+
+/** Returns whether the volume is, or may be, staged with another SELinux label than its pods want. */
+function isOtherwise({ presence, stagedLabel, staged }: Entry): boolean {
+  return presence !== 'absent' && stagedLabel !== labelOf(staged);
+}
+
+function labelOf({ volume }: StagedVolume): string {
+  return volume.selinuxLabel ?? '';
 }
 
 function isWanted({ users }: Entry): boolean {

@@ -69,6 +69,10 @@ export interface VolumePlugin {
   resolve?(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume>;
   /** Whether persistent volumes of this type may have mount options. Default: false. */
   readonly takesMountOptions?: boolean;
+  /**
+   * Returns whether a volume can be mounted with an SELinux label (`SupportsSELinuxContextMount`). Default: none can.
+   */
+  supportsSelinuxMount?(volume: ResolvedVolume): boolean;
   /** Node-level operations, for types whose volumes are staged once per node. */
   readonly node?: NodeVolumePlugin;
   /**
@@ -91,9 +95,16 @@ export interface VolumePlugin {
   ): Promise<MountedVolume>;
   /**
    * Expands a ready volume to a size in bytes (upstream: `NodeExpand`). If absent, volumes of this type are not expanded
-   * on nodes. @throws VolumeError, `ExpandUnsupported` if the controller expands this volume completely
+   * on nodes. @param formerBytes size that the volume had on this node; 0 if it is not known. @throws VolumeError,
+   * `ExpandUnsupported` if the controller expands this volume completely
    */
-  expand?(mounted: MountedVolume, volume: ResolvedVolume, bytes: bigint, signal: AbortSignal): Promise<void>;
+  expand?(
+    mounted: MountedVolume,
+    volume: ResolvedVolume,
+    bytes: bigint,
+    signal: AbortSignal,
+    formerBytes: bigint,
+  ): Promise<void>;
   /**
    * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
    * is nothing. Not called for types that leave nothing in the pod's directory.

@@ -11,6 +11,8 @@ export interface VolumeSpec {
   readonly persistent?: PersistentVolumeData;
   /** Whether the pod uses its PVC read-only. Default: false. */
   readonly readOnly?: boolean;
+  /** Whether the persistent volume is the CSI form of a volume of an in-tree type. Default: false. */
+  readonly isMigrated?: boolean;
   /** The PVC. */
   readonly claim?: { readonly namespace: string; readonly name: string };
 }
@@ -32,16 +34,25 @@ export interface NodeVolume {
   readonly attachable?: boolean;
   /** Namespace of the pod that wants the volume, for secrets. */
   readonly namespace?: string;
+  /**
+   * SELinux label with which the volume is mounted; absent without one. For a volume that a former process left on disk,
+   * the label with which it is mounted.
+   */
+  readonly selinuxLabel?: string;
   /** Group that the pod requests (`fsGroup`), for drivers that set it when they stage the volume. */
   readonly fsGroup?: number;
 }
 
 /** A volume of a pod whose identity is known. */
 export interface ResolvedVolume extends VolumeSpec {
-  /** Name of the volume's directories in the pod's directory, and in events (upstream: `Spec.Name()`). */
+  /** Name of the volume's directories in the pod's directory: its name with `~` for `/`. */
   readonly directoryName: string;
   /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: NodeVolume;
+  /** SELinux label with which the volume is mounted; absent without one. */
+  readonly selinuxLabel?: string;
+  /** SELinux label of the pod's files, also if volumes of this access mode are not mounted with a label. */
+  readonly wantedSelinuxLabel?: string;
 }
 
 /**
@@ -49,5 +60,13 @@ export interface ResolvedVolume extends VolumeSpec {
  * `emptyDir`, a projected volume or a host path.
  */
 export function podVolume(spec: VolumeSpec): ResolvedVolume {
-  return { ...spec, directoryName: spec.persistent?.metadata.name ?? spec.volume.name };
+  return { ...spec, directoryName: specName(spec).replaceAll('/', '~') };
+}
+
+/**
+ * Returns upstream's name of a volume (`Spec.Name()`), for events and data files. In the name of an inline volume of an
+ * in-tree type, the disk's path may have slashes.
+ */
+export function specName({ volume, persistent }: VolumeSpec): string {
+  return persistent?.metadata.name ?? volume.name;
 }

@@ -9,11 +9,13 @@ import type { StagedVolume } from './node-volumes.ts';
 import { type NodeVolumePlugin, type VolumePlugin, volumeType } from './plugin.ts';
 import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 import type { VolumeActions } from './volume-entry.ts';
+import type { VolumeMetrics } from './volume-metrics.ts';
 
 /** Helpers that all volumes share. */
 export interface ActionHelpers {
   readonly subPaths: Pick<SubPathMounts, 'clean'>;
   readonly expander: Pick<VolumeExpander, 'expand'>;
+  readonly metrics: Pick<VolumeMetrics, 'operation'>;
 }
 
 /** Identifies a volume of a pod. */
@@ -30,18 +32,21 @@ export interface VolumeOfPod {
 
 /** Returns the operations of a volume. They are the plugin's, but `tearDown` unmounts subPaths first. */
 export function volumeActions(
-  { subPaths, expander }: ActionHelpers,
+  { subPaths, expander, metrics }: ActionHelpers,
   { podUid, directoryName, plugin, node, inlineDriver }: VolumeOfPod,
 ): VolumeActions {
+  const pluginName = plugin === undefined ? 'N/A' : metricPluginName(plugin.name, inlineDriver, node?.uniqueName);
+  const onChanged = (succeeded: boolean, durationMs: number): void =>
+    metrics.operation(pluginName, 'volume_apply_access_control', { succeeded, durationMs });
   return {
-    pluginName: plugin === undefined ? 'N/A' : metricPluginName(plugin.name, inlineDriver, node?.uniqueName),
+    pluginName,
     refreshes: plugin?.refreshes ?? false,
     isBlock: plugin?.isBlock ?? false,
     ...(node && plugin?.node && { node: stagedVolume(node, plugin, plugin.node) }),
     ...(plugin?.expand && {
       async expand(pod, volume, mounted, signal) {
-        const onNode: ExpandOnNode = async (persistent, bytes, ending) =>
-          await plugin.expand?.(mounted, { ...volume, persistent }, bytes, ending);
+        const onNode: ExpandOnNode = async (persistent, bytes, ending, formerBytes) =>
+          await plugin.expand?.(mounted, { ...volume, persistent }, bytes, ending, formerBytes);
         await expander.expand(pod, volume, onNode, signal);
       },
     }),
@@ -49,7 +54,7 @@ export function volumeActions(
     unanswered: () => plugin?.unanswered?.(podUid, directoryName, node),
     async setUp(pod, volume, state, signal) {
       if (plugin === undefined) throw new VolumeError('UnsupportedVolume', unsupportedType(volume));
-      return await plugin.setUp(pod, volume, mountContext(pod), signal, state);
+      return await plugin.setUp(pod, volume, mountContext(pod, onChanged), signal, state);
     },
     async tearDown(signal, pod) {
       await subPaths.clean(podUid, directoryName, signal);

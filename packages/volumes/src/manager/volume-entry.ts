@@ -67,6 +67,8 @@ export interface VolumeEntry extends VolumeKey {
   /** Whether the volume must be expanded. */
   expands: boolean;
   busy: boolean;
+  /** Whether the volume was set up before, or tried to be. */
+  isTried: boolean;
   readonly backOff: BackOff;
   /** Whether the volume waits until its node volume is staged. */
   waitsForNode: boolean;
@@ -100,6 +102,7 @@ export function newEntry(
     stale: false,
     expands: false,
     busy: false,
+    isTried: false,
     waitsForNode: false,
     toldFailure: undefined,
     timer: undefined,

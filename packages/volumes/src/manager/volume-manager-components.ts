@@ -6,6 +6,7 @@ import type { ClaimSource } from '../claims/claim-source.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import type { SubPathForeignFiles } from '../paths/sub-path-mounts.ts';
+import type { SelinuxSettings } from '../selinux/selinux-labels.ts';
 import type { VolumePlugin } from './plugin.ts';
 import type { PluginSource } from './plugin-set.ts';
 import type { AttachedVolumes } from './volume-attachments.ts';
@@ -48,6 +49,8 @@ export interface VolumeManagerComponents {
 }
 
 export interface VolumeManagerOptions {
+  /** SELinux on this node. If absent, volumes are mounted without SELinux labels. */
+  readonly selinux?: SelinuxSettings;
   /** Returns whether the pod's runtime supports recursive read-only mounts (KEP-3857). Default: no pod's does. */
   readonly supportsRecursiveReadOnly?: (pod: Pod) => boolean;
 }

@@ -7,6 +7,8 @@ import { PodDirectories } from '../paths/pod-directories.ts';
 import type { MountVariable } from '../paths/sub-path.ts';
 import { SubPathMounts } from '../paths/sub-path-mounts.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import { SelinuxLabels } from '../selinux/selinux-labels.ts';
+import { SelinuxMetrics } from '../selinux/selinux-metrics.ts';
 import { ContainerVolumes } from './container-volumes.ts';
 import { FailureEvents } from './failure-events.ts';
 import { Leftovers } from './leftovers.ts';
@@ -57,22 +59,23 @@ export class VolumeManager {
   readonly #startOnce = new StartOnce('VolumeManager');
 
   constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
-    checkOptions('VolumeManager', options, { supportsRecursiveReadOnly: 'function?' });
+    checkOptions('VolumeManager', options, { supportsRecursiveReadOnly: 'function?', selinux: 'object?' });
     checkVolumeManager(given);
     const components = withDefaults(given);
     this.#components = components;
-    const { supportsRecursiveReadOnly = () => false } = options;
+    const { supportsRecursiveReadOnly = () => false, selinux } = options;
     const entries = this.#entries;
     const plugins = new PluginSet(components.plugins, components.morePlugins);
     const metrics = new VolumeMetrics(components.metrics);
     const events = new FailureEvents(components.recorder);
     const subPaths = new SubPathMounts(components);
     const expander = new VolumeExpander({ ...components, claims: components.claims });
-    const helpers = { subPaths, expander };
+    const helpers = { subPaths, expander, metrics };
     this.#waits = new PodWaits(components.clock);
     this.#attachments = new VolumeAttachments(components.attachments);
     this.#resolver = new VolumeResolver({
       ...{ ...components, plugins },
+      labels: selinux && new SelinuxLabels({ entries, metrics: new SelinuxMetrics(components.metrics) }, selinux),
       onRefused: (pod, { message }) => events.refused(pod, message),
     });
     this.#operations = new VolumeOperations({

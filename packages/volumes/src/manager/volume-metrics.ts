@@ -8,7 +8,17 @@ export type VolumeOperation =
   | 'map_volume'
   | 'unmap_volume'
   | 'unmap_device'
-  | 'volume_fs_resize';
+  | 'volume_fs_resize'
+  | 'verify_controller_attached_volume'
+  | 'volume_apply_access_control';
+
+/** Result of an operation for the metrics. */
+export interface OperationResult {
+  readonly succeeded: boolean;
+  readonly durationMs: number;
+  /** Whether the volume is the CSI form of a volume of an in-tree type. Default: false. */
+  readonly isMigrated?: boolean | undefined;
+}
 
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 
@@ -58,10 +68,22 @@ export class VolumeMetrics {
     if (!succeeded) this.#reconstructionErrors.inc({});
   }
 
-  operation(plugin: string, name: VolumeOperation, succeeded: boolean, durationMs: number): void {
+  operation(
+    plugin: string,
+    name: VolumeOperation,
+    { succeeded, durationMs, isMigrated = false }: OperationResult,
+  ): void {
     const status = succeeded ? 'success' : 'fail-unknown';
-    const labels = { volume_plugin: plugin, operation_name: name, status, migrated: 'false' };
+    const labels = { volume_plugin: plugin, operation_name: name, status, migrated: `${isMigrated}` };
     this.#durations.observe(labels, durationMs / 1000);
+  }
+
+  /**
+   * Records that a volume is attached to this node, or need not be. Upstream reads the Node object and the PVC for that
+   * (`GenerateVerifyControllerAttachedVolumeFunc`); here both are known.
+   */
+  attached(plugin: string, isMigrated: boolean | undefined): void {
+    this.operation(plugin, 'verify_controller_attached_volume', { succeeded: true, durationMs: 0, isMigrated });
   }
 
   /** Updates the counts for a changed volume. A plugin without volumes keeps its series, with value 0. */

@@ -4,8 +4,10 @@ import { claimOf, mountOptionsOf, persistentVolumeType } from '../claims/claim-r
 import type { ClaimSource } from '../claims/claim-source.ts';
 import { Claims } from '../claims/claims.ts';
 import { VolumeError, type VolumeErrorCode } from '../errors.ts';
+import { inlineSpec } from '../migration/translation.ts';
 import { escapePluginName } from '../paths/pod-paths.ts';
 import { idOnDisk } from '../paths/volumes-on-disk.ts';
+import type { SelinuxLabels } from '../selinux/selinux-labels.ts';
 import { BackOff } from './back-off.ts';
 import type { VolumePlugin } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
@@ -37,6 +39,8 @@ export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: Pick<PluginSet, 'of' | 'newest'>;
   readonly claims?: ClaimSource | undefined;
+  /** SELinux labels of volumes. Absent on a node without SELinux. */
+  readonly labels?: Pick<SelinuxLabels, 'labelled'> | undefined;
   /**
    * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for that.
    */
@@ -72,16 +76,18 @@ export class VolumeResolver {
    * is known when the PVC has been read.
    */
   unsupported(pod: Pod, volume: Volume): string | undefined {
-    if (this.#isClaim(pod, volume)) return undefined;
-    const plugin = this.#pluginOf({ volume });
-    return plugin === undefined ? unsupportedType({ volume }) : plugin.unsupported?.(volume);
+    const spec = this.#inlineSpec(pod, volume);
+    if (spec === undefined) return undefined;
+    const plugin = this.#pluginOf(spec);
+    return plugin === undefined ? unsupportedType(spec) : plugin.unsupported?.(volume);
   }
 
   /** Returns the volume if its identity is known from the pod alone. */
   known(pod: Pod, volume: Volume): TypedVolume | undefined {
-    if (this.#isClaim(pod, volume)) return undefined;
-    const plugin = this.#pluginOf({ volume });
-    return plugin?.resolve === undefined ? { plugin, resolved: podVolume({ volume }) } : undefined;
+    const spec = this.#inlineSpec(pod, volume);
+    if (spec === undefined) return undefined;
+    const plugin = this.#pluginOf(spec);
+    return plugin?.resolve === undefined ? { plugin, resolved: podVolume(spec) } : undefined;
   }
 
   /** Determines the volume's identity. @throws VolumeError with `retryAtMs`; the signal's reason */
@@ -111,19 +117,27 @@ export class VolumeResolver {
   }
 
   async #resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
-    const spec = (await this.#claims?.specOf(pod, volume, signal)) ?? { volume };
+    const claim = claimOf(pod, volume);
+    const ofClaim = claim && (await this.#claims?.specOf(pod, volume, claim, signal));
+    const spec = ofClaim ?? inlineSpec(volume, pod.metadata.namespace);
     const plugin = await this.#components.plugins.newest(spec);
     checkPersistentVolume(spec, plugin);
     const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec);
-    return { plugin, resolved };
+    return { plugin, resolved: this.#components.labels?.labelled(pod, resolved, plugin) ?? resolved };
   }
 
   #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
     return this.#components.plugins.of(spec);
   }
 
-  #isClaim(pod: Pod, volume: Volume): boolean {
-    return this.#claims !== undefined && claimOf(pod, volume) !== undefined;
+  /** Returns `undefined` if the spec is not known from the pod, or cannot be determined, which `resolve` reports. */
+  #inlineSpec(pod: Pod, volume: Volume): VolumeSpec | undefined {
+    if (this.#claims !== undefined && claimOf(pod, volume) !== undefined) return undefined;
+    try {
+      return inlineSpec(volume, pod.metadata.namespace);
+    } catch {
+      return undefined;
+    }
   }
 }
 

@@ -17,7 +17,7 @@ export type RunningStep = Extract<VolumeStep, 'setUp' | 'expand' | 'tearDown'>;
 export interface VolumeRunnerComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly logger: Logger;
-  readonly metrics: Pick<VolumeMetrics, 'operation'>;
+  readonly metrics: Pick<VolumeMetrics, 'operation' | 'attached'>;
   readonly nodes: Pick<NodeVolumes, 'isInAnotherPod'>;
   /** Called before anything of the volume is mounted for the pod. */
   readonly onUse: (entry: VolumeEntry) => void;
@@ -54,13 +54,16 @@ export class VolumeRunner {
     entry.busy = false;
     if (signal.aborted) return;
     const { pluginName, isBlock } = entry.actions;
-    metrics.operation(pluginName, operationOf(step, isBlock), failure === undefined, clock.monotonic() - startedAtMs);
+    metrics.operation(pluginName, operationOf(step, isBlock), {
+      ...{ succeeded: failure === undefined, durationMs: clock.monotonic() - startedAtMs },
+      isMigrated: entry.request?.volume.isMigrated,
+    });
     if (failure === undefined) entry.backOff.forgive();
     else this.#failed(entry, step, failure);
   }
 
   async #setUp(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
-    const { clock, nodes, onUse, onReady } = this.#components;
+    const { clock, nodes, metrics, onUse, onReady } = this.#components;
     const { request, actions, presence } = entry;
     if (request === undefined) return;
     const { pod, volume } = request;
@@ -70,6 +73,10 @@ export class VolumeRunner {
     }
     const { isReconstructed, mounted } = entry;
     if (presence === 'absent') entry.presence = 'uncertain';
+    if (!entry.isTried && !entry.isReconstructed && actions.node === undefined) {
+      metrics.attached(actions.pluginName, volume.isMigrated);
+    }
+    entry.isTried = true;
     onUse(entry);
     entry.filling = { pod, atMs: clock.monotonic() };
     const state = { isReconstructed, ...(presence === 'ready' && mounted && { ready: mounted }) };

@@ -7,7 +7,7 @@ import type { FsGroup } from './mount-context.ts';
 /** Dependencies of {@link giveToGroup}. */
 export interface FsGroupComponents {
   readonly fs: Pick<FileSystem, 'giveToGroup'>;
-  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
 }
@@ -55,13 +55,17 @@ export async function giveToGroup(
     const message = `Setting volume ownership for ${pod.metadata.uid}/${shownAs} is taking longer than expected, consider using OnRootMismatch - ${HELP}`;
     recorder.event(podReference(pod), 'Warning', eventReasons.volumePermissionChangeInProgress, message);
   });
+  const startedMs = clock.monotonic();
+  let isComplete = false;
   try {
     const { failed, failure } = await fs.giveToGroup(path, group.gid);
-    if (failed === 0) return;
+    isComplete = failed === 0;
+    if (isComplete) return;
     const fields = { podUid: pod.metadata.uid, path, gid: group.gid, failed, failure };
     logger.warn(fields, 'Failed to change the group of some files of a volume');
   } finally {
     timer.cancel();
+    group.onChanged?.(isComplete, clock.monotonic() - startedMs);
   }
 }
 

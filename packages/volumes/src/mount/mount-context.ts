@@ -14,14 +14,17 @@ export interface FsGroup {
    * to the group.
    */
   readonly policy: 'Always' | 'OnRootMismatch';
+  /** Called after the ownership of a volume's files was changed. Default: nothing is reported. */
+  readonly onChanged?: (succeeded: boolean, durationMs: number) => void;
 }
 
 /**
- * Reads the settings from the pod's security context, with upstream's default (`GenerateMountVolumeFunc`,
+ * Returns the settings from the pod's security context, with upstream's default (`GenerateMountVolumeFunc`,
  * `skipPermissionChange`).
  */
-export function mountContext({ spec }: Pick<Pod, 'spec'>): MountContext {
+export function mountContext({ spec }: Pick<Pod, 'spec'>, onChanged?: FsGroup['onChanged']): MountContext {
   const { fsGroup: gid, fsGroupChangePolicy } = spec.securityContext ?? {};
   if (gid === undefined) return {};
-  return { fsGroup: { gid, policy: fsGroupChangePolicy === 'OnRootMismatch' ? 'OnRootMismatch' : 'Always' } };
+  const policy = fsGroupChangePolicy === 'OnRootMismatch' ? 'OnRootMismatch' : 'Always';
+  return { fsGroup: { gid, policy, ...(onChanged && { onChanged }) } };
 }

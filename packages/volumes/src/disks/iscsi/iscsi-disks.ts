@@ -1,10 +1,11 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Clock, KeyedMutex, sleep } from '@node-agent/async';
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { VolumeError } from '../../errors.ts';
 import type { VolumeSpec } from '../../manager/resolved-volume.ts';
 import type { VolumeSecrets } from '../../projected/sources.ts';
+import { BLOCK_VOLUMES } from '../disk-directories.ts';
 import type { DiskTools } from '../disk-tools.ts';
 import { multipathOf } from '../multipath.ts';
 import type { DiskSource, NetworkDisks } from '../network-disk.ts';
@@ -190,11 +191,12 @@ export class IscsiDisks implements NetworkDisks {
   /** Returns whether another volume, also a block volume, uses the target (`isSessionBusy`). */
   async #isBusy(prefix: string, names: readonly string[], directory: string): Promise<boolean> {
     const { fs } = this.#components;
-    const root = directory.slice(0, -names.join('/').length - 1);
-    for (const base of [root, join(root, 'volumeDevices')]) {
+    const above = directory.slice(0, -names.join('/').length - 1);
+    const root = basename(above) === BLOCK_VOLUMES ? dirname(above) : above;
+    for (const base of [root, join(root, BLOCK_VOLUMES)]) {
       const interfaces = await fs.readdir(base).catch(ifMissing);
       for (const { name, kind } of interfaces) {
-        if (kind !== 'directory' || name === 'volumeDevices') continue;
+        if (kind !== 'directory' || name === BLOCK_VOLUMES) continue;
         const disks = await fs.readdir(join(base, name)).catch(ifMissing);
         const others = disks.map((disk) => join(base, name, disk.name)).filter((path) => path !== directory);
         if (others.some((path) => path.slice(join(base, name).length + 1).startsWith(prefix))) return true;

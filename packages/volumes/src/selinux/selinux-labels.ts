@@ -1,0 +1,89 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { metricPluginName } from '../csi/csi-names.ts';
+import { VolumeError } from '../errors.ts';
+import type { VolumePlugin } from '../manager/plugin.ts';
+import type { ResolvedVolume } from '../manager/resolved-volume.ts';
+import type { VolumeEntries } from '../manager/volume-entries.ts';
+import { accessModeOf, mountsWithLabel, volumeLabels } from './label-rule.ts';
+import type { SelinuxConflict, SelinuxMetrics } from './selinux-metrics.ts';
+
+/** SELinux on this node. */
+export interface SelinuxSettings {
+  /** Default label of containers' files, for example `system_u:object_r:container_file_t:s0`. */
+  readonly fileContext: string;
+  /**
+   * Whether volumes of all access modes are mounted with their label (feature gate `SELinuxMount`). Default: only those
+   * with the single access mode ReadWriteOncePod.
+   */
+  readonly allAccessModes?: boolean;
+}
+
+/** Dependencies of {@link SelinuxLabels}. */
+export interface SelinuxLabelsComponents {
+  readonly entries: Pick<VolumeEntries, 'all'>;
+  readonly metrics: SelinuxMetrics;
+}
+
+/**
+ * Determines the labels with which volumes are mounted (`-o context`), so that the runtime need not relabel their files
+ * (`getSELinuxLabel` of `pkg/kubelet/volumemanager/cache`). Used only on a node with SELinux.
+ */
+export class SelinuxLabels {
+  readonly #components: SelinuxLabelsComponents;
+  readonly #settings: SelinuxSettings;
+
+  constructor(components: SelinuxLabelsComponents, settings: SelinuxSettings) {
+    this.#components = components;
+    this.#settings = settings;
+  }
+
+  /**
+   * Returns the volume with its label. @throws VolumeError `InvalidSource` if containers of the pod need different
+   * labels; `InUse` if another pod uses the volume with another label
+   */
+  labelled(pod: Pod, volume: ResolvedVolume, plugin: VolumePlugin | undefined): ResolvedVolume {
+    if (plugin?.supportsSelinuxMount?.(volume) !== true) return volume;
+    const { fileContext, allAccessModes = false } = this.#settings;
+    const mounts = mountsWithLabel(volume, allAccessModes);
+    const [label = '', ...others] = volumeLabels(pod, volume.volume.name, fileContext);
+    if (others.length > 0) {
+      this.#conflict('pod_context_mismatch', mounts, volume, plugin);
+      if (!mounts) return volume;
+      const why = `multiple SELinux labels found: ${[label, ...others].join(',')}`;
+      throw new VolumeError('InvalidSource', why, undefined, { effect: 'unchanged' });
+    }
+    const isRecursive = pod.spec.securityContext?.seLinuxChangePolicy === 'Recursive';
+    const wanted = isRecursive ? '' : label;
+    this.#compare(pod, volume, plugin, wanted, mounts);
+    if (wanted === '') return volume;
+    this.#components.metrics.admitted(nameOf(plugin, volume), accessModeOf(volume));
+    const found = { ...volume, wantedSelinuxLabel: wanted };
+    if (!mounts) return found;
+    return { ...found, selinuxLabel: wanted, ...(volume.node && { node: { ...volume.node, selinuxLabel: wanted } }) };
+  }
+
+  /** Compares the label with that of other pods that use the volume. */
+  #compare(pod: Pod, volume: ResolvedVolume, plugin: VolumePlugin, label: string, mounts: boolean): void {
+    const { uniqueName } = volume.node ?? {};
+    if (uniqueName === undefined) return;
+    for (const { actions, podUid, request } of this.#components.entries.all()) {
+      if (actions.node?.volume.uniqueName !== uniqueName || podUid === pod.metadata.uid) continue;
+      const other = request?.volume.wantedSelinuxLabel ?? '';
+      if (request === undefined || other === label) continue;
+      this.#conflict('volume_context_mismatch', mounts, volume, plugin);
+      if (!mounts) return;
+      const labels = `${JSON.stringify(other)} and ${JSON.stringify(label)}`;
+      const why = `conflicting SELinux labels of volume ${volume.directoryName}: ${labels}`;
+      throw new VolumeError('InUse', why, undefined, { effect: 'unchanged' });
+    }
+  }
+
+  #conflict(kind: SelinuxConflict, isError: boolean, volume: ResolvedVolume, plugin: VolumePlugin): void {
+    this.#components.metrics.conflict(kind, isError, nameOf(plugin, volume), accessModeOf(volume));
+  }
+}
+
+/** Returns the plugin's name for these metrics: `kubernetes.io/csi/DRIVER` (`getVolumePluginNameWithDriver`). */
+function nameOf({ name }: VolumePlugin, { volume, node }: ResolvedVolume): string {
+  return metricPluginName(name, volume.csi?.driver, node?.uniqueName).replace(':', '/');
+}

@@ -1,0 +1,168 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import { accessModeOf, fileLabel, mountsWithLabel, volumeLabels } from '../src/selinux/label-rule.ts';
+import { type CsiFixture, claimPod, DRIVER, makeCsi, STAGED, text } from './csi-helpers.ts';
+import { errorOf, ROOT } from './helpers.ts';
+
+const FILES = 'system_u:object_r:container_file_t:s0';
+const labelOf = (level: string): string => `system_u:object_r:container_file_t:${level}`;
+
+type Options = NonNullable<NonNullable<Pod['spec']['securityContext']>['seLinuxOptions']>;
+
+/** A pod with the claim, whose containers have these SELinux options. */
+function labelledPod(uid: string, seLinuxOptions: Options, ...others: readonly (Options | undefined)[]): Pod {
+  const pod = claimPod(uid);
+  const [container] = pod.spec.containers;
+  const more = others.map((options, index) => ({
+    ...{ ...container, name: `c${index}` },
+    ...(options && { securityContext: { seLinuxOptions: options } }),
+  }));
+  const containers = [...pod.spec.containers, ...more];
+  return { ...pod, spec: { ...pod.spec, securityContext: { seLinuxOptions }, containers } };
+}
+
+/** A node with SELinux, whose driver supports mounts with a label. */
+function make(accessModes: string[] = ['ReadWriteOncePod'], allAccessModes = false, seLinuxMount = true): CsiFixture {
+  const selinux = { fileContext: FILES, allAccessModes };
+  return makeCsi(
+    {},
+    { accessModes, mountOptions: ['noatime'] },
+    { attachRequired: false, seLinuxMount },
+    {},
+    { selinux },
+  );
+}
+
+const flagsOf = ({ driver }: CsiFixture): unknown =>
+  [...driver.stages, ...driver.publishes].map(
+    ({ capability: { access } }) => 'mountFlags' in access && access.mountFlags,
+  );
+
+describe('the SELinux label of a volume', () => {
+  it.each<[Options, string]>([
+    [{ level: 's0:c1,c2' }, labelOf('s0:c1,c2')],
+    [{ level: 's0:c1', user: 'u', role: 'r', type: 't' }, 'u:object_r:container_file_t:s0:c1'],
+    // Without a level, the runtime chooses one.
+    [{ type: 'spc_t' }, ''],
+    [{}, ''],
+  ])('of containers with the options %j is %j', (options, label) => {
+    expect(fileLabel(options, FILES)).toBe(label);
+  });
+
+  it("is that of the containers that mount the volume, whose own options replace the pod's", () => {
+    const pod = labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }, undefined);
+    expect(volumeLabels(pod, 'data', FILES)).toEqual([labelOf('s0:c1'), labelOf('s0:c2')]);
+    expect(volumeLabels(pod, 'other', FILES)).toEqual([]);
+  });
+
+  it.each<[string[] | undefined, boolean, boolean, string]>([
+    [['ReadWriteOncePod'], false, true, 'RWOP'],
+    [['ReadWriteOncePod', 'ReadWriteOnce'], false, false, 'RWO'],
+    [['ReadWriteMany', 'ReadWriteOnce'], true, true, 'RWX'],
+    [['ReadOnlyMany'], false, false, 'ROX'],
+    [undefined, true, false, 'inline'],
+  ])('is a mount option with access modes %j and the gate SELinuxMount %s: %s', (accessModes, gate, mounts, mode) => {
+    const spec = { volume: { name: 'v' }, ...(accessModes && { persistent: { metadata: {}, spec: { accessModes } } }) };
+    expect([mountsWithLabel(spec, gate), accessModeOf(spec)]).toEqual([mounts, mode]);
+  });
+});
+
+describe('a CSI volume on a node with SELinux', () => {
+  it('is mounted with the label of its pod, which is in both data files, and is not relabelled', async () => {
+    const fixture = make();
+    const { manager, mounter, fs, gauges, signal } = fixture;
+    mounter.labelled = () => true;
+    const pod = labelledPod('u1', { level: 's0:c1,c2' });
+    await manager.waitForAttachAndMount(pod, signal);
+    const flags = ['noatime', `context="${labelOf('s0:c1,c2')}"`];
+    expect(flagsOf(fixture)).toEqual([flags, flags]);
+    for (const directory of [STAGED, `${ROOT}/pods/u1/volumes/kubernetes.io~csi/pv-1`]) {
+      const data = JSON.parse(await text(fs, `${directory}/vol_data.json`));
+      expect(data.seLinuxMountContext).toBe(labelOf('s0:c1,c2'));
+    }
+    const [container] = pod.spec.containers;
+    const mounts = container && (await manager.containerMounts(pod, container, [], signal));
+    expect(mounts).toMatchObject([{ selinuxRelabel: false }]);
+    expect(gauges.get(`volume_manager_selinux_volumes_admitted_total kubernetes.io/csi/${DRIVER} RWOP`)).toBe(1);
+  });
+
+  it.each<[string, CsiFixture, Partial<Pod['spec']>]>([
+    ['whose driver does not support that', make(['ReadWriteOncePod'], false, false), {}],
+    ['with another access mode', make(['ReadWriteOnce']), {}],
+    [
+      'whose pod requests recursive relabelling',
+      make(),
+      { securityContext: { seLinuxOptions: { level: 's0:c1' }, seLinuxChangePolicy: 'Recursive' } },
+    ],
+  ])('%s is mounted without a label, and is relabelled', async (_what, fixture, spec) => {
+    const { manager, mounter, signal } = fixture;
+    mounter.labelled = () => true;
+    const labelled = labelledPod('u1', { level: 's0:c1' });
+    const pod = { ...labelled, spec: { ...labelled.spec, ...spec } };
+    await manager.waitForAttachAndMount(pod, signal);
+    expect(flagsOf(fixture)).toEqual([['noatime'], ['noatime']]);
+    const [container] = pod.spec.containers;
+    const mounts = container && (await manager.containerMounts(pod, container, [], signal));
+    expect(mounts).toMatchObject([{ selinuxRelabel: true }]);
+  });
+
+  it('is refused if its containers have different labels, and the message names them', async () => {
+    const { manager, gauges, signal } = make();
+    const pod = labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' });
+    const error = await errorOf(manager.waitForAttachAndMount(pod, signal));
+    expect(error.message).toContain(`multiple SELinux labels found: ${labelOf('s0:c1')},${labelOf('s0:c2')}`);
+    expect(gauges.get('volume_manager_selinux_pod_context_mismatch_errors_total RWOP')).toBe(1);
+  });
+
+  it('with another access mode and different labels is mounted without one, and is counted', async () => {
+    const { manager, gauges, signal } = make(['ReadWriteMany']);
+    await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }), signal);
+    expect(gauges.get('volume_manager_selinux_pod_context_mismatch_warnings_total RWX')).toBe(1);
+  });
+
+  it('is staged again with the label of the next pod, once the pod with the other label is gone', async () => {
+    const fixture = make(['ReadWriteMany'], true);
+    const { manager, driver, clock, gauges, signal } = fixture;
+    await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);
+    const refused = await errorOf(manager.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal));
+    const labels = `"${labelOf('s0:c1')}" and "${labelOf('s0:c2')}"`;
+    expect(refused.message).toContain(`conflicting SELinux labels of volume pv-1: ${labels}`);
+    const mismatch = `volume_manager_selinux_volume_context_mismatch_errors_total kubernetes.io/csi/${DRIVER} RWX`;
+    expect(gauges.get(mismatch)).toBe(1);
+    await manager.waitForUnmount(labelledPod('u1', { level: 's0:c1' }), signal);
+    await clock.advance(1_000);
+    await manager.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal);
+    expect(driver.calls).toEqual(
+      ['stage', 'publish', 'unpublish', 'unstage', 'stage', 'publish'].map((c) => `${c} vol-1`),
+    );
+    expect(driver.stages[1]?.capability.access).toMatchObject({
+      mountFlags: ['noatime', `context="${labelOf('s0:c2')}"`],
+    });
+    expect(driver.faults).toEqual([]);
+  });
+
+  it('V4: that a former process staged with another label is staged again before it is published', async () => {
+    const fixture = make();
+    const { manager, driver, newManager, clock, signal } = fixture;
+    const answer = Promise.withResolvers<void>();
+    driver.before = (call) => (call === 'publish vol-1' ? answer.promise : undefined);
+    const life = new AbortController();
+    const mounting = manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), life.signal);
+    mounting.catch(() => undefined);
+    await clock.settle();
+    life.abort();
+    await fixture.fs.removeAll(`${ROOT}/pods/u1`);
+    driver.before = () => {};
+    const next = newManager();
+    const stop = new AbortController();
+    const running = next.start(stop.signal);
+    await clock.settle();
+    await next.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal);
+    const calls = ['stage', 'publish', 'unstage', 'stage', 'publish'];
+    expect(driver.calls).toEqual(calls.map((call) => `${call} vol-1`));
+    const flags = driver.stages.map(({ capability: { access } }) => 'mountFlags' in access && access.mountFlags.at(-1));
+    expect(flags).toEqual(['s0:c1', 's0:c2'].map((level) => `context="${labelOf(level)}"`));
+    stop.abort();
+    await running;
+  });
+});
