@@ -26,6 +26,7 @@ if (/<\/(script|style)/i.test(script + style)) throw new Error('script or style 
 
 const html = fs
   .readFileSync(path.join(source, 'page.html'), 'utf8')
+  .replaceAll(/\s*<!--.*?-->/gs, '')
   .replace('<style></style>', () => `<style>${style}</style>`)
   .replace('<script></script>', () => `<script>${script}</script>`);
 if (!html.includes(script) || !html.includes(style)) throw new Error('page.html has no place for script or style');

@@ -21,10 +21,9 @@ export function cpus(amount: number | undefined): string {
   return `${milli > 0 && milli < 1 ? '<1' : Math.round(milli)}m`;
 }
 
-/** Formats a percentage: `0.4 %`, `37 %`. */
-export function percent(amount: number | undefined): string {
-  if (amount === undefined) return '–';
-  return `${amount.toFixed(amount > 0 && amount < 10 ? 1 : 0)} %`;
+/** Formats a percentage without its sign: `0.4`, `37`. */
+export function share(amount: number | undefined): string {
+  return amount === undefined ? '–' : amount.toFixed(amount > 0 && amount < 10 ? 1 : 0);
 }
 
 /** Formats an amount of a unit. */

@@ -2,6 +2,8 @@ import type { PodRow, PodsNews, UsageFigures, UsageSample } from '../wire.ts';
 
 /** Period that the plots show, in ms. */
 export const HISTORY_MS: number = 10 * 60_000;
+/** Shortest period that the plots show, in ms. */
+const SHORTEST_MS = 60_000;
 /** Maximum number of samples in the history. */
 const MAX_SAMPLES = 240;
 
@@ -51,6 +53,13 @@ export function addSample(history: readonly UsageSample[], sample: UsageSample):
   // After a change of the node's clock, the old samples have no place on the time axis.
   const kept = last !== undefined && sample.atMs < last.atMs ? [] : history;
   return [...kept, sample].filter(({ atMs }) => atMs > sample.atMs - HISTORY_MS).slice(-MAX_SAMPLES);
+}
+
+/** Returns the time axis of the plots: it grows with the history, up to {@link HISTORY_MS}. */
+export function timeAxis(history: readonly UsageSample[]): { readonly toMs: number; readonly spanMs: number } {
+  const toMs = history.at(-1)?.atMs ?? HISTORY_MS;
+  const ageMs = toMs - (history[0]?.atMs ?? toMs);
+  return { toMs, spanMs: Math.min(HISTORY_MS, Math.max(SHORTEST_MS, ageMs)) };
 }
 
 /** Returns one value of a pod, or of the node, over time. @param uid `undefined`: the node */

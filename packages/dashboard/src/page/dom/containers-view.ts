@@ -1,6 +1,6 @@
 import type { ContainerRow, PodRow, UsageSample } from '../../wire.ts';
-import { age, bytes, cpus, percent } from '../format.ts';
-import { HISTORY_MS, seriesOf } from '../page-state.ts';
+import { age, bytes, cpus, share } from '../format.ts';
+import { seriesOf, timeAxis } from '../page-state.ts';
 import { containerTone } from '../tone.ts';
 import { byId, element } from './element.ts';
 import { Plot } from './plot.ts';
@@ -48,7 +48,7 @@ export class ContainersView {
   }
 
   showUsage(history: readonly UsageSample[], uid: string): void {
-    const common = { toMs: history.at(-1)?.atMs ?? HISTORY_MS, spanMs: HISTORY_MS };
+    const common = timeAxis(history);
     const { cpu, memory, disk, pressure } = this.#plots;
     const line = (value: 'cpus' | 'memoryBytes' | 'diskBytes') => [
       { name: value, points: seriesOf(history, uid, value) },
@@ -57,10 +57,10 @@ export class ContainersView {
     memory.show({ ...common, leastTop: 1024 * 1024, format: bytes, lines: line('memoryBytes') });
     disk.show({ ...common, leastTop: 1024 * 1024, format: bytes, lines: line('diskBytes') });
     pressure.show({
-      ...{ ...common, leastTop: 10, format: percent, none: 'not measured on this node' },
+      ...{ ...common, leastTop: 10, format: share, of: '% of the time', none: 'not measured on this node' },
       lines: [
         { name: 'cpu', points: seriesOf(history, uid, 'cpuPressure') },
-        { name: 'memory', points: seriesOf(history, uid, 'memoryPressure') },
+        { name: 'mem', points: seriesOf(history, uid, 'memoryPressure') },
         { name: 'io', points: seriesOf(history, uid, 'ioPressure') },
       ],
     });

@@ -1,6 +1,6 @@
 import type { NodeFacts, ThresholdRow, UsageSample } from '../../wire.ts';
-import { amount, bytes, cpus, percent } from '../format.ts';
-import { HISTORY_MS, seriesOf } from '../page-state.ts';
+import { amount, bytes, cpus, share } from '../format.ts';
+import { seriesOf, timeAxis } from '../page-state.ts';
 import { byId, element, setAttribute, setChildren, setText } from './element.ts';
 import { Plot } from './plot.ts';
 
@@ -52,7 +52,7 @@ export class NodePanel {
   showUsage(history: readonly UsageSample[]): void {
     const { cpu, memory, disk, pressure } = this.#plots;
     const newest = history.at(-1);
-    const common = { toMs: newest?.atMs ?? HISTORY_MS, spanMs: HISTORY_MS };
+    const common = timeAxis(history);
     const { memoryCapacityBytes, diskCapacityBytes } = newest?.node ?? {};
     const all = this.#facts?.cpus;
     const of = (text: string | undefined): { of?: string } => (text === undefined ? {} : { of: `of ${text}` });
@@ -72,10 +72,10 @@ export class NodePanel {
       lines: [{ name: 'Disk', points: seriesOf(history, undefined, 'diskBytes') }],
     });
     pressure.show({
-      ...{ ...common, leastTop: 10, format: percent, none: 'not measured on this node' },
+      ...{ ...common, leastTop: 10, format: share, of: '% of the time', none: 'not measured on this node' },
       lines: [
         { name: 'cpu', points: seriesOf(history, undefined, 'cpuPressure') },
-        { name: 'memory', points: seriesOf(history, undefined, 'memoryPressure') },
+        { name: 'mem', points: seriesOf(history, undefined, 'memoryPressure') },
         { name: 'io', points: seriesOf(history, undefined, 'ioPressure') },
       ],
     });
@@ -119,13 +119,16 @@ function newThreshold({ signal, limit }: ThresholdRow): ThresholdElements {
 function showThreshold({ tr, bar, mark, cells }: ThresholdElements, row: ThresholdRow): void {
   const { unit, available, capacity, limitAmount, distance, isMet } = row;
   const [left, near] = cells;
-  const share = (value: number | undefined): string =>
+  const part = (value: number | undefined): string =>
     `${(100 * Math.min(1, Math.max(0, (value ?? 0) / (capacity || 1)))).toFixed(2)}%`;
-  bar.style.width = share(available);
-  mark.style.left = share(limitAmount);
+  bar.style.width = part(available);
+  mark.style.left = part(limitAmount);
+  mark.hidden = capacity === undefined;
   if (left) setText(left, amount(available, unit));
   const isNear = distance !== undefined && distance < 0.1 * (capacity ?? 0);
-  setAttribute(tr, 'data-tone', isMet || (distance ?? 0) < 0 ? 'bad' : isNear ? 'busy' : 'good');
+  const isCrossed = isMet || (distance ?? 0) < 0;
+  const tone = distance === undefined ? 'done' : isNear ? 'busy' : 'good';
+  setAttribute(tr, 'data-tone', isCrossed ? 'bad' : tone);
   if (near) setText(near, distanceText(row));
 }
 

@@ -70,8 +70,11 @@ export class Plot {
     const isKnown = current.some(({ value }) => value !== undefined);
     const text = isSingle
       ? format(current[0]?.value)
-      : current.map(({ name, value }) => `${name} ${format(value)}`).join('  ');
-    setText(this.#value, isKnown ? text : none);
+      : current.map(({ name, value }) => `${name} ${format(value)}`).join(', ');
+    if (!isKnown) setText(this.#value, none);
+    else if (isSingle) setText(this.#value, text);
+    else this.#showKeys(current.map(({ name, value }) => `${name} ${format(value)}`));
+    this.#value.classList.toggle('none-known', !isKnown);
     setText(this.#of, isKnown ? (of ?? '') : '');
     setText(this.#top, isKnown ? format(area.top) : '');
     const ofAll = of === undefined ? '' : ` ${of}`;
@@ -80,6 +83,20 @@ export class Plot {
       : `${this.#title}: ${none}`;
     setAttribute(this.#svg, 'aria-label', label);
   }
+
+  /** Shows the value of each line with the colour of the line. */
+  #showKeys(texts: readonly string[]): void {
+    if (this.#value.childElementCount !== texts.length)
+      this.#value.replaceChildren(...texts.map((_text, at) => key(at)));
+    for (const [index, text] of texts.entries()) {
+      const shown = this.#value.children[index];
+      if (shown !== undefined) setText(shown, text);
+    }
+  }
+}
+
+function key(index: number): HTMLElement {
+  return element('span', { class: `key key${index}` });
 }
 
 /** Closes each part of a line at the bottom, for the area below the line. */

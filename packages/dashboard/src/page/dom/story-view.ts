@@ -55,7 +55,8 @@ function parts({ causes, waits, next, steps, events, isKnown }: PodStory, nowMs:
 
 function timeline(steps: readonly StoryStep[], nowMs: number): HTMLElement {
   const tookMs = (step: StoryStep): number => (step.endedAtMs ?? nowMs) - step.startedAtMs;
-  const longestMs = Math.max(1, ...steps.map(tookMs));
+  // A wait that lasts for days must not make all other steps invisible.
+  const longestMs = Math.max(1, ...steps.filter(({ endedAtMs }) => endedAtMs !== undefined).map(tookMs));
   return element('ol', { class: 'timeline' }, ...steps.map((step) => stepItem(step, tookMs(step), longestMs)));
 }
 
@@ -64,7 +65,7 @@ function stepItem(step: StoryStep, tookMs: number, longestMs: number): HTMLEleme
   const tone = isRunning ? 'busy' : step.outcome === 'failed' ? 'bad' : 'good';
   const took = tookMs === 0 ? '' : `${duration(tookMs)}${isRunning ? ' so far' : ''}`;
   const bar = element('span', { class: 'took-bar', 'aria-hidden': 'true' });
-  bar.style.width = `${Math.max(tookMs > 0 ? 2 : 0, (100 * tookMs) / longestMs).toFixed(1)}%`;
+  bar.style.width = `${Math.min(100, Math.max(tookMs > 0 ? 2 : 0, (100 * tookMs) / longestMs)).toFixed(1)}%`;
   const notes = [
     ...(step.outcome && step.outcome !== 'done' ? [step.outcome] : []),
     ...(step.message ? [step.message] : []),
