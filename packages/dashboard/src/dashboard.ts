@@ -31,6 +31,8 @@ export interface DashboardOptions {
 
 /** A request to the dashboard. The caller has authenticated and authorized it. */
 export interface DashboardRequest {
+  /** The last segment of the dashboard's root. */
+  readonly root: string;
   /** The segments of the path below the dashboard's root: empty without a trailing slash, `['']` for the page. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
@@ -107,7 +109,7 @@ export class Dashboard {
   answer(request: DashboardRequest): DashboardAnswer {
     const [first, ...rest] = request.path;
     // A relative redirect, because the server may be behind a proxy that adds a prefix to the path.
-    if (first === undefined) return { ...text(302, ''), headers: { ...COMMON, Location: 'dashboard/' } };
+    if (first === undefined) return { ...text(302, ''), headers: { ...COMMON, Location: `${request.root}/` } };
     if (rest.length > 0) return text(404, 'not found\n');
     if (first === '') return { status: 200, headers: PAGE_HEADERS, body: pageHtml };
     if (first !== 'events' && first !== 'log') return text(404, 'not found\n');

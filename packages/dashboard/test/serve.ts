@@ -27,7 +27,7 @@ async function answer(dashboard: Dashboard, request: IncomingMessage, response: 
     response.writeHead(404).end();
     return;
   }
-  const made = dashboard.answer({ path, query: searchParams, headers: request.headers, signal: leaving.signal });
+  const made = dashboard.answer({ root, path, query: searchParams, headers: request.headers, signal: leaving.signal });
   response.writeHead(made.status, made.headers);
   if ('body' in made) {
     response.end(made.body);

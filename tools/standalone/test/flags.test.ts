@@ -3,7 +3,7 @@ import { parseFlags, UsageError } from '../src/flags.ts';
 
 describe('the command line', () => {
   test('without options, chooses a runtime automatically', () => {
-    expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, onceReady: false, help: false });
+    expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, dashboard: true, onceReady: false, help: false });
   });
 
   test('accepts every option', () => {
@@ -12,6 +12,7 @@ describe('the command line', () => {
       runtime: { kind: 'given', endpoint: 'unix:///run/crio.sock' },
       manifests: 'm',
       runDir: '/r',
+      dashboard: false,
       onceReady: true,
       help: false,
     });
