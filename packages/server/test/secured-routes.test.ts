@@ -120,6 +120,6 @@ describe('the routes of the secured server', () => {
     const long = ['exec', 'attach', 'portforward', 'debug', 'dashboard', 'portForward', 'pods', 'run', ''].filter(
       isLongRunning,
     );
-    expect(long).toEqual(['exec', 'attach', 'portforward', 'debug']);
+    expect(long).toEqual(['exec', 'attach', 'portforward', 'debug', 'dashboard']);
   });
 });

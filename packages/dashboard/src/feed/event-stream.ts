@@ -27,8 +27,9 @@ export async function* eventStream(
     // Asked before the state is read, so that no change is missed while the client receives an event.
     const changed = reader.changed();
     let hasSent = false;
-    if (version === undefined || reader.pods.version !== version) {
-      const { version: newest, ...news } = reader.pods.since(version);
+    const pods = reader.pods();
+    if (pods !== undefined && pods.version !== version) {
+      const { version: newest, ...news } = pods.since(version);
       version = newest;
       hasSent = true;
       yield serverSentEvent('pods', news, formatPosition({ epoch: reader.epoch, version }));

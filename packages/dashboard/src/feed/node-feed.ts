@@ -1,4 +1,4 @@
-import { abortable, type Clock, sleep, withTimeout } from '@node-agent/async';
+import { abortable, type Clock, sleep, TimeSlice, withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { DashboardNode, DashboardNodeObject } from '../ports.ts';
@@ -38,6 +38,8 @@ interface Watched {
   /** Identifies this state in the ids of events. */
   readonly epoch: string;
   readonly pods: ChangeLog<PodRow>;
+  /** Whether the pods have been read. */
+  hasPods: boolean;
   readonly whys: Map<string, { readonly text: string; readonly why: string | undefined }>;
   usage: UsageSample | undefined;
   statsProblem: string | undefined;
@@ -68,7 +70,7 @@ export class NodeFeed {
     return this.#readers;
   }
 
-  /** Joins the feed. The pods have been read once when this returns. @returns the state, until it is disposed */
+  /** Joins the feed. @returns the state, until it is disposed */
   join(): FeedReader {
     this.#readers += 1;
     this.#watched ??= this.#newState();
@@ -76,13 +78,12 @@ export class NodeFeed {
     if (this.#readers === 1) {
       this.#stop?.abort();
       this.#stop = new AbortController();
-      this.#readPods(watched, 0);
       void this.#loop(watched, this.#stop.signal);
     }
     let hasLeft = false;
     return {
       epoch: watched.epoch,
-      pods: watched.pods,
+      pods: () => (watched.hasPods ? watched.pods : undefined),
       usage: () => watched.usage,
       facts: () => watched.facts,
       story: (namespace, name) => podStory(namespace, name, this.#components.node.explain(namespace, name)),
@@ -115,7 +116,7 @@ export class NodeFeed {
     // The time distinguishes the states of two runs of the kubelet.
     const epoch = `${Math.floor(this.#components.clock.now()).toString(36)}-${this.#epochs}`;
     const unknown = { usage: undefined, statsProblem: undefined, object: undefined, facts: undefined };
-    return { epoch, pods: new ChangeLog(), whys: new Map(), ...unknown };
+    return { epoch, pods: new ChangeLog(), hasPods: false, whys: new Map(), ...unknown };
   }
 
   async #loop(watched: Watched, signal: AbortSignal): Promise<void> {
@@ -125,13 +126,14 @@ export class NodeFeed {
     let reading: Promise<void> | undefined;
     for (let round = 0; !signal.aborted; round += 1) {
       try {
-        if (round > 0) this.#readPods(watched, round);
+        await this.#readPods(watched, round, signal);
         if (round % usageEvery === 0 && reading === undefined) {
           reading = this.#readNode(watched, round / usageEvery, signal).finally(() => {
             reading = undefined;
           });
         }
       } catch (err) {
+        if (signal.aborted) return;
         logger.error({ err }, 'Failed to read the node for the dashboard');
       }
       this.#tell();
@@ -139,12 +141,20 @@ export class NodeFeed {
     }
   }
 
-  #readPods({ pods, whys }: Watched, round: number): void {
-    const { node } = this.#components;
-    const rows = node.pods().map((pod) => withWhy(pod, round, node, whys));
+  /** Reads the pods in portions, so that a long list does not block the event loop (K5). */
+  async #readPods(watched: Watched, round: number, signal: AbortSignal): Promise<void> {
+    const { clock, node } = this.#components;
+    const { pods, whys } = watched;
+    const slice = new TimeSlice({ clock });
+    const rows: PodRow[] = [];
+    for (const pod of node.pods()) {
+      rows.push(withWhy(pod, round, node, whys));
+      if (slice.isDue()) await slice.pause(signal);
+    }
     const present = new Set(rows.map(({ uid }) => uid));
     for (const uid of whys.keys()) if (!present.has(uid)) whys.delete(uid);
     pods.update(rows);
+    watched.hasPods = true;
   }
 
   /** Reads usage and facts. A failure is shown in the page, and does not end the feed. */
@@ -188,7 +198,8 @@ export class NodeFeed {
 /** The state of a {@link NodeFeed} for one open page. */
 export interface FeedReader extends Disposable {
   readonly epoch: string;
-  readonly pods: Pick<ChangeLog<PodRow>, 'since' | 'version'>;
+  /** Returns the pods; `undefined` until the first reading. */
+  pods(): Pick<ChangeLog<PodRow>, 'since' | 'version'> | undefined;
   /** Returns the newest usage; `undefined` until the first reading. */
   usage(): UsageSample | undefined;
   /** Returns the newest facts about the node; `undefined` until the first reading. */
