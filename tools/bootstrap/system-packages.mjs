@@ -20,7 +20,7 @@ export const NODE_PACKAGES = [
   ['xfsprogs', '/sbin/mkfs.xfs'],
 ];
 
-/** The browser that tests the page about a node: 87 MB to download, 460 MB on disk. Not every distribution has it. */
+/** The browser that tests the page about a node: 87 MB to download, 280 MB on disk. Not every distribution has it. */
 export const BROWSER_PACKAGES = [['chromium-headless-shell', '/usr/bin/chromium-headless-shell']];
 
 /**

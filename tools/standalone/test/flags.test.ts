@@ -7,7 +7,15 @@ describe('the command line', () => {
   });
 
   test('accepts every option', () => {
-    const args = ['--runtime', 'unix:///run/crio.sock', '--manifests=m', '--run-dir', '/r', '--no-dashboard', '--once-ready'];
+    const args = [
+      '--runtime',
+      'unix:///run/crio.sock',
+      '--manifests=m',
+      '--run-dir',
+      '/r',
+      '--no-dashboard',
+      '--once-ready',
+    ];
     expect(parseFlags(args)).toEqual({
       runtime: { kind: 'given', endpoint: 'unix:///run/crio.sock' },
       manifests: 'm',
