@@ -33,6 +33,7 @@ import {
   MetricsRegistry,
 } from '@node-agent/telemetry';
 import type { ConfigurationReload } from './configuration-reload.ts';
+import type { NodeDashboard } from './dashboard.ts';
 import { explanationText } from './explanation-text.ts';
 import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
@@ -52,6 +53,8 @@ interface Components {
   readonly pages: NodePages;
   readonly slis: HealthcheckSlis;
   readonly inventory: InventoryComponents;
+  /** The page about the node; absent if `--dashboard` is not set. */
+  readonly dashboard?: Pick<NodeDashboard, 'endpoint'> | undefined;
   /** The configuration in force, which may change while the kubelet runs. */
   readonly inForce: Pick<ConfigurationReload, 'current' | 'state'>;
   /** Current log level, which `/debug/flags/v` changes. */
@@ -84,6 +87,7 @@ export function nodeEndpoints(
     pages,
     slis,
     inventory,
+    dashboard,
     inForce,
     cgroupDriver,
     ...rest
@@ -122,7 +126,8 @@ export function nodeEndpoints(
     const others = otherEndpoints(loaded, rootDir, { clock, cri, levels, profiler }, kubelet);
     const statistics = statsEndpoints({ logger, stats: pages });
     const endpoints = { ...state, ...statistics, ...inventoryEndpoints(inventory), ...logs, ...streams.endpoints };
-    return { endpoints: { ...endpoints, ...others }, upgrades: streams.upgrades };
+    const page = dashboard && { dashboard: dashboard.endpoint(kubelet) };
+    return { endpoints: { ...endpoints, ...others, ...page }, upgrades: streams.upgrades };
   };
   const made = new WeakMap<KubeletView, ReturnType<NodeEndpoints['of']>>();
   return {

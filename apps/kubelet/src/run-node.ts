@@ -42,6 +42,7 @@ import { adminServer } from './admin-server.ts';
 import { ConfigurationReload } from './configuration-reload.ts';
 import { watchConfiguration } from './configuration-watch.ts';
 import { criTransport } from './cri-transport.ts';
+import { NodeDashboard } from './dashboard.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
@@ -265,9 +266,14 @@ export async function runNode(
     reservations: resources.reservations,
   };
   const inventory = nodeInventory(shown, described, () => assembled);
+  const dashboard = new NodeDashboard(
+    { ...shown, inventory, stats: () => assembled.stats, logger: logger.child({ component: 'dashboard' }) },
+    identity.nodeName,
+  );
   const endpoints = nodeEndpoints(loaded, flags.rootDir, {
     ...shown,
     inventory,
+    ...(flags.dashboard && { dashboard }),
     inForce,
     cgroupDriver: () => cgroupDriver,
   });
@@ -326,6 +332,11 @@ export async function runNode(
   if (servers.healthz) start('healthz server', (ending) => kubelet.listenAndServeHealthz(ending));
   if (servers.main) start('secured server', (ending) => kubelet.listenAndServe(ending));
   if (servers.admin) start('admin socket', (ending) => kubelet.listenAndServeAdmin(ending));
+  if (flags.dashboardPort > 0) {
+    const { dashboardPort: port, rootDir } = flags;
+    const page = await dashboard.loopback(operatorFiles, { port, rootDir }, () => kubelet);
+    start(page.name, (ending) => page.start(ending));
+  }
   if (servers.readOnly) start('read-only server', (ending) => kubelet.listenAndServeReadOnly(ending));
   start('pod resources', (ending) => kubelet.listenAndServePodResources(ending));
   const ownGroups = new ProcessGroups(

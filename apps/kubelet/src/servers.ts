@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 import type { KubeletConfiguration } from '@node-agent/config';
-import type { BackgroundService, Dependencies, KubeletView } from '@node-agent/kubelet-core';
+import type { BackgroundService, Dependencies, KubeletView, PodExplanation } from '@node-agent/kubelet-core';
 import { type HealthCheck, type HealthcheckSlis, HealthzServer, ReadOnlyServer } from '@node-agent/server';
 import { type Logger, type MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 import type { NodePages } from './stats-pages.ts';
@@ -66,7 +66,7 @@ export function explanationOf(
   events: Pick<MemoryEventRecorder, 'eventsOf'>,
   namespace: string,
   name: string,
-): unknown {
+): (PodExplanation & { readonly events: ReturnType<MemoryEventRecorder['eventsOf']> }) | undefined {
   const explanation = kubelet.explain(namespace, name);
   if (explanation === undefined) return undefined;
   return { ...explanation, events: events.eventsOf({ kind: 'Pod', ...explanation.pod }) };

@@ -224,6 +224,8 @@ describe('flags beside the configuration', () => {
       rootDir: '/var/lib/kubelet',
       nodeLabels: {},
       adminSocket: '',
+      dashboard: false,
+      dashboardPort: 0,
       lockFile: '',
       exitOnLockContention: false,
       runtimeCgroups: '',

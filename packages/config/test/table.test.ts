@@ -72,9 +72,9 @@ describe('the table of flags', () => {
   const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
 
   /** Flags that the Go kubelet does not have. */
-  const additional = ['admin-socket', 'all false', 'strict-config false'];
+  const additional = ['admin-socket', 'all false', 'dashboard false', 'dashboard-port 0', 'strict-config false'];
 
-  it('every flag of upstream exists with its default and deprecation, and three flags of this kubelet', () => {
+  it('every flag of upstream exists with its default and deprecation, and five flags of this kubelet', () => {
     const plain = (line: string): string => {
       const [name = ''] = line.split(' ');
       return [...differing, ...withoutDefault].includes(name) ? name : line;

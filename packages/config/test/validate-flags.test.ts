@@ -16,6 +16,7 @@ describe('flags beside the fields', () => {
     ['--bootstrap-kubeconfig=/a', '--kubeconfig=/b'],
     ['--help', '--all'],
     ['--admin-socket=/run/node-agent/admin.sock'],
+    ['--dashboard', '--dashboard-port=10247'],
   ])('accepts the flags %s %s', (...argv) => {
     expect(validateFlags(parseCommandLine(argv))).toEqual([]);
   });
@@ -23,6 +24,8 @@ describe('flags beside the fields', () => {
   it.each([
     ['root-dir', '', 'must not be empty'],
     ['admin-socket', 'admin.sock', 'must be an absolute path'],
+    ['dashboard-port', '65536', 'must be between 0 and 65535'],
+    ['dashboard-port', '-1', 'must be between 0 and 65535'],
     ['cloud-provider', 'aws', 'must be empty or external, not "aws"'],
     ['node-ip', '10.0.0.1, 10.0.0.2', 'two IP addresses must be one of each family'],
     ['node-ip', '::1,::2', 'two IP addresses must be one of each family'],

@@ -1,3 +1,4 @@
+import { podState } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { execQuery } from '../src/commands/exec.ts';
@@ -11,7 +12,6 @@ import { renderTable } from '../src/table.ts';
 import { ageOf, bytes, millicores, parseDurationMs, shortDuration } from '../src/units.ts';
 import { imagesTable } from '../src/views/images.ts';
 import { nodeProblems, nodeText } from '../src/views/node.ts';
-import { podState } from '../src/views/pod-state.ts';
 import { podsChange } from '../src/views/pods.ts';
 import { topTable } from '../src/views/top.ts';
 import { pod } from './fake-kubelet.ts';

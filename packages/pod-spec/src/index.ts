@@ -92,6 +92,7 @@ export {
   podFullName,
   podSource,
 } from './pod-source.ts';
+export { type PodState, podState } from './pod-state.ts';
 export { podQosClass, type QosClass, qosClass } from './qos-class.ts';
 export { parseQuantity, Quantity, type QuantityFormat } from './quantity.ts';
 export { containerResourceValue, type ResourceSelector } from './resource-field.ts';

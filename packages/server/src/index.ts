@@ -55,6 +55,12 @@ export type { BytesReply, Reply } from './http/reply.ts';
 export type { ListenAddress } from './listen/http-listener.ts';
 export type { SecuredListenerComponents, ServerLimits, ServingCertificate } from './listen/secured-listener.ts';
 export type { TlsSettings } from './listen/tls-settings.ts';
+export {
+  type LoopbackCall,
+  LoopbackServer,
+  type LoopbackServerComponents,
+  type LoopbackServerOptions,
+} from './loopback-server.ts';
 export type { NodeJournal } from './node-log/journal.ts';
 export { journalctl } from './node-log/journalctl.ts';
 export type { TaskStack } from './pprof/async-tasks.ts';

@@ -132,7 +132,7 @@ export class RequestRouter implements ExchangeHandlers {
     const client = user.name === 'system:anonymous' ? `${user.name} ${exchange.remoteAddress}` : user.name;
     const place = this.#inFlight.enter(client);
     if (place === undefined) return text(429, 'too many requests under way\n', { 'Retry-After': '1' });
-    const call: Call = { ...exchange, user, params: found.params, query };
+    const call: Call = { ...exchange, user, path, params: found.params, query };
     return { call, endpoint, leave: () => place[Symbol.dispose]() };
   }
 }

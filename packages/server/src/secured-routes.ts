@@ -5,6 +5,7 @@ export type SecuredEndpoint =
   | 'checkpoint'
   | 'configz'
   | 'containerLogs'
+  | 'dashboard'
   | 'events'
   | 'exec'
   | 'explain'
@@ -42,7 +43,7 @@ const CONTAINER_OF_UID = ':namespace/:pod/:uid/:container';
 
 /**
  * Paths and methods as in upstream's `InstallAuthNotRequiredHandlers` and `InstallAuthRequiredHandlers`, plus
- * `explain`, `events`, `images` and `node`.
+ * `explain`, `events`, `images`, `node` and `dashboard`.
  */
 const ROUTES: readonly RouteEntry[] = (
   [
@@ -66,6 +67,7 @@ const ROUTES: readonly RouteEntry[] = (
     ['node', READ, 'debug/node'],
     ['explain', READ, 'debug/explain'],
     ['explain', READ, 'debug/explain/:namespace/:pod'],
+    ['dashboard', ['GET'], 'dashboard/*'],
     ['logs', READ, 'logs/*'],
     ['containerLogs', ['GET'], `containerLogs/${CONTAINER}`],
     ['checkpoint', ['POST'], `checkpoint/${CONTAINER}`],
@@ -164,10 +166,10 @@ const BUCKETS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Values of `path` with the label `long_running`. Upstream's list has `portforward` in lower case, which no path
- * matches.
+ * Values of `path` with the label `long_running`: those of upstream, and the dashboard. Upstream's list has
+ * `portforward` in lower case, which no path matches.
  */
-const LONG_RUNNING: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'debug']);
+const LONG_RUNNING: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'debug', 'dashboard']);
 
 export function isLongRunning(bucket: string): boolean {
   return LONG_RUNNING.has(bucket);

@@ -49,6 +49,8 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/debug/flags/v', ['proxy'], ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']],
   ['/debug/explain', ['proxy'], ['GET', 'HEAD']],
   ['/debug/explain/ns/p', ['proxy'], ['GET', 'HEAD']],
+  ['/dashboard/', ['proxy'], ['GET']],
+  ['/dashboard/events', ['proxy'], ['GET']],
   ['/', ['proxy'], []],
   ['/unknown', ['proxy'], []],
 ];
@@ -79,7 +81,18 @@ const VERBS: Readonly<Record<string, string>> = {
 };
 const RIGHTS = ['proxy', 'stats', 'log', 'metrics', 'pods', 'healthz', 'configz', 'checkpoint', 'statusz'];
 const ENDPOINTS: readonly SecuredEndpoint[] = [
-  ...(['attach', 'checkpoint', 'configz', 'containerLogs', 'exec', 'explain', 'flagz', 'healthz', 'logs'] as const),
+  ...([
+    'attach',
+    'checkpoint',
+    'configz',
+    'containerLogs',
+    'dashboard',
+    'exec',
+    'explain',
+    'flagz',
+    'healthz',
+    'logs',
+  ] as const),
   ...(['metrics', 'pods', 'portForward', 'pprof', 'probeMetrics', 'run', 'runningpods', 'statusz'] as const),
   ...(['verbosity', 'stats', 'cadvisorMetrics', 'resourceMetrics', 'slis'] as const),
 ];
@@ -189,7 +202,7 @@ describe('W1: the access table', () => {
     };
     await Promise.all(credentials.map(askAll));
     expect(wrong).toEqual([]);
-    expect(asked).toBe(4080);
+    expect(asked).toBe(4320);
   });
 
   it('W1: access rules also apply to paths with `..`, `//` or escapes that would resolve to another endpoint', {

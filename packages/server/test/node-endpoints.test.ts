@@ -41,6 +41,7 @@ function callOf(
     takeTime() {},
     body: async (limitBytes) => (body.length > limitBytes ? undefined : Buffer.from(body)),
     user: { name: 'u', groups: [] },
+    path: '/',
     params: { ...all, ...params },
     query: new URLSearchParams(query),
   };

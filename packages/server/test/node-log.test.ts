@@ -33,6 +33,7 @@ function callOf(
     ...{ method: 'GET', headers, remoteAddress: '127.0.0.1', signal, user: { name: 'u', groups: [] } },
     takeTime() {},
     body: async () => Buffer.from(''),
+    path: '/',
     params: { namespace: '', pod: '', uid: '', container: '', check: '', rest },
     query: new URLSearchParams(query),
   };

@@ -37,6 +37,7 @@ function callOf(path: string, signal = new AbortController().signal, onTime = ()
     ...{ method: 'GET', headers: {}, remoteAddress: '127.0.0.1', signal, user: { name: 'u', groups: [] } },
     takeTime: onTime,
     body: async () => Buffer.from(''),
+    path: '/',
     params: { ...params, rest: name === '' ? [] : name.split('/') },
     query: new URLSearchParams(query),
   };

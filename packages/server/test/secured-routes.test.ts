@@ -29,6 +29,8 @@ describe('the routes of the secured server', () => {
     ['debug/pprof/heap', 'pprof', ['GET'], { rest: ['heap'] }],
     ['debug/explain', 'explain', READ],
     ['debug/explain/ns/p', 'explain', READ, { namespace: 'ns', pod: 'p' }],
+    ['dashboard', 'dashboard', ['GET']],
+    ['dashboard/events', 'dashboard', ['GET'], { rest: ['events'] }],
     ['logs', 'logs', READ],
     ['logs/a/b', 'logs', READ, { rest: ['a', 'b'] }],
     ['containerLogs/ns/p/c', 'containerLogs', ['GET'], CONTAINER],
@@ -115,7 +117,9 @@ describe('the routes of the secured server', () => {
   );
 
   it('long-running requests are recognised by their label', () => {
-    const long = ['exec', 'attach', 'portforward', 'debug', 'portForward', 'pods', 'run', ''].filter(isLongRunning);
-    expect(long).toEqual(['exec', 'attach', 'portforward', 'debug']);
+    const long = ['exec', 'attach', 'portforward', 'debug', 'dashboard', 'portForward', 'pods', 'run', ''].filter(
+      isLongRunning,
+    );
+    expect(long).toEqual(['exec', 'attach', 'portforward', 'debug', 'dashboard']);
   });
 });

@@ -11,6 +11,8 @@ export interface Flags {
   /** Directory with the user's own manifests. */
   readonly manifests?: string;
   readonly runDir?: string;
+  /** Whether the kubelet serves a page about the node. */
+  readonly dashboard: boolean;
   readonly onceReady: boolean;
   readonly help: boolean;
 }
@@ -31,6 +33,7 @@ Runs a node on this machine: a container runtime, the kubelet, and pods from man
                     Default: as root a private containerd (missing packages are installed if apt-get is available),
                     else fake
   --run-dir DIR     directory of sockets, logs, manifests and data. Default as root: /var/lib/node-agent
+  --no-dashboard    do not serve a page about the node on the loopback interface
   --once-ready      exit with code 0 as soon as every pod is running
   --help            print this help`;
 
@@ -41,6 +44,7 @@ export function parseFlags(args: readonly string[]): Flags {
     runtime: runtimeChoice(values.runtime),
     ...(values.manifests !== undefined && { manifests: notEmpty('--manifests', values.manifests) }),
     ...(values['run-dir'] !== undefined && { runDir: notEmpty('--run-dir', values['run-dir']) }),
+    dashboard: !values['no-dashboard'],
     onceReady: values['once-ready'],
     help: values.help,
   };
@@ -54,6 +58,7 @@ function parse(args: readonly string[]) {
         runtime: { type: 'string' },
         manifests: { type: 'string' },
         'run-dir': { type: 'string' },
+        'no-dashboard': { type: 'boolean', default: false },
         'once-ready': { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },

@@ -25,6 +25,8 @@ export interface KubeletProcessOptions {
   readonly configFile: string;
   readonly rootDir: string;
   readonly logFile: string;
+  /** Further flags of the kubelet. */
+  readonly flags: readonly string[];
 }
 
 /**
@@ -78,11 +80,11 @@ export class KubeletProcess {
   }
 
   #runOnce(): Promise<string> {
-    const { command, configFile, rootDir, logFile } = this.#options;
+    const { command, configFile, rootDir, logFile, flags } = this.#options;
     const log = openSync(logFile, 'a');
     // The default directory of certificates belongs to the machine's own kubelet.
     const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(rootDir, 'pki')}`];
-    const args = [...command.args, `--config=${configFile}`, ...places];
+    const args = [...command.args, `--config=${configFile}`, ...places, ...flags];
     const child = spawn(command.file, args, { stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     this.#child = child;

@@ -9,6 +9,7 @@ import { kubeletConfiguration, resolvConfOf } from './kubelet-configuration.ts';
 import { type KubeletCommand, KubeletProcess } from './kubelet-process.ts';
 import { killStaleKubelet, removeWithMounts } from './leftovers.ts';
 import { lockDirectory } from './lock.ts';
+import { writePageAddress } from './page-address.ts';
 import { defaultRunDir, type Places, placesIn, runDirProblem } from './places.ts';
 import { portsFor } from './ports.ts';
 import { startFakeRuntime } from './runtimes/fake.ts';
@@ -80,7 +81,8 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   say(`runtime ready at ${runtime.endpoint} after ${seconds(startedAt)}`);
   const manifests = await manifestsFor(flags, places, runtime, say);
 
-  const { kubelet, client } = await prepareKubelet(manifests, places, runtime, surroundings.kubelet, say);
+  const prepared = { manifests, hasDashboard: flags.dashboard };
+  const { kubelet, client } = await prepareKubelet(prepared, places, runtime, surroundings.kubelet, say);
   const watching = linkedTo(surroundings.ending);
   const kubeletRun = kubelet.run().finally(() => watching.abort());
   kubeletRun.catch(() => {}); // The error is thrown below, after the pods have been stopped.
@@ -178,13 +180,13 @@ async function manifestsFor(flags: Flags, places: Places, runtime: NodeRuntime, 
 }
 
 async function prepareKubelet(
-  manifests: string,
+  { manifests, hasDashboard }: { readonly manifests: string; readonly hasDashboard: boolean },
   places: Places,
   runtime: NodeRuntime,
   command: KubeletCommand,
   say: Say,
 ): Promise<{ kubelet: KubeletProcess; client: KubeletClient }> {
-  const [readOnlyPort = 0, healthzPort = 0] = await portsFor(places.runDir);
+  const [readOnlyPort = 0, healthzPort = 0, dashboardPort = 0] = await portsFor(places.runDir);
   const resolvConf = resolvConfOf({
     etcResolvConf: await readFile('/etc/resolv.conf', 'utf8').catch(() => ''),
     hasSystemdResolved: await isFile('/run/systemd/resolve/resolv.conf'),
@@ -193,8 +195,18 @@ async function prepareKubelet(
   await writeFile(places.kubeletConfig, kubeletConfiguration({ ...settings, readOnlyPort, healthzPort }));
   await writeFile(places.kubeletLog, '');
   await setLogsAside(places);
-  const options = { configFile: places.kubeletConfig, rootDir: places.kubeletRoot, logFile: places.kubeletLog };
+  const dashboardFlags = hasDashboard ? [`--dashboard-port=${dashboardPort}`] : [];
+  const options = {
+    flags: dashboardFlags,
+    configFile: places.kubeletConfig,
+    rootDir: places.kubeletRoot,
+    logFile: places.kubeletLog,
+  };
   say(`kubelet: http://127.0.0.1:${readOnlyPort} (/pods, /explain/pod/<namespace>/<name>, /metrics, /healthz)`);
+  if (hasDashboard)
+    say(
+      `page:    ${await writePageAddress(places.kubeletRoot, dashboardPort)}   (only for you: the address contains a secret)`,
+    );
   return {
     kubelet: new KubeletProcess(say, { command, ...options }),
     client: new KubeletClient({ readOnlyPort, logFile: places.kubeletLog }),

@@ -3,15 +3,24 @@ import { parseFlags, UsageError } from '../src/flags.ts';
 
 describe('the command line', () => {
   test('without options, chooses a runtime automatically', () => {
-    expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, onceReady: false, help: false });
+    expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, dashboard: true, onceReady: false, help: false });
   });
 
   test('accepts every option', () => {
-    const args = ['--runtime', 'unix:///run/crio.sock', '--manifests=m', '--run-dir', '/r', '--once-ready'];
+    const args = [
+      '--runtime',
+      'unix:///run/crio.sock',
+      '--manifests=m',
+      '--run-dir',
+      '/r',
+      '--no-dashboard',
+      '--once-ready',
+    ];
     expect(parseFlags(args)).toEqual({
       runtime: { kind: 'given', endpoint: 'unix:///run/crio.sock' },
       manifests: 'm',
       runDir: '/r',
+      dashboard: false,
       onceReady: true,
       help: false,
     });

@@ -28,14 +28,15 @@ describe('the run directory', () => {
   });
 });
 
-test("a run directory always has the same two ports, and the default one has the kubelet's default ports", () => {
-  expect(wantedPorts('/var/lib/node-agent')).toEqual([10_255, 10_248]);
-  const [readOnly, healthz] = wantedPorts('/tmp/mine');
-  expect(wantedPorts('/tmp/mine')).toEqual([readOnly, healthz]);
-  expect(wantedPorts('/tmp/other')).not.toEqual([readOnly, healthz]);
-  expect(healthz).toBe(readOnly + 1);
-  expect(readOnly).toBeGreaterThanOrEqual(12_000);
-  expect(healthz).toBeLessThan(30_000);
+test("a run directory always has the same three ports, and the default one has the kubelet's default ports", () => {
+  expect(wantedPorts('/var/lib/node-agent')).toEqual([10_255, 10_248, 10_247]);
+  const ports = wantedPorts('/tmp/mine');
+  expect(wantedPorts('/tmp/mine')).toEqual(ports);
+  expect(wantedPorts('/tmp/other')).not.toEqual(ports);
+  const [first, ...others] = ports;
+  expect(others).toEqual([first + 1, first + 2]);
+  expect(first).toBeGreaterThanOrEqual(12_000);
+  expect(first).toBeLessThan(30_000);
 });
 
 test('a run directory whose ports are in use gets other ports', async () => {
@@ -44,6 +45,6 @@ test('a run directory whose ports are in use gets other ports', async () => {
   await once(server, 'listening');
   const ports = await portsFor('/tmp/taken');
   server.close();
-  expect(ports).toHaveLength(2);
+  expect(ports).toHaveLength(3);
   expect(ports).not.toContain(port);
 });

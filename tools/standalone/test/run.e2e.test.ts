@@ -102,6 +102,9 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   test('runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
+    const page = /page: +(\S+)/.exec(run.output)?.[1] ?? '';
+    expect(await (await fetch(page)).text()).toContain('<title>Node</title>');
+    expect((await fetch(new URL('/events', page))).status).toBe(404);
     run.child.kill('SIGINT');
     expect(await run.exit).toBe(0);
     expect(run.output.split('\n')[0]).toMatch(/FAKE container runtime .*containers are simulated/);

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -210,6 +211,42 @@ await withCluster(
       const tookMs = await it.timed(async () => expect(await ask('/large')).toHaveLength(20_000_000));
       console.log(`20 MB by port-forward in ${tookMs} ms`);
       child.kill('SIGTERM');
+    });
+
+    test('serves the page about the node, its events and a log through kubectl proxy', async () => {
+      const it = cluster();
+      const proxy = kubectlRunning(it, ['proxy', '--port=0']);
+      try {
+        const port = await new Promise<string>((resolve) => {
+          proxy.stdout?.setEncoding('utf8').on('data', (text: string) => {
+            const found = /127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+            if (found !== undefined) resolve(found);
+          });
+        });
+        // Without the slash at the end, the kubelet redirects to the page, relative to the address.
+        const page = await fetch(`http://127.0.0.1:${port}/api/v1/nodes/e2e/proxy/dashboard`);
+        expect(page.url).toBe(`http://127.0.0.1:${port}/api/v1/nodes/e2e/proxy/dashboard/`);
+        // The API server rewrites addresses in HTML; the script must still be the one that the policy allows.
+        const script = /<script>([\s\S]*)<\/script>/.exec(await page.text())?.[1] ?? '';
+        const hash = createHash('sha256').update(script).digest('base64');
+        expect(page.headers.get('content-security-policy')).toContain(`script-src 'sha256-${hash}'`);
+        const beginning = async (path: string, pattern: RegExp): Promise<void> => {
+          const leaving = new AbortController();
+          const answer = await fetch(`${page.url}${path}`, { signal: leaving.signal });
+          let text = '';
+          for await (const chunk of answer.body ?? []) {
+            text += Buffer.from(chunk).toString();
+            if (pattern.test(text)) break;
+          }
+          leaving.abort();
+          expect(text).toMatch(pattern);
+        };
+        await beginning('events', /event: pods\ndata: .*"isAll":true.*"name":"talks"/);
+        await beginning('events?pod=default/talks', /event: story\ndata: .*"step":"Sandbox"/);
+        await beginning('log?pod=default/talks&container=main', /line \d+\n/);
+      } finally {
+        proxy.kill();
+      }
     });
 
     test("serves pods, configuration, metrics and explanations through the API server's proxy", async () => {

@@ -80,6 +80,7 @@ export class TestCluster {
         `--kubeconfig=${join(directory, 'kubelet.kubeconfig')}`,
         `--bootstrap-kubeconfig=${this.plane.bootstrapKubeconfig}`,
         `--cert-dir=${this.certificates}`,
+        '--dashboard',
       ],
     });
   }

@@ -25,7 +25,10 @@ const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = 
   ['Cluster', ['kubeconfig', 'bootstrap-kubeconfig', 'cert-dir', 'cloud-provider', 'provider-id']],
   [
     'Node',
-    ['hostname-override', 'node-ip', 'node-labels', 'root-dir', 'admin-socket', 'lock-file', 'exit-on-lock-contention'],
+    [
+      ...['hostname-override', 'node-ip', 'node-labels', 'root-dir', 'admin-socket', 'dashboard', 'dashboard-port'],
+      ...['lock-file', 'exit-on-lock-contention'],
+    ],
   ],
   ['Images and runtime', ['image-credential-provider-bin-dir', 'image-credential-provider-config', 'runtime-cgroups']],
   ['Log', ['v', 'vmodule', 'log-flush-frequency']],

@@ -116,6 +116,22 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     doc: 'Unix socket on which nodectl reaches this kubelet: an absolute path in a directory of mode 0700. The socket serves the paths of the secured port to root. Empty: no socket. Not a flag of the Go kubelet.',
   },
   {
+    name: 'dashboard',
+    property: 'dashboard',
+    type: 'boolean',
+    default: 'false',
+    support: supported,
+    doc: 'Whether a page about the node is served at /dashboard/ of the secured port, to users who may get nodes/proxy, and of the admin socket. Not a flag of the Go kubelet.',
+  },
+  {
+    name: 'dashboard-port',
+    property: 'dashboardPort',
+    type: 'integer',
+    default: '0',
+    support: supported,
+    doc: 'Port on 127.0.0.1 that serves the page about the node without TLS. Its address, which contains a secret, is in the file dashboard-url of --root-dir. 0: no port. Not a flag of the Go kubelet.',
+  },
+  {
     name: 'node-labels',
     property: 'nodeLabels',
     type: 'labels',

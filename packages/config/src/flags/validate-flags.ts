@@ -36,6 +36,9 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
     ...(flags.adminSocket === '' || flags.adminSocket.startsWith('/')
       ? []
       : [issue('admin-socket', 'must be an absolute path')]),
+    ...(Number.isInteger(flags.dashboardPort) && flags.dashboardPort >= 0 && flags.dashboardPort <= 65_535
+      ? []
+      : [issue('dashboard-port', 'must be between 0 and 65535')]),
     ...(flags.rootDir === '' ? [issue('root-dir', 'must not be empty')] : []),
     ...(flags.minimumContainerTtlMs < 0 ? [issue('minimum-container-ttl-duration', 'must not be negative')] : []),
     ...(plugins !== '' && pluginPrograms === ''

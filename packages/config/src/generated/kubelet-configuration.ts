@@ -861,6 +861,10 @@ export interface KubeletFlags {
   readonly rootDir: string;
   /** Unix socket on which nodectl reaches this kubelet: an absolute path in a directory of mode 0700. The socket serves the paths of the secured port to root. Empty: no socket. Not a flag of the Go kubelet. Default: ''. */
   readonly adminSocket: string;
+  /** Whether a page about the node is served at /dashboard/ of the secured port, to users who may get nodes/proxy, and of the admin socket. Not a flag of the Go kubelet. Default: false. */
+  readonly dashboard: boolean;
+  /** Port on 127.0.0.1 that serves the page about the node without TLS. Its address, which contains a secret, is in the file dashboard-url of --root-dir. 0: no port. Not a flag of the Go kubelet. Default: 0. */
+  readonly dashboardPort: number;
   /** Labels that the node gets at its registration: key=value, separated by commas. In the namespaces kubernetes.io and k8s.io only labels that kubelets may set. Default: ''. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** File that only one kubelet at a time can lock. The kubelet waits until it has the lock. Empty: no file. Default: ''. */

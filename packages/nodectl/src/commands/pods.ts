@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pod } from '@node-agent/pod-spec';
+import { type Pod, podState } from '@node-agent/pod-spec';
 import { printable, printableLine } from '@node-agent/telemetry';
 import { asCtlError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findPod } from '../find-pod.ts';
 import type { Command } from '../options.ts';
 import { CLEAR } from '../terminal.ts';
-import { podState } from '../views/pod-state.ts';
 import { podsChange, podsTable, sortedPods } from '../views/pods.ts';
 import { type Context, podsOf, show } from './context.ts';
 

@@ -1,7 +1,6 @@
-import { CONFIG_SOURCE_ANNOTATION, type Pod } from '@node-agent/pod-spec';
+import { CONFIG_SOURCE_ANNOTATION, type Pod, podState } from '@node-agent/pod-spec';
 import { renderTable } from '../table.ts';
 import { ageOf } from '../units.ts';
-import { podState } from './pod-state.ts';
 
 /** Renders pods, sorted by namespace and name. @param wide whether to add the pod's address, source and images */
 export function podsTable(

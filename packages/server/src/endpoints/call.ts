@@ -6,6 +6,8 @@ import type { RouteParams, SecuredEndpoint } from '../secured-routes.ts';
 /** An authorized request with its path parameters. */
 export interface Call extends Pick<Exchange, 'method' | 'headers' | 'remoteAddress' | 'signal' | 'body' | 'takeTime'> {
   readonly user: UserInfo;
+  /** The decoded path, without the query. */
+  readonly path: string;
   readonly params: RouteParams;
   readonly query: URLSearchParams;
 }

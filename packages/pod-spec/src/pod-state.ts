@@ -1,6 +1,6 @@
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod } from './api.ts';
 
-/** What a table shows of a pod's state. */
+/** State of a pod, as tables show it. */
 export interface PodState {
   /** Ready containers and sidecars, of all: `1/2`. */
   readonly ready: string;

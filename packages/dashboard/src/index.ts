@@ -1,0 +1,14 @@
+export {
+  Dashboard,
+  type DashboardAnswer,
+  type DashboardComponents,
+  type DashboardOptions,
+  type DashboardRequest,
+} from './dashboard.ts';
+export type {
+  DashboardExplanation,
+  DashboardLogOptions,
+  DashboardNode,
+  DashboardNodeObject,
+} from './ports.ts';
+export type { FetchHeaders } from './request-problem.ts';
