@@ -96,6 +96,14 @@ export class ClusterPods {
     });
   }
 
+  /** Resolves with the time in ms at which another container than `containerId` was seen running in the pod. */
+  async nextContainer(name: string, containerId: string): Promise<number> {
+    return this.#seen(name, (pod) => {
+      const [status] = pod?.status?.containerStatuses ?? [];
+      return status?.state?.running !== undefined && !(status.containerID ?? '').endsWith(containerId);
+    });
+  }
+
   /** Returns the pod's last seen phase; undefined if the pod does not exist. */
   phase(name: string): string | undefined {
     return this.#reflector.objects.get(`${NAMESPACE}/${name}`)?.status?.phase;
