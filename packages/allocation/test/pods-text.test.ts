@@ -56,7 +56,8 @@ describe('PodsText', () => {
       },
     });
     const text = new PodsText();
-    const pods = new Map(Array.from({ length: 500 }, (_, index) => [`u${index}`, counted(1)] as const));
+    const pods = new Map<string, PodResources>();
+    for (let index = 0; index < 500; index++) pods.set(`u${index}`, counted(1));
     text.update(pods, []);
     reads = 0;
     pods.set('new', counted(1));
