@@ -56,14 +56,16 @@ export class ActivePods {
   }
 }
 
-/** Looks up each fact when it is read. */
+/** Looks up each fact when it is read, except the phase, which every rule needs. */
 class Holding implements PodHolding {
+  readonly phase: string | undefined;
   readonly #components: Components;
   readonly #uid: string;
 
   constructor(components: Components, uid: string) {
     this.#components = components;
     this.#uid = uid;
+    this.phase = components.status.getPodStatus(uid)?.phase;
   }
 
   get isFinished(): boolean {
@@ -80,9 +82,5 @@ class Holding implements PodHolding {
 
   get isEnding(): boolean {
     return this.#components.workers.isPodTerminationRequested(this.#uid);
-  }
-
-  get phase(): string | undefined {
-    return this.#components.status.getPodStatus(this.#uid)?.phase;
   }
 }
