@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import type { CriClient } from '@node-agent/cri-client';
+import type { PodSpec } from '@node-agent/pod-spec';
 import { freePorts } from '@node-agent/tools-ports';
 import { type BenchApi, BenchNode } from '../bench-node.ts';
 import type { ClusterKubelet } from '../cluster/cluster-kubelet.ts';
-import type { ClusterPods } from '../cluster/cluster-pods.ts';
+import { type ClusterPods, PLAIN } from '../cluster/cluster-pods.ts';
 import { sleep } from '../waiting.ts';
 import { type FinishedSample, measureFinished } from './finished.ts';
 import type { ScaleOptions } from './options.ts';
@@ -56,6 +57,14 @@ export interface ScaleTurn {
   readonly finished?: FinishedSample;
 }
 
+/** Spec of the pods. They have requests, so that admission and the cgroups must add them up. */
+const POD: PodSpec = {
+  ...PLAIN,
+  containers: PLAIN.containers.map((container) => ({
+    ...container,
+    resources: { requests: { cpu: '1m', memory: '1Mi' } },
+  })),
+};
 /** Number of pods that are started and deleted together on top of the pods of a size. */
 const BATCH = 10;
 const BATCHES = 3;
@@ -100,7 +109,7 @@ export async function takeScaleTurn(plan: ScalePlan, signal: AbortSignal): Promi
   await sleep(SETTLE_MS, signal);
   const emptyRssBytes = (await kubelet.usage()).rssBytes;
   say(`${nodeName}: warming up`);
-  for (const prefix of ['warm', 'hot']) await removed(pods, await node.addPods(WARM_UP, signal, undefined, prefix));
+  for (const prefix of ['warm', 'hot']) await removed(pods, await node.addPods(WARM_UP, signal, POD, prefix));
   const scene: Scene = { node, kubelet, pods, client: node.side.client, page, restSeconds: options.restSeconds };
   const sizes: SizeSample[] = [];
   const names: string[] = [];
@@ -129,7 +138,7 @@ async function measureSize(scene: Scene, names: string[], size: number, signal: 
   const filling = await watched(kubelet);
   const wanted = Array.from({ length: size - names.length }, (_, index) => index + names.length);
   await inPortions(wanted, async ([first = 0, ...others]) => {
-    names.push(...(await node.addPods(1 + others.length, signal, undefined, `from-${first}`)));
+    names.push(...(await node.addPods(1 + others.length, signal, POD, `from-${first}`)));
   });
   holds.push((await filling()).holdMs);
   await sleep(SETTLE_MS, signal);
@@ -186,7 +195,7 @@ async function measureSize(scene: Scene, names: string[], size: number, signal: 
 async function started(pods: ClusterPods, names: readonly string[]): Promise<readonly number[]> {
   return Promise.all(
     names.map(async (name) => {
-      const startMs = await pods.create(name);
+      const startMs = await pods.create(name, POD);
       return (await pods.ready(name)) - startMs;
     }),
   );
