@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { resources } from '@node-agent/kube-client';
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import type { BenchNode } from '../bench-node.ts';
+import { PLAIN } from '../cluster/cluster-pods.ts';
 import { sleep, until } from '../waiting.ts';
 import { watched } from './watched.ts';
 
@@ -26,12 +28,15 @@ const WRITERS = 16;
 const HEALTHZ_EVERY_MS = 50;
 const HEALTHZ_TIMEOUT_MS = 30_000;
 const TIMEOUT_MS = 300_000;
+/** Time in ms until the last write about a finished pod is done. */
+const SETTLE_MS = 3_000;
 
 /** Stops the node's kubelet, creates finished pods and a newer one that runs, and starts the kubelet again. */
 export async function measureFinished(node: BenchNode, count: number, signal: AbortSignal): Promise<FinishedSample> {
   const { kubelet, pods } = node;
+  const status = await finishedStatus(node, signal);
   await kubelet.stop();
-  await createFinished(node, count, signal);
+  await createFinished(node, count, status, signal);
   await pods.create('newest');
   await kubelet.start();
   const { healthzPort } = kubelet;
@@ -60,30 +65,44 @@ export async function measureFinished(node: BenchNode, count: number, signal: Ab
   };
 }
 
-async function createFinished({ client, nodeName }: BenchNode, count: number, signal: AbortSignal): Promise<void> {
-  const terminated = { exitCode: 0, reason: 'Completed', startedAt: EARLIER, finishedAt: EARLIER };
-  const status = {
-    phase: 'Succeeded',
-    startTime: EARLIER,
-    containerStatuses: [
-      { name: 'main', image: 'busybox', imageID: '', ready: false, restartCount: 0, state: { terminated } },
-    ],
-  };
+/** Spec of a pod that ends by itself. */
+const ENDING: PodSpec = { ...PLAIN, restartPolicy: 'Never', containers: PLAIN.containers.map(endingContainer) };
+
+function endingContainer(container: PodSpec['containers'][number]): PodSpec['containers'][number] {
+  return { ...container, command: ['true'] };
+}
+
+/** Lets a pod end. @returns its complete status, so that the kubelet has nothing to write for a pod with this status */
+async function finishedStatus({ client, pods }: BenchNode, signal: AbortSignal): Promise<Pod['status']> {
+  const name = 'template';
+  await pods.create(name, ENDING);
+  await until('a pod has finished', () => pods.phase(name) === 'Succeeded', signal);
+  await sleep(SETTLE_MS, signal);
+  const { status } = await client.get(resources.pods, { namespace: NAMESPACE, name });
+  await pods.delete(name);
+  await pods.gone(name);
+  return status;
+}
+
+async function createFinished(
+  { client, nodeName }: BenchNode,
+  count: number,
+  status: Pod['status'],
+  signal: AbortSignal,
+): Promise<void> {
   let next = 0;
   const writer = async (): Promise<void> => {
     while (next < count) {
       signal.throwIfAborted();
       const name = `finished-${next++}`;
-      const spec = { nodeName, restartPolicy: 'Never', containers: [{ name: 'main', image: 'busybox' }] };
-      await client.create(resources.pods, { metadata: { name, namespace: NAMESPACE, uid: '' }, spec });
+      const metadata = { name, namespace: NAMESPACE, uid: '' };
+      await client.create(resources.pods, { metadata, spec: { ...ENDING, nodeName } });
       const key = { namespace: NAMESPACE, name, subresource: 'status' };
       await client.patch(resources.pods, { type: 'merge', body: { status } }, key);
     }
   };
   await Promise.all(Array.from({ length: WRITERS }, writer));
 }
-
-const EARLIER = '2026-01-01T00:00:00Z';
 
 /** Requests `/healthz`. Never rejects. */
 function healthz(port: number): Promise<{ readonly ok: boolean; readonly ms: number }> {
