@@ -25,6 +25,10 @@ const commands = {
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
   'bench-server': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/server/main.ts' },
   'bench-probes': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/probes/main.ts' },
+  'bench-scale': {
+    build: ['@node-agent/kubelet', '@node-agent/fake-cri', '@node-agent/fake-apiserver'],
+    program: 'tools/bench/src/scale/main.ts',
+  },
   monitoring: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/monitoring/main.ts' },
   'bench-pressure': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/pressure/main.ts' },
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },

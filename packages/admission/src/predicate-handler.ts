@@ -5,6 +5,7 @@ import { matchesNodeAffinity } from './node-affinity.ts';
 import { checkPredicates, firstRefusal, type Misfit, resourceMisfit } from './predicates.ts';
 import type { Preemption } from './preemption.ts';
 import { rememberedRequests } from './resource-fit.ts';
+import { runningTotal } from './total-held.ts';
 
 /** Result of admission. */
 export type Verdict = { readonly admit: true } | RecoverableRefusal;
@@ -56,7 +57,7 @@ export function predicateHandler(
   { taintComparisons = false }: PredicateHandlerOptions = {},
 ): PredicateHandler {
   const heldBy = rememberedRequests({ useStatusResources: true });
-  const context = { taintComparisons, requestsOf: rememberedRequests(), heldBy };
+  const context = { taintComparisons, requestsOf: rememberedRequests(), totalHeld: runningTotal(heldBy) };
   const verdict = (refusal: RefusalReason | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };
   const answer = (pod: Pod, others: readonly Pod[], misfit: Misfit | undefined): Verdict => {

@@ -5,12 +5,13 @@ import { hasHostPortConflict } from './host-ports.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import { type InsufficientResource, insufficientResources, type RequestsOf } from './resource-fit.ts';
 import { toleratesTaint } from './tolerations.ts';
+import type { TotalOf } from './total-held.ts';
 
 /** Inputs of the predicates besides pod, other pods and node. */
 export interface PredicateContext {
   readonly requestsOf: RequestsOf;
-  /** Resources held by running pods. */
-  readonly heldBy: RequestsOf;
+  /** Returns the resources held by running pods. */
+  readonly totalHeld: TotalOf;
   /** Feature gate TaintTolerationComparisonOperators. */
   readonly taintComparisons: boolean;
 }
@@ -99,7 +100,7 @@ export function resourceMisfit(
   pod: Pod,
   others: readonly Pod[],
   node: AdmissionNode,
-  context: Pick<PredicateContext, 'requestsOf' | 'heldBy'>,
+  context: Pick<PredicateContext, 'requestsOf' | 'totalHeld'>,
 ): Misfit | undefined {
   const short = shortages(pod, others, node, context);
   return short.length > 0 ? { short, refusals: [] } : undefined;
@@ -110,9 +111,9 @@ function shortages(
   pod: Pod,
   others: readonly Pod[],
   { status }: AdmissionNode,
-  { requestsOf, heldBy }: Pick<PredicateContext, 'requestsOf' | 'heldBy'>,
+  { requestsOf, totalHeld }: Pick<PredicateContext, 'requestsOf' | 'totalHeld'>,
 ): readonly InsufficientResource[] {
-  return status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf, heldBy) : [];
+  return status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf, totalHeld) : [];
 }
 
 function insufficient({ resource, requested, used, capacity }: InsufficientResource): RefusalReason {

@@ -1,5 +1,4 @@
 import {
-  addResources,
   type Container,
   isBackedByClaim,
   isHugePageResource,
@@ -12,6 +11,7 @@ import {
   type ResourceList,
   type ResourceListJson,
 } from '@node-agent/pod-spec';
+import type { TotalOf } from './total-held.ts';
 
 /** A resource that is insufficient for a pod; CPU in millicores. */
 export interface InsufficientResource {
@@ -55,14 +55,14 @@ function withoutClaimedResources(pod: Pod): Pod {
  * Returns the resources that are insufficient for one more pod, the pod count first (`noderesources/fit.go`). Extended
  * resources that the node does not know are ignored: they may be managed by the cluster.
  * @param others the pods that hold resources of the node
- * @param heldBy returns the resources that each of the others holds; during a resize to less, the former amounts
+ * @param totalOf returns the resources that the others hold; during a resize to less, the former amounts
  */
 export function insufficientResources(
   pod: Pod,
   others: readonly Pod[],
   allocatable: ResourceListJson,
   requestsOf: RequestsOf,
-  heldBy: RequestsOf = requestsOf,
+  totalOf: TotalOf,
 ): readonly InsufficientResource[] {
   const capacities = parseResourceList(allocatable);
   const places = capacities.get('pods')?.value() ?? 0n;
@@ -71,7 +71,7 @@ export function insufficientResources(
   if (used + 1n > places) short.push({ resource: 'pods', requested: 1n, used, capacity: places });
 
   const requests = requestsOf(pod);
-  const taken = addResources(...others.map(heldBy));
+  const taken = totalOf(others);
   for (const resource of inOrder(requests.keys())) {
     if (isNativeResource(resource) ? !isCounted(resource) : !capacities.has(resource)) continue;
     const amount = (of: Quantity | undefined): bigint => (resource === 'cpu' ? of?.milliValue() : of?.value()) ?? 0n;

@@ -13,10 +13,11 @@ export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly 
   return { data: `{"entries":{${texts.join(',')}}}` };
 }
 
-/** Texts of pods. Each change of one pod encodes all pods, of which the others are the same objects as before. */
+/** Texts of pods: the same pod may be encoded several times. */
 const podTexts = new WeakMap<PodResources, string>();
 
-function podText(resources: PodResources): string {
+/** Encodes the resources of one pod. */
+export function podText(resources: PodResources): string {
   let text = podTexts.get(resources);
   if (text === undefined) {
     text = goJson(encodePod(resources));

@@ -2,9 +2,10 @@ import { checkComponents, checkOptions } from '@node-agent/async';
 import { CheckpointStore, type CheckpointStoreOptions } from '@node-agent/checkpoint';
 import type { ResourceRequirements } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
-import { dataChecksum, decodePods, encodePods } from './checkpoint-format.ts';
+import { decodePods, podText } from './checkpoint-format.ts';
 import { AllocationError } from './errors.ts';
 import type { PodResources } from './pod-resources.ts';
+import { PodsText } from './pods-text.ts';
 
 /** Upstream's names of the two state files in the kubelet's root directory. */
 export const ALLOCATED_PODS_STATE = 'allocated_pods_state';
@@ -17,8 +18,8 @@ export interface PodResourceStateComponents {
 
 /**
  * Resources of pods that survive a restart (`pkg/kubelet/allocation/state`). A change is visible immediately and on
- * disk when {@link saved} resolves. Changes during a running write share the next one. Removals are written with the
- * next change, because an extra pod in the file is harmless.
+ * disk when {@link saved} resolves. Changes during a running write share the next one. Removals are written with a
+ * later change, because an extra pod in the file is harmless: a kubelet drops it when it starts.
  */
 export class PodResourceState {
   readonly #store: CheckpointStore;
@@ -32,6 +33,9 @@ export class PodResourceState {
   #writing: Promise<void> | undefined;
   #loaded = false;
   #lastData: string | undefined;
+  readonly #text = new PodsText();
+  /** UIDs of the pods that were set or removed since the last successful write began. */
+  readonly #changed = new Set<string>();
   /** Known content of the file; uncertain entries are left out. */
   #onDisk: Map<string, PodResources> = new Map();
 
@@ -43,7 +47,8 @@ export class PodResourceState {
     checkOptions('PodResourceState', options, { directory: 'string', name: 'string' });
     checkComponents('PodResourceState', components, { fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic'] });
     const { fs } = components;
-    this.#store = new CheckpointStore({ fs }, { directory: options.directory, checksum: dataChecksum });
+    const checksum = this.#text.checksum.bind(this.#text);
+    this.#store = new CheckpointStore({ fs }, { directory: options.directory, checksum });
     this.#name = options.name;
     this.#path = `${options.directory}/${options.name}`;
   }
@@ -84,6 +89,7 @@ export class PodResourceState {
   set(uid: string, resources: PodResources): void {
     this.#pods.set(uid, resources);
     this.#versions.set(uid, ++this.#version);
+    this.#changed.add(uid);
   }
 
   setContainer(uid: string, name: string, resources: ResourceRequirements): void {
@@ -96,7 +102,7 @@ export class PodResourceState {
   }
 
   remove(uid: string): void {
-    this.#pods.delete(uid);
+    if (this.#pods.delete(uid)) this.#changed.add(uid);
     this.#versions.delete(uid);
   }
 
@@ -125,18 +131,25 @@ export class PodResourceState {
     // Without a load, a write would overwrite the state of an earlier process.
     if (!this.#loaded) await this.load();
     const version = this.#version;
-    const pods = new Map(this.#pods);
-    const content = encodePods(pods);
+    const changed = new Map([...this.#changed].map((uid) => [uid, this.#pods.get(uid)]));
+    this.#changed.clear();
+    const content = this.#text.update(this.#pods, changed.keys());
     try {
       if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
     } catch (err) {
       // The failed write may still have reached the disk.
       this.#lastData = undefined;
-      for (const [uid, resources] of this.#onDisk) if (!isSame(resources, pods.get(uid))) this.#onDisk.delete(uid);
+      for (const [uid, resources] of changed) {
+        if (!isSame(this.#onDisk.get(uid), resources)) this.#onDisk.delete(uid);
+        this.#changed.add(uid);
+      }
       throw err;
     }
     this.#lastData = content.data;
-    this.#onDisk = pods;
+    for (const [uid, resources] of changed) {
+      if (resources === undefined) this.#onDisk.delete(uid);
+      else this.#onDisk.set(uid, resources);
+    }
     this.#writtenVersion = version;
   }
 }
@@ -144,6 +157,5 @@ export class PodResourceState {
 /** Compares the encoded forms. */
 function isSame(a: PodResources | undefined, b: PodResources | undefined): boolean {
   if (a === undefined || b === undefined) return false;
-  const textOf = (resources: PodResources): string => encodePods(new Map([['', resources]])).data;
-  return a === b || textOf(a) === textOf(b);
+  return a === b || podText(a) === podText(b);
 }

@@ -98,10 +98,12 @@ export class CheckpointStore {
 
   #serialize(path: string, content: object): string {
     const { checksum, checksumField } = this.#options;
+    let text: string;
     let plain: JsonValue;
     try {
       // Values that JSON drops must not be part of the checksum.
-      plain = JSON.parse(JSON.stringify(content));
+      text = JSON.stringify(content);
+      plain = JSON.parse(text);
     } catch (cause) {
       throw new CheckpointError('InvalidContent', path, 'must have content that can be written as JSON', { cause });
     }
@@ -109,7 +111,8 @@ export class CheckpointStore {
     if (checksumField in plain) {
       throw new CheckpointError('InvalidContent', path, `must not have a field ${checksumField} in its content`);
     }
-    return JSON.stringify({ ...plain, [checksumField]: checksum(plain) });
+    const last = `${JSON.stringify(checksumField)}:${checksum(plain)}}`;
+    return text === '{}' ? `{${last}` : `${text.slice(0, -1)},${last}`;
   }
 
   #parse(path: string, bytes: Uint8Array): JsonObject {

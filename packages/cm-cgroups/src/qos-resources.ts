@@ -1,4 +1,9 @@
-import { MIN_CPU_SHARES, milliCpuToShares, type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
+import { MIN_CPU_SHARES, milliCpuToShares, oncePer, type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
+
+/** CPU requests of a Burstable pod; 0 for other pods. Each started pod asks for the requests of all pods. */
+const burstableMilliCpu = oncePer((pod: Pod): number =>
+  podQosClass(pod) === 'Burstable' ? Number(podRequests(pod).get('cpu')?.milliValue() ?? 0n) : 0,
+);
 
 /**
  * Returns the CPU shares of the two QoS cgroups: the sum of the requests for Burstable, the minimum for BestEffort
@@ -8,9 +13,6 @@ import { MIN_CPU_SHARES, milliCpuToShares, type Pod, podQosClass, podRequests } 
  */
 export function qosShares(active: readonly Pod[]): { readonly burstable: number; readonly bestEffort: number } {
   let milliCpu = 0;
-  for (const pod of active) {
-    if (podQosClass(pod) !== 'Burstable') continue;
-    milliCpu += Number(podRequests(pod).get('cpu')?.milliValue() ?? 0n);
-  }
+  for (const pod of active) milliCpu += burstableMilliCpu(pod);
   return { burstable: milliCpuToShares(milliCpu), bestEffort: MIN_CPU_SHARES };
 }

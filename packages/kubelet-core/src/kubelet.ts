@@ -1,4 +1,4 @@
-import { checkOptions, TaskGroup } from '@node-agent/async';
+import { checkOptions, TaskGroup, TimeSlice } from '@node-agent/async';
 import type { PodLifecycleEvent, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
@@ -326,7 +326,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       else if (op === 'REMOVE') handler.handlePodRemoves(portion);
       else handler.handlePodReconcile(portion);
     };
-    await inPortions(isAddition ? handler.inAdmissionOrder(pods) : pods, handle, clock, signal);
+    const ordered = isAddition ? await handler.inAdmissionOrder(pods, new TimeSlice({ clock }), signal) : pods;
+    await inPortions(ordered, handle, clock, signal);
   }
 
   /**

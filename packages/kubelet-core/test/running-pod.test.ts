@@ -1,4 +1,5 @@
 import type { Pod, PodCondition, RuntimePodStatus } from '@node-agent/pod-spec';
+import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from '../src/pods/running-pod.ts';
 import { withSandboxReady } from '../src/pods/sandbox-ready.ts';
@@ -84,4 +85,20 @@ test('oldestFirst sorts by creation time, keeps equal times in order, and puts m
     });
   const pods = [made('d', 3), made('b', 1), made('c', 1), made('e', 4), made('a')];
   expect(oldestFirst(pods).map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
+test('oldestFirst returns what a stable sort by creation time returns', () => {
+  const seconds = fc.array(fc.option(fc.nat({ max: 9 })), { maxLength: 30 });
+  fc.assert(
+    fc.property(seconds, (all) => {
+      const pods = all.map((second, index) =>
+        makePod(`p${index}`, {
+          metadata: { creationTimestamp: second === null ? undefined : `2026-01-01T00:00:0${second}Z` },
+        }),
+      );
+      const timeOf = (pod: Pod): string => pod.metadata.creationTimestamp ?? '';
+      const sorted = pods.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : timeOf(a) > timeOf(b) ? 1 : 0));
+      expect(oldestFirst(pods)).toEqual(sorted);
+    }),
+  );
 });

@@ -1,4 +1,5 @@
 import { mayRun, type RuntimePod, type RuntimePodStatus } from '@node-agent/pod-spec';
+import { UidsByName } from './uids-by-name.ts';
 
 /** Cached runtime status of one pod. */
 export interface PodCacheEntry {
@@ -24,11 +25,14 @@ interface Waiter {
  */
 export class PodCache {
   readonly #entries = new Map<string, PodCacheEntry>();
+  readonly #entryNames = new UidsByName();
   readonly #waiters = new Map<string, Set<Waiter>>();
   /** Pods of the last list that have not been read since; `undefined` before the first list. */
   #listed: Map<string, RuntimePod> | undefined;
+  /** Names of the pods of the last list, including those that have been read since. */
+  #listedNames = new UidsByName();
   #timeMs: number | undefined;
-  #changed: ReadonlySet<string> = new Set();
+  #changed = new Set<string>();
   #wanted: ((uid: string) => void) | undefined;
 
   /** Returns the cached status of a pod; `undefined` if the runtime was never seen to have the pod. */
@@ -84,11 +88,12 @@ export class PodCache {
   runningPods(name: string, namespace: string): readonly string[] | undefined {
     if (this.#listed === undefined) return undefined;
     const running = new Set<string>();
-    const look = (pod: RuntimePod | RuntimePodStatus): void => {
-      if (pod.name === name && pod.namespace === namespace && mayRun(pod)) running.add(pod.uid);
+    const look = (uid: string, pod: RuntimePod | RuntimePodStatus | undefined): void => {
+      if (pod?.name === name && pod.namespace === namespace && mayRun(pod)) running.add(uid);
     };
-    for (const pod of this.#listed.values()) look(pod);
-    for (const { status } of this.#entries.values()) look(status);
+    const wanted = { name, namespace };
+    for (const uid of this.#listedNames.uids(wanted)) look(uid, this.#listed.get(uid));
+    for (const uid of this.#entryNames.uids(wanted)) look(uid, this.#entries.get(uid)?.status);
     return [...running];
   }
 
@@ -121,12 +126,16 @@ export class PodCache {
   delete(uid: string, observedAtMs: number): void {
     if (!this.#put(uid, { status: emptyStatus(uid, observedAtMs), observedAtMs })) return;
     // No entry is kept: an unknown pod counts as known as of the last list.
+    const entry = this.#entries.get(uid);
+    if (entry !== undefined) this.#entryNames.delete(entry.status, uid);
     this.#entries.delete(uid);
   }
 
   /** Stores the pods of the latest list. */
   list(pods: readonly RuntimePod[]): void {
     this.#listed = new Map(pods.map((pod) => [pod.uid, pod]));
+    this.#listedNames = new UidsByName();
+    for (const pod of pods) this.#listedNames.add(pod, pod.uid);
   }
 
   /**
@@ -144,8 +153,7 @@ export class PodCache {
 
   /** Records that no further read of the pod is pending, so its cached status is current. */
   settle(uid: string): void {
-    if (!this.#changed.has(uid)) return;
-    this.#changed = new Set([...this.#changed].filter((changed) => changed !== uid));
+    if (!this.#changed.delete(uid)) return;
     if (this.#entries.get(uid)?.error === undefined) this.#notify(uid);
   }
 
@@ -161,7 +169,9 @@ export class PodCache {
   #put(uid: string, entry: PodCacheEntry): boolean {
     const known = this.#entries.get(uid);
     if (known !== undefined && known.observedAtMs > entry.observedAtMs) return false;
+    if (known !== undefined) this.#entryNames.delete(known.status, uid);
     this.#entries.set(uid, entry);
+    this.#entryNames.add(entry.status, uid);
     if (entry.error === undefined) this.#listed?.delete(uid);
     this.#notify(uid);
     return true;

@@ -14,9 +14,16 @@ import { MemorySide } from './memory-side.ts';
 import { RuntimeSide } from './runtime-side.ts';
 import { sleep, until } from './waiting.ts';
 
+/** API server of a {@link BenchNode}. */
+export interface BenchApi extends Pick<ControlPlane, 'nodeKubeconfig' | 'adminKubeconfig'> {
+  /** CA of client certificates and the administrator's credentials; absent without authentication. */
+  readonly caFile?: string;
+  readonly admin?: ControlPlane['admin'];
+}
+
 /** Options of a {@link BenchNode}. */
 export interface BenchNodePlan {
-  readonly controlPlane: ControlPlane;
+  readonly controlPlane: BenchApi;
   /** Programs of the runtime. Default: a runtime in memory. */
   readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
@@ -24,6 +31,8 @@ export interface BenchNodePlan {
   readonly directory: string;
   readonly subnet: string;
   readonly profiles?: string | undefined;
+  /** Module that is loaded into a kubelet that runs with Node, see {@link ClusterKubeletOptions.preload}. */
+  readonly preload?: string | undefined;
   /** Whether pods run without cgroups of their own. */
   readonly withoutCgroups?: boolean;
   /**
@@ -41,6 +50,8 @@ export class BenchNode implements AsyncDisposable {
   readonly side: RuntimeSide | MemorySide;
   readonly kubelet: ClusterKubelet;
   readonly pods: ClusterPods;
+  /** Administrator's client of the API server. */
+  readonly client: KubeClients['requests'];
   readonly #plan: BenchNodePlan;
   readonly #stack: AsyncDisposableStack;
 
@@ -49,12 +60,14 @@ export class BenchNode implements AsyncDisposable {
     side: RuntimeSide | MemorySide,
     kubelet: ClusterKubelet,
     pods: ClusterPods,
+    client: KubeClients['requests'],
     stack: AsyncDisposableStack,
   ) {
     this.#plan = plan;
     this.side = side;
     this.kubelet = kubelet;
     this.pods = pods;
+    this.client = client;
     this.#stack = stack;
   }
 
@@ -63,7 +76,7 @@ export class BenchNode implements AsyncDisposable {
    * start fails, the same happens automatically.
    */
   static async start(plan: BenchNodePlan, signal: AbortSignal): Promise<BenchNode> {
-    const { controlPlane, binaries, program, nodeName, directory, profiles, withoutCgroups } = plan;
+    const { controlPlane, binaries, program, nodeName, directory, profiles, preload, withoutCgroups } = plan;
     await using stack = new AsyncDisposableStack();
     await mkdir(directory, { recursive: true });
     const side = binaries
@@ -72,7 +85,12 @@ export class BenchNode implements AsyncDisposable {
     stack.defer(() => side.stop());
     const kubelet = new ClusterKubelet({
       ...{ program, nodeName, kubeconfig: await controlPlane.nodeKubeconfig(nodeName), endpoint: side.endpoint },
-      ...{ directory: join(directory, 'k'), profiles, ...(!withoutCgroups && { cgroupRoot: side.cgroupRoot }) },
+      ...{
+        directory: join(directory, 'k'),
+        profiles,
+        preload,
+        ...(!withoutCgroups && { cgroupRoot: side.cgroupRoot }),
+      },
       configuration: plan.configuration ?? {
         authentication: {
           ...{ anonymous: { enabled: false }, webhook: { enabled: false } },
@@ -108,7 +126,11 @@ export class BenchNode implements AsyncDisposable {
       return conditionHolds(node, 'Ready');
     };
     await until(`${nodeName} is ready`, isReady, signal);
-    return new BenchNode(plan, side, kubelet, pods, stack.move());
+    return new BenchNode(plan, side, kubelet, pods, clients.requests, stack.move());
+  }
+
+  get nodeName(): string {
+    return this.#plan.nodeName;
   }
 
   get port(): number {
@@ -117,7 +139,9 @@ export class BenchNode implements AsyncDisposable {
 
   /** Client credentials that the kubelet's server accepts. */
   get caller(): KubeletCaller {
-    const { cert, key } = this.#plan.controlPlane.admin;
+    const { admin } = this.#plan.controlPlane;
+    if (admin === undefined) throw new Error('the API server has no client certificates');
+    const { cert, key } = admin;
     return { port: this.port, cert, key };
   }
 

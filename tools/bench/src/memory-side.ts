@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { CriClient } from '@node-agent/cri-client';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { makePodsGroup } from './pods-group.ts';
 
@@ -12,11 +13,13 @@ const FAKE_CRI = fileURLToPath(new URL('../../../packages/fake-cri/dist/bin.js',
 /** Runtime in memory, in its own process, for one side of the comparison. With it, only the kubelet is measured. */
 export class MemorySide {
   readonly endpoint: string;
+  readonly client: CriClient;
   readonly cgroupRoot: string;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(endpoint: string, cgroupRoot: string, stack: AsyncDisposableStack) {
+  private constructor(endpoint: string, client: CriClient, cgroupRoot: string, stack: AsyncDisposableStack) {
     this.endpoint = endpoint;
+    this.client = client;
     this.cgroupRoot = cgroupRoot;
     this.#stack = stack;
   }
@@ -41,7 +44,8 @@ export class MemorySide {
     // The first line of output means that the runtime is listening.
     const first = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => undefined)]);
     if (first === undefined) throw new Error('runtime in memory exited');
-    return new MemorySide(endpoint, cgroupRoot, stack.move());
+    const client = stack.use(new CriClient({}, { endpoint }));
+    return new MemorySide(endpoint, client, cgroupRoot, stack.move());
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,9 @@
 import { isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 
-/** Facts, besides the pod itself, that decide whether the pod holds resources of the node. */
+/**
+ * Facts, besides the pod itself, that decide whether the pod holds resources of the node. The rules read only the facts
+ * that they need, because they are applied to all pods.
+ */
 export interface PodHolding {
   /** Whether the pod worker knows that the pod has terminated. */
   readonly isFinished: boolean;
@@ -18,20 +21,23 @@ export interface PodHolding {
  * Returns whether an inactive pod stays inactive until its source shows it again or its UID is reused: its phase is
  * terminal, and it either never had an allocation or has terminated completely.
  */
-export function staysInactive(pod: Pod, { isFinished, hasAllocation, phase }: PodHolding): boolean {
-  return (isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase)) && (isFinished || !hasAllocation);
+export function staysInactive(pod: Pod, holding: PodHolding): boolean {
+  return isTerminal(pod, holding) && (holding.isFinished || !holding.hasAllocation);
 }
 
 /**
  * Returns whether a pod holds resources of the node and therefore counts in the admission of other pods (N1): it was
  * admitted and has not terminated.
  */
-export function isActive(pod: Pod, { isFinished, isUndecided, hasAllocation, isEnding, phase }: PodHolding): boolean {
-  if (isFinished || isUndecided) return false;
+export function isActive(pod: Pod, holding: PodHolding): boolean {
+  if (holding.isFinished || holding.isUndecided) return false;
   // The pod was deleted before it was admitted, so nothing was allocated to it.
-  if (pod.metadata.deletionTimestamp !== undefined && !hasAllocation) return false;
-  const isTerminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase);
+  if (pod.metadata.deletionTimestamp !== undefined && !holding.hasAllocation) return false;
   // A terminal pod holds no resources unless its containers are being stopped right now. A rejected pod has no
   // containers, however long its termination waits for the runtime.
-  return !isTerminal || (isEnding && hasAllocation);
+  return !isTerminal(pod, holding) || (holding.isEnding && holding.hasAllocation);
+}
+
+function isTerminal(pod: Pod, { phase }: PodHolding): boolean {
+  return isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase);
 }

@@ -52,13 +52,35 @@ export class ActivePods {
   }
 
   #holding({ metadata: { uid } }: Pod): PodHolding {
-    const { workers, status, allocation, isUndecided } = this.#components;
-    return {
-      isFinished: workers.isPodKnownTerminated(uid),
-      isUndecided: isUndecided(uid),
-      hasAllocation: allocation.hasAllocation(uid),
-      isEnding: workers.isPodTerminationRequested(uid),
-      phase: status.getPodStatus(uid)?.phase,
-    };
+    return new Holding(this.#components, uid);
+  }
+}
+
+/** Looks up each fact when it is read, except the phase, which every rule needs. */
+class Holding implements PodHolding {
+  readonly phase: string | undefined;
+  readonly #components: Components;
+  readonly #uid: string;
+
+  constructor(components: Components, uid: string) {
+    this.#components = components;
+    this.#uid = uid;
+    this.phase = components.status.getPodStatus(uid)?.phase;
+  }
+
+  get isFinished(): boolean {
+    return this.#components.workers.isPodKnownTerminated(this.#uid);
+  }
+
+  get isUndecided(): boolean {
+    return this.#components.isUndecided(this.#uid);
+  }
+
+  get hasAllocation(): boolean {
+    return this.#components.allocation.hasAllocation(this.#uid);
+  }
+
+  get isEnding(): boolean {
+    return this.#components.workers.isPodTerminationRequested(this.#uid);
   }
 }

@@ -1,3 +1,4 @@
+import type { TimeSlice } from '@node-agent/async';
 import { isTerminalPhase, type Pod, podReference } from '@node-agent/pod-spec';
 import type { Admissions } from '../admit/admissions.ts';
 import type { AllocationPort } from '../admit/allocation.ts';
@@ -6,7 +7,7 @@ import type { PodJournal } from '../explain/pod-journal.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort, StatusPort } from '../ports.ts';
 import type { EarlyTerminations } from './early-terminations.ts';
-import { oldestFirst } from './oldest-first.ts';
+import { CreationOrder, oldestFirst } from './oldest-first.ts';
 import { planAddition } from './pod-addition.ts';
 import type { UidLifetimes } from './uid-lifetimes.ts';
 import type { WorkerUpdates } from './worker-updates.ts';
@@ -38,10 +39,18 @@ export class SyncHandler {
     this.#deps = components;
   }
 
-  /** Sorts new pods for {@link handlePodAdditions}: pods that already run first, then the others, each oldest first. */
-  inAdmissionOrder(pods: readonly Pod[]): readonly Pod[] {
-    const { running, others } = this.#ordered(pods);
-    return [...running, ...others];
+  /**
+   * Sorts new pods for {@link handlePodAdditions}: pods that already run first, then the others, each oldest first.
+   * Works in time slices, because a list may have thousands of pods (K5).
+   */
+  async inAdmissionOrder(pods: readonly Pod[], slice: TimeSlice, signal: AbortSignal): Promise<readonly Pod[]> {
+    const running = new CreationOrder();
+    const others = new CreationOrder();
+    for (const pod of pods) {
+      (this.#deps.uids.continuesRunningPod(pod) ? running : others).add(pod);
+      if (slice.isDue()) await slice.pause(signal);
+    }
+    return [...running.pods(), ...others.pods()];
   }
 
   #ordered(pods: readonly Pod[]): { readonly running: ReadonlySet<Pod>; readonly others: readonly Pod[] } {

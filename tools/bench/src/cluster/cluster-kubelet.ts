@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,6 +21,11 @@ export interface ClusterKubeletOptions {
   readonly cgroupRoot?: string | undefined;
   /** Directory for a CPU profile that is written when the kubelet exits; only for a JavaScript program. */
   readonly profiles?: string | undefined;
+  /**
+   * Module that is loaded before a JavaScript program, with an IPC channel to this process; see {@link
+   * ClusterKubelet.ask}. Ignored for other programs.
+   */
+  readonly preload?: string | undefined;
   /** Additional kubelet configuration fields. */
   readonly configuration?: Readonly<Record<string, unknown>>;
 }
@@ -31,6 +37,7 @@ export class ClusterKubelet {
   readonly #options: ClusterKubeletOptions;
   #child: ChildProcess | undefined;
   #port = 0;
+  #healthzPort = 0;
 
   constructor(options: ClusterKubeletOptions) {
     this.#options = options;
@@ -53,6 +60,10 @@ export class ClusterKubelet {
     return this.#port;
   }
 
+  get healthzPort(): number {
+    return this.#healthzPort;
+  }
+
   /** Whether the process is running. */
   get runs(): boolean {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
@@ -66,6 +77,7 @@ export class ClusterKubelet {
       endpoint,
       directory,
       profiles,
+      preload,
       cgroupRoot,
       configuration: more,
     } = this.#options;
@@ -73,6 +85,7 @@ export class ClusterKubelet {
     const file = join(directory, 'kubelet.json');
     const [port = 0, healthzPort = 0] = await freePorts(2);
     this.#port = port;
+    this.#healthzPort = healthzPort;
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
@@ -100,14 +113,46 @@ export class ClusterKubelet {
       `--hostname-override=${nodeName}`,
     ];
     const profile = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
-    const [command, ...flags] = program.endsWith('.js')
-      ? [process.execPath, ...shebangFlags(await readFile(program, 'utf8')), ...profile, program]
+    const isJavaScript = program.endsWith('.js');
+    const preloaded = preload === undefined || !isJavaScript ? [] : ['--import', preload];
+    const [command, ...flags] = isJavaScript
+      ? [process.execPath, ...shebangFlags(await readFile(program, 'utf8')), ...profile, ...preloaded, program]
       : [program];
     if (command === undefined) throw new Error('start kubelet: no program');
     const log = openSync(this.logFile, 'a');
     // The kubelet gets its own session, so that Ctrl-C reaches only this program, which then stops the kubelet.
-    this.#child = spawn(command, [...flags, ...args], { stdio: ['ignore', log, log], detached: true, cwd: directory });
+    const ipc = preloaded.length > 0 ? (['ipc'] as const) : [];
+    this.#child = spawn(command, [...flags, ...args], {
+      stdio: ['ignore', log, log, ...ipc],
+      detached: true,
+      cwd: directory,
+    });
     closeSync(log);
+  }
+
+  /** Whether a module was loaded into the program. */
+  get isPreloaded(): boolean {
+    return this.#child?.channel != null;
+  }
+
+  /** Sends a message to the preloaded module. Resolves with its answer. @throws Error if the process exits */
+  async ask(message: object): Promise<unknown> {
+    const child = this.#child;
+    if (child?.connected !== true) throw new Error(`kubelet exited\n${await this.logTail()}`);
+    const answered = new AbortController();
+    const { signal } = answered;
+    try {
+      const answer = Promise.race([
+        once(child, 'message', { signal }),
+        once(child, 'exit', { signal }).then(() => undefined),
+      ]);
+      child.send(message);
+      const [value] = (await answer) ?? [];
+      if (value === undefined) throw new Error(`kubelet exited\n${await this.logTail()}`);
+      return value;
+    } finally {
+      answered.abort();
+    }
   }
 
   /** Returns the resources that the process has used so far. @throws Error if the process has exited */

@@ -10,7 +10,8 @@ const NAMESPACE = 'default';
 /** Command of each pod's container. It exits immediately on SIGTERM. */
 export const POD_COMMAND: readonly string[] = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 
-const PLAIN: PodSpec = {
+/** Spec of a pod that runs until it is stopped. */
+export const PLAIN: PodSpec = {
   terminationGracePeriodSeconds: 1,
   dnsPolicy: 'Default',
   containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command: POD_COMMAND }],
@@ -93,6 +94,14 @@ export class ClusterPods {
     return this.#seen(name, (pod) => {
       const [status] = pod?.status?.containerStatuses ?? [];
       return (status?.restartCount ?? 0) > 0 && status?.state?.running !== undefined;
+    });
+  }
+
+  /** Resolves with the time in ms at which another container than `containerId` was seen running in the pod. */
+  async nextContainer(name: string, containerId: string): Promise<number> {
+    return this.#seen(name, (pod) => {
+      const [status] = pod?.status?.containerStatuses ?? [];
+      return status?.state?.running !== undefined && !(status.containerID ?? '').endsWith(containerId);
     });
   }
 

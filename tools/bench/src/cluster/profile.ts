@@ -6,8 +6,11 @@ export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+    readonly children?: readonly number[];
   }[];
   readonly samples: readonly number[];
+  /** Time in microseconds between each sample and the one before it. */
+  readonly timeDeltas?: readonly number[];
 }
 
 const TOP = 15;
@@ -34,6 +37,28 @@ export function topFunctions(
   }
   const sorted = [...counts].sort((a, b) => b[1] - a[1]).slice(0, count);
   return sorted.map(([name, hits]) => [name, hits / busy] as const);
+}
+
+/** Returns the time in ms that was spent in each of these functions and in their callees. */
+export function functionMs(
+  { nodes, samples, timeDeltas = [] }: CpuProfile,
+  names: readonly string[],
+): Readonly<Record<string, number>> {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
+  const sums = new Map(names.map((name) => [name, 0]));
+  for (const [index, sample] of samples.entries()) {
+    const found = new Set<string>();
+    for (let id: number | undefined = sample; id !== undefined; id = parents.get(id)) {
+      found.add(byId.get(id)?.callFrame.functionName ?? '');
+    }
+    // A sample lasts until the next one.
+    for (const name of found) {
+      const sum = sums.get(name);
+      if (sum !== undefined) sums.set(name, sum + (timeDeltas[index + 1] ?? 0) / 1000);
+    }
+  }
+  return Object.fromEntries(sums);
 }
 
 /** Returns the top functions of each profile in a directory, as text lines. */

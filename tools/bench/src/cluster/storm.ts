@@ -10,6 +10,7 @@ import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { freePorts } from '@node-agent/tools-ports';
 import { RuntimeSide } from '../runtime-side.ts';
+import { kubeconfigOf } from '../scale/memory-api.ts';
 import { sleep, until } from '../waiting.ts';
 import { ClusterKubelet } from './cluster-kubelet.ts';
 import { conditionHolds, POD_COMMAND } from './cluster-pods.ts';
@@ -190,17 +191,6 @@ function stormyPod(nodeName: string): Pod {
       volumes: [{ name: VOLUME, downwardAPI: { items: [{ path: 'value', fieldRef }] } }],
     },
   };
-}
-
-function kubeconfigOf(server: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'memory', cluster: { server } }],
-    users: [{ name: 'node', user: {} }],
-    contexts: [{ name: 'default', context: { cluster: 'memory', user: 'node' } }],
-    'current-context': 'default',
-  });
 }
 
 /**

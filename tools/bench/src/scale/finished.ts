@@ -1,0 +1,121 @@
+import { request } from 'node:http';
+import { resources } from '@node-agent/kube-client';
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
+import type { BenchNode } from '../bench-node.ts';
+import { PLAIN } from '../cluster/cluster-pods.ts';
+import { sleep, until } from '../waiting.ts';
+import { watched } from './watched.ts';
+
+/** Values of a kubelet that starts on a node with thousands of finished pods in the API. */
+export interface FinishedSample {
+  readonly pods: number;
+  /** Time in ms from the kubelet's first answer on `/healthz` until the newest pod of the list, which runs, was Ready. */
+  readonly takenInMs: number;
+  /** CPU time of the kubelet in that time, in ms. */
+  readonly cpuMs: number;
+  /** Longest hold of its event loop in that time; `NaN` for a program that does not run with Node. */
+  readonly holdMs: number;
+  /** Longest response time of `/healthz` in that time; failed requests count with the time until they failed. */
+  readonly healthzMs: number;
+  /** Number of requests of `/healthz` that failed. */
+  readonly unhealthy: number;
+  readonly rssBytes: number;
+}
+
+const NAMESPACE = 'default';
+/** Number of concurrent requests that create pods. */
+const WRITERS = 16;
+const HEALTHZ_EVERY_MS = 50;
+const HEALTHZ_TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 300_000;
+/** Time in ms until the last write about a finished pod is done. */
+const SETTLE_MS = 3_000;
+
+/** Stops the node's kubelet, creates finished pods and a newer one that runs, and starts the kubelet again. */
+export async function measureFinished(node: BenchNode, count: number, signal: AbortSignal): Promise<FinishedSample> {
+  const { kubelet, pods } = node;
+  const status = await finishedStatus(node, signal);
+  await kubelet.stop();
+  await createFinished(node, count, status, signal);
+  await pods.create('newest');
+  await kubelet.start();
+  const { healthzPort } = kubelet;
+  await until('the kubelet is healthy', () => healthz(healthzPort).then(({ ok }) => ok), signal);
+  const startMs = performance.now();
+  const before = (await kubelet.usage()).cpuSeconds;
+  const holds = await watched(kubelet);
+  const answers: { readonly ok: boolean; readonly ms: number }[] = [];
+  let isReady = false;
+  const ready = pods.ready('newest').finally(() => {
+    isReady = true;
+  });
+  ready.catch(() => {});
+  while (!isReady && performance.now() - startMs < TIMEOUT_MS) {
+    answers.push(await healthz(healthzPort));
+    await sleep(HEALTHZ_EVERY_MS, signal);
+  }
+  if (!isReady) throw new Error(`the newest pod was not Ready within ${TIMEOUT_MS / 1000} s`);
+  const takenInMs = (await ready) - startMs;
+  const { cpuSeconds, rssBytes } = await kubelet.usage();
+  const { holdMs } = await holds();
+  return {
+    ...{ pods: count, takenInMs, holdMs, rssBytes, cpuMs: (cpuSeconds - before) * 1000 },
+    healthzMs: Math.max(...answers.map(({ ms }) => ms)),
+    unhealthy: answers.filter(({ ok }) => !ok).length,
+  };
+}
+
+/** Spec of a pod that ends by itself. */
+const ENDING: PodSpec = { ...PLAIN, restartPolicy: 'Never', containers: PLAIN.containers.map(endingContainer) };
+
+function endingContainer(container: PodSpec['containers'][number]): PodSpec['containers'][number] {
+  return { ...container, command: ['true'] };
+}
+
+/** Lets a pod end. @returns its complete status, so that the kubelet has nothing to write for a pod with this status */
+async function finishedStatus({ client, pods }: BenchNode, signal: AbortSignal): Promise<Pod['status']> {
+  const name = 'template';
+  await pods.create(name, ENDING);
+  await until('a pod has finished', () => pods.phase(name) === 'Succeeded', signal);
+  await sleep(SETTLE_MS, signal);
+  const { status } = await client.get(resources.pods, { namespace: NAMESPACE, name });
+  await pods.delete(name);
+  await pods.gone(name);
+  return status;
+}
+
+async function createFinished(
+  { client, nodeName }: BenchNode,
+  count: number,
+  status: Pod['status'],
+  signal: AbortSignal,
+): Promise<void> {
+  let next = 0;
+  const writer = async (): Promise<void> => {
+    while (next < count) {
+      signal.throwIfAborted();
+      const name = `finished-${next++}`;
+      const metadata = { name, namespace: NAMESPACE, uid: '' };
+      await client.create(resources.pods, { metadata, spec: { ...ENDING, nodeName } });
+      const key = { namespace: NAMESPACE, name, subresource: 'status' };
+      await client.patch(resources.pods, { type: 'merge', body: { status } }, key);
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, writer));
+}
+
+/** Requests `/healthz`. Never rejects. */
+function healthz(port: number): Promise<{ readonly ok: boolean; readonly ms: number }> {
+  const startMs = performance.now();
+  return new Promise((resolve) => {
+    const end = (ok: boolean): void => resolve({ ok, ms: performance.now() - startMs });
+    const sent = request({ host: '127.0.0.1', port, path: '/healthz', timeout: HEALTHZ_TIMEOUT_MS }, (response) => {
+      response.resume();
+      response.on('error', () => end(false));
+      response.on('end', () => end(response.statusCode === 200));
+    });
+    sent.on('timeout', () => sent.destroy());
+    sent.on('error', () => end(false));
+    sent.end();
+  });
+}

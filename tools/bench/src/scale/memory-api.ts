@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { BenchApi } from '../bench-node.ts';
+
+/** Path of the built API server in memory. */
+const FAKE_API_SERVER = fileURLToPath(new URL('../../../../packages/fake-apiserver/dist/bin.js', import.meta.url));
+
+/** API server in memory, in its own process, so that its CPU time is not counted for the measured processes. */
+export class MemoryApi implements BenchApi, AsyncDisposable {
+  readonly adminKubeconfig: string;
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(adminKubeconfig: string, stack: AsyncDisposableStack) {
+    this.adminKubeconfig = adminKubeconfig;
+    this.#stack = stack;
+  }
+
+  /** Starts the server. @param directory directory for its kubeconfig */
+  static async start(directory: string): Promise<MemoryApi> {
+    await using stack = new AsyncDisposableStack();
+    const child = spawn(process.execPath, [FAKE_API_SERVER, '--port', '0'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    const ended = once(child, 'exit');
+    stack.defer(async () => {
+      child.kill();
+      await ended;
+    });
+    const first = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => undefined)]);
+    const url = /http:\S+/.exec(String(first?.[0]))?.[0];
+    if (url === undefined) throw new Error('API server in memory exited');
+    const kubeconfig = join(directory, 'memory.kubeconfig');
+    await writeFile(kubeconfig, kubeconfigOf(url));
+    return new MemoryApi(kubeconfig, stack.move());
+  }
+
+  /** Returns the kubeconfig of every node: the server knows no users. */
+  async nodeKubeconfig(): Promise<string> {
+    return this.adminKubeconfig;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+/** Returns a kubeconfig for a server without authentication. */
+export function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'memory', cluster: { server } }],
+    users: [{ name: 'node', user: {} }],
+    contexts: [{ name: 'default', context: { cluster: 'memory', user: 'node' } }],
+    'current-context': 'default',
+  });
+}

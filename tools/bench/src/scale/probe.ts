@@ -1,0 +1,67 @@
+// Measures the event loop of the program that it is loaded into with `node --import`. The program's parent process sends
+// a ProbeOrder for each measurement.
+import { Session } from 'node:inspector/promises';
+import { type CpuProfile, functionMs } from '../cluster/profile.ts';
+
+/**
+ * Request to the probe: `watch` starts a measurement, `report` ends it. With `profile`, the named functions are
+ * measured too, which costs CPU time.
+ */
+export type ProbeOrder = { readonly watch: { readonly profile?: readonly string[] } } | { readonly report: true };
+
+/** Result of a measurement. */
+export interface ProbeReport {
+  /**
+   * Longest time in ms for which the main thread used the CPU without serving timers. CPU time is measured, because the
+   * thread may wait for a CPU on a busy machine. Up to {@link EVERY_MS} of other work are included.
+   */
+  readonly holdMs: number;
+  /** Time in ms spent in each named function and in its callees; empty without `profile`. */
+  readonly functionMs: Readonly<Record<string, number>>;
+}
+
+/** Interval of the timer that notices holds. */
+const EVERY_MS = 5;
+const SAMPLE_US = 250;
+
+let timer: NodeJS.Timeout | undefined;
+let holdMs = 0;
+let profiled: { readonly session: Session; readonly names: readonly string[] } | undefined;
+
+process.on('message', (order: ProbeOrder) => void ('watch' in order ? watch(order.watch.profile) : report()));
+// The program must be able to end by itself.
+process.channel?.unref();
+
+async function watch(names: readonly string[] | undefined): Promise<void> {
+  if (names !== undefined) {
+    const session = new Session();
+    session.connect();
+    await session.post('Profiler.enable');
+    await session.post('Profiler.setSamplingInterval', { interval: SAMPLE_US });
+    await session.post('Profiler.start');
+    profiled = { session, names };
+  }
+  holdMs = 0;
+  let last = process.threadCpuUsage();
+  timer = setInterval(() => {
+    const now = process.threadCpuUsage();
+    holdMs = Math.max(holdMs, (now.user - last.user + now.system - last.system) / 1000);
+    last = now;
+  }, EVERY_MS);
+  process.send?.({ watching: true });
+}
+
+async function report(): Promise<void> {
+  clearInterval(timer);
+  const result: ProbeReport = { holdMs, functionMs: await endProfile() };
+  process.send?.(result);
+}
+
+async function endProfile(): Promise<Readonly<Record<string, number>>> {
+  if (profiled === undefined) return {};
+  const { session, names } = profiled;
+  profiled = undefined;
+  const { profile } = await session.post('Profiler.stop');
+  session.disconnect();
+  return functionMs(profile as CpuProfile, names);
+}
