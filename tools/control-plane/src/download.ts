@@ -25,7 +25,7 @@ const HEAD_TIMEOUT_MS = 5_000;
 const TEST_PROGRAMS = ['e2e.test', 'e2e_node.test', 'ginkgo'] as const;
 
 /** Program that the release publishes as a binary. */
-export type PublishedName = ProgramName | 'kube-proxy' | (typeof TEST_PROGRAMS)[number];
+export type PublishedName = ProgramName | (typeof TEST_PROGRAMS)[number];
 
 /** Options of one download. */
 interface Download {

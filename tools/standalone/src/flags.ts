@@ -31,6 +31,7 @@ Runs a node on this machine: a container runtime, the kubelet, and pods from man
                     Default: as root a private containerd (missing packages are installed if apt-get is available),
                     else fake
   --run-dir DIR     directory of sockets, logs, manifests and data. Default as root: /var/lib/node-agent
+  --cluster         run a whole cluster instead, with a control plane, services and DNS (--cluster --help)
   --once-ready      exit with code 0 as soon as every pod is running
   --help            print this help`;
 

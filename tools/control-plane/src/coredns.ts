@@ -1,5 +1,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { goEnvironment } from './build.ts';
+import { cacheDirectory } from './cache.ts';
 import { run } from './run.ts';
 
 /** CoreDNS version of the cluster's DNS. */
@@ -10,7 +12,12 @@ const MODULE = 'github.com/coredns/coredns';
  * CoreDNS plugins that a cluster's DNS needs. With all plugins, the build would include the libraries of cloud
  * providers.
  */
-const PLUGINS = ['bind', 'errors', 'kubernetes', 'ready'] as const;
+const PLUGINS = ['bind', 'cache', 'errors', 'forward', 'kubernetes', 'loadbalance', 'ready'] as const;
+
+/** Path of CoreDNS in the cache. It contains the number of plugins, because an earlier build had fewer. */
+export function coreDnsFile(): string {
+  return join(cacheDirectory(), `coredns-${COREDNS_VERSION}-${PLUGINS.length}`);
+}
 
 /** Returns the main program: CoreDNS's own `coredns.go`, but with these plugins only. */
 function mainGo(): string {
@@ -37,38 +44,10 @@ export async function buildCoreDns(file: string, say: (text: string) => void): P
     const goMod = `module node-agent.local/coredns\ngo 1.26.0\nrequire ${MODULE} v${COREDNS_VERSION}\n`;
     await writeFile(join(work, 'go.mod'), goMod);
     await writeFile(join(work, 'main.go'), mainGo());
-    const env = { PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin`, CGO_ENABLED: '0' };
-    const args = ['build', '-mod=mod', '-ldflags=-s -w', '-o', 'coredns', '.'];
-    await run('go', args, { cwd: work, nice: true, env });
+    const args = ['go', 'build', '-mod=mod', '-ldflags=-s -w', '-o', 'coredns', '.'];
+    await run('nice', args, { cwd: work, env: goEnvironment() });
     await rename(join(work, 'coredns'), file);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-}
-
-/** Addresses and files of CoreDNS. */
-export interface DnsPlaces {
-  readonly address: string;
-  readonly kubeconfig: string;
-  /** `host:port` that serves `/ready` when all names are known. */
-  readonly ready: string;
-}
-
-/**
- * Returns CoreDNS's configuration. It follows `cluster/addons/dns/coredns` of the release, but refuses names outside
- * the cluster instead of forwarding them.
- */
-export function corefile({ address, kubeconfig, ready }: DnsPlaces): string {
-  return [
-    'cluster.local:53 in-addr.arpa:53 {',
-    `    bind ${address}`,
-    '    errors',
-    `    ready ${ready}`,
-    '    kubernetes cluster.local in-addr.arpa {',
-    `        kubeconfig ${kubeconfig}`,
-    '        pods insecure',
-    '    }',
-    '}',
-    '',
-  ].join('\n');
 }
