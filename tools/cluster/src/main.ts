@@ -1,72 +1,9 @@
 import { chmodSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { endingSignals } from '@node-agent/tools-standalone';
-import { type DetachedMessage, startDetached } from './detach.ts';
-import { down } from './down.ts';
-import { type ClusterOptions, parseClusterOptions, USAGE } from './options.ts';
-import { up } from './up.ts';
+import { runCommand } from './command.ts';
 
-/** Exit code without root or on a system other than Linux. */
-const CANNOT_RUN = 3;
-
-const args = process.argv.slice(2);
-/** A process with a channel to its parent was started by {@link startDetached}. */
-const isDetached = process.send !== undefined;
-
-function tell(message: DetachedMessage): void {
-  // The parent returns when the cluster is ready.
-  if (process.connected) process.send?.(message, undefined, undefined, () => {});
-}
-
-function say(line: string): void {
-  if (isDetached) tell({ line });
-  else process.stdout.write(`${line}\n`);
-}
-
-async function main(): Promise<number> {
-  const parsed = parseClusterOptions(args);
-  if ('problem' in parsed) {
-    say(`npm start -- --cluster: ${parsed.problem}\n\n${USAGE}`);
-    return 2;
-  }
-  const { options } = parsed;
-  if (options.help) {
-    say(USAGE);
-    return 0;
-  }
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    say('npm start -- --cluster: must run as root on Linux: it makes namespaces, cgroups, mounts and firewall rules');
-    return CANNOT_RUN;
-  }
-  try {
-    return await obey(options);
-  } catch (error) {
-    say(`npm start -- --cluster: ${error instanceof Error ? error.message : String(error)}`);
-    return 1;
-  }
-}
-
-async function obey(options: ClusterOptions): Promise<number> {
-  if (options.command === 'down') {
-    if (!(await down(options, say))) say(`no cluster in ${options.directory}`);
-    return 0;
-  }
-  if (options.detaches && !isDetached) return startDetached(fileURLToPath(import.meta.url), args, say);
-  const kubelet = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
-  // The file is executed directly: its first line sets the flags of Node that keep memory use small.
-  chmodSync(kubelet, 0o755);
-  const signals = endingSignals({ watchesParent: !isDetached });
-  const abandoned = new AbortController();
-  let isReady = false;
-  // The command that waits for a detached cluster was interrupted.
-  process.on('disconnect', () => isReady || abandoned.abort());
-  const ready = (): void => {
-    isReady = true;
-    tell({ ready: true });
-  };
-  const ending = AbortSignal.any([signals.ending, abandoned.signal]);
-  await up(options, { say, kubelet, ending, hurry: signals.hurry, ready });
-  return signals.hasFailed() ? 1 : 0;
-}
-
-process.exit(await main());
+const kubelet = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
+// The file is executed directly: its first line sets the flags of Node that keep memory use small.
+chmodSync(kubelet, 0o755);
+const program = fileURLToPath(import.meta.url);
+process.exit(await runCommand({ args: process.argv.slice(2), program, kubelet: [kubelet] }));

@@ -24,8 +24,8 @@ import { connect } from './uplink.ts';
 /** Environment of a command. */
 export interface Surroundings {
   readonly say: (line: string) => void;
-  /** Path of the kubelet's executable file. */
-  readonly kubelet: string;
+  /** Command that starts the kubelet. */
+  readonly kubelet: readonly string[];
   /** Aborted when the command must end. */
   readonly ending: AbortSignal;
   /** Aborted when containers must not get their grace periods. */

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
   type BuildTarget,
-  buildCoreDns,
+  bringCoreDns,
   buildTargets,
   coreDnsFile,
   downloadPrograms,
@@ -101,7 +101,7 @@ export async function findPrograms(say: (text: string) => void): Promise<Program
   const { Dir: sources } = await releaseModule();
   if (missing.includes('pause')) await buildPause(sources, files.pause);
   if (missing.includes('busybox')) await buildBusybox(files.busybox, say);
-  if (missing.includes('coredns')) await buildCoreDns(files.coredns, say);
+  if (missing.includes('coredns')) await bringCoreDns(files.coredns, say);
   return { ...files, sources };
 }
 

@@ -2,7 +2,7 @@ import { access, mkdir } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { buildPrograms } from './build.ts';
 import { cacheDirectory } from './cache.ts';
-import { buildCoreDns, coreDnsFile } from './coredns.ts';
+import { bringCoreDns, coreDnsFile } from './coredns.ts';
 import { downloadPrograms } from './download.ts';
 import { attempt } from './run.ts';
 import { KUBERNETES_VERSION } from './versions.ts';
@@ -41,8 +41,8 @@ export async function findControlPlane(options: FindOptions): Promise<Found<Cont
 }
 
 /**
- * Finds the programs of a whole cluster: those of the control plane, kube-proxy, and CoreDNS, which is always built from
- * its Go module unless it is cached or in the given directory.
+ * Finds the programs of a whole cluster: those of the control plane, kube-proxy, and CoreDNS, like
+ * {@link findControlPlane}.
  */
 export async function findCluster(options: FindOptions): Promise<Found<ClusterBinaries>> {
   const found = await find([...CONTROL_PLANE_PROGRAMS, 'kube-proxy'] as const, options);
@@ -52,11 +52,11 @@ export async function findCluster(options: FindOptions): Promise<Found<ClusterBi
   try {
     if (!(await exists(coredns))) {
       if (directory !== undefined) return { reason: `${directory} has no coredns` };
-      await buildCoreDns(coredns, say);
+      await bringCoreDns(coredns, say);
     }
     return { binaries: { ...found.binaries, coredns } };
   } catch (error) {
-    return { reason: `build CoreDNS: ${error instanceof Error ? error.message : String(error)}` };
+    return { reason: `missing coredns: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 

@@ -11,7 +11,7 @@ export {
 } from './binaries.ts';
 export { type BuildTarget, buildTargets, releaseModule } from './build.ts';
 export { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
-export { buildCoreDns, COREDNS_VERSION, coreDnsFile } from './coredns.ts';
+export { bringCoreDns, COREDNS_VERSION, coreDnsFile } from './coredns.ts';
 export { downloadPrograms, fetchChecked, type PublishedName } from './download.ts';
 export { type KubeProxyOptions, kubeProxyConfiguration, PROXY_HEALTH_PORT } from './kube-proxy.ts';
 export type { ProcessName } from './layout.ts';

@@ -74,14 +74,16 @@ export class ClusterNode {
     });
     await writeFile(proxyConfig, JSON.stringify(proxy, undefined, 2));
     const say = this.#say;
+    const [file = '', ...words] = kubelet;
     const kubeletArgs = [
+      ...words,
       `--config=${kubeletConfig}`,
       `--kubeconfig=${kubeletKubeconfig}`,
       `--hostname-override=${name}`,
       `--node-ip=${address}`,
     ];
     this.#processes = [
-      new Supervised({ name: 'kubelet', file: kubelet, args: kubeletArgs, logFile: kubeletLog, say }),
+      new Supervised({ name: 'kubelet', file, args: kubeletArgs, logFile: kubeletLog, say }),
       new Supervised({
         name: 'kube-proxy',
         file: binaries['kube-proxy'],

@@ -13,6 +13,8 @@ import { type Plan, readPlan } from './plan.ts';
 import { untilReady } from './readiness.ts';
 import { addNodeLink, connectFirstNode } from './routes.ts';
 
+/** Time limit in ms of each process of the control plane. A machine that does much else starts them slowly. */
+const START_MS = 180_000;
 /** Period in ms of approving serving certificates, which kubelets renew weeks after the start. */
 const APPROVAL_MS = 60_000;
 
@@ -40,6 +42,7 @@ async function cluster(planFile: string, parent: Parent): Promise<void> {
     directory: places.controlPlane,
     reachableFromPods: true,
     serviceSubnet: plan.network.serviceSubnet,
+    startTimeoutMs: START_MS,
   });
   const issued = Promise.withResolvers<void>();
   issued.promise.catch(() => {}); // Without further nodes nobody waits.

@@ -9,8 +9,8 @@ export interface Plan {
   readonly network: ClusterNetwork;
   readonly binaries: ClusterBinaries;
   readonly containerd: ContainerdBinaries;
-  /** Path of the kubelet's executable file. */
-  readonly kubelet: string;
+  /** Command that starts the kubelet. */
+  readonly kubelet: readonly string[];
   /** Whether the state is kept, so that containers end with their grace periods. */
   readonly keeps: boolean;
   /** Name servers for names outside of the cluster. */

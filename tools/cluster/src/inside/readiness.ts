@@ -3,7 +3,7 @@ import { approveServingRequests, type ControlPlane, PROXY_HEALTH_PORT } from '@n
 import type { ClusterNetwork } from '../network.ts';
 
 const POLL_MS = 250;
-const READY_MS = 120_000;
+const READY_MS = 180_000;
 
 /** Object with conditions; only the fields that are used here. */
 interface WithConditions {
