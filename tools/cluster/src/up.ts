@@ -21,6 +21,12 @@ import { summary } from './summary.ts';
 import { removeTraces } from './traces.ts';
 import { connect } from './uplink.ts';
 
+/**
+ * Share of the processors for the cluster's cgroup. It is ten times the usual one, because about ten services are in it
+ * that would each have a share of their own on a machine.
+ */
+const CPU_SHARES = 10_240;
+
 /** Environment of a command. */
 export interface Surroundings {
   readonly say: (line: string) => void;
@@ -100,7 +106,7 @@ async function run(plan: Plan, places: Places, options: ClusterOptions, surround
     program: './inside/main.ts',
     args: [places.plan],
     namespaces: 'machine',
-    groups: await makeGroup(places.group),
+    groups: await makeGroup(places.group, { cpuShares: CPU_SHARES }),
     logFile: places.log,
     say: (text) => say(`${text} ${after()}`),
     attach: (pid) => connect(places.link, pid, plan.network),

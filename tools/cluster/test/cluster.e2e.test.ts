@@ -126,7 +126,7 @@ function webObjects(): string {
 
 /** A pod on a node that asks the service repeatedly by its DNS name. */
 function client(nodeName: string): string {
-  const ask = 'for i in $(seq 20); do wget -qO- -T 5 http://web.default.svc.cluster.local/hostname || exit 1; done';
+  const ask = 'for i in $(seq 20); do wget -qO- http://web.default.svc.cluster.local/hostname || exit 1; done';
   const container = { name: 'client', image: PAUSE_IMAGE, command: ['sh', '-c', ask] };
   return JSON.stringify({
     apiVersion: 'v1',

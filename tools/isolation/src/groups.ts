@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
+import { openCgroups, type ResourceConfig, readHierarchy } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
 
 const DESTROY_MS = 30_000;
 
-/** Creates a cgroup below the root in all hierarchies. @returns its directories, one per hierarchy */
-export async function makeGroup(name: string): Promise<readonly string[]> {
-  await (await openGroups()).create([name], {});
+/**
+ * Creates a cgroup below the root in all hierarchies. @param limits limits of the cgroup. Default: none
+ * @returns its directories, one per hierarchy
+ */
+export async function makeGroup(name: string, limits: ResourceConfig = {}): Promise<readonly string[]> {
+  await (await openGroups()).create([name], limits);
   return groupDirectories(name);
 }
 
