@@ -1,4 +1,5 @@
-import { copyFile, mkdir } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { approveServingRequests, ControlPlane } from '@node-agent/tools-control-plane';
 import { makeGroup, remountCgroups } from '@node-agent/tools-isolation';
@@ -44,6 +45,7 @@ async function cluster(planFile: string, parent: Parent): Promise<void> {
     serviceSubnet: plan.network.serviceSubnet,
     startTimeoutMs: START_MS,
   });
+  await removeProcessIds(places.controlPlane);
   const issued = Promise.withResolvers<void>();
   issued.promise.catch(() => {}); // Without further nodes nobody waits.
   // Further nodes copy the mounts of this process, so they start before this node has network namespaces and volumes.
@@ -87,6 +89,15 @@ async function cluster(planFile: string, parent: Parent): Promise<void> {
   // etcd must write its data before it is killed with the PID namespace.
   for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd'] as const)
     await plane.killProcess(name, 'SIGTERM');
+}
+
+/**
+ * Removes the process IDs that a killed run has left in a kept directory. The same IDs are used again in a new PID
+ * namespace.
+ */
+async function removeProcessIds(directory: string): Promise<void> {
+  const files = await readdir(directory).catch(() => []);
+  for (const name of files.filter((file) => file.endsWith('.pid'))) await rm(join(directory, name));
 }
 
 function startFurtherNode(
