@@ -1,8 +1,9 @@
-import { rm, rmdir } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mountsBelow, unmountBelow } from '@node-agent/tools-containerd';
 import { destroyGroup, groupDirectories, hasProcesses } from '@node-agent/tools-isolation';
 import { restoreSettings } from './kernel-settings.ts';
+import { removeMountPoints } from './mount-points.ts';
 import type { Places } from './places.ts';
 import type { ClusterState } from './state.ts';
 import { disconnect } from './uplink.ts';
@@ -22,8 +23,7 @@ export async function removeTraces(places: Places, state: ClusterState): Promise
   await destroyGroup(group);
   await disconnect({ link, subnet: state.subnet });
   await restoreSettings(state.kernelSettings);
-  // A directory that somebody else uses in the meantime is not empty and stays.
-  for (const path of state.mountPoints) await rmdir(path).catch(() => {});
+  await removeMountPoints(state.mountPoints);
   if (state.keeps) {
     for (const file of [places.plan, places.coreDnsImage, places.state]) await rm(file, { force: true });
     return;

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findContainerd } from '@node-agent/tools-containerd';
@@ -11,6 +10,7 @@ import type { Plan } from './inside/plan.ts';
 import { IsolatedProgram } from './isolated-program.ts';
 import { readKept, writeKept } from './kept.ts';
 import { CHANGED_SETTINGS, readSettings } from './kernel-settings.ts';
+import { ownMountPoints } from './mount-points.ts';
 import { readNameServers } from './name-servers.ts';
 import { clusterNetwork, freeBlock, isBlockFree } from './network.ts';
 import { type ClusterOptions, DEFAULT_DIRECTORY } from './options.ts';
@@ -77,7 +77,7 @@ async function upIn(places: Places, options: ClusterOptions, surroundings: Surro
   const kept = await readKept(places, keeps);
   const block = await chooseBlock(directory, kept?.block);
   const network = clusterNetwork(block, options.nodes);
-  const mountPoints = OWN_DIRECTORIES.filter((path) => !existsSync(path));
+  const mountPoints = await ownMountPoints(OWN_DIRECTORIES);
   // The state is written first, so that the next command finds what a killed one has created.
   await writeState(places.state, {
     pid: process.pid,

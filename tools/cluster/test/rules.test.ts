@@ -5,6 +5,7 @@ import { isTrue } from '../src/inside/readiness.ts';
 import { parseKept } from '../src/kept.ts';
 import { settingsToRestore } from '../src/kernel-settings.ts';
 import { Lines } from '../src/messages.ts';
+import { mountPointsIn } from '../src/mount-points.ts';
 import { reachableServers } from '../src/name-servers.ts';
 import { clusterNetwork, freeBlock, isBlockFree } from '../src/network.ts';
 import { DEFAULT_DIRECTORY, parseClusterOptions } from '../src/options.ts';
@@ -147,6 +148,11 @@ test('each firewall rule names the link of the cluster, so that only its own rul
   const rules = firewallRules({ link: 'nac-1', subnet: '10.161.0.0/16' });
   expect(rules.map(({ chain }) => chain)).toEqual(['POSTROUTING', 'FORWARD', 'FORWARD']);
   for (const { rule } of rules) expect(rule.join(' ')).toContain('-m comment --comment nac-1');
+});
+
+test('reads the mount points of a namespace', () => {
+  const line = (point: string): string => `40 31 0:37 /own${point} ${point} rw,relatime shared:9 - ext4 /dev/vda rw`;
+  expect(mountPointsIn(`${line('/')}\n${line('/var/lib/kubelet')}\n`)).toEqual(['/', '/var/lib/kubelet']);
 });
 
 test('messages are split at line ends, also if a line arrives in pieces', () => {
