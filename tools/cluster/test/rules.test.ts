@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { clusterDnsObjects, corefile } from '../src/inside/cluster-dns.ts';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
-import { isTrue } from '../src/inside/readiness.ts';
+import { isReadySince, isTrue } from '../src/inside/readiness.ts';
 import { parseKept } from '../src/kept.ts';
 import { settingsToRestore } from '../src/kernel-settings.ts';
 import { Lines } from '../src/messages.ts';
@@ -142,6 +142,18 @@ test('a condition that is absent, False or Unknown is not true', () => {
   for (const status of ['False', 'Unknown']) expect(isTrue(node([{ type: 'Ready', status }]), 'Ready')).toBe(false);
   expect(isTrue(node([{ type: 'Ready', status: 'True' }]), 'Ready')).toBe(true);
   expect(isTrue(node([{ type: 'Ready', status: 'True' }]), 'Available')).toBe(false);
+});
+
+test('a report of readiness from an earlier run does not count', () => {
+  const node = (status: string, lastHeartbeatTime: string) => ({
+    metadata: { name: 'n' },
+    status: { conditions: [{ type: 'Ready', status, lastHeartbeatTime }] },
+  });
+  const since = Date.parse('2026-01-01T00:00:10.700Z');
+  expect(isReadySince(node('True', '2026-01-01T00:00:09Z'), since)).toBe(false);
+  expect(isReadySince(node('True', '2026-01-01T00:00:10Z'), since)).toBe(true);
+  expect(isReadySince(node('False', '2026-01-01T00:00:11Z'), since)).toBe(false);
+  expect(isReadySince({ metadata: { name: 'n' } }, since)).toBe(false);
 });
 
 test('each firewall rule names the link of the cluster, so that only its own rules are removed', () => {

@@ -16,7 +16,7 @@ export async function writeCoreDnsImage(program: string, file: string): Promise<
 /** Object to create, with its collection. */
 export interface CollectionObject {
   readonly collection: string;
-  readonly object: object;
+  readonly object: { readonly metadata: { readonly name: string }; readonly [field: string]: unknown };
 }
 
 /**

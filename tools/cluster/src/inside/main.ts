@@ -66,9 +66,9 @@ async function cluster(planFile: string, parent: Parent): Promise<void> {
   await member.join();
   const { dnsAddress } = plan.network;
   for (const { collection, object } of clusterDnsObjects(dnsAddress, plan.nameServers)) {
-    const { status, text } = await plane.request('POST', collection, object);
     // A kept cluster has the objects, which its user may have changed.
-    if (status >= 300 && status !== 409) throw new Error(`create an object in ${collection}: ${status}: ${text}`);
+    const { status } = await plane.request('GET', `${collection}/${object.metadata.name}`);
+    if (status !== 200) await plane.json('POST', collection, object);
   }
   const failed = Promise.race([
     member.failed,
