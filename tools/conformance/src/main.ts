@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs';
+import type { StdioOptions } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
-import { nodeFileSystem } from '@node-agent/host';
 import { BUILT_KUBELET, runCommand } from '@node-agent/tools-bench';
 import { type ContainerdBinaries, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import {
@@ -14,18 +12,19 @@ import {
   findUpstreamKubelet,
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
+import {
+  destroyGroup,
+  groupDirectories,
+  hasProcesses,
+  makeGroup,
+  makeMountPoints,
+  startIsolated,
+} from '@node-agent/tools-isolation';
 import { PAGE, takeReports } from './claim.ts';
 import { type ConformanceDocument, parseData, withPart } from './document.ts';
 import { ENDING, withEndSignal } from './ending.ts';
 import type { Findings } from './evidence.ts';
-import {
-  forLeftRuns,
-  hasProcesses,
-  makeMountPoints,
-  makeRunDirectory,
-  removeMountPoints,
-  startInside,
-} from './isolation.ts';
+import { forLeftRuns, makeRunDirectory, OWN_DIRECTORIES, removeMountPoints } from './isolation.ts';
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
 import { page } from './page.ts';
 import { EVIDENCE, type Plan } from './plan.ts';
@@ -94,7 +93,7 @@ async function main(argv: readonly string[]): Promise<number> {
   await takeReports(resolve(options.output, options.selection));
   return withEndSignal(async (interrupted) => {
     await forLeftRuns(RUNS, removeLeftRun);
-    const mountPoints = await makeMountPoints();
+    const mountPoints = await makeMountPoints(OWN_DIRECTORIES);
     const started: Promise<unknown>[] = [];
     const cancelStarts = new AbortController();
     const begin = (name: string, program: string): (() => Promise<Run>) => {
@@ -180,11 +179,11 @@ async function runOne(
   const { name, giveBack } = await makeRunDirectory(RUNS);
   const directory = join(RUNS, name);
   try {
-    await (await groups()).create([name], {});
+    const groups = await makeGroup(name);
     const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
-    await endOfInside(file, await groupDirectories(name), interrupted);
+    await endOfInside(file, groups, interrupted);
   } finally {
     await removeRun(name);
     await giveBack();
@@ -199,14 +198,9 @@ async function runOne(
   return ended;
 }
 
-function groups(): ReturnType<typeof openCgroups> {
-  return openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
-}
-
 /** Kills the processes in a run's cgroups, and removes the cgroups and the directory. */
 async function removeRun(name: string): Promise<void> {
-  const signal = AbortSignal.timeout(30_000);
-  await (await groups()).destroy([name], signal).catch((error: unknown) => say(String(error)));
+  await destroyGroup(name).catch((error: unknown) => say(String(error)));
   await rm(join(RUNS, name), { recursive: true, force: true });
 }
 
@@ -217,16 +211,12 @@ async function removeLeftRun(name: string): Promise<void> {
   await removeRun(name);
 }
 
-/** Returns the directories of a cgroup in all hierarchies that contain it. */
-async function groupDirectories(group: string): Promise<readonly string[]> {
-  const hierarchy = await readHierarchy(nodeFileSystem);
-  const mounts = hierarchy.version === 1 ? [...hierarchy.mounts.values()] : [hierarchy.mount];
-  return mounts.map((mount) => join(mount, group)).filter((directory) => existsSync(directory));
-}
-
 /** Runs the program inside the namespaces. The first signal requests it to stop; the second kills it. */
 async function endOfInside(plan: string, groups: readonly string[], interrupted: AbortSignal): Promise<void> {
-  const child = startInside('./inside/main.ts', [plan], groups);
+  const program = fileURLToPath(new URL('./inside/main.ts', import.meta.url));
+  // The end of the program's standard input requests it to stop.
+  const stdio: StdioOptions = ['pipe', 'inherit', 'inherit'];
+  const child = startIsolated(program, [plan], { namespaces: 'machine', groups, stdio });
   let isEndRequested = false;
   const end = (): void => {
     if (isEndRequested) child.kill('SIGKILL');

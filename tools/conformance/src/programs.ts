@@ -3,14 +3,15 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
   type BuildTarget,
+  bringCoreDns,
   buildTargets,
+  coreDnsFile,
   downloadPrograms,
   fetchChecked,
   KUBERNETES_VERSION,
   type PublishedName,
   releaseModule,
 } from '@node-agent/tools-control-plane';
-import { buildCoreDns, COREDNS_VERSION } from './coredns.ts';
 import { run } from './run.ts';
 
 type TargetName =
@@ -61,7 +62,7 @@ function placesInCache(): { readonly release: string; readonly files: Omit<Progr
   const built = Object.fromEntries(Object.keys(TARGETS).map((name) => [name, join(release, name)]));
   const others = {
     busybox: join(cache, `busybox-${BUSYBOX.version}`),
-    coredns: join(cache, `coredns-${COREDNS_VERSION}`),
+    coredns: coreDnsFile(),
     pause: join(release, 'pause'),
   };
   return { release, files: { ...built, ...others } as Omit<Programs, 'sources'> };
@@ -100,7 +101,7 @@ export async function findPrograms(say: (text: string) => void): Promise<Program
   const { Dir: sources } = await releaseModule();
   if (missing.includes('pause')) await buildPause(sources, files.pause);
   if (missing.includes('busybox')) await buildBusybox(files.busybox, say);
-  if (missing.includes('coredns')) await buildCoreDns(files.coredns, say);
+  if (missing.includes('coredns')) await bringCoreDns(files.coredns, say);
   return { ...files, sources };
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { claim, takeReports } from '../src/claim.ts';
-import { forLeftRuns, hasProcesses, makeRunDirectory } from '../src/isolation.ts';
+import { forLeftRuns, makeRunDirectory } from '../src/isolation.ts';
 
 test('a path can be claimed once, and again after its release', async () => {
   const path = `/no/such/${process.pid}`;
@@ -47,19 +47,5 @@ test('forLeftRuns visits only run directories that no process has reserved', asy
     expect(new Set(await left())).toEqual(new Set(['na-conf-left', name]));
   } finally {
     await rm(parent, { recursive: true });
-  }
-});
-
-test('hasProcesses finds processes in a cgroup and its descendants', async () => {
-  const group = await mkdtemp(join(tmpdir(), 'na-group-'));
-  try {
-    await mkdir(join(group, 'below'));
-    for (const file of ['cgroup.procs', 'below/cgroup.procs']) await writeFile(join(group, file), '');
-    await writeFile(join(group, 'tasks'), '1');
-    expect([await hasProcesses([group]), await hasProcesses([])]).toEqual([false, false]);
-    await writeFile(join(group, 'below/cgroup.procs'), '1');
-    expect(await hasProcesses([group])).toBe(true);
-  } finally {
-    await rm(group, { recursive: true });
   }
 });

@@ -1,9 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { corefile } from '../src/coredns.ts';
-import { kubeProxyConfiguration } from '../src/inside/cluster-network.ts';
+import { corefile } from '../src/corefile.ts';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
-import { cgroupMounts } from '../src/isolation.ts';
 import { HELP, parseConformanceOptions } from '../src/options.ts';
 import { busyboxConfig, expectKubelet } from '../src/programs.ts';
 import { SELECTIONS } from '../src/selections.ts';
@@ -151,11 +149,6 @@ test("CoreDNS listens on the node's address, and kube-proxy uses iptables", () =
   const text = corefile({ address: '10.0.0.1', kubeconfig: '/k', ready: '127.0.0.1:1' });
   expect(text).toMatch(/^cluster\.local:53 in-addr\.arpa:53 \{\n {4}bind 10\.0\.0\.1\n/);
   expect(text).toContain('kubeconfig /k\n');
-  // A network namespace cannot change the size of the connection tracking table; 0 leaves each value unchanged.
-  expect(kubeProxyConfiguration({ kubeconfig: '/k', nodeName: 'n', subnet: '10.1.0.0/16' })).toMatchObject({
-    ...{ mode: 'iptables', clusterCIDR: '10.1.0.0/16', hostnameOverride: 'n' },
-    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
-  });
 });
 
 test("progressOf counts passed and failed specs in ginkgo's output", () => {
@@ -192,17 +185,4 @@ test("parses the node suite's calls of systemd-run and systemctl, and matches un
       matches('kubelet-1.service', name),
     ),
   ).toEqual([true, true, true, false, false]);
-});
-
-test('cgroupMounts finds the cgroup mounts of both versions', () => {
-  const mountinfo = `31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
-33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
-40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
-41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-`;
-  expect(cgroupMounts(mountinfo)).toEqual([
-    { type: 'cgroup', options: 'cpu,cpuacct', target: '/sys/fs/cgroup/cpu,cpuacct' },
-    { type: 'cgroup', options: 'name=systemd', target: '/sys/fs/cgroup/systemd' },
-    { type: 'cgroup2', options: '', target: '/sys/fs/cgroup/unified' },
-  ]);
 });

@@ -29,6 +29,11 @@ export interface NetworkOptions {
    * Whether host ports are supported, including access from a pod to itself through its host port. Requires iptables.
    */
   readonly hostPorts: boolean;
+  /**
+   * Whether each pod has a link of its own instead of a port of the bridge. Packets between pods of the node are routed
+   * then, so that they pass the firewall rules with which kube-proxy implements services.
+   */
+  readonly routed: boolean;
 }
 
 /** Returns the `config.toml` of a containerd that shares nothing with other containerds on the machine. */
@@ -99,23 +104,24 @@ export function containerdConfig(options: ConfigOptions): string {
   ]);
 }
 
-/** Returns a CNI configuration with a separate bridge. Allocated addresses are stored in `dataDir`. */
+/**
+ * Returns a CNI configuration with a separate bridge, or without a bridge if the network is routed. Allocated addresses
+ * are stored in `dataDir`.
+ */
 export function cniConfig(
   bridge: string,
   subnet: string,
   dataDir: string,
-  { masquerade, hostPorts }: NetworkOptions,
+  { masquerade, hostPorts, routed }: NetworkOptions,
 ): string {
+  const link = routed ? { type: 'ptp' } : { type: 'bridge', bridge, isGateway: true, hairpinMode: hostPorts };
   return JSON.stringify({
     cniVersion: '0.4.0',
     name: bridge,
     plugins: [
       {
-        type: 'bridge',
-        bridge,
-        isGateway: true,
+        ...link,
         ipMasq: masquerade,
-        hairpinMode: hostPorts,
         ipam: { type: 'host-local', dataDir, ranges: [[{ subnet }]], routes: [{ dst: '0.0.0.0/0' }] },
       },
       ...(hostPorts ? [{ type: 'portmap', capabilities: { portMappings: true }, snat: true }] : []),

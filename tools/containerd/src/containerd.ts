@@ -45,6 +45,11 @@ export interface ContainerdOptions {
   readonly masquerade?: boolean;
   /** Whether host ports are supported. Requires iptables. Default: false. */
   readonly hostPorts?: boolean;
+  /**
+   * Whether packets between pods are routed instead of bridged, so that they pass the rules of kube-proxy. Default:
+   * false.
+   */
+  readonly routed?: boolean;
   /** Additional handler names of the same runc for RuntimeClasses. The handler `runc` always exists. */
   readonly handlers?: readonly string[];
   /** URL of a registry that is asked first for every image. Default: none. */
@@ -279,6 +284,7 @@ export class Containerd {
       subnet = '10.199.0.0/24',
       masquerade = false,
       hostPorts = false,
+      routed = false,
       mirror,
     } = this.#options;
     const cniConfDir = join(directory, 'cni');
@@ -312,7 +318,7 @@ export class Containerd {
     });
     await writeFile(this.#configFile, config);
     const addresses = join(directory, 'addresses');
-    const network = cniConfig(this.#bridge, subnet, addresses, { masquerade, hostPorts });
+    const network = cniConfig(this.#bridge, subnet, addresses, { masquerade, hostPorts, routed });
     await writeFile(join(cniConfDir, '10-bridge.conflist'), network);
     signal.throwIfAborted();
     await this.startProcess();

@@ -35,24 +35,39 @@ export async function buildImage({
     'etc/group': 'root:x:0:\nnobody:x:65534:\n',
   };
   const encoder = new TextEncoder();
-  const layer = tar([
+  const entries: readonly TarEntry[] = [
     ...directories.map((path): TarEntry => ({ path, mode: 0o755 })),
     { path: 'tmp', mode: 0o1777 },
     { path: 'bin/busybox', mode: 0o755, data: await readFile(busybox) },
     ...commands.map((name): TarEntry => ({ path: `bin/${name}`, mode: 0o777, link: 'busybox' })),
     ...Object.entries(files).map(([path, text]): TarEntry => ({ path, mode: 0o644, data: encoder.encode(text) })),
-  ]);
+  ];
+  const config = { Env: ['PATH=/bin'], Cmd: command, ...(stopSignal !== undefined && { StopSignal: stopSignal }) };
+  await writeImage({ tag, entries, config, file });
+}
+
+/** Options of {@link writeImage}. */
+export interface WriteImageOptions {
+  /** Reference of the image, such as `node-agent.local/coredns:1`. */
+  readonly tag: string;
+  /** Content of the only layer. */
+  readonly entries: readonly TarEntry[];
+  /** Container configuration, with the field names of the OCI image specification. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Path of the archive. */
+  readonly file: string;
+}
+
+/** Writes an image with one layer as an archive in the format of `docker save`. */
+export async function writeImage({ tag, entries, config: container, file }: WriteImageOptions): Promise<void> {
+  const encoder = new TextEncoder();
+  const layer = tar(entries);
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const config = encoder.encode(
     JSON.stringify({
       architecture,
       os: 'linux',
-      config: {
-        Env: ['PATH=/bin'],
-        Cmd: command,
-        Labels: { 'org.opencontainers.image.title': tag },
-        ...(stopSignal !== undefined && { StopSignal: stopSignal }),
-      },
+      config: { ...container, Labels: { 'org.opencontainers.image.title': tag } },
       rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     }),
   );

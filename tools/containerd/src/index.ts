@@ -6,6 +6,6 @@ export {
   findContainerd,
   findOrBuildContainerd24,
 } from './find.ts';
-export { type BuildImageOptions, buildImage, importImage } from './image.ts';
+export { type BuildImageOptions, buildImage, importImage, type WriteImageOptions, writeImage } from './image.ts';
 export { mountsBelow, unmountBelow } from './leftovers.ts';
 export { type TarEntry, tar } from './tar.ts';

@@ -37,7 +37,7 @@ test('enables CDI with a directory of its own if containerd has CDI', () => {
 
 test('configures a network with its own bridge', () => {
   const [plugin, ...others] = JSON.parse(
-    cniConfig('na-1', '10.0.0.0/24', '/t/addresses', { masquerade: true, hostPorts: false }),
+    cniConfig('na-1', '10.0.0.0/24', '/t/addresses', { masquerade: true, hostPorts: false, routed: false }),
   ).plugins;
   expect(plugin).toMatchObject({
     bridge: 'na-1',
@@ -48,11 +48,20 @@ test('configures a network with its own bridge', () => {
 });
 
 test('host ports need the portmap plugin and a bridge in hairpin mode', () => {
-  const { plugins } = JSON.parse(cniConfig('b', '10.0.0.0/24', '/t/a', { masquerade: false, hostPorts: true }));
+  const { plugins } = JSON.parse(
+    cniConfig('b', '10.0.0.0/24', '/t/a', { masquerade: false, hostPorts: true, routed: false }),
+  );
   expect(plugins).toMatchObject([
     { type: 'bridge', hairpinMode: true },
     { type: 'portmap', capabilities: { portMappings: true } },
   ]);
+});
+
+test('a routed network gives each pod a link of its own and has no bridge', () => {
+  const options = { masquerade: false, hostPorts: true, routed: true };
+  const [link] = JSON.parse(cniConfig('b', '10.0.0.0/24', '/t/a', options)).plugins;
+  expect(link).toMatchObject({ type: 'ptp', ipMasq: false, ipam: { ranges: [[{ subnet: '10.0.0.0/24' }]] } });
+  expect(link).not.toHaveProperty('bridge');
 });
 
 test('writes runtime handlers and registries to the sections of each version', () => {

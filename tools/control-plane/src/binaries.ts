@@ -1,7 +1,8 @@
 import { access, mkdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { buildPrograms } from './build.ts';
+import { cacheDirectory } from './cache.ts';
+import { bringCoreDns, coreDnsFile } from './coredns.ts';
 import { downloadPrograms } from './download.ts';
 import { attempt } from './run.ts';
 import { KUBERNETES_VERSION } from './versions.ts';
@@ -16,10 +17,13 @@ const CONTROL_PLANE_PROGRAMS = [
 ] as const;
 
 /** Name of a program that can be found. */
-export type ProgramName = (typeof CONTROL_PLANE_PROGRAMS)[number] | 'kubelet';
+export type ProgramName = (typeof CONTROL_PLANE_PROGRAMS)[number] | 'kubelet' | 'kube-proxy';
 
 /** Paths of the control plane's programs. */
 export type ControlPlaneBinaries = Readonly<Record<(typeof CONTROL_PLANE_PROGRAMS)[number], string>>;
+
+/** Paths of the programs of a whole cluster, except those of its nodes. */
+export type ClusterBinaries = ControlPlaneBinaries & Readonly<Record<'kube-proxy' | 'coredns', string>>;
 
 /** The found programs, or the reason why there are none. */
 export type Found<T> = { readonly binaries: T } | { readonly reason: string };
@@ -36,6 +40,33 @@ export interface FindOptions {
 /** Finds the control plane's programs in the given directory, in PATH or in the cache, or downloads or builds them. */
 export async function findControlPlane(options: FindOptions): Promise<Found<ControlPlaneBinaries>> {
   return find(CONTROL_PLANE_PROGRAMS, options);
+}
+
+/**
+ * Finds the programs of a whole cluster: those of the control plane, kube-proxy, and CoreDNS, like
+ * {@link findControlPlane}.
+ */
+export async function findCluster(options: FindOptions): Promise<Found<ClusterBinaries>> {
+  const found = await find([...CONTROL_PLANE_PROGRAMS, 'kube-proxy'] as const, options);
+  if ('reason' in found) return found;
+  const { directory, say } = options;
+  const coredns = directory === undefined ? coreDnsFile() : join(directory, 'coredns');
+  try {
+    if (!(await exists(coredns))) {
+      if (directory !== undefined) return { reason: `${directory} has no coredns` };
+      await bringCoreDns(coredns, say);
+    }
+    return { binaries: { ...found.binaries, coredns } };
+  } catch (error) {
+    return { reason: `missing coredns: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** Returns the programs that {@link findCluster} would have to download or build into the cache. */
+export async function missingClusterPrograms(): Promise<readonly string[]> {
+  const binDir = releaseDirectory();
+  const missing = await missingIn(binDir, [...CONTROL_PLANE_PROGRAMS, 'kube-proxy'] as const);
+  return (await exists(coreDnsFile())) ? missing : [...missing, 'coredns'];
 }
 
 /** Finds the release's own kubelet for comparisons, like {@link findControlPlane}. */
@@ -55,8 +86,7 @@ async function find<Name extends ProgramName>(
   }
   const installed = await inPath(names);
   if (installed !== undefined) return { binaries: installed };
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
-  const binDir = join(cache, `kubernetes-${KUBERNETES_VERSION}`);
+  const binDir = releaseDirectory();
   const problems: string[] = [];
   for (const bring of onlyPresent ? [] : [downloadPrograms, buildPrograms]) {
     const missing = await missingIn(binDir, names);
@@ -72,6 +102,10 @@ async function find<Name extends ProgramName>(
     return { reason: `missing ${missing.join(', ')}: ${why}` };
   }
   return { binaries: inDirectory(binDir, names) };
+}
+
+function releaseDirectory(): string {
+  return join(cacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
 }
 
 /** Finds all programs in PATH. Their minor release must match, because another release would be a different test. */

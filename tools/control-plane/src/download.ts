@@ -25,7 +25,7 @@ const HEAD_TIMEOUT_MS = 5_000;
 const TEST_PROGRAMS = ['e2e.test', 'e2e_node.test', 'ginkgo'] as const;
 
 /** Program that the release publishes as a binary. */
-export type PublishedName = ProgramName | 'kube-proxy' | (typeof TEST_PROGRAMS)[number];
+export type PublishedName = ProgramName | (typeof TEST_PROGRAMS)[number];
 
 /** Options of one download. */
 interface Download {
@@ -78,7 +78,7 @@ async function bring(names: readonly string[], from: string, to: string): Promis
 
 async function downloadProgram(name: string, { mirrors, arch, work, say }: Download): Promise<void> {
   const url = `${mirrors.kubernetes}/v${KUBERNETES_VERSION}/bin/linux/${arch}/${name}`;
-  const sum = await text(`${url}.sha256`);
+  const sum = await fetchText(`${url}.sha256`);
   say(`downloading ${url}`);
   await fetchChecked(url, sum.trim(), join(work, name));
 }
@@ -86,7 +86,7 @@ async function downloadProgram(name: string, { mirrors, arch, work, say }: Downl
 async function downloadEtcd({ mirrors, arch, work, say }: Download): Promise<void> {
   const release = `etcd-v${ETCD_VERSION}-linux-${arch}`;
   const archive = `${release}.tar.gz`;
-  const sums = await text(`${mirrors.etcd}/v${ETCD_VERSION}/SHA256SUMS`);
+  const sums = await fetchText(`${mirrors.etcd}/v${ETCD_VERSION}/SHA256SUMS`);
   const sum = sums.split('\n').find((line) => line.endsWith(` ${archive}`));
   if (sum === undefined) throw new Error(`${mirrors.etcd}: no checksum of ${archive}`);
   const url = `${mirrors.etcd}/v${ETCD_VERSION}/${archive}`;
@@ -98,14 +98,15 @@ async function downloadEtcd({ mirrors, arch, work, say }: Download): Promise<voi
 async function downloadTests(names: readonly string[], { mirrors, arch, work, say }: Download): Promise<void> {
   const archive = `kubernetes-test-linux-${arch}.tar.gz`;
   const url = `${mirrors.kubernetes}/v${KUBERNETES_VERSION}/${archive}`;
-  const sum = await text(`${url}.sha256`);
+  const sum = await fetchText(`${url}.sha256`);
   say(`downloading ${url}, several hundred megabytes`);
   await fetchChecked(url, sum.trim(), join(work, archive));
   const members = names.map((name) => `kubernetes/test/bin/${name}`);
   await run('tar', ['-xzf', archive, '--strip-components=3', ...members], { cwd: work });
 }
 
-async function text(url: string): Promise<string> {
+/** Downloads a short text, such as a checksum. @throws Error that contains the URL */
+export async function fetchText(url: string): Promise<string> {
   return (await get(url, HEAD_TIMEOUT_MS)).text();
 }
 

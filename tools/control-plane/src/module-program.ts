@@ -1,8 +1,8 @@
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Found } from './binaries.ts';
 import { goEnvironment } from './build.ts';
+import { cacheDirectory } from './cache.ts';
 import { run } from './run.ts';
 
 /** Program in a Go module of its own, such as a CSI sidecar. */
@@ -20,8 +20,7 @@ export async function findModuleProgram(
   program: ModuleProgram,
   say: (text: string) => void,
 ): Promise<Found<{ readonly program: string }>> {
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
-  const binDir = join(cache, `${program.module.replaceAll('/', '_')}-${program.version}`);
+  const binDir = join(cacheDirectory(), `${program.module.replaceAll('/', '_')}-${program.version}`);
   const file = join(binDir, basename(program.directory));
   const isThere = await access(file).then(
     () => true,

@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { bringCoreDns } from '../src/coredns.ts';
 import { downloadPrograms } from '../src/download.ts';
 import { run } from '../src/run.ts';
 
@@ -83,6 +84,18 @@ test('rejects a program with a wrong checksum and leaves no file', async () => {
   await expect(downloadPrograms(['kubectl'], binDir, () => {}, mirrors)).rejects.toThrow(/SHA-256 is [0-9a-f]{64}/);
   expect(existsSync(join(binDir, 'kubectl'))).toBe(false);
   expect(await readdir(directory)).toEqual(['bin']);
+});
+
+test("downloads CoreDNS from its release's archive and checks the checksum", async () => {
+  await writeFile(join(directory, 'coredns'), '#!/bin/sh\necho dns\n', { mode: 0o755 });
+  await run('tar', ['-czf', 'coredns.tgz', 'coredns'], { cwd: directory });
+  const archive = await readFile(join(directory, 'coredns.tgz'));
+  const name = `coredns_1.15.0_linux_${ARCH}.tgz`;
+  const sum = Buffer.from(`${sha256(archive)}  release/${name}\n`);
+  published.set(`/v1.15.0/${name}`, archive).set(`/v1.15.0/${name}.sha256`, sum);
+  await bringCoreDns(join(binDir, 'dns'), () => {}, mirrors.etcd);
+  expect(await run(join(binDir, 'dns'), [])).toBe('dns\n');
+  expect(await readdir(binDir)).toEqual(['dns']);
 });
 
 test('names the URL that does not exist', async () => {

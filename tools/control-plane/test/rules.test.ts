@@ -3,6 +3,7 @@ import { processArguments } from '../src/arguments.ts';
 import { distinguishedName } from '../src/authority.ts';
 import { bootstrapObjects } from '../src/bootstrap-objects.ts';
 import { goMod } from '../src/build.ts';
+import { kubeProxyConfiguration } from '../src/kube-proxy.ts';
 import { kubeconfig } from '../src/kubeconfig.ts';
 import { addressesOf, firstAddress } from '../src/layout.ts';
 import { moduleGoMod } from '../src/module-program.ts';
@@ -158,5 +159,13 @@ describe('processArguments', () => {
     expect(apiServer('127.9.9.1')).toContain('--endpoint-reconciler-type=none');
     expect(apiServer('10.200.0.1')).toContain('--advertise-address=10.200.0.1');
     expect(apiServer('10.200.0.1')).not.toContain('--endpoint-reconciler-type=none');
+  });
+});
+
+test('kube-proxy gets its node and the pod subnet, and leaves the connection tracking table unchanged', () => {
+  // A network namespace cannot change the size of the connection tracking table; 0 leaves each value unchanged.
+  expect(kubeProxyConfiguration({ kubeconfig: '/k', nodeName: 'n', subnet: '10.1.0.0/16' })).toMatchObject({
+    ...{ mode: 'iptables', clusterCIDR: '10.1.0.0/16', hostnameOverride: 'n', healthzBindAddress: '127.0.0.1:10256' },
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
   });
 });

@@ -34,6 +34,7 @@ Runs a node on this machine: a container runtime, the kubelet, and pods from man
                     else fake
   --run-dir DIR     directory of sockets, logs, manifests and data. Default as root: /var/lib/node-agent
   --no-dashboard    do not serve a page about the node on the loopback interface
+  --cluster         run a whole cluster instead, with a control plane, services and DNS (--cluster --help)
   --once-ready      exit with code 0 as soon as every pod is running
   --help            print this help`;
 

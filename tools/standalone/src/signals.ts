@@ -18,12 +18,18 @@ export interface EndingSignals {
   hasFailed(): boolean;
 }
 
+/** Options of {@link endingSignals}. */
+export interface EndingOptions {
+  /** Whether the exit of the parent process ends this process, too. Default: true. */
+  readonly watchesParent?: boolean;
+}
+
 /**
  * Listens for every way in which the process can end except SIGKILL, so that none leaves a node running: SIGINT,
  * SIGTERM, SIGHUP (the terminal closes), SIGQUIT (Ctrl-\\), a closed standard output or standard error (`| head`, or a
  * `tee` that Ctrl-C has stopped), the exit of the parent process, and an uncaught error.
  */
-export function endingSignals(): EndingSignals {
+export function endingSignals({ watchesParent = true }: EndingOptions = {}): EndingSignals {
   const ending = new AbortController();
   const hurry = new AbortController();
   let firstAt: number | undefined;
@@ -44,6 +50,11 @@ export function endingSignals(): EndingSignals {
     process.stderr.write(`npm start: ${error.stack ?? error.message}\n`);
     ending.abort();
   });
+  if (watchesParent) watchParent(ending);
+  return { ending: ending.signal, hurry: hurry.signal, hasFailed: () => failed };
+}
+
+function watchParent(ending: AbortController): void {
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
@@ -51,5 +62,4 @@ export function endingSignals(): EndingSignals {
     ending.abort();
   }, PARENT_PERIOD_MS);
   watch.unref();
-  return { ending: ending.signal, hurry: hurry.signal, hasFailed: () => failed };
 }

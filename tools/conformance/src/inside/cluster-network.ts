@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ControlPlane } from '@node-agent/tools-control-plane';
-import { corefile } from '../coredns.ts';
+import { type ControlPlane, kubeProxyConfiguration, PROXY_HEALTH_PORT } from '@node-agent/tools-control-plane';
+import { corefile } from '../corefile.ts';
 
 /** Options of the cluster network. */
 export interface ClusterNetworkOptions {
@@ -17,9 +17,8 @@ export interface ClusterNetworkOptions {
   readonly subnet: string;
 }
 
-/** Readiness endpoints of CoreDNS and kube-proxy. Only this program uses them. */
+/** Readiness endpoint of CoreDNS. Only this program uses it. */
 const DNS_READY = '127.0.0.1:18181';
-const PROXY_HEALTH = '127.0.0.1:10256';
 
 /** kube-proxy and CoreDNS as processes of the node. They end together with their PID namespace. */
 export class ClusterNetwork {
@@ -50,7 +49,7 @@ export class ClusterNetwork {
       const log = (await readFile(this.#log(name), 'utf8')).trimEnd().split('\n').slice(-10).join('\n');
       throw new Error(`${name}: ${how}\n${log}`);
     }
-    return (await answers(`http://${DNS_READY}/ready`)) && answers(`http://${PROXY_HEALTH}/healthz`);
+    return (await answers(`http://${DNS_READY}/ready`)) && answers(`http://127.0.0.1:${PROXY_HEALTH_PORT}/healthz`);
   }
 
   #log(name: string): string {
@@ -70,28 +69,4 @@ async function answers(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
   await response?.body?.cancel();
   return response?.status === 200;
-}
-
-/**
- * Returns upstream's defaults with the paths of this node. The size of the connection tracking table is not set,
- * because a network namespace cannot set it.
- */
-export function kubeProxyConfiguration(places: {
-  readonly kubeconfig: string;
-  readonly nodeName: string;
-  readonly subnet: string;
-}): object {
-  return {
-    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
-    kind: 'KubeProxyConfiguration',
-    mode: 'iptables',
-    hostnameOverride: places.nodeName,
-    clientConnection: { kubeconfig: places.kubeconfig },
-    clusterCIDR: places.subnet,
-    detectLocalMode: 'ClusterCIDR',
-    healthzBindAddress: PROXY_HEALTH,
-    metricsBindAddress: '127.0.0.1:10249',
-    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
-    oomScoreAdj: 0,
-  };
 }

@@ -1,0 +1,46 @@
+import { realpath } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { lockDirectory } from '@node-agent/tools-standalone';
+import type { ClusterOptions } from './options.ts';
+import { placesIn } from './places.ts';
+import { readState, startTimeOf } from './state.ts';
+import { removeTraces } from './traces.ts';
+
+/** Time in ms that a running command gets to end its cluster. */
+const END_MS = 90_000;
+const POLL_MS = 100;
+
+/**
+ * Ends the cluster of a directory: one that runs, in the foreground or detached, or one whose command was killed.
+ * @returns whether there was a cluster
+ * @throws Error if the command does not end in time, or something cannot be removed
+ */
+export async function down(options: ClusterOptions, say: (line: string) => void): Promise<boolean> {
+  const directory = await realpath(options.directory).catch(() => undefined);
+  if (directory === undefined) return false;
+  const places = placesIn(directory);
+  const state = await readState(places.state);
+  if (state === undefined) return false;
+  if ((await startTimeOf(state.pid)) === state.startTime) process.kill(state.pid, 'SIGTERM');
+  const until = performance.now() + END_MS;
+  for (;;) {
+    const lock = await lockDirectory(directory).catch(() => undefined);
+    const left = await readState(places.state);
+    if (left === undefined) {
+      await lock?.release();
+      break;
+    }
+    if (lock !== undefined) {
+      // Nobody else removes this state while this process has the lock.
+      await removeTraces(places, left);
+      await lock.release();
+      break;
+    }
+    if (performance.now() > until) {
+      throw new Error(`end the cluster in ${directory}: process ${state.pid} did not end within ${END_MS / 1000} s`);
+    }
+    await sleep(POLL_MS);
+  }
+  say(`the cluster in ${directory} ended${state.keeps ? '; its state is kept' : ''}`);
+  return true;
+}

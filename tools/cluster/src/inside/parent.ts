@@ -1,0 +1,74 @@
+import { createWriteStream } from 'node:fs';
+import { ATTACHED, HURRY, Lines, MESSAGE_FD, type Message } from '../messages.ts';
+
+/** The program that started this program in namespaces. */
+export class Parent {
+  readonly #output = createWriteStream('', { fd: MESSAGE_FD });
+  readonly #attached = Promise.withResolvers<void>();
+  readonly #ending = new AbortController();
+  readonly #hurry = new AbortController();
+
+  /** Starts to listen on the standard input. */
+  constructor() {
+    // The parent may be killed. Its end of the standard input closes then, which is a request to end.
+    this.#output.on('error', () => {});
+    this.#attached.promise.catch(() => {}); // The end may come before anybody waits.
+    const lines = new Lines();
+    process.stdin.setEncoding('utf8').on('data', (text: string) => {
+      for (const line of lines.push(text)) {
+        if (line === ATTACHED) this.#attached.resolve();
+        if (line === HURRY) this.#hurry.abort();
+      }
+    });
+    process.stdin.on('close', () => {
+      const reason = new Error('interrupted');
+      this.#attached.reject(reason);
+      this.#ending.abort(reason);
+    });
+  }
+
+  /** Aborted when the program must end. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Resolves when the program must end. */
+  get ended(): Promise<void> {
+    const { signal } = this.#ending;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  }
+
+  /** Aborted when the program must end without grace periods. */
+  get hurry(): AbortSignal {
+    return this.#hurry.signal;
+  }
+
+  /** Asks for a link in the network namespace and waits for it. @throws Error if the program must end before */
+  async attach(): Promise<void> {
+    await this.send({ type: 'attach' });
+    await this.#attached.promise;
+  }
+
+  /** Sends a message, and waits until it is written. */
+  send(message: Message): Promise<void> {
+    return new Promise((resolve) => this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()));
+  }
+}
+
+/**
+ * Runs a program in namespaces. It exits with code 0 when its work is done, and reports an error before it exits with
+ * code 1, unless it was requested to end.
+ */
+export async function runInside(work: (parent: Parent) => Promise<void>): Promise<never> {
+  const parent = new Parent();
+  try {
+    await work(parent);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (!parent.ending.aborted) await parent.send({ type: 'failed', reason });
+    process.exit(1);
+  }
+}

@@ -1,0 +1,109 @@
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { startIsolated } from '@node-agent/tools-isolation';
+import { ATTACHED, HURRY, Lines, MESSAGE_FD, type Message } from './messages.ts';
+
+/** Options of an {@link IsolatedProgram}. */
+export interface IsolatedProgramOptions {
+  /** File of the program, relative to this file. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly namespaces: 'machine' | 'node';
+  /** Directories of the cgroup to join. Default: none. */
+  readonly groups?: readonly string[];
+  /** File for the program's output. */
+  readonly logFile: string;
+  readonly say: (text: string) => void;
+  /** Connects the network namespace of a process. */
+  readonly attach: (pid: number) => Promise<void>;
+}
+
+/** Program in namespaces that runs a cluster or a node, as a child process. */
+export class IsolatedProgram {
+  readonly #options: IsolatedProgramOptions;
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<string>;
+  readonly #ready = Promise.withResolvers<void>();
+  #reason: string | undefined;
+
+  /** Starts the program. */
+  constructor(options: IsolatedProgramOptions) {
+    this.#options = options;
+    const { program, args, namespaces, groups = [], logFile } = options;
+    const log = openSync(logFile, 'a', 0o600);
+    const stdio: StdioOptions = ['pipe', log, log, 'pipe'];
+    const file = fileURLToPath(new URL(program, import.meta.url));
+    this.#child = startIsolated(file, args, { namespaces, groups, stdio });
+    closeSync(log);
+    this.#exit = new Promise((resolve) => {
+      this.#child.on('error', (error) => resolve(error.message));
+      // `close` follows the last message.
+      this.#child.on('close', (code, signal) => resolve(`exited with ${signal ?? `exit code ${code}`}`));
+    });
+    this.#listen();
+    this.#ready.promise.catch(() => {}); // The caller may end the program instead of waiting.
+    void this.#exit.then((how) => this.#ready.reject(new Error(this.#reason ?? how)));
+    // The program may exit before it has read its input.
+    this.#child.stdin?.on('error', () => {});
+  }
+
+  /** Resolves when the program is ready. @throws Error with the reason if the program exits before */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Resolves when the program has exited, with the reason. */
+  get exit(): Promise<string> {
+    return this.#exit.then((how) => this.#reason ?? how);
+  }
+
+  /** Requests the program to end. Waits for its exit. */
+  async end(): Promise<void> {
+    this.#child.stdin?.end();
+    await this.#exit;
+  }
+
+  /** Requests the program to end without grace periods. */
+  hurry(): void {
+    if (this.#child.stdin?.writable) this.#child.stdin.write(`${HURRY}\n`);
+  }
+
+  /** Returns the end of the program's output for error messages. */
+  async logTail(): Promise<string> {
+    const text = await readFile(this.#options.logFile, 'utf8').catch(() => '');
+    return text.trimEnd().split('\n').slice(-10).join('\n');
+  }
+
+  #listen(): void {
+    const stream = this.#child.stdio[MESSAGE_FD];
+    if (stream === null || stream === undefined || !('on' in stream)) return;
+    const lines = new Lines();
+    const decoder = new TextDecoder();
+    stream.on('data', (data: Uint8Array) => {
+      for (const line of lines.push(decoder.decode(data, { stream: true }))) {
+        this.#receive(JSON.parse(line) as Message);
+      }
+    });
+    stream.on('error', () => {}); // The program exited; `close` follows.
+  }
+
+  #receive(message: Message): void {
+    const { say, attach } = this.#options;
+    if (message.type === 'say') say(message.text);
+    else if (message.type === 'ready') this.#ready.resolve();
+    else if (message.type === 'failed') this.#reason = message.reason;
+    else void this.#attach(attach);
+  }
+
+  async #attach(attach: (pid: number) => Promise<void>): Promise<void> {
+    try {
+      await attach(this.#child.pid ?? 0);
+      this.#child.stdin?.write(`${ATTACHED}\n`);
+    } catch (error) {
+      this.#reason = `connect the network: ${error instanceof Error ? error.message : String(error)}`;
+      this.#child.stdin?.end();
+    }
+  }
+}
