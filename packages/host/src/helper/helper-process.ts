@@ -52,8 +52,8 @@ class HelperProcess implements Helper {
   #hasEnded = false;
 
   constructor(threads: number) {
-    const { args, environment } = helperProgram();
-    const child = spawn(process.execPath, args, {
+    const { file, args, environment } = helperProgram();
+    const child = spawn(file, args, {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       env: { ...environment, UV_THREADPOOL_SIZE: String(threads), LC_ALL: 'C' },
       cwd: '/',

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 
-/** Program of the helper process: arguments of `process.execPath`, and environment variables. */
+/** Program of the helper process. */
 export interface HelperProgram {
+  readonly file: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -16,6 +17,6 @@ const NODE_FLAGS = ['--max-semi-space-size=1', '--max-old-space-size=64', '--dis
 export function helperProgram(): HelperProgram {
   const isSource = import.meta.url.endsWith('.ts');
   // The program is in the parent directory of this file in the sources, and in the directory of the build.
-  const file = fileURLToPath(new URL(isSource ? '../helper.ts' : './helper.js', import.meta.url));
-  return { args: [...NODE_FLAGS, file], environment: {} };
+  const program = fileURLToPath(new URL(isSource ? '../helper.ts' : './helper.js', import.meta.url));
+  return { file: process.execPath, args: [...NODE_FLAGS, program], environment: {} };
 }
