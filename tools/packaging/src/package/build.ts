@@ -22,7 +22,7 @@ export async function buildSingleFiles(
   const own = ownArchitecture();
   const packer = nodeProgram(own).file;
   const { scripts, packages } = await bundleParts(source);
-  const assets = new Map([...scripts].map(([name, code]) => [`${name}.js`, code]));
+  const assets = new Map<string, string | Uint8Array>([...scripts].map(([name, code]) => [`${name}.js`, code]));
   const [main, mainWithCache] = [await bundleMain('main'), await bundleMain('main-with-cache')];
   return architectures.map((architecture) => {
     const { file, license } = nodeProgram(architecture);

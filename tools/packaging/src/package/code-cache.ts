@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -23,7 +23,8 @@ export function codeCaches(content: ExecutableContent, packer: string): Readonly
     fs.writeFileSync(file, executable({ ...content, flags: ['--hash-seed=1'] }, packer), { mode: 0o755 });
     const caches = PROGRAMS.map((name) => {
       const env = { PATH: process.env.PATH, NODE_AGENT_CODE_CACHE: directory };
-      execFileSync(file, ['--version'], { argv0: name, env, stdio: 'pipe' });
+      const { status, stderr } = spawnSync(file, ['--version'], { argv0: name, env, encoding: 'utf8' });
+      if (status !== 0) throw new Error(`make code cache of ${name}: exit code ${status}: ${stderr}`);
       return [`${name}.cache`, fs.readFileSync(path.join(directory, `${name}.cache`))] as const;
     });
     return new Map(caches);

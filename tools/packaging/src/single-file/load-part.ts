@@ -29,7 +29,7 @@ function requirePart(id: string): unknown {
 
 function compile(name: string): Script {
   // The bundles are ASCII, so one byte per character is enough.
-  const source = Buffer.from(getRawAsset(`${name}.js`)).latin1Slice();
+  const source = Buffer.from(getRawAsset(`${name}.js`)).toString('latin1');
   const cache = `${name}.cache`;
   const cachedData = keys.has(cache) ? new Uint8Array(getRawAsset(cache)) : undefined;
   const script = new Script(source, { filename: `kubelet:${name}.js`, ...(cachedData && { cachedData }) });
