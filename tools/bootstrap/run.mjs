@@ -51,6 +51,7 @@ const commands = {
   api: { build: 'all', program: 'tools/packaging/src/api/main.ts', args: ['--write'] },
   docs: { build: [], generate: true, program: 'tools/packaging/src/docs/main.ts' },
   pack: { build: 'all', program: 'tools/packaging/src/pack/main.ts' },
+  package: { build: [], generate: true, program: 'tools/packaging/src/package/main.ts' },
   shell: { build: [], shell: true },
 };
 

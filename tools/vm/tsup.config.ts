@@ -26,6 +26,7 @@ const config: Options | Options[] | ((overrides: Options) => Options) = defineCo
       pressure: 'suite/pressure.ts',
       kubelet: 'suite/kubelet.ts',
       shutdown: 'suite/shutdown.ts',
+      package: 'suite/package.ts',
       compare: 'suite/compare.ts',
       numa: 'suite/numa.ts',
     },

@@ -7,12 +7,16 @@ import { heapFlags } from './heap-size.ts';
 // prevent the heap from growing later.
 for (const flag of heapFlags('small')) setFlagsFromString(flag);
 
-const problem = nodeProblem(process.versions.node);
-if (problem === undefined) {
+// Without `await` at the top level, which a single executable file cannot have.
+void start(nodeProblem(process.versions.node));
+
+async function start(problem: string | undefined): Promise<void> {
+  if (problem !== undefined) {
+    process.stderr.write(`kubelet: ${problem}\n`);
+    process.exitCode = 1;
+    return;
+  }
   // Imported after the version check: on an old Node.js the import would fail with an incomprehensible error.
   const { runKubelet } = await import('./command.ts');
   process.exitCode = await runKubelet(process.argv.slice(2));
-} else {
-  process.stderr.write(`kubelet: ${problem}\n`);
-  process.exitCode = 1;
 }

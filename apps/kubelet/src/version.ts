@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { goArchitecture } from '@node-agent/node-status';
+import { ownVersion } from './own-version.ts';
 
 /** Kubernetes release that this kubelet implements. */
 const KUBERNETES_VERSION = 'v1.36.3';
@@ -36,11 +36,4 @@ export function rawVersion(): string {
   const parts = { Major, Minor, GitVersion, NodeVersion: process.version, Platform };
   const texts = Object.entries(parts).map(([name, text]) => `${name}:${JSON.stringify(text)}`);
   return `version.Info{${texts.join(', ')}}`;
-}
-
-/** Returns the version from package.json, which is in the parent directory of both the sources and the build output. */
-function ownVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
-  throw new Error('package.json of the kubelet: version is missing');
 }

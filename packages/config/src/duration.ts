@@ -9,7 +9,7 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 };
 const LIMIT = 1n << 63n;
-const PART = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
+const PART = /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y;
 
 /**
  * Parses a Go duration (`1h30m`, `300ms`, `-1.5s`, `0`) and returns its exact nanoseconds; `undefined` if the text is

@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { runWhy } from './command.ts';
+import { ownVersion } from './own-version.ts';
 
 /** Runs the command in this process. */
 export async function main(argv: readonly string[]): Promise<void> {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
   // The reader has gone: `kubectl why ... | head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   process.exitCode = await runWhy(argv, {
-    ...{ out: process.stdout, err: process.stderr, version },
+    ...{ out: process.stdout, err: process.stderr, version: ownVersion() },
     signal: ending.signal,
   });
   // A plugin for credentials may go on.

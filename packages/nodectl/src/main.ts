@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { runNodectl } from './command.ts';
+import { ownVersion } from './own-version.ts';
 
 /** Runs the program in this process. */
 export async function main(argv: readonly string[]): Promise<void> {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
   // The reader has gone: `nodectl logs ... | head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   process.exitCode = await runNodectl(argv, {
-    ...{ stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, version },
+    ...{ stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, version: ownVersion() },
     signal: ending.signal,
     nowMs: Date.now,
   });

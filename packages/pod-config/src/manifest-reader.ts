@@ -1,9 +1,8 @@
-import { Worker } from 'node:worker_threads';
 import { type Clock, Semaphore, withTimeout } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import { type ManifestReading, readManifest } from './manifest.ts';
-import type { ManifestTask } from './manifest-worker.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
+import { startManifestWorker } from './start-manifest-worker.ts';
 import type { ManifestOrigin } from './static-pod.ts';
 
 /** Reads one manifest outside the event loop. Aborting `signal` ends a reading that takes too long. */
@@ -86,14 +85,7 @@ export async function readInWorker(
   signal: AbortSignal,
 ): Promise<ManifestReading> {
   signal.throwIfAborted();
-  const isSource = import.meta.url.endsWith('.ts');
-  const task: ManifestTask = { bytes, origin };
-  const worker = new Worker(new URL(isSource ? './manifest-worker.ts' : './manifest-worker.js', import.meta.url), {
-    workerData: task,
-    // The program's own Node flags are not passed on. Running from sources requires the export condition.
-    execArgv: isSource ? ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'] : [],
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
-  });
+  const worker = startManifestWorker({ bytes, origin }, { maxOldGenerationSizeMb: WORKER_HEAP_MB });
   let onAbort = (): void => {};
   try {
     return await new Promise<ManifestReading>((resolve, reject) => {

@@ -11,11 +11,14 @@ export interface TarEntry {
 
 const BLOCK = 512;
 
-/** Returns a ustar archive with owner 0 and time 0, so that equal entries give equal bytes. */
-export function tar(entries: readonly TarEntry[]): Buffer {
+/**
+ * Returns a ustar archive with owner 0 and one time for all entries, so that equal entries give equal bytes.
+ * @param seconds time since 1970. Default: 0.
+ */
+export function tar(entries: readonly TarEntry[], seconds: number = 0): Buffer {
   const blocks: Uint8Array[] = [];
   for (const entry of entries) {
-    blocks.push(header(entry));
+    blocks.push(header(entry, seconds));
     if (entry.data === undefined) continue;
     blocks.push(entry.data, new Uint8Array((BLOCK - (entry.data.length % BLOCK)) % BLOCK));
   }
@@ -23,7 +26,7 @@ export function tar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat(blocks);
 }
 
-function header({ path, mode, data, link }: TarEntry): Buffer {
+function header({ path, mode, data, link }: TarEntry, seconds: number): Buffer {
   const block = Buffer.alloc(BLOCK);
   const text = (at: number, length: number, value: string): void => {
     if (Buffer.byteLength(value) > length) throw new RangeError(`write tar archive: ${value} is too long`);
@@ -39,7 +42,7 @@ function header({ path, mode, data, link }: TarEntry): Buffer {
   octal(108, 8, 0);
   octal(116, 8, 0);
   octal(124, 12, data?.length ?? 0);
-  octal(136, 12, 0);
+  octal(136, 12, seconds);
   text(148, 8, '        ');
   text(156, 1, type);
   text(157, 100, link ?? '');

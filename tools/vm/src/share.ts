@@ -2,17 +2,25 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { findUpstreamKubelet } from '@node-agent/tools-control-plane';
+import {
+  buildSingleFiles,
+  debianPackage,
+  debianVersion,
+  nodeAgentPackage,
+  readSource,
+} from '@node-agent/tools-packaging';
 import { run } from './command.ts';
 import { HOST_SHARE } from './guest.ts';
 
-export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'compare' | 'numa';
+export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'package' | 'compare' | 'numa';
 
 /** Suites that run in the machine, with the programs of the host that they need. */
-export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream')[]>> = {
+export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream' | 'packages')[]>> = {
   groups: [],
   pressure: [],
   kubelet: ['kubelet', 'runtime'],
   shutdown: ['kubelet', 'runtime'],
+  package: ['packages'],
   compare: ['kubelet', 'runtime', 'upstream'],
   numa: ['kubelet', 'runtime'],
 };
@@ -54,6 +62,22 @@ export async function fillShare(
     const found = await findUpstreamKubelet({ say });
     if ('reason' in found) throw new Error(found.reason);
     await run('cp', [found.binaries.kubelet, join(share, 'bin/')]);
+  }
+  if (takes.has('packages')) await writePackages(share);
+}
+
+/** Writes the Debian package as `old.deb`, and the same content with a later version as `new.deb`. */
+async function writePackages(share: string): Promise<void> {
+  const source = readSource(process.env);
+  const [file] = await buildSingleFiles(source, ['amd64']);
+  if (file === undefined) throw new Error('build single file: no file was built');
+  for (const [name, later] of [
+    ['old.deb', 0],
+    ['new.deb', 1],
+  ] as const) {
+    const seconds = source.seconds + later;
+    const content = nodeAgentPackage({ ...file, version: debianVersion({ ...source, seconds }), seconds });
+    await writeFile(join(share, name), debianPackage(content));
   }
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { systemError } from '../system-error.ts';
+import { helperProgram } from './helper-program.ts';
 import {
   fromHelperError,
   type HelperCallName,
@@ -33,8 +33,7 @@ interface Waiting {
   readonly onProgress: (() => void) | undefined;
 }
 
-/** Little memory, and a thread for each of the calls that may hang at the same time. */
-const NODE_FLAGS = ['--max-semi-space-size=1', '--max-old-space-size=64', '--disable-warning=ExperimentalWarning'];
+/** A thread for each of the calls that may hang at the same time. */
 export const HELPER_THREADS = 32;
 
 /**
@@ -53,12 +52,10 @@ class HelperProcess implements Helper {
   #hasEnded = false;
 
   constructor(threads: number) {
-    // The program is in the parent directory of this file, both in the sources and in the build.
-    const isSource = import.meta.url.endsWith('.ts');
-    const program = fileURLToPath(new URL(isSource ? '../helper.ts' : './helper.js', import.meta.url));
-    const child = spawn(process.execPath, [...NODE_FLAGS, program], {
+    const { file, args, environment } = helperProgram();
+    const child = spawn(file, args, {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      env: { UV_THREADPOOL_SIZE: String(threads), LC_ALL: 'C' },
+      env: { ...environment, UV_THREADPOOL_SIZE: String(threads), LC_ALL: 'C' },
       cwd: '/',
     });
     this.#child = child;

@@ -1,0 +1,4 @@
+// The main script of the single executable file.
+import { start } from './start.ts';
+
+start();

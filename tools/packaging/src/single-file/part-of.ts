@@ -1,0 +1,24 @@
+/** Programs inside the single executable file. */
+export type Part = 'kubelet' | 'nodectl' | 'kubectl-why' | 'host-helper' | 'end-pods';
+
+/** Begins the argument that names an internal part. It is not a flag of the kubelet, so it is not in its help. */
+const PART_ARGUMENT = '--node-agent-part=';
+/** Argument that starts the helper process of package host. */
+export const HELPER_ARGUMENT: string = `${PART_ARGUMENT}host-helper`;
+const INTERNAL: readonly Part[] = ['host-helper', 'end-pods'];
+
+/** Programs that are chosen by the name of the file or of a link to it. */
+const BY_NAME: readonly Part[] = ['nodectl', 'kubectl-why'];
+
+/**
+ * Returns the program to run. The name by which the file was called decides, as with busybox: `nodectl` and
+ * `kubectl-why` are links to the file, and every other name runs the kubelet.
+ * @param calledAs `process.argv0`
+ * @param args the arguments after the program's name
+ */
+export function partOf(calledAs: string, args: readonly string[]): Part {
+  const internal = INTERNAL.find((part) => args[0] === `${PART_ARGUMENT}${part}`);
+  if (internal !== undefined) return internal;
+  const name = calledAs.slice(calledAs.lastIndexOf('/') + 1);
+  return BY_NAME.find((part) => part === name) ?? 'kubelet';
+}

@@ -1,0 +1,11 @@
+import { setFlagsFromString } from 'node:v8';
+import { heapFlags } from '../../../../apps/kubelet/src/heap-size.ts';
+import { loadPart } from './load-part.ts';
+import { partOf } from './part-of.ts';
+
+/** Runs the program for which the file was called. */
+export function start(): void {
+  // Before any part is loaded: V8 rejects a code cache that was made with other flags.
+  for (const flag of heapFlags('small')) setFlagsFromString(flag);
+  loadPart(partOf(process.argv0, process.argv.slice(2)));
+}

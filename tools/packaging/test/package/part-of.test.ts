@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { partOf } from '../../src/single-file/part-of.ts';
+
+test.each([
+  ['kubelet', [], 'kubelet'],
+  ['/usr/bin/kubelet', ['completion', 'bash'], 'kubelet'],
+  ['./kubelet-linux-amd64', ['--version'], 'kubelet'],
+  ['nodectl', ['pods'], 'nodectl'],
+  ['/usr/bin/nodectl', [], 'nodectl'],
+  ['/usr/local/bin/kubectl-why', ['web'], 'kubectl-why'],
+  ['/nodectl/kubelet', [], 'kubelet'],
+  ['/proc/self/exe', ['--node-agent-part=host-helper'], 'host-helper'],
+  ['kubelet', ['--node-agent-part=end-pods', '--config', 'f'], 'end-pods'],
+  ['kubelet', ['--config', '--node-agent-part=host-helper'], 'kubelet'],
+  ['kubelet', ['--node-agent-part=other'], 'kubelet'],
+] as const)('%s %j runs %s', (calledAs, args, part) => {
+  expect(partOf(calledAs, args)).toBe(part);
+});
