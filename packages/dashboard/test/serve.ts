@@ -36,7 +36,14 @@ async function answer(dashboard: Dashboard, request: IncomingMessage, response: 
   response.flushHeaders();
   for await (const chunk of made.stream) {
     if (response.destroyed) return;
-    if (!response.write(chunk)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+    if (response.write(chunk)) continue;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        response.off('drain', done).off('close', done);
+        resolve();
+      };
+      response.on('drain', done).on('close', done);
+    });
   }
   response.end();
 }
