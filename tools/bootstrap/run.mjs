@@ -25,6 +25,8 @@ const commands = {
     build: ['@node-agent/kubelet', '@node-agent/fake-cri'],
     program: 'tools/bench/src/cluster/main.ts',
   },
+  hollow: { build: [], generate: true, program: 'apps/hollow-node/src/main.ts' },
+  'bench-hollow': { build: ['@node-agent/hollow-node'], program: 'tools/bench/src/hollow/main.ts' },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
   'bench-server': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/server/main.ts' },
   'bench-probes': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/probes/main.ts' },
@@ -114,4 +116,4 @@ if (
 if (chosen.shell) process.exit(run(env, env.SHELL ?? 'sh', args));
 if (!program) process.exit(0);
 
-process.exit(await runChild('node', program, env, { passesInterrupt: command === 'start' }));
+process.exit(await runChild('node', program, env, { passesInterrupt: command === 'start' || command === 'hollow' }));

@@ -4,12 +4,11 @@ import type { FeatureGates, KubeletConfiguration, KubeletFlags } from '@node-age
 import { ApiEventRecorder, restEventSink } from '@node-agent/events';
 import { KubeClients } from '@node-agent/kube-client';
 import type { ClusterPart } from '@node-agent/kubelet-assembly';
-import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
+import { apiReviewer, clusterPart } from '@node-agent/kubelet-assembly/cluster';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { goArchitecture, type Reservations } from '@node-agent/node-status';
 import type { Reviewer, ServingCertificate } from '@node-agent/server';
 import type { Logger, Metrics } from '@node-agent/telemetry';
-import { apiReviewer } from './api-reviewer.ts';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
 import { machineSources, nodeOptions } from './node-options.ts';

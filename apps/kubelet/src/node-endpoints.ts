@@ -4,6 +4,7 @@ import type { CgroupDriver } from '@node-agent/cm-cgroups';
 import type { LoadedConfiguration } from '@node-agent/config';
 import type { RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem as fs } from '@node-agent/host';
+import { nodeLogs } from '@node-agent/kubelet-assembly';
 import { type BackgroundService, explainNode, type KubeletView } from '@node-agent/kubelet-core';
 import {
   checkpointEndpoints,
@@ -35,7 +36,6 @@ import {
 import type { ConfigurationReload } from './configuration-reload.ts';
 import type { NodeDashboard } from './dashboard.ts';
 import { explanationText } from './explanation-text.ts';
-import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
 import { shownConfiguration } from './shown-configuration.ts';
 import type { NodePages } from './stats-pages.ts';
@@ -109,7 +109,7 @@ export function nodeEndpoints(
       { idleTimeoutMs, extendWebSockets: featureGates.enabled('ExtendWebSocketsToKubelet') },
     );
     const logs = logEndpoints(
-      { ...podsOf(kubelet), readLog: nodeLogs(cri, { clock, logger }) },
+      { ...podsOf(kubelet), readLog: nodeLogs(cri, { fs, clock, logger }) },
       { splitStreams: featureGates.enabled('PodLogsQuerySplitStreams') },
     );
     const state = stateEndpoints({

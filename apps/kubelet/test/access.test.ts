@@ -4,7 +4,7 @@ import { loadKubeletConfig } from '@node-agent/config';
 import { KubeError } from '@node-agent/kube-client';
 import { describe, expect, test } from 'vitest';
 import { accessOf } from '../src/access.ts';
-import { apiReviewer } from '../src/api-reviewer.ts';
+import { apiReviewer } from '@node-agent/kubelet-assembly/cluster';
 
 const never = new AbortController().signal;
 

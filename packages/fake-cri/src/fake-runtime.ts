@@ -51,6 +51,11 @@ export interface FakeRuntimeOptions {
   readonly latencies?: Partial<Latencies>;
   /** Pod IP ranges: one, or two for dual stack. Default: `10.88.0.0/16`. */
   readonly podCidrs?: readonly string[];
+  /**
+   * Whether addresses come from the range that the kubelet sends with UpdateRuntimeConfig, as with containerd's CNI
+   * template. Pods keep the addresses that they have. Default: false.
+   */
+  readonly usesPodCidr?: boolean;
   /** Names of the supported runtime handlers. Default: the default handler (`''`) and `runc`. */
   readonly runtimeHandlers?: readonly string[];
   /** RPCs that return UNIMPLEMENTED, as older runtimes lack some RPCs. Default: none. */
@@ -143,6 +148,7 @@ export class FakeRuntime extends DispatchedService {
       script: options.script ?? (() => undefined),
       mountpoint: options.mountpoint ?? '/var/lib/fake-cri',
       runtimeHandlers: options.runtimeHandlers ?? ['', 'runc'],
+      usesPodCidr: options.usesPodCidr ?? false,
       ipPools: (options.podCidrs ?? ['10.88.0.0/16']).map((cidr) => new IpPool(cidr)),
       images: new ImageStore([PAUSE_IMAGE, ...(options.images ?? [])]),
       sandboxes: new Map(),

@@ -1,6 +1,6 @@
 import { ContainerState } from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
-import { LOGS, readText, startPod, world } from './support.ts';
+import { LOGS, readText, sandboxConfig, startPod, world } from './support.ts';
 
 test('a container writes its output to its log, exits on its own and is recorded as exited', async () => {
   const it = await world();
@@ -39,6 +39,18 @@ test('a trapped SIGTERM ends a loop as soon as the current sleep is over', async
     reason: 'Completed',
   });
   expect(it.clock.pendingTimers).toBe(0);
+});
+
+test('with usesPodCidr, later pods get addresses from the range that the kubelet sends', async () => {
+  const it = await world({ podCidrs: ['10.1.0.0/24'], usesPodCidr: true });
+  const ipOf = async (podSandboxId: string): Promise<string | undefined> =>
+    (await it.runtime.podSandboxStatus({ podSandboxId })).status?.network?.ip;
+  const first = await it.runtime.runPodSandbox({ config: sandboxConfig() });
+  await it.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr: '10.2.0.0/24' } } });
+  const metadata = { name: 'other', namespace: 'default', uid: 'uid-2', attempt: 0 };
+  const second = await it.runtime.runPodSandbox({ config: sandboxConfig({ metadata }) });
+  expect(await ipOf(first.podSandboxId)).toBe('10.1.0.2');
+  expect(await ipOf(second.podSandboxId)).toBe('10.2.0.2');
 });
 
 test('forgetDeadContainers removes the records of exited containers only', async () => {

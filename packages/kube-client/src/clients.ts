@@ -4,12 +4,14 @@ import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import type { ConnectionConfig } from './connection-config.ts';
 import { ConfiguredCredentials, type CredentialSource } from './credentials.ts';
 import type { ExecRunner } from './exec-credentials.ts';
+import { type ImpersonatedUser, impersonatingTransport } from './impersonating-transport.ts';
 import { nodeExec } from './node-exec.ts';
 import { NodeTransport } from './node-transport.ts';
 import { type Environment, proxyFor } from './proxy.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { CredentialFiles } from './reloading-file.ts';
 import { RestClient } from './rest-client.ts';
+import type { HttpTransport } from './transport.ts';
 
 /** The components of {@link KubeClients}. */
 export interface KubeClientsComponents {
@@ -51,6 +53,9 @@ export interface KubeClientsOptions {
   readonly userAgent?: string;
 }
 
+/** The three clients of one user of {@link KubeClients}. */
+export type UserClients = Pick<KubeClients, 'requests' | 'events' | 'heartbeats'>;
+
 /**
  * The three clients of a node, as in upstream (`cmd/kubelet/app/server.go`): one for requests and watches, one for
  * events, one for node status and lease. Each has its own connections and rate limit, so that none delays another (N6).
@@ -60,8 +65,10 @@ export class KubeClients implements AsyncDisposable {
   readonly events: RestClient;
   /** Has no rate limit. */
   readonly heartbeats: RestClient;
-  readonly #transports: readonly NodeTransport[];
+  readonly #transports: Readonly<Record<keyof UserClients, NodeTransport>>;
+  readonly #client: (transport: HttpTransport, limiter: RateLimiter | undefined, timeoutMs?: number) => RestClient;
   readonly #clock: Clock;
+  readonly #heartbeatTimeoutMs: number;
   #requestLimiter: RateLimiter | undefined;
 
   /** Does no I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
@@ -79,9 +86,8 @@ export class KubeClients implements AsyncDisposable {
     const { cluster } = connection;
     const credentials =
       components.credentials ?? new ConfiguredCredentials({ fs, clock, logger, exec, environment }, connection);
-    const transports: NodeTransport[] = [];
-    const make = (rateLimiter: RateLimiter | undefined, timeoutMs?: number): RestClient => {
-      const transport = new NodeTransport(
+    const transport = (): NodeTransport =>
+      new NodeTransport(
         { clock, logger, credentials },
         {
           server: cluster.server,
@@ -92,22 +98,40 @@ export class KubeClients implements AsyncDisposable {
           ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
         },
       );
-      transports.push(transport);
-      return new RestClient(
-        { transport, clock, logger, metrics, rateLimiter },
+    const transports = { requests: transport(), events: transport(), heartbeats: transport() };
+    this.#client = (over, rateLimiter, timeoutMs) =>
+      new RestClient(
+        { transport: over, clock, logger, metrics, rateLimiter },
         {
           host: new URL(cluster.server).host,
           ...(userAgent === undefined ? {} : { userAgent }),
           ...(timeoutMs === undefined ? {} : { timeoutMs }),
         },
       );
-    };
     this.#clock = clock;
-    this.#requestLimiter = limiterOf(options.requests ?? { qps: 50, burst: 100 }, clock);
-    this.requests = make({ acquire: async (signal) => await this.#requestLimiter?.acquire(signal) });
-    this.events = make(limiterOf(options.events ?? { qps: 50, burst: 100 }, clock));
-    this.heartbeats = make(undefined, heartbeatTimeoutMs);
+    this.#heartbeatTimeoutMs = heartbeatTimeoutMs;
+    this.#requestLimiter = limiterOf(options.requests ?? DEFAULT_RATE, clock);
+    this.requests = this.#client(transports.requests, {
+      acquire: async (signal) => await this.#requestLimiter?.acquire(signal),
+    });
+    this.events = this.#client(transports.events, limiterOf(options.events ?? DEFAULT_RATE, clock));
+    this.heartbeats = this.#client(transports.heartbeats, undefined, heartbeatTimeoutMs);
     this.#transports = transports;
+  }
+
+  /**
+   * Returns clients that send their requests as another user over the same connections, with rate limits of their own.
+   * Thousands of users need no connections of their own this way. See {@link ImpersonatedUser} for the permission that
+   * the user of the connection needs.
+   */
+  as(user: ImpersonatedUser, options: Pick<KubeClientsOptions, 'requests' | 'events'> = {}): UserClients {
+    const { requests, events, heartbeats } = this.#transports;
+    const over = (transport: HttpTransport): HttpTransport => impersonatingTransport(transport, user);
+    return {
+      requests: this.#client(over(requests), limiterOf(options.requests ?? DEFAULT_RATE, this.#clock)),
+      events: this.#client(over(events), limiterOf(options.events ?? DEFAULT_RATE, this.#clock)),
+      heartbeats: this.#client(over(heartbeats), undefined, this.#heartbeatTimeoutMs),
+    };
   }
 
   /** Changes the rate limit of {@link requests}. Requests that already wait keep their turn of the old limit. */
@@ -120,14 +144,17 @@ export class KubeClients implements AsyncDisposable {
    * reconnect.
    */
   closeConnections(): void {
-    for (const transport of this.#transports) transport.closeConnections();
+    for (const transport of Object.values(this.#transports)) transport.closeConnections();
   }
 
   /** Closes all connections. Later requests fail with `ConnectionFailed`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const transport of this.#transports) await transport[Symbol.asyncDispose]();
+    for (const transport of Object.values(this.#transports)) await transport[Symbol.asyncDispose]();
   }
 }
+
+/** `kubeAPIQPS` and `kubeAPIBurst`, `eventRecordQPS` and `eventBurst` of upstream's defaults. */
+const DEFAULT_RATE: RateLimit = { qps: 50, burst: 100 };
 
 function limiterOf(limit: RateLimit | undefined, clock: Clock): RateLimiter | undefined {
   if (limit === undefined || limit.qps <= 0) return undefined;

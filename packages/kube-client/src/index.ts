@@ -1,5 +1,11 @@
 export { ChangeFeed, type ObjectChange, type ObjectChanges } from './change-feed.ts';
-export { KubeClients, type KubeClientsComponents, type KubeClientsOptions, type RateLimit } from './clients.ts';
+export {
+  KubeClients,
+  type KubeClientsComponents,
+  type KubeClientsOptions,
+  type RateLimit,
+  type UserClients,
+} from './clients.ts';
 export {
   type ClientNodeCluster,
   type ClientNodeKubeConfig,
@@ -29,10 +35,12 @@ export {
 } from './errors.ts';
 export type { ExecResult, ExecRunner } from './exec-credentials.ts';
 export { ifFound } from './if-found.ts';
+export type { ImpersonatedUser } from './impersonating-transport.ts';
 export { inClusterConfig } from './in-cluster.ts';
 export { connectionOf, loadKubeconfig } from './kubeconfig.ts';
 export { nodeExec } from './node-exec.ts';
 export { NodeTransport, type NodeTransportComponents, type NodeTransportOptions } from './node-transport.ts';
+export { PartitionedReflector, type PartitionedReflectorOptions } from './partitioned-reflector.ts';
 export type { JsonPatchOperation, Patch } from './patch.ts';
 export { type Environment, proxyFor } from './proxy.ts';
 export { fieldSelector, type ListOptions, type ResourceVersionMatch, type WatchOptions } from './query.ts';
@@ -53,5 +61,7 @@ export {
   type RestClientOptions,
   type WriteOptions,
 } from './rest-client.ts';
+export { SharedReflector, type SharedReflectorOptions } from './shared-reflector.ts';
 export type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 export type { WatchEvent } from './watch-events.ts';
+export type { WatchedObjects } from './watched-objects.ts';

@@ -13,6 +13,8 @@ export interface Seen {
   readonly authorization: string | undefined;
   /** The header `Impersonate-User`. */
   readonly impersonated: string | string[] | undefined;
+  /** The header `Impersonate-Group`. */
+  readonly impersonatedGroup: string | string[] | undefined;
   readonly body: string;
   readonly httpVersion: string;
 }
@@ -92,6 +94,7 @@ export class ApiServer implements AsyncDisposable {
       user: certificate?.subject?.CN === undefined ? undefined : String(certificate.subject.CN),
       authorization: request.headers.authorization,
       impersonated: request.headers['impersonate-user'],
+      impersonatedGroup: request.headers['impersonate-group'],
       body,
       httpVersion: request.httpVersion,
     };

@@ -121,6 +121,24 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await expect(clients.requests.watch(resources.nodes, {})).rejects.toMatchObject({ code: 'ConnectionFailed' });
   });
 
+  test('clients of other users share the connections, and the server sees who they are', async () => {
+    const server = await f.tlsServer(http2);
+    const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
+    const clients = new KubeClients({ environment: {} }, { connection });
+    f.ends.push(() => clients[Symbol.asyncDispose]());
+    for (const name of ['b', 'c']) {
+      const { requests } = clients.as({ user: `system:node:${name}`, group: 'system:nodes' });
+      await requests.get(resources.nodes, { name: 'a' });
+    }
+    await clients.requests.get(resources.nodes, { name: 'a' });
+    expect(server.seen.map(({ impersonated, impersonatedGroup }) => [impersonated, impersonatedGroup])).toEqual([
+      ['system:node:b', 'system:nodes'],
+      ['system:node:c', 'system:nodes'],
+      [undefined, undefined],
+    ]);
+    expect(server.connections).toBe(1);
+  });
+
   test('later requests follow a new rate limit, and a request that waits keeps its turn', async () => {
     const server = await f.tlsServer(http2);
     const clock = new FakeClock();

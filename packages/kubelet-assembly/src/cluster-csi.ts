@@ -2,47 +2,50 @@ import {
   ifFound,
   type KubeClients,
   type ObjectChanges,
-  Reflector,
-  type ReflectorComponents,
+  type ReflectorOptions,
   resources,
+  type WatchedObjects,
 } from '@node-agent/kube-client';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { podTokenQuery, type TokenManager } from '@node-agent/object-cache';
 import type { CSIDriver } from '@node-agent/pod-spec/api';
 import type { CsiObjects, CsiTokens } from '@node-agent/volumes';
 
+/** How CSIDrivers are watched. */
+export const watchedCsiDrivers: ReflectorOptions<CSIDriver> = { resource: resources.csiDrivers };
+
 /** The cluster's CSIDrivers, watched: they say how the kubelet uses each driver. */
 export class CsiDriverObjects implements BackgroundService {
   readonly name = 'csi drivers';
-  readonly #reflector: Reflector<CSIDriver>;
+  readonly #watched: WatchedObjects<CSIDriver>;
 
-  constructor(components: ReflectorComponents) {
-    this.#reflector = new Reflector<CSIDriver>(components, { resource: resources.csiDrivers });
+  constructor(watched: WatchedObjects<CSIDriver>) {
+    this.#watched = watched;
   }
 
   /** Returns the CSIDriver of a driver; waits until all CSIDrivers have been read once. @throws the signal's reason */
   async get(name: string, signal: AbortSignal): Promise<CSIDriver | undefined> {
-    await this.#reflector.waitForSync(signal);
+    await this.#watched.waitForSync(signal);
     return this.known(name);
   }
 
   /** Returns the newest known CSIDriver of a driver. */
   known(name: string): CSIDriver | undefined {
-    return this.#reflector.objects.get(name);
+    return this.#watched.objects.get(name);
   }
 
   /** Returns the changes of the CSIDrivers from now on, as {@link known} has them. */
   changes(): ObjectChanges<CSIDriver> {
-    return this.#reflector.changes();
+    return this.#watched.changes();
   }
 
   /** Lists the CSIDrivers again, because the known ones may come from another store. */
   listAnew(): void {
-    this.#reflector.listAnew();
+    this.#watched.listAnew();
   }
 
   start(signal: AbortSignal): Promise<void> {
-    return this.#reflector.start(signal);
+    return this.#watched.start(signal);
   }
 }
 

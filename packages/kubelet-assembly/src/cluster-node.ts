@@ -1,6 +1,6 @@
 import { TaskGroup, withTimeout } from '@node-agent/async';
 import type { DeviceManager } from '@node-agent/device-manager';
-import { fieldSelector, Reflector, resources } from '@node-agent/kube-client';
+import { fieldSelector, Reflector, resources, type WatchedObjects } from '@node-agent/kube-client';
 import type { BackgroundService, KubeletView, PodJournalPort } from '@node-agent/kubelet-core';
 import { type Node, NodeLease, NodeStatusManager, restLeaseClient, restNodeClient } from '@node-agent/node-status';
 import { ApiSource } from '@node-agent/pod-config';
@@ -62,7 +62,7 @@ export class ClusterNode {
   /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #nodeStatus: NodeStatusManager;
-  readonly #node: Reflector<Node>;
+  readonly #node: WatchedObjects<Node>;
   readonly #readNode: (signal: AbortSignal) => Promise<Node>;
   readonly #logger: Logger;
   /** Node object last read by {@link refresh}. */
@@ -74,16 +74,20 @@ export class ClusterNode {
     settings: ClusterSettings & { readonly nodeName: string },
     parts: NodeParts,
   ) {
-    const { requests: client, heartbeats, onAddresses } = ports;
+    const { requests: client, heartbeats, onAddresses, watched } = ports;
     const { nodeName } = settings;
-    const pods = new Reflector(
-      { ...child('pod-watch'), client },
-      { resource: resources.pods, fieldSelector: fieldSelector({ 'spec.nodeName': nodeName }) },
-    );
-    const node = new Reflector<Node>(
-      { ...child('node-watch'), client },
-      { resource: resources.nodes, fieldSelector: fieldSelector({ 'metadata.name': nodeName }) },
-    );
+    const pods =
+      watched?.pods ??
+      new Reflector(
+        { ...child('pod-watch'), client },
+        { resource: resources.pods, fieldSelector: fieldSelector({ 'spec.nodeName': nodeName }) },
+      );
+    const node =
+      watched?.node ??
+      new Reflector<Node>(
+        { ...child('node-watch'), client },
+        { resource: resources.nodes, fieldSelector: fieldSelector({ 'metadata.name': nodeName }) },
+      );
     this.#node = node;
     const { clock, logger } = child('node');
     this.#logger = logger;

@@ -1,6 +1,6 @@
 import type { CsiNodeApi } from '@node-agent/csi';
 import type { ClaimSource as ResourceClaimSource, SliceRemoval } from '@node-agent/dra';
-import { resources } from '@node-agent/kube-client';
+import { Reflector, resources } from '@node-agent/kube-client';
 import type { BackgroundService, PodSyncer } from '@node-agent/kubelet-core';
 import {
   ClusterTrustBundles,
@@ -15,11 +15,11 @@ import {
 import type { Pod } from '@node-agent/pod-spec';
 import type { ClaimSource, CsiPluginComponents, ProjectionSources } from '@node-agent/volumes';
 import { clusterClaims } from './cluster-claims.ts';
-import { CsiDriverObjects, clusterCsi, csiTokens } from './cluster-csi.ts';
+import { CsiDriverObjects, clusterCsi, csiTokens, watchedCsiDrivers } from './cluster-csi.ts';
 import { clusterCsiNode } from './cluster-csi-node.ts';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
 import { clusterResourceClaims, clusterResourceSlices } from './cluster-resource-claims.ts';
-import { ClusterServices } from './cluster-services.ts';
+import { ClusterServices, watchedServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 
 /** Callbacks between the objects and the node. */
@@ -53,7 +53,7 @@ export class ClusterObjects {
 
   constructor(
     child: (component: string) => PartComponents,
-    { requests: client, nodeCredentials }: ClusterPorts,
+    { requests: client, nodeCredentials, watched }: ClusterPorts,
     settings: ClusterSettings & { readonly syncFrequencyMs: number; readonly nodeName: string },
     { nodeAnnotations, onChange }: ObjectHooks,
   ) {
@@ -70,13 +70,17 @@ export class ClusterObjects {
     this.environment = podObjects(objects);
     this.volumeSources = { objects: this.environment, tokens: podTokens(tokens), trustBundles };
     this.claims = clusterClaims(client);
-    this.csiDrivers = new CsiDriverObjects({ ...child('csi-drivers'), client });
+    this.csiDrivers = new CsiDriverObjects(
+      watched?.csiDrivers ?? new Reflector({ ...child('csi-drivers'), client }, watchedCsiDrivers),
+    );
     this.csiNode = clusterCsiNode(child('csi-node').clock, client, nodeName);
     this.csi = { objects: clusterCsi(client, this.csiDrivers), tokens: csiTokens(tokens) };
     this.resourceClaims = clusterResourceClaims(client);
     this.resourceSlices = clusterResourceSlices(client, nodeName);
     this.runtimeClasses = new RuntimeClasses(client);
-    this.clusterServices = new ClusterServices({ ...child('services'), client });
+    this.clusterServices = new ClusterServices(
+      watched?.services ?? new Reflector({ ...child('services'), client }, watchedServices),
+    );
     this.pullSecrets = new PullSecrets({
       ...child('pull-secrets'),
       secrets: objects,

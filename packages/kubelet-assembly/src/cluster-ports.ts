@@ -1,9 +1,22 @@
 import type { Clock, Random } from '@node-agent/async';
-import type { RestClient } from '@node-agent/kube-client';
-import type { NodeFactSources, NodeStatusOptions } from '@node-agent/node-status';
+import type { RestClient, WatchedObjects } from '@node-agent/kube-client';
+import type { Node, NodeFactSources, NodeStatusOptions } from '@node-agent/node-status';
 import type { AccountSource, ChangeDetectionStrategy, NodeCredentials } from '@node-agent/object-cache';
+import type { Pod } from '@node-agent/pod-spec';
+import type { CSIDriver } from '@node-agent/pod-spec/api';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { Service } from './cluster-services.ts';
 import type { ReportedAddress } from './node-changes.ts';
+
+/** Objects of the API server that a kubelet watches from its start. */
+export interface ClusterWatches {
+  /** The pods that are bound to the node. */
+  readonly pods: WatchedObjects<Pod>;
+  /** The node's own Node object, and no other. */
+  readonly node: WatchedObjects<Node>;
+  readonly services: WatchedObjects<Service>;
+  readonly csiDrivers: WatchedObjects<CSIDriver>;
+}
 
 /** Connections to the API server that a kubelet needs. */
 export interface ClusterPorts {
@@ -23,6 +36,8 @@ export interface ClusterPorts {
   >;
   /** Client for the node and its lease, without a rate limit and with its own connections (N6). */
   readonly heartbeats: Pick<RestClient, 'get' | 'create' | 'update' | 'patch'>;
+  /** Watches that are shared with other kubelets, from `SharedWatches`. Default: watches of `requests`. */
+  readonly watched?: ClusterWatches;
   /** Called when heartbeats fail repeatedly: connections may hang and must be reopened. */
   readonly closeConnections?: () => void;
   /** Facts about the machine for the node's status. */

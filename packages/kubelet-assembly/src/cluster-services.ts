@@ -1,38 +1,40 @@
-import { Reflector, type ReflectorComponents, resources } from '@node-agent/kube-client';
+import { type ReflectorOptions, resources, type WatchedObjects } from '@node-agent/kube-client';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import type { ServiceData } from '@node-agent/runtime';
 
-type Service = NonNullable<(typeof resources.services)['object']>;
+/** A service, as far as environment variables need it. */
+export type Service = NonNullable<(typeof resources.services)['object']>;
 
-/**
- * Services of the cluster, watched for environment variables. Only the needed fields are kept, because there may be
- * thousands.
- */
+/** How services are watched. Only the needed fields are kept, because there may be thousands. */
+export const watchedServices: ReflectorOptions<Service> = { resource: resources.services, transform: trimmed };
+
+/** Services of the cluster, watched for environment variables. */
 export class ClusterServices implements BackgroundService {
   readonly name = 'services';
-  readonly #reflector: Reflector<Service>;
+  readonly #watched: WatchedObjects<Service>;
 
-  constructor(components: ReflectorComponents) {
-    this.#reflector = new Reflector<Service>(components, { resource: resources.services, transform: trimmed });
+  /** @param watched the services as {@link watchedServices} has them */
+  constructor(watched: WatchedObjects<Service>) {
+    this.#watched = watched;
   }
 
   /** Returns all services; `undefined` until they have been read once. */
   all(): Iterable<ServiceData> | undefined {
-    return this.#reflector.hasSynced ? this.#reflector.objects.values() : undefined;
+    return this.#watched.hasSynced ? this.#watched.objects.values() : undefined;
   }
 
   /** Retries immediately if a failed request waits for its retry. */
   retryNow(): void {
-    this.#reflector.retryNow();
+    this.#watched.retryNow();
   }
 
   /** Lists the services again, because the known ones may come from another store. */
   listAnew(): void {
-    this.#reflector.listAnew();
+    this.#watched.listAnew();
   }
 
   start(signal: AbortSignal): Promise<void> {
-    return this.#reflector.start(signal);
+    return this.#watched.start(signal);
   }
 }
 

@@ -3,7 +3,9 @@ import { ClusterObjects } from './cluster-objects.ts';
 import type { ClusterPart } from './cluster-part.ts';
 import type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
 
+export { apiReviewer } from './api-reviewer.ts';
 export type { CsiDriverObjects } from './cluster-csi.ts';
+export { SharedWatches } from './shared-watches.ts';
 
 /**
  * Creates `NodePorts.cluster`, which makes a kubelet the node of a cluster. A separate entry point, so that a kubelet

@@ -1,10 +1,9 @@
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { FakeApiServer } from '@node-agent/fake-apiserver';
-import { RestClient } from '@node-agent/kube-client';
-import { silentLogger } from '@node-agent/telemetry';
+import { Reflector, RestClient } from '@node-agent/kube-client';
 import { expect, it } from 'vitest';
-import { ClusterServices } from '../src/cluster-services.ts';
+import { ClusterServices, watchedServices } from '../src/cluster-services.ts';
 
 it('returns the services of all namespaces once they are read, and follows changes', async () => {
   const clock = new FakeClock();
@@ -13,7 +12,7 @@ it('returns the services of all namespaces once they are read, and follows chang
     api.put({ apiVersion: 'v1', kind: 'Service', metadata: { namespace, name, labels: { a: 'b' } }, spec });
   put('default', 'kubernetes', { clusterIP: '10.0.0.1', ports: [{ name: 'https', port: 443, targetPort: 6443 }] });
   const client = new RestClient({ transport: api, clock });
-  const services = new ClusterServices({ client, clock, random: seededRandom(2), logger: silentLogger });
+  const services = new ClusterServices(new Reflector({ client, clock, random: seededRandom(2) }, watchedServices));
   expect(services.all()).toBeUndefined();
 
   const abort = new AbortController();

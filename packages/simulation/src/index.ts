@@ -73,7 +73,6 @@ export type { LocalDisks } from './world/local-disks.ts';
 export type { LockEvent, LoginListener, LoginManager, MachineLock, MachineSession } from './world/login-manager.ts';
 export type { MemoryCgroups } from './world/memory-cgroups.ts';
 export type { MemoryLoops } from './world/memory-loops.ts';
-export type { MemoryMounter, MountChange } from './world/memory-mounter.ts';
 export type { MountedObject } from './world/mounted-objects.ts';
 export type { Figures, Pressure, Scarce } from './world/pressure.ts';
 export type { Probed, ProbeTargets } from './world/probe-targets.ts';

@@ -37,13 +37,14 @@ export function runtimeRpcs(state: RuntimeState, events: EventHub): RuntimeHandl
 
     async updateRuntimeConfig({ runtimeConfig }) {
       const podCidr = runtimeConfig?.networkConfig?.podCidr ?? '';
-      for (const cidr of podCidr === '' ? [] : podCidr.split(',')) {
+      const pools = (podCidr === '' ? [] : podCidr.split(',')).map((cidr) => {
         try {
-          new IpPool(cidr.trim());
+          return new IpPool(cidr.trim());
         } catch {
           throw failure('UNKNOWN', `get routes: invalid CIDR address: ${cidr.trim()}`);
         }
-      }
+      });
+      if (state.usesPodCidr && podCidr !== '' && podCidr !== state.podCidr) state.ipPools = pools;
       if (podCidr !== '') state.podCidr = podCidr;
       return {};
     },

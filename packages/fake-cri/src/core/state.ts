@@ -128,7 +128,9 @@ export interface RuntimeState {
   /** Mount point of the disk of images and containers. */
   readonly mountpoint: string;
   readonly runtimeHandlers: readonly string[];
-  readonly ipPools: readonly IpPool[];
+  /** Replaced when the kubelet sends another range, if {@link usesPodCidr}. */
+  ipPools: readonly IpPool[];
+  readonly usesPodCidr: boolean;
   readonly images: ImageStore;
   readonly sandboxes: Map<string, SandboxRecord>;
   readonly containers: Map<string, ContainerRecord>;

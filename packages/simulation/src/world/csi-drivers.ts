@@ -1,9 +1,9 @@
 import type { Clock } from '@node-agent/async';
 import type { MemorySockets } from '@node-agent/grpc/testing';
 import type { MemoryFileSystem } from '@node-agent/host/testing';
+import type { MemoryMounter } from '@node-agent/volumes/testing';
 import type { CsiFaultCall, CsiFaultKind, CsiPlan } from '../scenario/volume-plans.ts';
 import { type CsiCall, type CsiCallPhase, SimulatedCsiDriver } from './csi-driver.ts';
-import type { MemoryMounter } from './memory-mounter.ts';
 
 /** Dependencies of {@link CsiDrivers}. */
 export interface CsiDriversComponents {

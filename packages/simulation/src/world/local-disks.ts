@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '@node-agent/async';
 import { type LocalDevices, VolumeError } from '@node-agent/volumes';
-import type { MemoryMounter } from './memory-mounter.ts';
+import type { MemoryMounter } from '@node-agent/volumes/testing';
 
 const MOUNT_MS = 30;
 const LOOK_MS = 500;

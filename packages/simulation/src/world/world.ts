@@ -5,6 +5,7 @@ import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
 import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
+import { MemoryMounter, type MountChange } from '@node-agent/volumes/testing';
 import type { NodePlan } from '../scenario/actions.ts';
 import { DISKS } from '../scenario/disk-plans.ts';
 import {
@@ -27,7 +28,6 @@ import { LocalDisks } from './local-disks.ts';
 import { type LoginListener, LoginManager } from './login-manager.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { MemoryLoops } from './memory-loops.ts';
-import { MemoryMounter, type MountChange } from './memory-mounter.ts';
 import { Pressure, type Scarce } from './pressure.ts';
 import { ProbeTargets } from './probe-targets.ts';
 

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import type { MemoryFileSystem } from '@node-agent/host/testing';
-import type { Mounter } from '@node-agent/volumes';
+import type { Mounter } from './mounter.ts';
 
 /** A new mount, or an unmount if `source` is `undefined`. */
 export interface MountChange {
@@ -11,7 +11,10 @@ export interface MountChange {
 /** Handles of held places of a {@link MemoryFileSystem} begin with this. */
 const HANDLES = '/proc/1/fd/';
 
-/** Mounts over an in-memory file system. Like real mounts, they survive the kubelet. */
+/**
+ * Mounts over an in-memory file system, for tests and for kubelets without a machine. Like real mounts, they survive the
+ * kubelet. The content of a bind-mounted disk is not shown: the mount only exists.
+ */
 export class MemoryMounter implements Mounter {
   readonly #fs: MemoryFileSystem;
   readonly #tell: (change: MountChange) => void;
@@ -20,7 +23,7 @@ export class MemoryMounter implements Mounter {
   readonly #sources = new Map<string, string>();
 
   /** @param tell called after each mount and unmount */
-  constructor(components: { readonly fs: MemoryFileSystem }, tell: (change: MountChange) => void) {
+  constructor(components: { readonly fs: MemoryFileSystem }, tell: (change: MountChange) => void = () => {}) {
     this.#fs = components.fs;
     this.#tell = tell;
   }

@@ -1,7 +1,6 @@
 import type { Clock } from '@node-agent/async';
-import { ContainerLogReader } from '@node-agent/container-logs';
+import { ContainerLogReader, type ContainerLogReaderComponents } from '@node-agent/container-logs';
 import type { RuntimeService } from '@node-agent/cri-client';
-import { nodeFileSystem as fs } from '@node-agent/host';
 import { parseContainerId } from '@node-agent/pod-spec';
 import type { LogComponents } from '@node-agent/server';
 import type { Logger } from '@node-agent/telemetry';
@@ -12,7 +11,7 @@ import type { Logger } from '@node-agent/telemetry';
  */
 export function nodeLogs(
   cri: Pick<RuntimeService, 'containerStatus'>,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  { fs, clock, logger }: Pick<ContainerLogReaderComponents, 'fs'> & { readonly clock: Clock; readonly logger: Logger },
 ): LogComponents['readLog'] {
   const reader = new ContainerLogReader({ fs, cri, clock, logger });
   return async function* (containerId, { follow, previous: _previous, ...options }, signal) {

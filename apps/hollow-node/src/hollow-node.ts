@@ -1,0 +1,183 @@
+import { type Clock, type Random, TaskGroup } from '@node-agent/async';
+import { ApiEventRecorder, restEventSink } from '@node-agent/events';
+import type { FakeRuntimeOptions } from '@node-agent/fake-cri';
+import { memoryForeignFiles } from '@node-agent/host/testing';
+import type { UserClients } from '@node-agent/kube-client';
+import {
+  type AssembledKubelet,
+  assembleKubelet,
+  type ClusterWatches,
+  type NodePorts,
+} from '@node-agent/kubelet-assembly';
+import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
+import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
+import { goArchitecture } from '@node-agent/node-status';
+import type { Endpoints, UpgradeEndpoints } from '@node-agent/server';
+import type { Logger, MetricsRegistry } from '@node-agent/telemetry';
+import { hollowEndpoints } from './hollow-endpoints.ts';
+import { HollowMachine } from './hollow-machine.ts';
+import { type HollowNodeSettings, kubeletSettings } from './kubelet-settings.ts';
+import { CGROUP_MOUNT } from './machine-texts.ts';
+import type { NodePlan } from './node-plan.ts';
+
+/** Components of the process that all hollow nodes share. */
+export interface HollowComponents {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: MetricsRegistry;
+}
+
+/** Connection of a node to its API server. */
+export interface NodeConnection {
+  readonly clients: UserClients;
+  readonly watched: ClusterWatches;
+}
+
+/** Handlers of a node's server. */
+export interface NodeHandlers {
+  readonly endpoints: Endpoints;
+  readonly upgrades: UpgradeEndpoints;
+}
+
+/** Creates the kubelet server of a node. */
+export type MakeServer = (plan: NodePlan, handlers: NodeHandlers) => Pick<BackgroundService, 'start'>;
+
+/** What is common to all nodes of a process. */
+export interface HollowNodeOptions extends HollowNodeSettings {
+  readonly kubeletVersion: string;
+  /** What containers do, and how long operations of the runtime take. */
+  readonly runtime: Pick<FakeRuntimeOptions, 'script' | 'latencies'>;
+}
+
+/**
+ * A node without a machine: the kubelet of this repository, with all its managers, over a file system and a container
+ * runtime in memory. For the API server it is a node like any other.
+ */
+export class HollowNode {
+  readonly #components: HollowComponents;
+  readonly #plan: NodePlan;
+  readonly #machine: HollowMachine;
+  readonly #events: ApiEventRecorder;
+  readonly #assembled: AssembledKubelet<undefined>;
+
+  /** Does no I/O. */
+  constructor(
+    components: HollowComponents,
+    plan: NodePlan,
+    options: HollowNodeOptions,
+    { clients, watched }: NodeConnection,
+    makeServer?: MakeServer,
+  ) {
+    const { clock, random, metrics } = components;
+    const logger = components.logger.child({ node: plan.name });
+    this.#components = { ...components, logger };
+    this.#plan = plan;
+    const machine = new HollowMachine({ clock, random }, options.size, {
+      ...options.runtime,
+      podCidrs: [plan.podCidr],
+    });
+    this.#machine = machine;
+    this.#events = new ApiEventRecorder(
+      { clock, random, logger, metrics, sink: restEventSink(clients.events) },
+      { host: plan.name },
+    );
+    const { fs, mounter, cri } = machine;
+    const foreignFiles = memoryForeignFiles({ clock, fs });
+    const main =
+      plan.port === undefined || makeServer === undefined
+        ? {}
+        : {
+            main: (kubelet: KubeletView) => {
+              const server = makeServer(plan, this.#handlers(kubelet));
+              return { name: 'secured server', start: (signal: AbortSignal) => server.start(signal) };
+            },
+          };
+    this.#assembled = assembleKubelet(
+      {
+        ...{ clock, random, logger, metrics, recorder: this.#events },
+        ...{ fs, foreignFiles, mounter, cri },
+        ...healthyNetwork,
+        stats: {
+          cgroups: async () => ({ version: 2, mount: CGROUP_MOUNT }),
+          disks: { statfs: async () => diskOf(options.size.storageBytes, fs.usedBytes) },
+        },
+        cluster: clusterPart(
+          { ...clients, watched, machine: machineFacts(plan.name, options) },
+          {
+            node: {
+              ...{ hostname: plan.name, kubeletVersion: options.kubeletVersion, maxPods: options.maxPods },
+              architecture: goArchitecture(process.arch),
+              nodeLabels: options.labels,
+              taints: options.taints,
+              kubeletPort: plan.port ?? 0,
+            },
+            leaseDurationSeconds: options.leaseDurationSeconds,
+            changeDetection: 'Watch',
+          },
+        ),
+      },
+      kubeletSettings(options, { nodeName: plan.name, servers: main, podCidr: plan.podCidr }),
+    );
+  }
+
+  /** Handlers of the node's kubelet server, for callers in the same process. */
+  get handlers(): NodeHandlers {
+    return this.#handlers(this.#assembled.kubelet);
+  }
+
+  /**
+   * Runs the node until `signal` is aborted; then its containers end. May be called once.
+   * @throws the error of the part of the kubelet that failed
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { kubelet } = this.#assembled;
+    await this.#machine.prepare();
+    kubelet.birthCry();
+    const group = new TaskGroup(signal);
+    group.add((ending) => this.#events.start(ending));
+    group.add((ending) => kubelet.run(ending));
+    group.add((ending) => kubelet.startGarbageCollection(ending));
+    if (this.#plan.port !== undefined) group.add((ending) => kubelet.listenAndServe(ending));
+    try {
+      await group.ended();
+    } finally {
+      await this.#machine.powerOff();
+    }
+  }
+
+  #handlers(kubelet: KubeletView): NodeHandlers {
+    const stats = (): AssembledKubelet<undefined>['stats'] => this.#assembled.stats;
+    return hollowEndpoints({ ...this.#components, machine: this.#machine, stats }, kubelet);
+  }
+}
+
+/** Probes and hooks over the network succeed: hollow pods have addresses, but nothing listens on them. */
+const healthyNetwork: Pick<NodePorts, 'probePorts' | 'hookHttp'> = {
+  probePorts: {
+    http: async () => ({ kind: 'answer', status: 200, body: '' }),
+    tcp: async () => undefined,
+    grpc: async () => ({ result: 'success', output: '' }),
+  },
+  hookHttp: async () => ({ kind: 'answer', status: 200, body: '' }),
+};
+
+function machineFacts(
+  name: string,
+  { size, address }: HollowNodeOptions,
+): Parameters<typeof clusterPart>[0]['machine'] {
+  const machine = {
+    ...{ machineId: name, systemUuid: name, bootId: name, kernelVersion: '6.12.0', osImage: 'Hollow node' },
+    ...{ cpuCount: size.cpus, memoryBytes: size.memoryBytes, swapBytes: 0, hugePages: [] },
+  };
+  return {
+    machine: async () => machine,
+    network: async () => ({ hostAddresses: [address], namedAddresses: [], defaultAddress: address }),
+    ephemeralStorageBytes: async () => size.storageBytes,
+  };
+}
+
+function diskOf(totalBytes: number, usedBytes: number) {
+  const freeBytes = Math.max(0, totalBytes - usedBytes);
+  return { totalBytes, freeBytes, availableBytes: freeBytes, inodes: 1_000_000, freeInodes: 999_000 };
+}

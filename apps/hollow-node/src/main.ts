@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+import { setMaxListeners } from 'node:events';
+import { nodeProblem } from '@node-agent/async/node-version';
+
+const problem = nodeProblem(process.versions.node);
+if (problem === undefined) {
+  // Imported after the version check: on an old Node.js the import would fail with an incomprehensible error.
+  const { runHollowNode } = await import('./command.ts');
+  const controller = new AbortController();
+  // Every node listens for the end of the process.
+  setMaxListeners(0, controller.signal);
+  const end = (name: NodeJS.Signals): void => {
+    // A second signal ends the process at once.
+    if (controller.signal.aborted) process.exit(1);
+    controller.abort(new Error(`ended by ${name}`));
+  };
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+  const surroundings = {
+    environment: process.env,
+    write: (text: string) => void process.stdout.write(text),
+    writeError: (text: string) => void process.stderr.write(text),
+  };
+  // Nothing of the nodes needs to be saved, so their last timers need not be waited for.
+  process.exit(await runHollowNode(process.argv.slice(2), surroundings, controller.signal));
+} else {
+  process.stderr.write(`hollow-node: ${problem}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,71 @@
+/** What tells one hollow node from the others. */
+export interface NodePlan {
+  readonly name: string;
+  /** Port of the node's kubelet server. `undefined`: the node has no server. */
+  readonly port: number | undefined;
+  /** Range of pod addresses until the cluster has one for the node (`node.spec.podCIDR`). */
+  readonly podCidr: string;
+}
+
+/** Settings of {@link planNodes}. */
+export interface NodePlanSettings {
+  /** Number of nodes. */
+  readonly nodes: number;
+  /** Index of the first node, so that several processes can share a cluster. */
+  readonly first: number;
+  /** Beginning of each node's name; its index follows. */
+  readonly namePrefix: string;
+  /** Port of the node with index 0; the next node has the next port. 0: nodes have no servers. */
+  readonly port: number;
+  /** IPv4 range that is divided among the nodes, for example `10.128.0.0/9`. */
+  readonly podCidr: string;
+  /** Pods of a node. Each node gets at least twice as many addresses, as with kubeadm: /24 for 110 pods. */
+  readonly maxPods: number;
+}
+
+const HIGHEST_PORT = 65_535;
+
+/**
+ * Returns the plans of all nodes. The same index always has the same name, port and range.
+ * @throws RangeError if the ports or the range of pod addresses do not suffice
+ */
+export function planNodes({ nodes, first, namePrefix, port, podCidr, maxPods }: NodePlanSettings): readonly NodePlan[] {
+  const last = first + nodes - 1;
+  if (port > 0 && port + last > HIGHEST_PORT) {
+    throw new RangeError(
+      `--port: ports ${port + first} to ${port + last} of ${nodes} nodes must not exceed ${HIGHEST_PORT}`,
+    );
+  }
+  return Array.from({ length: nodes }, (_, offset) => {
+    const index = first + offset;
+    return {
+      name: `${namePrefix}${index}`,
+      port: port > 0 ? port + index : undefined,
+      podCidr: nodeCidr(podCidr, index, maxPods),
+    };
+  });
+}
+
+/**
+ * Returns the part of an IPv4 range that belongs to a node.
+ * @throws RangeError if `cidr` is not an IPv4 range or has no part left for the node
+ */
+export function nodeCidr(cidr: string, index: number, maxPods: number): string {
+  const [, address = '', prefixText = ''] = /^(\d+\.\d+\.\d+\.\d+)\/(\d+)$/.exec(cidr) ?? [];
+  const parts = address.split('.').map(Number);
+  const prefix = Number(prefixText);
+  if (address === '' || prefix > 32 || parts.some((part) => part > 255)) {
+    throw new RangeError(`--pod-cidr: ${JSON.stringify(cidr)} must be an IPv4 range such as 10.128.0.0/9`);
+  }
+  const bits = Math.max(2, Math.ceil(Math.log2(2 * maxPods)));
+  const size = 2 ** bits;
+  if ((index + 1) * size > 2 ** (32 - prefix)) {
+    throw new RangeError(
+      `--pod-cidr: ${cidr} must have ${size} addresses for each node; it has none for node ${index}`,
+    );
+  }
+  const whole = 2 ** (32 - prefix);
+  const base = parts.reduce((value, part) => value * 256 + part, 0);
+  const from = base - (base % whole) + index * size;
+  return `${[24, 16, 8, 0].map((shift) => Math.floor(from / 2 ** shift) % 256).join('.')}/${32 - bits}`;
+}

@@ -1,0 +1,58 @@
+import { untilAborted } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
+import { captureLogger } from '@node-agent/telemetry/testing';
+import { expect, test } from 'vitest';
+import { Fleet } from '../src/fleet.ts';
+
+const plan = (name: string) => ({ name, port: undefined, podCidr: '10.0.0.0/24' });
+
+test('nodes start at the given rate, and a node that fails starts again without the others', async () => {
+  const clock = new FakeClock();
+  const { logger, lines } = captureLogger();
+  const starts: string[] = [];
+  const make = ({ name }: { readonly name: string }) => ({
+    async run(signal: AbortSignal) {
+      starts.push(`${name} at ${clock.monotonic() - startMs}`);
+      if (name === 'b' && starts.length < 4) throw new Error('disk is full');
+      await untilAborted(signal);
+    },
+  });
+  const startMs = clock.monotonic();
+  const controller = new AbortController();
+  let startedAtMs = -1;
+  const running = new Fleet({ clock, logger, make }).run(['a', 'b', 'c'].map(plan), 10, controller.signal, () => {
+    startedAtMs = clock.monotonic() - startMs;
+  });
+  await clock.advance(350);
+  expect(starts).toEqual(['a at 0', 'b at 100', 'c at 200']);
+  expect(startedAtMs).toBe(300);
+  await clock.advance(10_000);
+  expect(starts.at(-1)).toBe('b at 10100');
+  expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  controller.abort();
+  await clock.settle();
+  await running;
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('a removed node is not started again', async () => {
+  const clock = new FakeClock();
+  const { logger } = captureLogger();
+  let starts = 0;
+  const make = () => ({
+    async run(signal: AbortSignal) {
+      starts++;
+      await untilAborted(signal);
+    },
+  });
+  const fleet = new Fleet({ clock, logger, make });
+  const controller = new AbortController();
+  const running = fleet.run([plan('a')], 1, controller.signal);
+  await clock.advance(1000);
+  expect([...fleet.nodes.keys()]).toEqual(['a']);
+  await fleet.remove('a');
+  await clock.advance(60_000);
+  expect([starts, fleet.nodes.size]).toEqual([1, 0]);
+  controller.abort();
+  await running;
+});

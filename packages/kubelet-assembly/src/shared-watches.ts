@@ -1,0 +1,65 @@
+import { TaskGroup } from '@node-agent/async';
+import { PartitionedReflector, type ReflectorComponents, resources, SharedReflector } from '@node-agent/kube-client';
+import type { Node } from '@node-agent/node-status';
+import type { Pod } from '@node-agent/pod-spec';
+import type { CSIDriver } from '@node-agent/pod-spec/api';
+import { watchedCsiDrivers } from './cluster-csi.ts';
+import type { ClusterWatches } from './cluster-ports.ts';
+import { type Service, watchedServices } from './cluster-services.ts';
+
+/**
+ * The watches of the API server that all kubelets of one process share: one of pods, one of nodes, one of services and
+ * one of CSIDrivers, instead of four per kubelet. Its client needs the permission to list and watch the pods and nodes
+ * of the whole cluster, which a node does not have.
+ */
+export class SharedWatches {
+  readonly #pods: PartitionedReflector<Pod>;
+  readonly #nodes: PartitionedReflector<Node>;
+  readonly #services: SharedReflector<Service>;
+  readonly #csiDrivers: SharedReflector<CSIDriver>;
+
+  constructor(components: ReflectorComponents) {
+    this.#pods = new PartitionedReflector<Pod>(components, {
+      resource: resources.pods,
+      fieldSelector: 'spec.nodeName!=',
+      transform: withoutManagedFields,
+      partitionOf: ({ spec }) => spec.nodeName ?? '',
+    });
+    this.#nodes = new PartitionedReflector<Node>(components, {
+      resource: resources.nodes,
+      transform: withoutManagedFields,
+      partitionOf: ({ metadata }) => metadata.name ?? '',
+    });
+    this.#services = new SharedReflector(components, watchedServices);
+    this.#csiDrivers = new SharedReflector(components, watchedCsiDrivers);
+  }
+
+  /**
+   * Returns the watches of one kubelet, for `ClusterPorts.watched`. They end with the kubelet; then the node may be
+   * requested again.
+   * @throws Error if the node has a kubelet
+   */
+  of(nodeName: string): ClusterWatches {
+    return {
+      pods: this.#pods.partition(nodeName),
+      node: this.#nodes.partition(nodeName),
+      services: this.#services.view(),
+      csiDrivers: this.#csiDrivers.view(),
+    };
+  }
+
+  /** Follows all collections until `signal` is aborted. Must be started for the kubelets to become ready. */
+  async start(signal: AbortSignal): Promise<void> {
+    const group = new TaskGroup(signal);
+    for (const watched of [this.#pods, this.#nodes, this.#services, this.#csiDrivers]) {
+      group.add((ending) => watched.start(ending));
+    }
+    await group.ended();
+  }
+}
+
+/** Drops the record of which client wrote which field: no kubelet reads it, and it is half of a pod's JSON. */
+function withoutManagedFields<T extends { readonly metadata: object }>(object: T): T {
+  const { managedFields: _written, ...metadata } = object.metadata as { readonly managedFields?: unknown };
+  return { ...object, metadata };
+}

@@ -1,0 +1,1 @@
+export { MemoryMounter, type MountChange } from './mount/memory-mounter.ts';
