@@ -3,12 +3,12 @@ import { posix } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import type { RuntimeService } from '@node-agent/cri-client';
 import type { Dashboard, DashboardNode, DashboardNodeObject } from '@node-agent/dashboard';
-import { errorCode, type FileSystem } from '@node-agent/host';
+import { errorCode, type FileSystem, nodeFileSystem } from '@node-agent/host';
+import { nodeLogs } from '@node-agent/kubelet-assembly';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { type Endpoint, type InventoryComponents, type LoopbackCall, LoopbackServer } from '@node-agent/server';
 import type { StatsProvider } from '@node-agent/stats';
 import type { Logger, MemoryEventRecorder, Metrics } from '@node-agent/telemetry';
-import { nodeLogs } from './node-logs.ts';
 import { explanationOf } from './servers.ts';
 
 /** Components that the program passes to {@link NodeDashboard}. */
@@ -86,7 +86,7 @@ export class NodeDashboard {
 
   #node(kubelet: KubeletView): DashboardNode {
     const { clock, logger, events, cri, inventory, stats } = this.#components;
-    const readLog = nodeLogs(cri, { clock, logger });
+    const readLog = nodeLogs(cri, { fs: nodeFileSystem, clock, logger });
     return {
       nodeName: this.#nodeName,
       pods: () => kubelet.getPods(),

@@ -2,9 +2,9 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { loadKubeletConfig } from '@node-agent/config';
 import { KubeError } from '@node-agent/kube-client';
+import { apiReviewer } from '@node-agent/kubelet-assembly/cluster';
 import { describe, expect, test } from 'vitest';
 import { accessOf } from '../src/access.ts';
-import { apiReviewer } from '@node-agent/kubelet-assembly/cluster';
 
 const never = new AbortController().signal;
 
