@@ -111,12 +111,12 @@ export class NodeDashboard {
 const DASHBOARD_URL_FILE = 'dashboard-url';
 
 /** Returns the address of the page on the loopback port. */
-export function dashboardUrl(port: number, secret: string): string {
+function dashboardUrl(port: number, secret: string): string {
   return `http://127.0.0.1:${port}/${secret}/`;
 }
 
 /** Returns the secret of an address; `undefined` if the text is not such an address. */
-export function secretOf(text: string): string | undefined {
+function secretOf(text: string): string | undefined {
   return /^http:\/\/127\.0\.0\.1:\d{1,5}\/([A-Za-z0-9_-]{32,128})\/\n?$/.exec(text)?.[1];
 }
 

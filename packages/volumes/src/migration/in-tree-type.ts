@@ -5,7 +5,7 @@ import type { PersistentVolumeData } from '../claims/claim-source.ts';
 export type CsiVolumeSource = NonNullable<NonNullable<PersistentVolumeData['spec']>['csi']>;
 
 /** Field of a pod's volume, and of a persistent volume's spec, that holds the source of a migrated in-tree type. */
-export type InTreeField =
+type InTreeField =
   | 'awsElasticBlockStore'
   | 'azureDisk'
   | 'azureFile'
@@ -15,7 +15,7 @@ export type InTreeField =
   | 'vsphereVolume';
 
 /** CSI form of a volume that a pod declares inline. */
-export interface InlineForm {
+interface InlineForm {
   /** Name of the persistent volume; unique for each disk, because the volume is shared by its name. */
   readonly name: string;
   readonly csi: CsiVolumeSource;

@@ -45,7 +45,12 @@ export async function takeHollowTurn(
   signal: AbortSignal,
 ): Promise<readonly HollowFigures[]> {
   const controlPlane = new ControlPlane({
-    ...{ binaries, directory: join(directory, `control-plane-${nodes}`), extraArguments: LARGE_CLUSTER, startTimeoutMs: START_TIMEOUT_MS },
+    ...{
+      binaries,
+      directory: join(directory, `control-plane-${nodes}`),
+      extraArguments: LARGE_CLUSTER,
+      startTimeoutMs: START_TIMEOUT_MS,
+    },
   });
   await controlPlane.start();
   let hollow: ChildProcess | undefined;

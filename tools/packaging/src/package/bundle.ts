@@ -7,13 +7,13 @@ import { root } from '../workspace.ts';
 const OWN = path.join(import.meta.dirname, '../single-file');
 
 /** Large packages that are loaded only when they are needed, so they are parts of their own. */
-export const LAZY_PACKAGES: Readonly<Record<string, { readonly from: string; readonly exports: string }>> = {
+const LAZY_PACKAGES: Readonly<Record<string, { readonly from: string; readonly exports: string }>> = {
   '@kubernetes/client-node': { from: 'packages/kube-client', exports: 'export { KubeConfig }' },
   '@grpc/grpc-js': { from: 'packages/grpc', exports: 'export *' },
 };
 
 /** Programs of the executable file and their entries, relative to the root of the checkout. */
-export const PROGRAMS: Readonly<Record<string, string>> = {
+const PROGRAMS: Readonly<Record<string, string>> = {
   kubelet: 'apps/kubelet/src/main.ts',
   nodectl: 'packages/nodectl/src/bin.ts',
   'kubectl-why': 'packages/kubectl-why/src/bin.ts',

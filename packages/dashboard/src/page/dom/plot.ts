@@ -5,7 +5,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 const [WIDTH, HEIGHT] = [240, 56];
 
 /** One line of a plot. */
-export interface PlotLine {
+interface PlotLine {
   readonly name: string;
   readonly points: readonly PlotPoint[];
 }
