@@ -95,12 +95,13 @@ function givesTaken(sequence: Sequence, at: number, answer: Answer | undefined):
   for (const cpu of cpusIn(defaultCpuSet)) owners.add(cpu);
   for (const { metadata, spec } of podsUntil(sequence, at)) {
     const { initContainers = [], containers } = spec;
+    const ofPod = podEntries[metadata.uid];
     const cpusOf = ({ name }: Container): readonly number[] => answer?.exclusive?.[`${metadata.uid}/${name}`] ?? [];
     const all = [...initContainers, ...containers].flatMap(cpusOf);
     if (all.some((cpu) => !allocatable.has(cpu) || owners.has(cpu))) return true;
     const together = [...initContainers.filter(isRestartableInit), ...containers].flatMap(cpusOf);
-    if (!hasPodLevelResources({ spec }) && new Set(together).size < together.length) return true;
-    const ofPod = podEntries[metadata.uid];
+    // Containers of a pod that has CPUs as a whole may share them.
+    if (ofPod === undefined && new Set(together).size < together.length) return true;
     if (ofPod && all.some((cpu) => !cpusIn(ofPod.cpuSet).includes(cpu))) return true;
     for (const cpu of all) owners.add(cpu);
   }
