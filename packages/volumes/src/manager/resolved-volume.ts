@@ -60,13 +60,14 @@ export interface ResolvedVolume extends VolumeSpec {
  * `emptyDir`, a projected volume or a host path.
  */
 export function podVolume(spec: VolumeSpec): ResolvedVolume {
-  return { ...spec, directoryName: specName(spec).replaceAll('/', '~') };
+  const name = spec.persistent?.metadata.name ?? spec.volume.name;
+  return { ...spec, directoryName: name.replaceAll('/', '~') };
 }
 
 /**
  * Returns upstream's name of a volume (`Spec.Name()`), for events and data files. In the name of an inline volume of an
  * in-tree type, the disk's path may have slashes.
  */
-export function specName({ volume, persistent }: VolumeSpec): string {
-  return persistent?.metadata.name ?? volume.name;
+export function specName({ persistent, directoryName }: ResolvedVolume): string {
+  return persistent?.metadata.name ?? directoryName;
 }
