@@ -144,8 +144,8 @@ export class PodsTable {
   /** Leaves exactly one row in the tab order: the one that had the focus last, else the first. */
   #setTabStop(): void {
     const focused = this.#order[this.#focusedIndex() ?? -1]?.uid;
-    const stop = focused ?? (this.#rows.has(this.#current ?? '') ? this.#current : this.#order[0]?.uid);
-    this.#current = stop;
+    this.#current = focused ?? this.#current;
+    const stop = this.#rows.has(this.#current ?? '') ? this.#current : this.#order[0]?.uid;
     for (const [uid, { open }] of this.#rows) setAttribute(open, 'tabindex', uid === stop ? '0' : '-1');
   }
 }
