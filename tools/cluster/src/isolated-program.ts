@@ -25,6 +25,8 @@ export class IsolatedProgram {
   readonly #options: IsolatedProgramOptions;
   readonly #child: ChildProcess;
   readonly #exit: Promise<string>;
+  /** Connection of the network, which may still be in progress when the program exits. */
+  #attaching: Promise<void> = Promise.resolve();
   readonly #ready = Promise.withResolvers<void>();
   #reason: string | undefined;
 
@@ -37,10 +39,14 @@ export class IsolatedProgram {
     const file = fileURLToPath(new URL(program, import.meta.url));
     this.#child = startIsolated(file, args, { namespaces, groups, stdio });
     closeSync(log);
-    this.#exit = new Promise((resolve) => {
+    const closed = new Promise<string>((resolve) => {
       this.#child.on('error', (error) => resolve(error.message));
       // `close` follows the last message.
       this.#child.on('close', (code, signal) => resolve(`exited with ${signal ?? `exit code ${code}`}`));
+    });
+    this.#exit = closed.then(async (how) => {
+      await this.#attaching;
+      return how;
     });
     this.#listen();
     this.#ready.promise.catch(() => {}); // The caller may end the program instead of waiting.
@@ -54,7 +60,7 @@ export class IsolatedProgram {
     return this.#ready.promise;
   }
 
-  /** Resolves when the program has exited, with the reason. */
+  /** Resolves with the reason when the program has exited and its network is no longer being connected. */
   get exit(): Promise<string> {
     return this.#exit.then((how) => this.#reason ?? how);
   }
@@ -94,7 +100,7 @@ export class IsolatedProgram {
     if (message.type === 'say') say(message.text);
     else if (message.type === 'ready') this.#ready.resolve();
     else if (message.type === 'failed') this.#reason = message.reason;
-    else void this.#attach(attach);
+    else this.#attaching = this.#attach(attach);
   }
 
   async #attach(attach: (pid: number) => Promise<void>): Promise<void> {

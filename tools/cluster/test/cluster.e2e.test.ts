@@ -178,9 +178,8 @@ else {
     'SIGTERM during the start leaves nothing behind',
     async () => {
       const run = new Run(['--run-dir', directory]);
-      const { plan } = placesIn(directory);
-      while (!existsSync(plan)) await new Promise((resolve) => setTimeout(resolve, 50));
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      const isConnected = async (): Promise<boolean> => (await traces()).some((line) => line.includes('POSTROUTING'));
+      while (!(await isConnected())) await new Promise((resolve) => setTimeout(resolve, 50));
       run.child.kill('SIGTERM');
       expect([await run.exit, run.output]).toEqual([0, 'removing the cluster\n']);
       expect(await traces()).toEqual([]);

@@ -25,6 +25,32 @@ const APPROVAL_MS = 60_000;
  */
 async function cluster(planFile: string, parent: Parent): Promise<void> {
   const plan = await readPlan(planFile);
+  // Without an orderly end, the PID namespace ends the processes that have been started.
+  const { plane, member, further, failed } = await parent.unlessEnding(start(plan, planFile, parent));
+  await parent.send({ type: 'ready' });
+  void approveForever(plane, parent.ending);
+  await Promise.race([parent.ended, failed]);
+  if (!plan.keeps) return;
+  parent.hurry.addEventListener('abort', () => {
+    for (const one of further) one.hurry();
+  });
+  await Promise.all([member.end(parent.hurry), ...further.map((one) => one.end())]);
+  // etcd must write its data before it is killed with the PID namespace.
+  for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd'] as const)
+    await plane.killProcess(name, 'SIGTERM');
+}
+
+/** Parts of a cluster that is ready. */
+interface Running {
+  readonly plane: ControlPlane;
+  readonly member: ClusterNode;
+  readonly further: readonly IsolatedProgram[];
+  /** Rejects if a process of a node keeps exiting. */
+  readonly failed: Promise<never>;
+}
+
+/** Starts all parts of a cluster and waits until it is ready. */
+async function start(plan: Plan, planFile: string, parent: Parent): Promise<Running> {
   const places = placesIn(plan.directory);
   const say = (text: string): void => void parent.send({ type: 'say', text });
   const [first, ...others] = plan.network.nodes;
@@ -78,17 +104,7 @@ async function cluster(planFile: string, parent: Parent): Promise<void> {
   ]);
   failed.catch(() => {}); // The race below reports it.
   await Promise.race([untilReady(plane, plan.network, say, parent.ending), failed]);
-  await parent.send({ type: 'ready' });
-  void approveForever(plane, parent.ending);
-  await Promise.race([parent.ended, failed]);
-  if (!plan.keeps) return; // All processes end with the PID namespace.
-  parent.hurry.addEventListener('abort', () => {
-    for (const one of further) one.hurry();
-  });
-  await Promise.all([member.end(parent.hurry), ...further.map((one) => one.end())]);
-  // etcd must write its data before it is killed with the PID namespace.
-  for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd'] as const)
-    await plane.killProcess(name, 'SIGTERM');
+  return { plane, member, further, failed };
 }
 
 /**
@@ -108,7 +124,7 @@ function startFurtherNode(
   say: (text: string) => void,
 ): IsolatedProgram {
   return new IsolatedProgram({
-    program: './inside/worker.ts',
+    program: './node/main.ts',
     args: [planFile, node.name],
     namespaces: 'node',
     logFile: placesIn(plan.directory).node(node.name).log,

@@ -32,6 +32,14 @@ export class Parent {
     return this.#ending.signal;
   }
 
+  /** Returns the result of work. @throws Error if the program must end before; the work is not waited for then */
+  unlessEnding<T>(work: Promise<T>): Promise<T> {
+    const ended = this.ended.then((): never => {
+      throw new Error('interrupted');
+    });
+    return Promise.race([work, ended]);
+  }
+
   /** Resolves when the program must end. */
   get ended(): Promise<void> {
     const { signal } = this.#ending;

@@ -1,12 +1,12 @@
+import { ClusterNode } from '../inside/cluster-node.ts';
+import { prepareNamespaces } from '../inside/node-namespace.ts';
+import { type Parent, runInside } from '../inside/parent.ts';
+import { readPlan } from '../inside/plan.ts';
+import { connectFurtherNode } from '../inside/routes.ts';
 import { placesIn } from '../places.ts';
-import { ClusterNode } from './cluster-node.ts';
-import { prepareNamespaces } from './node-namespace.ts';
-import { type Parent, runInside } from './parent.ts';
-import { readPlan } from './plan.ts';
-import { connectFurtherNode } from './routes.ts';
 
 /** Runs a further node of a cluster in its own network and mount namespaces. */
-async function worker(planFile: string, nodeName: string, parent: Parent): Promise<void> {
+async function furtherNode(planFile: string, nodeName: string, parent: Parent): Promise<void> {
   const plan = await readPlan(planFile);
   const node = plan.network.nodes.find(({ name }) => name === nodeName);
   if (node === undefined) throw new Error(`${planFile}: must have the node ${nodeName}`);
@@ -23,4 +23,4 @@ async function worker(planFile: string, nodeName: string, parent: Parent): Promi
 }
 
 const [, , planFile = '', nodeName = ''] = process.argv;
-await runInside((parent) => worker(planFile, nodeName, parent));
+await runInside((parent) => furtherNode(planFile, nodeName, parent));
