@@ -21,9 +21,8 @@ export interface QemuRun {
   readonly monitor?: boolean;
 }
 
-/** On a busy host the kernel's test of the timer would fail, which stops the boot: `no_timer_check` omits the test. */
 const KERNEL_OPTIONS =
-  'console=ttyS0 quiet no_timer_check mitigations=off tsc=reliable random.trust_cpu=on psi=1 net.ifnames=0 panic=-1 systemd.show_status=0';
+  'console=ttyS0 quiet mitigations=off tsc=reliable random.trust_cpu=on psi=1 net.ifnames=0 panic=-1 systemd.show_status=0';
 
 /**
  * Returns the emulator's arguments. The machine must be identical to the one whose state was saved, otherwise the state
