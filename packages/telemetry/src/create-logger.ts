@@ -1,6 +1,7 @@
 import { systemClock } from '@node-agent/async';
 import { type LogLevel, type LogLevelSwitch, levels } from './log-level.ts';
 import type { Logger } from './logger.ts';
+import { type ImportPino, loadPino } from './optional-pino.ts';
 import { textLogger } from './text-logger.ts';
 
 /** Options of {@link createLogger}. */
@@ -15,11 +16,14 @@ export interface LoggerOptions {
   readonly now?: () => number;
   /** Process ID shown in text lines. Default: the ID of this process. */
   readonly pid?: number;
+  /** Imports pino. Default: `import('pino')`. */
+  readonly importPino?: ImportPino;
 }
 
 /**
  * Creates a logger in one of the two formats of Kubernetes components (`logging.format`). Secrets are censored (W4).
- * The JSON logger's dependency (pino, 9 MB of memory) is loaded only for the JSON format.
+ * The JSON logger's optional peer dependency (pino, 9 MB of memory) is loaded only for the JSON format. If pino is not
+ * installed, the logger writes text, and its first line is an error that says so.
  */
 export async function createLogger(options: LoggerOptions = {}): Promise<Logger> {
   const {
@@ -36,10 +40,18 @@ export async function createLogger(options: LoggerOptions = {}): Promise<Logger>
     const current = typeof level === 'string' ? level : level.level;
     return levels.indexOf(current) <= levels.indexOf('debug');
   };
-  const logger =
-    format === 'text'
-      ? textLogger({ level: least, write, now, pid })
-      : (await import('./json-logger.ts')).jsonLogger({ level: least, write, now, hasStacks });
+  const asText = (): Logger => textLogger({ level: least, write, now, pid });
+  const asJson = async (): Promise<Logger> => {
+    const pino = await loadPino(options.importPino);
+    if (pino !== undefined) {
+      const { jsonLogger } = await import('./json-logger.ts');
+      return jsonLogger({ pino, level: least, write, now, hasStacks });
+    }
+    const logger = asText();
+    logger.error({ format }, 'Writing log lines as text, because the package pino is not installed (npm install pino)');
+    return logger;
+  };
+  const logger = format === 'text' ? asText() : await asJson();
   return typeof level === 'string' ? logger : switched(logger, level);
 }
 

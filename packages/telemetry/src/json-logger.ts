@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import type { pino as createPino, DestinationStream, Logger as PinoLogger } from 'pino';
 import { callSite } from './call-site.ts';
 import { errorFields } from './error-fields.ts';
 import { errorChainText } from './error-text.ts';
@@ -8,6 +8,8 @@ import { redact, redactFields } from './redact.ts';
 
 /** Options of a JSON logger. */
 export interface JsonLoggerOptions {
+  /** The function `pino` of the package pino. */
+  readonly pino: typeof createPino;
   readonly level: LogLevel;
   readonly write: (line: string) => void;
   /** Returns the wall clock time, in ms. */
@@ -25,7 +27,7 @@ const VERBOSITY: Readonly<Record<string, number>> = { info: 0, warn: 0, debug: 4
  * `msg`, `err` (error message). Additional fields are `level` (as a word) and `errVerbose`: an error's class, code and
  * causes, and at `-v 4` its stack. Secrets are censored (W4).
  */
-export function jsonLogger({ level, write, now, hasStacks = () => false }: JsonLoggerOptions): Logger {
+export function jsonLogger({ pino, level, write, now, hasStacks = () => false }: JsonLoggerOptions): Logger {
   const destination: DestinationStream = { write };
   const root = pino(
     {
