@@ -8,7 +8,7 @@ import { clusterPart } from '@node-agent/kubelet-assembly/cluster';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { goArchitecture, type Reservations } from '@node-agent/node-status';
 import type { Reviewer, ServingCertificate } from '@node-agent/server';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import type { Logger, Metrics, Tracer } from '@node-agent/telemetry';
 import { apiReviewer } from './api-reviewer.ts';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
@@ -24,6 +24,8 @@ interface Components {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Absent if tracing is off. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** Name and resource reservations of this node. */
@@ -59,7 +61,7 @@ export async function joinCluster(
   flags: KubeletFlags,
   featureGates: FeatureGates,
   { nodeName, reservations }: NodeFacts,
-  { clock, random, logger, metrics }: Components,
+  { clock, random, logger, metrics, tracer }: Components,
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
   const fs = operatorFiles;
@@ -71,7 +73,7 @@ export async function joinCluster(
   });
   const { connection, credentials } = access;
   const clients: KubeClients = new KubeClients(
-    { ...child('kube-client'), fs, environment: process.env, ...(credentials && { credentials }) },
+    { ...child('kube-client'), fs, environment: process.env, ...(credentials && { credentials }), ...(tracer && { tracer }) },
     {
       connection,
       requests: requestRate(configuration),

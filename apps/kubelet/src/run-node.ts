@@ -72,6 +72,7 @@ import { kubeletServers } from './servers.ts';
 import { ServiceManager } from './service-manager.ts';
 import { assemblySettings, nodeLimits } from './settings.ts';
 import { NodePages } from './stats-pages.ts';
+import { nodeTracing } from './tracing.ts';
 import { userNamespaceSettings } from './user-namespaces.ts';
 
 /** Components that the process passes to {@link runNode}. */
@@ -147,6 +148,8 @@ export async function runNode(
   probeMetrics
     .gauge({ name: 'process_start_time_seconds', help: 'Start time of the process since unix epoch in seconds.' })
     .set({}, performance.timeOrigin / 1000);
+  const tracing = await nodeTracing(configuration.tracing, { clock, random, logger }, identity.nodeName);
+  const tracer = tracing?.tracer;
   const events = new MemoryEventRecorder(() => clock.now());
   // Modules for the API server are loaded only if the node is in a cluster.
   using _cluster = parts.begin('API server clients');
@@ -156,7 +159,7 @@ export async function runNode(
         flags,
         featureGates,
         { nodeName: identity.nodeName, reservations: resources.reservations },
-        { clock, random, logger, metrics },
+        { clock, random, logger, metrics, tracer },
       )
     : undefined;
   if (cluster) metrics.addCollector(() => cluster.reportTtl());
@@ -183,7 +186,7 @@ export async function runNode(
 
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
   const transport = criTransport(environment);
-  const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
+  const components = { clock, logger: logger.child({ component: 'cri' }), metrics, ...(tracer && { tracer }) };
   // Calls fail immediately while the runtime is unavailable, so that its error is known; the kubelet retries.
   const connect = (endpoint: string): CriClient =>
     new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never', transport });
@@ -207,7 +210,7 @@ export async function runNode(
   const networkMounter = new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS);
   const { maxAbandoned } = NETWORK_MOUNTS;
   const ports = {
-    ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
+    ...{ clock, random, logger, metrics, probeMetrics, tracer, recorder, fs, cri, mounter },
     networkMounter,
     networkDevices: new DiskCommand({ mounter: networkMounter, clock, logger: volumesLogger }, { maxAbandoned }),
     flexPrograms: new FlexVolumeCommand({ clock }),
@@ -241,7 +244,7 @@ export async function runNode(
   });
   const pages = new NodePages({ clock, logger, metrics });
   const slis = new HealthcheckSlis(performance.timeOrigin);
-  const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
+  const shown = { clock, random, logger, levels, metrics, tracer, probeMetrics, events, cri, pages, slis };
   const inForce = new ConfigurationReload(
     {
       logger: logger.child({ component: 'configuration' }),
@@ -317,6 +320,7 @@ export async function runNode(
     if (!signal.aborted) onFailure(group.signal.reason);
   });
   const start = (name: string, task: (ending: AbortSignal) => Promise<void>): void => group.add(parts.task(name, task));
+  if (tracing) start('traces', (ending) => tracing.exporter.start(ending));
   if (cluster) start('events', (ending) => cluster.events.start(ending));
   for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? []), ...endpointServices]) {
     start(service.name, (ending) => service.start(ending));

@@ -1,6 +1,6 @@
 import { type Clock, checkComponents, checkOptions, TokenBucket } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
-import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { type Logger, type Metrics, type Tracer, withDefaults } from '@node-agent/telemetry';
 import type { ConnectionConfig } from './connection-config.ts';
 import { ConfiguredCredentials, type CredentialSource } from './credentials.ts';
 import type { ExecRunner } from './exec-credentials.ts';
@@ -10,6 +10,7 @@ import { type Environment, proxyFor } from './proxy.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { CredentialFiles } from './reloading-file.ts';
 import { RestClient } from './rest-client.ts';
+import { tracedTransport } from './traced-transport.ts';
 
 /** The components of {@link KubeClients}. */
 export interface KubeClientsComponents {
@@ -19,6 +20,8 @@ export interface KubeClientsComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
+  /** Makes a span of each request, and sends it with the request. Default: no tracing. */
+  readonly tracer?: Tracer;
   /** The environment of the process: proxies, `DISABLE_HTTP2`, and the environment of exec plugins. */
   readonly environment: Environment;
   /** Default: the machine's file system. */
@@ -75,6 +78,7 @@ export class KubeClients implements AsyncDisposable {
     });
     checkComponents('KubeClients', components, { environment: [] });
     const { clock, logger, metrics, environment, fs = nodeFileSystem, exec = nodeExec } = withDefaults(components);
+    const { tracer } = components;
     const { connection, userAgent, heartbeatTimeoutMs = 10_000 } = options;
     const { cluster } = connection;
     const credentials =
@@ -94,7 +98,10 @@ export class KubeClients implements AsyncDisposable {
       );
       transports.push(transport);
       return new RestClient(
-        { transport, clock, logger, metrics, rateLimiter },
+        {
+          transport: tracer === undefined ? transport : tracedTransport(transport, tracer, cluster.server),
+          ...{ clock, logger, metrics, rateLimiter },
+        },
         {
           host: new URL(cluster.server).host,
           ...(userAgent === undefined ? {} : { userAgent }),

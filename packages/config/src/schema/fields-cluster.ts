@@ -254,14 +254,12 @@ export const observabilityFields: readonly Field[] = [
         name: 'endpoint',
         type: STRING,
         optional: true,
-        support: warn('traces are not sent yet'),
         doc: 'Collector of traces, as a gRPC name. Unset: localhost:4317.',
       }),
       field({
         name: 'samplingRatePerMillion',
         type: INT32,
         optional: true,
-        support: warn('traces are not sent yet'),
         check: (value) =>
           typeof value === 'number' && value >= 0 && value <= 1_000_000
             ? undefined
