@@ -73,7 +73,13 @@ export async function joinCluster(
   });
   const { connection, credentials } = access;
   const clients: KubeClients = new KubeClients(
-    { ...child('kube-client'), fs, environment: process.env, ...(credentials && { credentials }), ...(tracer && { tracer }) },
+    {
+      ...child('kube-client'),
+      fs,
+      environment: process.env,
+      ...(credentials && { credentials }),
+      ...(tracer && { tracer }),
+    },
     {
       connection,
       requests: requestRate(configuration),

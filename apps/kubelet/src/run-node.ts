@@ -44,6 +44,7 @@ import { watchConfiguration } from './configuration-watch.ts';
 import { criTransport } from './cri-transport.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
+import { IptablesChains } from './iptables-chains.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import { acquireLockFile, lockContention } from './lock-file.ts';
 import type { Machine } from './machine.ts';
@@ -57,6 +58,7 @@ import { nodeWarnings } from './node-warnings.ts';
 import { Notifier } from './notifier.ts';
 import { canExec, startNotifyProcess } from './notify-process.ts';
 import { adjustOomScore } from './oom-score.ts';
+import { adjustOpenFiles } from './open-files.ts';
 import { operatorFiles } from './operator-files.ts';
 import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
@@ -65,6 +67,7 @@ import { processFigures } from './process-figures.ts';
 import { resourceManagerSettings } from './resource-managers.ts';
 import { shareRootDirectory } from './root-directory.ts';
 import { lockRootDirectory } from './root-lock.ts';
+import { runCommand } from './run-command.ts';
 import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { labelForContainers } from './selinux-label.ts';
@@ -140,6 +143,7 @@ export async function runNode(
   await shareRootDirectory({ fs, mounter, logger }, flags.rootDir, signal);
   const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
+  await adjustOpenFiles({ fs, logger, run: runCommand }, process.pid, configuration.maxOpenFiles, signal);
 
   const metrics = new MetricsRegistry();
   metrics.addCollector(processMetrics(metrics, processFigures, performance.timeOrigin));
@@ -349,6 +353,10 @@ export async function runNode(
       reload: () => inForce.reload(),
     };
     start('configuration', (ending) => watchConfiguration(watching, watched, ending));
+  }
+  if (configuration.makeIPTablesUtilChains) {
+    const chains = new IptablesChains({ clock, logger: logger.child({ component: 'iptables' }), run: runCommand });
+    start('iptables chains', (ending) => chains.start(ending));
   }
   if (fileLock !== undefined && flags.exitOnLockContention) {
     start('lock file', async (ending) => shutDown(await lockContention({ fs, clock }, fileLock, ending)));

@@ -24,7 +24,6 @@ describe('fields that are not supported yet', () => {
   it.each([
     ['enableContentionProfiling: true\nenableSystemLogQuery: true', ['enableContentionProfiling']],
     ['contentType: text/plain', ['contentType']],
-    ['logging: {vmodule: [{filePattern: a}]}', ['logging.vmodule']],
   ])('warns that %s has no effect yet', async (body, paths) => {
     expect(await warned(body)).toEqual(paths);
   });

@@ -7,7 +7,7 @@ import type { Endpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 import { ListStreams } from './list-streams.ts';
 import { CallMetrics, isFailure } from './metrics.ts';
-import { beginSpan, failSpan } from './spans.ts';
+import { beginSpan, failSpan, serverAddress } from './spans.ts';
 import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
 import { type TraceContext, traceMetadata } from './trace-context.ts';
 
@@ -33,7 +33,13 @@ export class RuntimeCalls {
   readonly #lists: ListStreams;
 
   constructor(endpoint: Endpoint, components: CriClientComponents, options: CriClientOptions) {
-    const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext, tracer = noTracer } = components;
+    const {
+      clock = systemClock,
+      logger = silentLogger,
+      metrics = noMetrics,
+      traceContext,
+      tracer = noTracer,
+    } = components;
     const { transport = 'grpc-js' } = options;
     const channel = new Channel(endpoint, clock, logger, transport);
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
@@ -41,7 +47,7 @@ export class RuntimeCalls {
     this.#metrics = new CallMetrics(clock, metrics);
     this.#traceContext = traceContext ?? (() => undefined);
     this.#tracer = tracer;
-    this.#serverAddress = endpoint.address;
+    this.#serverAddress = serverAddress(endpoint.target);
     this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
     this.#lists = new ListStreams(options.streamLists ?? true, transport === 'lean', () => channel.connections);
   }

@@ -6,8 +6,6 @@ export interface Endpoint {
   readonly url: string;
   /** The same address as a gRPC target. */
   readonly target: string;
-  /** Path of the socket, or the host of a TCP endpoint. */
-  readonly address: string;
   /** Warning for the user about the form in which the endpoint was written. */
   readonly warning?: string;
 }
@@ -41,7 +39,7 @@ function unixEndpoint(endpoint: string, rest: string): Endpoint {
   if (bytes > MAX_SOCKET_PATH_BYTES) {
     throw refuse(endpoint, `the socket path must have at most ${MAX_SOCKET_PATH_BYTES} bytes, it has ${bytes}`);
   }
-  return { url: `unix://${path}`, target: `unix:${path}`, address: path };
+  return { url: `unix://${path}`, target: `unix:${path}` };
 }
 
 function tcpEndpoint(endpoint: string): Endpoint {
@@ -49,7 +47,7 @@ function tcpEndpoint(endpoint: string): Endpoint {
   if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
     throw refuse(endpoint, 'a tcp endpoint must have the form tcp://host:port');
   }
-  return { url: `tcp://${host}:${Number(port)}`, target: `dns:${host}:${Number(port)}`, address: host ?? '' };
+  return { url: `tcp://${host}:${Number(port)}`, target: `dns:${host}:${Number(port)}` };
 }
 
 function refuse(endpoint: string, why: string): OptionsError {

@@ -1,6 +1,6 @@
-import { goCodeName, grpcCode } from '@node-agent/grpc';
+import { goCodeName } from '@node-agent/grpc';
 import type { Span, Tracer } from '@node-agent/telemetry';
-import { CriError, grpcStatus } from './errors.ts';
+import { CriError } from './errors.ts';
 
 /**
  * Starts the span of an RPC, with the name and the attributes of upstream's client (`otelgrpc` in
@@ -20,6 +20,11 @@ export function beginSpan(tracer: Tracer, path: string, serverAddress: string): 
       'rpc.response.status_code': 'OK',
     }),
   });
+}
+
+/** Returns the path of a runtime's socket, or its host, from a gRPC target. */
+export function serverAddress(target: string): string {
+  return target.replace(/^unix:/, '').replace(/^dns:(.*):\d+$/, '$1');
 }
 
 /** Marks a span as failed, with the status code and the message of an error. */

@@ -30,7 +30,12 @@ export function tracedSyncer(tracer: Tracer, syncer: PodSyncer): PodSyncer {
 }
 
 function podAttributes({ metadata: { uid, name, namespace } }: Pod): SpanAttributes {
-  return { 'k8s.pod.uid': uid, 'k8s.pod': `${namespace}/${name}`, 'k8s.pod.name': name, 'k8s.namespace.name': namespace };
+  return {
+    'k8s.pod.uid': uid,
+    'k8s.pod': `${namespace}/${name}`,
+    'k8s.pod.name': name,
+    'k8s.namespace.name': namespace,
+  };
 }
 
 /**

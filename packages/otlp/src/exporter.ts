@@ -95,9 +95,7 @@ export class OtlpExporter {
         if (this.#queue.length < MAX_BATCH) await this.#filled(signal);
         if (!signal.aborted) await this.#send(client, signal);
       }
-      if (this.#queue.length > 0) {
-        await this.#export(client, this.#queue.splice(0, MAX_BATCH), LAST_EXPORT_TIMEOUT_MS).catch(() => {});
-      }
+      await this.#sendRest(client);
     } finally {
       client.close();
     }
@@ -140,10 +138,8 @@ export class OtlpExporter {
         this.#sent(response);
         return;
       } catch (error) {
-        if (signal.aborted) {
-          this.#queue.unshift(...batch);
-          return;
-        }
+        // The batch may have arrived, so it is not sent again with the rest.
+        if (signal.aborted) return;
         const { code } = GrpcError.from(error);
         this.#problem.failed(error);
         const delayMs = nextAttemptMs(code, attempt, clock.monotonic() - startMs);
@@ -153,6 +149,19 @@ export class OtlpExporter {
         }
         await sleep(clock, delayMs, signal).catch(() => {});
       }
+    }
+  }
+
+  /** Sends what is left. Gives up at the first failure, or when the time is over. */
+  async #sendRest(client: GrpcClient): Promise<void> {
+    const { clock } = this.#components;
+    const endMs = clock.monotonic() + LAST_EXPORT_TIMEOUT_MS;
+    try {
+      while (this.#queue.length > 0) {
+        await this.#export(client, this.#queue.splice(0, MAX_BATCH), Math.max(1, endMs - clock.monotonic()));
+      }
+    } catch (err) {
+      this.#components.logger.debug({ err }, 'Dropped the last spans');
     }
   }
 

@@ -121,7 +121,12 @@ export class RequestRouter implements ExchangeHandlers {
     const { method, headers } = call;
     const start = {
       ...{ name: route, kind: 'server' as const, parent: tracer === noTracer ? undefined : spanContextOf(headers) },
-      attributes: () => ({ 'http.request.method': method, 'http.route': route, 'url.path': path, 'server.address': 'kubelet' }),
+      attributes: () => ({
+        'http.request.method': method,
+        'http.route': route,
+        'url.path': path,
+        'server.address': 'kubelet',
+      }),
     };
     return await tracer.span(start, async (span) => {
       const answer = await handle();

@@ -1,8 +1,10 @@
 import { systemClock } from '@node-agent/async';
-import { type LogLevel, type LogLevelSwitch, levels } from './log-level.ts';
+import { callSite } from './call-site.ts';
+import type { LogLevel, LogLevelSwitch } from './log-level.ts';
 import type { Logger } from './logger.ts';
 import { type ImportPino, loadPino } from './optional-pino.ts';
 import { textLogger } from './text-logger.ts';
+import { isLogged, type ModuleVerbosity, moduleLevels } from './vmodule.ts';
 
 /** Options of {@link createLogger}. */
 export interface LoggerOptions {
@@ -10,8 +12,13 @@ export interface LoggerOptions {
   readonly format?: 'text' | 'json';
   /** Default: `info`. */
   readonly level?: LogLevel | LogLevelSwitch;
-  /** Receives each line, including its line end. Default: writes to the standard error stream. */
-  readonly write?: (line: string) => void;
+  /** Verbosity of single source files (`logging.vmodule`). Lines that `level` excludes then cost a look at the stack. */
+  readonly vmodule?: readonly ModuleVerbosity[];
+  /**
+   * Receives each line, including its line end, and whether the line is an error. Default: writes to the standard error
+   * stream.
+   */
+  readonly write?: (line: string, isError: boolean) => void;
   /** Returns the wall clock time, in ms. Default: the system clock. */
   readonly now?: () => number;
   /** Process ID shown in text lines. Default: the ID of this process. */
@@ -32,13 +39,14 @@ export async function createLogger(options: LoggerOptions = {}): Promise<Logger>
     write = toStandardError(),
     now = systemClock.now,
     pid = process.pid,
+    vmodule = [],
   } = options;
   // With a level switch, the underlying logger accepts all levels and the switch drops lines below its current level.
-  const least = typeof level === 'string' ? level : 'trace';
+  const least = typeof level === 'string' && vmodule.length === 0 ? level : 'trace';
   // Stacks are logged only at the debug level and below.
   const hasStacks = (): boolean => {
     const current = typeof level === 'string' ? level : level.level;
-    return levels.indexOf(current) <= levels.indexOf('debug');
+    return isLogged('debug', current);
   };
   const asText = (): Logger => textLogger({ level: least, write, now, pid });
   const asJson = async (): Promise<Logger> => {
@@ -52,18 +60,26 @@ export async function createLogger(options: LoggerOptions = {}): Promise<Logger>
     return logger;
   };
   const logger = format === 'text' ? asText() : await asJson();
-  return typeof level === 'string' ? logger : switched(logger, level);
+  if (typeof level === 'string' && vmodule.length === 0) return logger;
+  const current = typeof level === 'string' ? { level } : level;
+  if (vmodule.length === 0) return switched(logger, (wanted) => isLogged(wanted, current.level));
+  const levelAt = moduleLevels(vmodule);
+  return switched(logger, (wanted) => {
+    if (isLogged(wanted, current.level)) return true;
+    const least = levelAt(callSite());
+    return least !== undefined && isLogged(wanted, least);
+  });
 }
 
-function switched(logger: Logger, now: LogLevelSwitch): Logger {
+function switched(logger: Logger, isOn: (level: LogLevel) => boolean): Logger {
   const at =
     (level: LogLevel): Logger[LogLevel] =>
     (fields, message) => {
-      if (levels.indexOf(level) >= levels.indexOf(now.level)) logger[level](fields, message);
+      if (isOn(level)) logger[level](fields, message);
     };
   return {
     ...{ trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-    child: (fields) => switched(logger.child(fields), now),
+    child: (fields) => switched(logger.child(fields), isOn),
   };
 }
 

@@ -26,6 +26,7 @@ export { MetricsRegistry } from './metrics-registry.ts';
 export { printable, printableJson, printableLine } from './printable.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
 export { type EndedSpan, RecordingTracer, type RecordingTracerComponents } from './recording-tracer.ts';
+export { SplitOutput, type SplitOutputOptions } from './split-output.ts';
 export {
   formatTraceparent,
   parseTraceparent,
@@ -44,4 +45,5 @@ export {
   type SpanStart,
   type Tracer,
 } from './tracer.ts';
+export type { ModuleVerbosity } from './vmodule.ts';
 export { type CommonPorts, type WithDefaults, withDefaults } from './with-defaults.ts';
