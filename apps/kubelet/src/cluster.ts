@@ -8,7 +8,7 @@ import { apiReviewer, clusterPart } from '@node-agent/kubelet-assembly/cluster';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { goArchitecture, type Reservations } from '@node-agent/node-status';
 import type { Reviewer, ServingCertificate } from '@node-agent/server';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import type { Logger, Metrics, Tracer } from '@node-agent/telemetry';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
 import { machineSources, nodeOptions } from './node-options.ts';
@@ -23,6 +23,8 @@ interface Components {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Absent if tracing is off. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** Name and resource reservations of this node. */
@@ -58,7 +60,7 @@ export async function joinCluster(
   flags: KubeletFlags,
   featureGates: FeatureGates,
   { nodeName, reservations }: NodeFacts,
-  { clock, random, logger, metrics }: Components,
+  { clock, random, logger, metrics, tracer }: Components,
 ): Promise<JoinedCluster> {
   const child = (component: string) => ({ clock, random, metrics, logger: logger.child({ component }) });
   const fs = operatorFiles;
@@ -70,7 +72,13 @@ export async function joinCluster(
   });
   const { connection, credentials } = access;
   const clients: KubeClients = new KubeClients(
-    { ...child('kube-client'), fs, environment: process.env, ...(credentials && { credentials }) },
+    {
+      ...child('kube-client'),
+      fs,
+      environment: process.env,
+      ...(credentials && { credentials }),
+      ...(tracer && { tracer }),
+    },
     {
       connection,
       requests: requestRate(configuration),

@@ -13,6 +13,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@node-agent/telemetry';
 import { Ending } from './ending.ts';
 import { endingLogger } from './ending-logger.ts';
+import { logOutput } from './log-output.ts';
 import { readMachine } from './machine.ts';
 import { operatorFiles } from './operator-files.ts';
 import { Parts } from './parts.ts';
@@ -69,11 +70,16 @@ async function runWith(argv: readonly string[]): Promise<number> {
   const load = () =>
     loadKubeletConfig({ argv, fs: operatorFiles, workingDirectory, cgroupVersion: machine.cgroupVersion });
   const loaded = await load();
-  const { format, verbosity } = loaded.configuration.logging;
+  const { format, verbosity, vmodule } = loaded.configuration.logging;
+  const output = logOutput(loaded.configuration.logging, process, systemClock);
+  process.once('exit', () => output?.flush());
   const levels = new LogLevelSwitch(levelOfVerbosity(verbosity));
   const controller = new AbortController();
   const logger = endingLogger(
-    await createLogger({ format, level: levels, now: () => systemClock.now() }),
+    await createLogger({
+      ...{ format, level: levels, vmodule, now: () => systemClock.now() },
+      ...(output && { write: (line, isError) => output.write(line, isError) }),
+    }),
     controller.signal,
   );
   await nameProcess(

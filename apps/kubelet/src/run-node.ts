@@ -45,6 +45,7 @@ import { criTransport } from './cri-transport.ts';
 import { NodeDashboard } from './dashboard.ts';
 import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
+import { IptablesChains } from './iptables-chains.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import { acquireLockFile, lockContention } from './lock-file.ts';
 import type { Machine } from './machine.ts';
@@ -58,6 +59,7 @@ import { nodeWarnings } from './node-warnings.ts';
 import { Notifier } from './notifier.ts';
 import { canExec, startNotifyProcess } from './notify-process.ts';
 import { adjustOomScore } from './oom-score.ts';
+import { adjustOpenFiles } from './open-files.ts';
 import { operatorFiles } from './operator-files.ts';
 import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
@@ -66,6 +68,7 @@ import { processFigures } from './process-figures.ts';
 import { resourceManagerSettings } from './resource-managers.ts';
 import { shareRootDirectory } from './root-directory.ts';
 import { lockRootDirectory } from './root-lock.ts';
+import { runCommand } from './run-command.ts';
 import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { labelForContainers } from './selinux-label.ts';
@@ -73,6 +76,7 @@ import { kubeletServers } from './servers.ts';
 import { ServiceManager } from './service-manager.ts';
 import { assemblySettings, nodeLimits } from './settings.ts';
 import { NodePages } from './stats-pages.ts';
+import { nodeTracing } from './tracing.ts';
 import { userNamespaceSettings } from './user-namespaces.ts';
 
 /** Components that the process passes to {@link runNode}. */
@@ -140,6 +144,7 @@ export async function runNode(
   await shareRootDirectory({ fs, mounter, logger }, flags.rootDir, signal);
   const resources = await readNodeResources(configuration, flags, fs);
   await adjustOomScore(fs, configuration.oomScoreAdj, logger);
+  await adjustOpenFiles({ fs, logger, run: runCommand }, process.pid, configuration.maxOpenFiles, signal);
 
   const metrics = new MetricsRegistry();
   metrics.addCollector(processMetrics(metrics, processFigures, performance.timeOrigin));
@@ -148,6 +153,8 @@ export async function runNode(
   probeMetrics
     .gauge({ name: 'process_start_time_seconds', help: 'Start time of the process since unix epoch in seconds.' })
     .set({}, performance.timeOrigin / 1000);
+  const tracing = await nodeTracing(configuration.tracing, { clock, random, logger }, identity.nodeName);
+  const tracer = tracing?.tracer;
   const events = new MemoryEventRecorder(() => clock.now());
   // Modules for the API server are loaded only if the node is in a cluster.
   using _cluster = parts.begin('API server clients');
@@ -157,7 +164,7 @@ export async function runNode(
         flags,
         featureGates,
         { nodeName: identity.nodeName, reservations: resources.reservations },
-        { clock, random, logger, metrics },
+        { clock, random, logger, metrics, tracer },
       )
     : undefined;
   if (cluster) metrics.addCollector(() => cluster.reportTtl());
@@ -184,7 +191,7 @@ export async function runNode(
 
   const timeoutMs = configuration.runtimeRequestTimeoutMs;
   const transport = criTransport(environment);
-  const components = { clock, logger: logger.child({ component: 'cri' }), metrics };
+  const components = { clock, logger: logger.child({ component: 'cri' }), metrics, ...(tracer && { tracer }) };
   // Calls fail immediately while the runtime is unavailable, so that its error is known; the kubelet retries.
   const connect = (endpoint: string): CriClient =>
     new CriClient(components, { endpoint, timeoutMs, waitForRuntime: 'never', transport });
@@ -208,7 +215,7 @@ export async function runNode(
   const networkMounter = new MountCommand({ fs: kernelFileSystem, clock }, NETWORK_MOUNTS);
   const { maxAbandoned } = NETWORK_MOUNTS;
   const ports = {
-    ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
+    ...{ clock, random, logger, metrics, probeMetrics, tracer, recorder, fs, cri, mounter },
     networkMounter,
     networkDevices: new DiskCommand({ mounter: networkMounter, clock, logger: volumesLogger }, { maxAbandoned }),
     flexPrograms: new FlexVolumeCommand({ clock }),
@@ -242,7 +249,7 @@ export async function runNode(
   });
   const pages = new NodePages({ clock, logger, metrics });
   const slis = new HealthcheckSlis(performance.timeOrigin);
-  const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
+  const shown = { clock, random, logger, levels, metrics, tracer, probeMetrics, events, cri, pages, slis };
   const inForce = new ConfigurationReload(
     {
       logger: logger.child({ component: 'configuration' }),
@@ -323,6 +330,7 @@ export async function runNode(
     if (!signal.aborted) onFailure(group.signal.reason);
   });
   const start = (name: string, task: (ending: AbortSignal) => Promise<void>): void => group.add(parts.task(name, task));
+  if (tracing) start('traces', (ending) => tracing.exporter.start(ending));
   if (cluster) start('events', (ending) => cluster.events.start(ending));
   for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? []), ...endpointServices]) {
     start(service.name, (ending) => service.start(ending));
@@ -356,6 +364,10 @@ export async function runNode(
       reload: () => inForce.reload(),
     };
     start('configuration', (ending) => watchConfiguration(watching, watched, ending));
+  }
+  if (configuration.makeIPTablesUtilChains) {
+    const chains = new IptablesChains({ clock, logger: logger.child({ component: 'iptables' }), run: runCommand });
+    start('iptables chains', (ending) => chains.start(ending));
   }
   if (fileLock !== undefined && flags.exitOnLockContention) {
     start('lock file', async (ending) => shutDown(await lockContention({ fs, clock }, fileLock, ending)));

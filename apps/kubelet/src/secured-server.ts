@@ -3,7 +3,7 @@ import type { Clock, Random } from '@node-agent/async';
 import type { LoadedConfiguration } from '@node-agent/config';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { ClientCaFile, type Reviewer, SecuredServer, type ServingCertificate } from '@node-agent/server';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import type { Logger, Metrics, Tracer } from '@node-agent/telemetry';
 import { accessOf } from './access.ts';
 import type { NodeEndpoints } from './node-endpoints.ts';
 import { operatorFiles as fs } from './operator-files.ts';
@@ -15,6 +15,8 @@ interface Components {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Absent if tracing is off. */
+  readonly tracer: Tracer | undefined;
   readonly endpoints: Pick<NodeEndpoints, 'of' | 'idleTimeoutMs'>;
 }
 
@@ -44,7 +46,7 @@ interface PreparedServer {
 export async function securedServer(
   loaded: LoadedConfiguration,
   { nodeName, certDir }: NodeFacts,
-  { clock, random, metrics, endpoints, ...rest }: Components,
+  { clock, random, metrics, tracer, endpoints, ...rest }: Components,
   cluster: ClusterSide | undefined,
 ): Promise<PreparedServer | undefined> {
   const { configuration, featureGates } = loaded;
@@ -74,7 +76,7 @@ export async function securedServer(
   const make = (kubelet: KubeletView): BackgroundService => {
     const server = new SecuredServer(
       {
-        ...{ clock, logger, metrics, certificate: serving.certificate },
+        ...{ clock, logger, metrics, tracer, certificate: serving.certificate },
         ...(authorities && { authorities }),
         ...access,
         ...endpoints.of(kubelet),

@@ -50,6 +50,7 @@ async function start(
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
     failCgroupV1: false,
+    makeIPTablesUtilChains: false,
     cgroupsPerQOS: false,
     enforceNodeAllocatable: [],
     containerRuntimeEndpoint: `unix://${join(directory, 'absent.sock')}`,

@@ -1,5 +1,5 @@
+import { stringify } from '@node-agent/yaml';
 import { describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { defaultConfiguration, renderConfiguration } from '../src/index.ts';
 import { normalizeValue } from '../src/normalize.ts';
 import { childPath, isWithin, parentPath } from '../src/path.ts';

@@ -1,6 +1,6 @@
+import { Scalar, stringify } from '@node-agent/yaml';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Scalar, stringify } from 'yaml';
 import type { ConfigNode } from '../src/document/node.ts';
 import { parseDocument } from '../src/document/parse-document.ts';
 

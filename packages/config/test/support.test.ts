@@ -23,9 +23,7 @@ describe('fields that are not supported yet', () => {
 
   it.each([
     ['enableContentionProfiling: true\nenableSystemLogQuery: true', ['enableContentionProfiling']],
-    ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
     ['contentType: text/plain', ['contentType']],
-    ['logging: {vmodule: [{filePattern: a}]}', ['logging.vmodule']],
   ])('warns that %s has no effect yet', async (body, paths) => {
     expect(await warned(body)).toEqual(paths);
   });
@@ -50,7 +48,7 @@ describe('fields that are not supported yet', () => {
     'cgroupRoot: /x\npodPidsLimit: 100\ncgroupDriver: systemd\nenforceNodeAllocatable: [pods]\nsingleProcessOOMKill: true',
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',
     'registerNode: false',
-    'tracing: {}\nuserNamespaces: {}',
+    'tracing: {samplingRatePerMillion: 1, endpoint: "otel:4317"}\nuserNamespaces: {}',
     'contentType: application/json\nmakeIPTablesUtilChains: false',
     'contentType: application/vnd.kubernetes.protobuf\nmakeIPTablesUtilChains: true',
     'cpuManagerPolicy: static\ncpuManagerPolicyOptions: {full-pcpus-only: "true"}\ntopologyManagerScope: pod',

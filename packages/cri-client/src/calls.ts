@@ -1,12 +1,13 @@
 import { systemClock } from '@node-agent/async';
 import type { CallOptions, Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { noMetrics, noTracer, type Span, silentLogger, type Tracer } from '@node-agent/telemetry';
 import { Channel } from './channel.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
 import type { Endpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 import { ListStreams } from './list-streams.ts';
 import { CallMetrics, isFailure } from './metrics.ts';
+import { beginSpan, failSpan, serverAddress } from './spans.ts';
 import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
 import { type TraceContext, traceMetadata } from './trace-context.ts';
 
@@ -26,17 +27,27 @@ export class RuntimeCalls {
   readonly #channel: Channel;
   readonly #metrics: CallMetrics;
   readonly #traceContext: () => TraceContext | undefined;
+  readonly #tracer: Tracer;
+  readonly #serverAddress: string;
   readonly #waitForRuntime: NonNullable<CriClientOptions['waitForRuntime']>;
   readonly #lists: ListStreams;
 
   constructor(endpoint: Endpoint, components: CriClientComponents, options: CriClientOptions) {
-    const { clock = systemClock, logger = silentLogger, metrics = noMetrics, traceContext } = components;
+    const {
+      clock = systemClock,
+      logger = silentLogger,
+      metrics = noMetrics,
+      traceContext,
+      tracer = noTracer,
+    } = components;
     const { transport = 'grpc-js' } = options;
     const channel = new Channel(endpoint, clock, logger, transport);
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#channel = channel;
     this.#metrics = new CallMetrics(clock, metrics);
     this.#traceContext = traceContext ?? (() => undefined);
+    this.#tracer = tracer;
+    this.#serverAddress = serverAddress(endpoint.target);
     this.#waitForRuntime = options.waitForRuntime ?? 'first-connection';
     this.#lists = new ListStreams(options.streamLists ?? true, transport === 'lean', () => channel.connections);
   }
@@ -51,8 +62,8 @@ export class RuntimeCalls {
     signal: AbortSignal | undefined,
     check?: (response: Res) => string | undefined,
   ): Promise<Res> {
-    return this.#measured(rpc.name, request, async () => {
-      const response = await this.#channel.unary(rpc, request, this.#callOptions(rpc.name, request, signal));
+    return this.#measured(rpc, request, async (span) => {
+      const response = await this.#channel.unary(rpc, request, this.#callOptions(rpc.name, request, span, signal));
       const lack = check?.(response);
       if (lack === undefined) return response;
       throw new CriError({ rpc: rpc.name, code: 'INTERNAL', details: `incomplete response: ${lack}` });
@@ -66,14 +77,17 @@ export class RuntimeCalls {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Res, void, undefined> {
     const end = this.#metrics.begin(rpc.name, request);
+    const span = beginSpan(this.#tracer, rpc.path, this.#serverAddress);
     let failed = false;
     try {
-      yield* this.#channel.stream(rpc, request, this.#callOptions(rpc.name, request, signal));
+      yield* this.#channel.stream(rpc, request, this.#callOptions(rpc.name, request, span, signal));
     } catch (error) {
       failed = true;
+      failSpan(span, error);
       throw error;
     } finally {
       end(failed);
+      span.end();
     }
   }
 
@@ -88,12 +102,13 @@ export class RuntimeCalls {
     itemsOfChunk: (chunk: Chunk) => readonly Item[],
     expectFew = false,
   ): Promise<Item[]> {
-    return this.#measured(plain.name, request, () =>
+    return this.#measured(plain, request, (span) =>
       this.#lists.list(
         stream.name,
-        () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, signal)),
+        () => this.#channel.stream(stream, request, this.#callOptions(stream.name, request, span, signal)),
         itemsOfChunk,
-        async () => itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, signal))),
+        async () =>
+          itemsOf(await this.#channel.unary(plain, request, this.#callOptions(plain.name, request, span, signal))),
         expectFew,
       ),
     );
@@ -104,24 +119,33 @@ export class RuntimeCalls {
     return this.#channel.close();
   }
 
-  async #measured<Res>(rpc: string, request: unknown, call: () => Promise<Res>): Promise<Res> {
-    const end = this.#metrics.begin(rpc, request);
+  async #measured<Res>(
+    { name, path }: { readonly name: string; readonly path: string },
+    request: unknown,
+    call: (span: Span) => Promise<Res>,
+  ): Promise<Res> {
+    const end = this.#metrics.begin(name, request);
+    const span = beginSpan(this.#tracer, path, this.#serverAddress);
     let failed = true;
     try {
-      const response = await call();
-      failed = isFailure(rpc, response);
+      const response = await call(span);
+      failed = isFailure(name, response);
       return response;
+    } catch (error) {
+      failSpan(span, error);
+      throw error;
     } finally {
       end(failed);
+      span.end();
     }
   }
 
-  #callOptions(rpc: string, request: unknown, signal: AbortSignal | undefined): CallOptions {
+  #callOptions(rpc: string, request: unknown, span: Span, signal: AbortSignal | undefined): CallOptions {
     const isFirst = this.#channel.connections === 0;
     return {
       timeoutMs: callTimeoutMs(rpc, request, this.timeoutMs),
       waitForReady: this.#waitForRuntime === 'always' || (this.#waitForRuntime === 'first-connection' && isFirst),
-      metadata: traceMetadata(this.#traceContext()),
+      metadata: traceMetadata(span.headers ?? this.#traceContext()),
       signal,
     };
   }

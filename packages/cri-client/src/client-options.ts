@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { Logger, Metrics } from '@node-agent/telemetry';
+import type { Logger, Metrics, Tracer } from '@node-agent/telemetry';
 import type { TraceContext } from './trace-context.ts';
 
 /** Components of a `CriClient`. All are optional. */
@@ -10,7 +10,12 @@ export interface CriClientComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Returns the trace that a call belongs to; called once per RPC. */
+  /**
+   * Makes a span of each RPC, and sends it with the RPC, so that the spans of the runtime are its children. Default: no
+   * tracing.
+   */
+  readonly tracer?: Tracer;
+  /** Returns the trace that a call belongs to; called once per RPC. Has no effect with `tracer`. */
   readonly traceContext?: () => TraceContext | undefined;
 }
 

@@ -1,5 +1,6 @@
 import { systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import { type EndedSpan, RecordingTracer } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   ContainerState,
@@ -127,6 +128,37 @@ describe('a call', () => {
       [[], []],
       [[], []],
     ]);
+  });
+
+  it('each call is a client span that the runtime gets, below the current span', async () => {
+    const ended: EndedSpan[] = [];
+    const exporter = { add: (span: EndedSpan) => void ended.push(span) };
+    const tracer = new RecordingTracer({ exporter }, { samplingRatePerMillion: 1_000_000 });
+    const seen: unknown[] = [];
+    await start({
+      version: (_, { metadata }) => {
+        seen.push(metadata.get('traceparent')[0]);
+        return someVersion;
+      },
+      listContainers: () => {
+        throw new Failure('NOT_FOUND', 'no such thing');
+      },
+    });
+    const runtime = client({ tracer });
+    await tracer.span({ name: 'syncPod' }, () => runtime.version({}));
+    await failure(runtime.listContainers({ filter: { podSandboxId: 'a' } }));
+    const [version, root, list] = ended;
+    expect(seen).toEqual([`00-${root?.context.traceId}-${version?.context.spanId}-01`]);
+    expect(version).toMatchObject({
+      ...{ name: 'runtime.v1.RuntimeService/Version', kind: 'client', parentSpanId: root?.context.spanId },
+      attributes: {
+        'rpc.system.name': 'grpc',
+        'rpc.method': 'runtime.v1.RuntimeService/Version',
+        'rpc.response.status_code': 'OK',
+        'server.address': socket,
+      },
+    });
+    expect(list).toMatchObject({ error: 'no such thing', attributes: { 'rpc.response.status_code': 'NotFound' } });
   });
 
   it('accepts a response of 15 MiB and refuses one of 17 MiB', async () => {

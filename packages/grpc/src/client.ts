@@ -48,7 +48,7 @@ export interface CallOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-type Grpc = typeof import('@grpc/grpc-js');
+type Grpc = typeof import('./grpc-js.ts');
 
 interface Connection {
   readonly grpc: Grpc;
@@ -256,7 +256,7 @@ export class GrpcClient {
 
   async #connect(): Promise<Connection> {
     // Loaded on demand, so that packages that only import types do not pay for it.
-    const grpc = await import('@grpc/grpc-js');
+    const grpc = await import('./grpc-js.ts');
     const sockets = new OpenSockets();
     const client = new grpc.Client(this.#target, followSockets(grpc.credentials.createInsecure(), sockets), {
       'grpc.default_authority': 'localhost',

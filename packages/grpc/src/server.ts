@@ -63,7 +63,7 @@ export class GrpcServer {
     const problem = socketPathProblem(socketPath);
     if (problem !== undefined) throw new Error(problem);
     if (this.#isClosed) throw new Error(`listen ${socketPath}: the server is closed`);
-    const grpc = await import('@grpc/grpc-js');
+    const grpc = await import('./grpc-js.ts');
     // With channelz disabled, forceShutdown of grpc-js 1.14 closes no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
     const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());

@@ -57,6 +57,20 @@ export class Writer {
     return this;
   }
 
+  /** Writes 4 bytes. */
+  fixed32(value: number): this {
+    this.#reserve(4);
+    this.#pos = this.#buffer.writeUInt32LE(value, this.#pos);
+    return this;
+  }
+
+  /** Writes 8 bytes. @param lo the lower 32 bits @param hi the upper 32 bits */
+  fixed64(lo: number, hi: number): this {
+    this.#reserve(8);
+    this.#pos = this.#buffer.writeUInt32LE(hi, this.#buffer.writeUInt32LE(lo, this.#pos));
+    return this;
+  }
+
   double(value: number): this {
     this.#reserve(8);
     this.#pos = this.#buffer.writeDoubleLE(value, this.#pos);

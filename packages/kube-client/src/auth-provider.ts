@@ -16,6 +16,13 @@ interface HeaderOptions {
   headers?: OutgoingHttpHeaders;
 }
 
+/** The handler of the failed import is here, so that bundlers accept a missing package. */
+function importOptionalPeer(): Promise<ClientNode> {
+  return import('@kubernetes/client-node').catch((error: unknown) => {
+    throw error;
+  });
+}
+
 /**
  * Runs an `auth-provider` of a kubeconfig through @kubernetes/client-node, an optional peer dependency. The library
  * costs 90 MB of memory, so it is loaded when the first header is needed, and only for users without a certificate,
@@ -29,7 +36,7 @@ export class AuthProvider {
 
   constructor(
     provider: { readonly name: string; readonly config: Readonly<Record<string, unknown>> },
-    importClientNode: () => Promise<ClientNode> = async () => await import('@kubernetes/client-node'),
+    importClientNode: () => Promise<ClientNode> = importOptionalPeer,
   ) {
     this.#name = provider.name;
     this.#import = importClientNode;

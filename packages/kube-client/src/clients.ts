@@ -1,6 +1,6 @@
 import { type Clock, checkComponents, checkOptions, TokenBucket } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
-import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { type Logger, type Metrics, type Tracer, withDefaults } from '@node-agent/telemetry';
 import type { ConnectionConfig } from './connection-config.ts';
 import { ConfiguredCredentials, type CredentialSource } from './credentials.ts';
 import type { ExecRunner } from './exec-credentials.ts';
@@ -11,6 +11,7 @@ import { type Environment, proxyFor } from './proxy.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { CredentialFiles } from './reloading-file.ts';
 import { RestClient } from './rest-client.ts';
+import { tracedTransport } from './traced-transport.ts';
 import type { HttpTransport } from './transport.ts';
 
 /** The components of {@link KubeClients}. */
@@ -21,6 +22,8 @@ export interface KubeClientsComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
+  /** Makes a span of each request, and sends it with the request. Default: no tracing. */
+  readonly tracer?: Tracer;
   /** The environment of the process: proxies, `DISABLE_HTTP2`, and the environment of exec plugins. */
   readonly environment: Environment;
   /** Default: the machine's file system. */
@@ -82,6 +85,7 @@ export class KubeClients implements AsyncDisposable {
     });
     checkComponents('KubeClients', components, { environment: [] });
     const { clock, logger, metrics, environment, fs = nodeFileSystem, exec = nodeExec } = withDefaults(components);
+    const { tracer } = components;
     const { connection, userAgent, heartbeatTimeoutMs = 10_000 } = options;
     const { cluster } = connection;
     const credentials =
@@ -101,7 +105,10 @@ export class KubeClients implements AsyncDisposable {
     const transports = { requests: transport(), events: transport(), heartbeats: transport() };
     this.#client = (over, rateLimiter, timeoutMs) =>
       new RestClient(
-        { transport: over, clock, logger, metrics, rateLimiter },
+        {
+          transport: tracer === undefined ? over : tracedTransport(over, tracer, cluster.server),
+          ...{ clock, logger, metrics, rateLimiter },
+        },
         {
           host: new URL(cluster.server).host,
           ...(userAgent === undefined ? {} : { userAgent }),

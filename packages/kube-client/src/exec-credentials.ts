@@ -119,7 +119,7 @@ async function credentialOf(stdout: string): Promise<Readonly<Record<string, unk
     if (stdout.length > MAX_YAML_LENGTH) {
       throw unavailable(`exec: the plugin printed neither JSON nor at most ${MAX_YAML_LENGTH} characters of YAML`);
     }
-    const { parse } = await import('yaml');
+    const { parse } = await import('@node-agent/yaml');
     let value: unknown;
     try {
       value = parse(stdout, { version: '1.1', prettyErrors: false, logLevel: 'error', maxAliasCount: 100 });

@@ -33,7 +33,7 @@ export async function loadKubeconfig(
     const message = `${path}: cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new KubeError({ code: 'InvalidConfig', message, cause });
   }
-  const { LineCounter, parseDocument } = await import('yaml');
+  const { LineCounter, parseDocument } = await import('@node-agent/yaml');
   const lineCounter = new LineCounter();
   // Pretty errors quote the file, which contains secrets.
   const document = parseDocument(text, { version: '1.1', uniqueKeys: true, lineCounter, prettyErrors: false });

@@ -15,7 +15,7 @@ export async function openSocks(proxy: URL, { host, port }: TunnelTarget, signal
     if (Buffer.byteLength(text) > MAX_TEXT_BYTES) throw new Error(`SOCKS: the ${what} is longer than 255 bytes`);
   }
   // Loaded on demand, because SOCKS proxies are rare.
-  const { SocksClient } = await import('socks');
+  const { SocksClient } = await import('./socks-library.ts');
   signal.throwIfAborted();
   const proxyPort = Number(proxy.port || 1080);
   const proxyHost = proxy.hostname.replace(/^\[|\]$/g, '');

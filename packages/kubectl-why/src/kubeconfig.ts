@@ -75,7 +75,7 @@ async function readKubeconfig(path: string): Promise<KubeconfigFile> {
       // YAML may start with a brace, too.
     }
   }
-  const { LineCounter, parseDocument } = await import('yaml');
+  const { LineCounter, parseDocument } = await import('@node-agent/yaml');
   const lineCounter = new LineCounter();
   // Pretty errors quote the file, which contains secrets.
   const document = parseDocument(text, { version: '1.1', lineCounter, prettyErrors: false });

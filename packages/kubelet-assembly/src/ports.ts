@@ -20,7 +20,7 @@ import type { RestartFeatures } from '@node-agent/pod-spec';
 import type { ProbePorts } from '@node-agent/prober';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { StatsComponents, StatsOptions } from '@node-agent/stats';
-import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { EventRecorder, Logger, Metrics, Tracer } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
 import type {
   DiskTools,
@@ -50,6 +50,8 @@ export interface NodePorts {
   readonly probePorts?: Omit<ProbePorts, 'exec'>;
   /** Sends the HTTP requests of lifecycle hooks. Default: the machine's network. */
   readonly hookHttp?: LifecycleHooksComponents['http'];
+  /** Makes spans of the steps of pods and of garbage collections. If absent, tracing is off. */
+  readonly tracer?: Tracer | undefined;
   readonly recorder: EventRecorder;
   readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;

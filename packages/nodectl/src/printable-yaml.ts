@@ -1,5 +1,5 @@
 import { printableJson } from '@node-agent/telemetry';
-import { Document, Scalar, visit } from 'yaml';
+import { Document, Scalar, visit } from '@node-agent/yaml';
 
 /** Format characters outside the basic plane. YAML has no surrogate pairs, so JSON's escapes do not fit them. */
 const LONG_FORMAT_CHARACTERS = /(?=[\u{10000}-\u{10FFFF}])\p{Cf}/gu;

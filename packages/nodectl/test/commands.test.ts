@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SpdyStream } from '@node-agent/spdy';
+import { parse } from '@node-agent/yaml';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parse } from 'yaml';
 import { FakeKubelet, pod } from './fake-kubelet.ts';
 
 let kubelet: FakeKubelet;

@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument, type YAMLError } from 'yaml';
+import { LineCounter, parseDocument, type YAMLError } from '@node-agent/yaml';
 
 /** Parse errors whose messages quote the text: a token, a tag, an escape, a directive. */
 const QUOTING: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, visit } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, visit } from '@node-agent/yaml';
 import { type JsonLimits, type JsonPath, type JsonValue, NotJsonError } from './plain-json.ts';
 
 /** A key that occurs more than once in its map. */

@@ -10,7 +10,7 @@ import {
   type ScalarTag,
   type Tags,
   visit,
-} from 'yaml';
+} from '@node-agent/yaml';
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
 import { aliasTargets, YamlConversion } from './yaml-conversion.ts';
 

@@ -1,6 +1,6 @@
+import { Scalar } from '@node-agent/yaml';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Scalar } from 'yaml';
 import { readYaml } from '../src/yaml-documents.ts';
 
 const valuesOf = (text: string): unknown[] => readYaml(text).documents.map(({ value }) => value);

@@ -1,5 +1,5 @@
 import { abortable } from '@node-agent/async';
-import type { WithDefaults } from '@node-agent/telemetry';
+import { noTracer, spanContextOf, type Tracer, type WithDefaults } from '@node-agent/telemetry';
 import { AccessControl, type AccessControlComponents } from './access/access-control.ts';
 import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './endpoints/call.ts';
 import { checkNumberOptions } from './errors.ts';
@@ -20,6 +20,8 @@ import {
 /** The components of {@link RequestRouter}. */
 export interface RequestRouterComponents extends AccessControlComponents {
   readonly metrics: ConstructorParameters<typeof RequestMetrics>[0]['metrics'];
+  /** Makes a span of each authorized request, below the span that the request names. Default: no tracing. */
+  readonly tracer?: Tracer | undefined;
   /** The handlers by endpoint name. */
   readonly endpoints: Endpoints;
   /** The handlers that take over upgraded connections. */
@@ -81,7 +83,7 @@ export class RequestRouter implements ExchangeHandlers {
     if (!('call' in entered)) return entered;
     const { call, endpoint, leave } = entered;
     const make = async (): Promise<Answer> => (await this.#components.endpoints[endpoint]?.(call)) ?? notFound();
-    return await untilTaken(make, call.signal, leave);
+    return await this.#traced(entered, path, () => untilTaken(make, call.signal, leave));
   }
 
   async #upgrade(request: UpgradeRequest, path: RequestPath): Promise<Reply | BytesReply | undefined> {
@@ -94,7 +96,7 @@ export class RequestRouter implements ExchangeHandlers {
       const upgrade = this.#components.upgrades?.[endpoint];
       if (upgrade !== undefined) {
         call.takeTime();
-        return await upgrade(upgraded);
+        return await this.#traced(entered, path, () => upgrade(upgraded));
       }
       // A handler that took over the connection does not notice that the client disconnects. Therefore the deadline
       // applies even to handlers that ignore the signal.
@@ -104,6 +106,35 @@ export class RequestRouter implements ExchangeHandlers {
     } finally {
       leave();
     }
+  }
+
+  /**
+   * Handles a request in a span, with the name and attributes of upstream's filter (`InstallTracingFilter` in
+   * `pkg/kubelet/server/server.go`). Only authorized requests get spans, so that other clients cannot fill the collector.
+   */
+  async #traced<T extends Answer | undefined>(
+    { call, route }: Entered,
+    { path }: RequestPath,
+    handle: () => Promise<T>,
+  ): Promise<T> {
+    const { tracer = noTracer } = this.#components;
+    const { method, headers } = call;
+    const start = {
+      ...{ name: route, kind: 'server' as const, parent: tracer === noTracer ? undefined : spanContextOf(headers) },
+      attributes: () => ({
+        'http.request.method': method,
+        'http.route': route,
+        'url.path': path,
+        'server.address': 'kubelet',
+      }),
+    };
+    return await tracer.span(start, async (span) => {
+      const answer = await handle();
+      if (answer === undefined) return answer;
+      span.set({ 'http.response.status_code': answer.status });
+      if (answer.status >= 500) span.fail('');
+      return answer;
+    });
   }
 
   /**
@@ -133,13 +164,14 @@ export class RequestRouter implements ExchangeHandlers {
     const place = this.#inFlight.enter(client);
     if (place === undefined) return text(429, 'too many requests under way\n', { 'Retry-After': '1' });
     const call: Call = { ...exchange, user, path, params: found.params, query };
-    return { call, endpoint, leave: () => place[Symbol.dispose]() };
+    return { call, endpoint, route: found.route, leave: () => place[Symbol.dispose]() };
   }
 }
 
 interface Entered {
   readonly call: Call;
   readonly endpoint: keyof Endpoints;
+  readonly route: string;
   readonly leave: () => void;
 }
 

@@ -84,7 +84,7 @@ const ROUTES: readonly RouteEntry[] = (
 
 /** The result of routing a request. */
 export type SecuredRoute =
-  | { readonly endpoint: SecuredEndpoint; readonly params: RouteParams }
+  | { readonly endpoint: SecuredEndpoint; readonly params: RouteParams; readonly route: string }
   | { readonly endpoint?: undefined; readonly status: 404 }
   | { readonly endpoint?: undefined; readonly status: 405; readonly allow: readonly string[] };
 
@@ -109,10 +109,25 @@ export function securedRoute(
   for (const { endpoint, methods, pattern } of ROUTES) {
     const params = isThere(endpoint) ? match(pattern, segments) : undefined;
     if (params === undefined) continue;
-    if (methods.includes(method)) return { endpoint, params };
+    if (methods.includes(method)) return { endpoint, params, route: routeName(pattern) };
     allow.push(...methods);
   }
   return allow.length === 0 ? { status: 404 } : { status: 405, allow };
+}
+
+/** Names of path parameters in upstream's routes (`pkg/kubelet/server/server.go`). */
+const UPSTREAM_NAMES: Readonly<Record<string, string>> = {
+  ':namespace': '{podNamespace}',
+  ':pod': '{podID}',
+  ':uid': '{uid}',
+  ':container': '{containerName}',
+  ':check': '{subpath:*}',
+  '*': '{subpath:*}',
+};
+
+/** Returns a route as upstream writes it: `/containerLogs/{podNamespace}/{podID}/{containerName}`. */
+function routeName(pattern: readonly string[]): string {
+  return `/${pattern.map((part) => UPSTREAM_NAMES[part] ?? part).join('/')}`;
 }
 
 function match(pattern: readonly string[], segments: readonly string[]): RouteParams | undefined {

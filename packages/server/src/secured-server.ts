@@ -1,5 +1,5 @@
 import { checkComponents, checkOptions, StartOnce } from '@node-agent/async';
-import { type Metrics, withDefaults } from '@node-agent/telemetry';
+import { type Metrics, type Tracer, withDefaults } from '@node-agent/telemetry';
 import type { AccessControlComponents } from './access/access-control.ts';
 import type { Endpoints, UpgradeEndpoints } from './endpoints/call.ts';
 import { checkPort, type ListenAddress } from './listen/http-listener.ts';
@@ -10,6 +10,8 @@ import { RequestRouter } from './request-router.ts';
 /** The components of {@link SecuredServer}. */
 export interface SecuredServerComponents extends SecuredListenerComponents, AccessControlComponents {
   readonly metrics?: Metrics;
+  /** Makes a span of each authorized request, below the span that the request names. Default: no tracing. */
+  readonly tracer?: Tracer | undefined;
   /**
    * The handlers by endpoint name: from `stateEndpoints`, `logEndpoints`, `streamEndpoints` and similar functions, or
    * custom functions.

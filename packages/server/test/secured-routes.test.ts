@@ -47,7 +47,7 @@ describe('the routes of the secured server', () => {
     const segments = path.split('/');
     for (const method of METHODS) {
       const route = securedRoute(method, segments, () => true);
-      const wanted = { endpoint, params: { ...NONE, ...params } };
+      const wanted = { endpoint, route: expect.any(String), params: { ...NONE, ...params } };
       expect(route).toEqual(methods.includes(method) ? wanted : { status: 405, allow: methods });
       expect(securedRoute(method, segments, (one) => one !== endpoint)).toEqual({ status: 404 });
     }

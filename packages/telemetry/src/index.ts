@@ -25,5 +25,25 @@ export {
 export { MetricsRegistry } from './metrics-registry.ts';
 export { printable, printableJson, printableLine } from './printable.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
-export { formatTraceparent, parseTraceparent, type SpanContext, Tracer } from './tracer.ts';
+export { type EndedSpan, RecordingTracer, type RecordingTracerComponents } from './recording-tracer.ts';
+export { SplitOutput, type SplitOutputOptions } from './split-output.ts';
+export {
+  formatTraceparent,
+  parseTraceparent,
+  type SpanContext,
+  spanContextOf,
+  type TraceHeaders,
+  traceHeaders,
+} from './trace-context.ts';
+export {
+  type AttributeValue,
+  noSpan,
+  noTracer,
+  type Span,
+  type SpanAttributes,
+  type SpanKind,
+  type SpanStart,
+  type Tracer,
+} from './tracer.ts';
+export type { ModuleVerbosity } from './vmodule.ts';
 export { type CommonPorts, type WithDefaults, withDefaults } from './with-defaults.ts';

@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import type { pino as createPino, Logger as PinoLogger } from 'pino';
 import { callSite } from './call-site.ts';
 import { errorFields } from './error-fields.ts';
 import { errorChainText } from './error-text.ts';
@@ -8,13 +8,19 @@ import { redact, redactFields } from './redact.ts';
 
 /** Options of a JSON logger. */
 export interface JsonLoggerOptions {
+  /** The function `pino` of the package pino. */
+  readonly pino: typeof createPino;
   readonly level: LogLevel;
-  readonly write: (line: string) => void;
+  /** @param isError whether the line is an error */
+  readonly write: (line: string, isError: boolean) => void;
   /** Returns the wall clock time, in ms. */
   readonly now: () => number;
   /** Returns whether errors are logged with their stacks. Default: always false. */
   readonly hasStacks?: () => boolean;
 }
+
+/** pino's number of the level `error`. */
+const PINO_ERROR = 50;
 
 /** klog verbosity that corresponds to each level. */
 const VERBOSITY: Readonly<Record<string, number>> = { info: 0, warn: 0, debug: 4, trace: 5 };
@@ -25,8 +31,12 @@ const VERBOSITY: Readonly<Record<string, number>> = { info: 0, warn: 0, debug: 4
  * `msg`, `err` (error message). Additional fields are `level` (as a word) and `errVerbose`: an error's class, code and
  * causes, and at `-v 4` its stack. Secrets are censored (W4).
  */
-export function jsonLogger({ level, write, now, hasStacks = () => false }: JsonLoggerOptions): Logger {
-  const destination: DestinationStream = { write };
+export function jsonLogger({ pino, level, write, now, hasStacks = () => false }: JsonLoggerOptions): Logger {
+  // With this property, pino sets the level of each line before it writes the line.
+  const destination = { [Symbol.for('pino.metadata')]: true, lastLevel: 0, write: writeLine };
+  function writeLine(line: string): void {
+    write(line, destination.lastLevel >= PINO_ERROR);
+  }
   const root = pino(
     {
       level,

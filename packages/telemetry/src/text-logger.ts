@@ -8,7 +8,8 @@ import { textLine } from './text-line.ts';
 /** Options of a text logger. */
 export interface TextLoggerOptions {
   readonly level: LogLevel;
-  readonly write: (line: string) => void;
+  /** @param isError whether the line is an error */
+  readonly write: (line: string, isError: boolean) => void;
   /** Returns the wall clock time, in ms. */
   readonly now: () => number;
   readonly pid: number;
@@ -45,7 +46,8 @@ function bound(options: TextLoggerOptions, of: LogFields): Logger {
       const source = place?.file ?? part ?? NO_SOURCE;
       const lineNumber = place?.line ?? 1;
       const shown = redactFields(Object.fromEntries(said));
-      write(textLine({ ...{ severity, atMs: now(), pid, source, lineNumber }, message, fields: shown }));
+      const line = textLine({ ...{ severity, atMs: now(), pid, source, lineNumber }, message, fields: shown });
+      write(line, severity === 'E');
     };
   };
   return {

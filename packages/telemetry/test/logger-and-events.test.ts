@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { captureLogger } from '../src/capture-logger.ts';
 import { createLogger } from '../src/create-logger.ts';
@@ -57,7 +58,7 @@ describe('the logger', () => {
 
   test("each log line has upstream's verbosity for its level, and an error has none", () => {
     const lines: string[] = [];
-    const logger = jsonLogger({ level: 'trace', now: () => 0, write: (line) => void lines.push(line) });
+    const logger = jsonLogger({ pino, level: 'trace', now: () => 0, write: (line) => void lines.push(line) });
     for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) logger[level]({}, 'x');
     expect(lines.map((line) => JSON.parse(line)).map(({ level, v }) => [level, v])).toEqual([
       ['trace', 5],

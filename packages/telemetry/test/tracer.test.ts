@@ -1,7 +1,16 @@
 import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatTraceparent, parseTraceparent, Tracer } from '../src/index.ts';
+import {
+  type EndedSpan,
+  formatTraceparent,
+  noTracer,
+  parseTraceparent,
+  RecordingTracer,
+  spanContextOf,
+} from '../src/index.ts';
+import { isSampled } from '../src/sampling.ts';
 
 const trace = '0af7651916cd43dd8448eb211c80319c';
 const span = 'b7ad6b7169203331';
@@ -25,52 +34,129 @@ describe('traceparent', () => {
     );
   });
 
-  it('a formatted traceparent header is parsed to the same value', () => {
+  it('drops a tracestate that is too long or has control characters, and keeps the trace', () => {
+    const traceparent = `00-${trace}-${span}-01`;
+    expect(spanContextOf({ traceparent, tracestate: 'a=b' })).toMatchObject({ traceId: trace, tracestate: 'a=b' });
+    for (const tracestate of ['x'.repeat(513), 'a=b\n', ['a=b']]) {
+      expect(spanContextOf({ traceparent, tracestate })).toEqual({ traceId: trace, spanId: span, sampled: true });
+    }
+    expect(spanContextOf({ tracestate: 'a=b' })).toBeUndefined();
+    expect(spanContextOf({ traceparent: [traceparent] })).toBeUndefined();
+  });
+
+  it('a span has headers that are parsed to the same trace', () => {
     fc.assert(
       fc.property(fc.nat(), fc.boolean(), (seed, sampled) => {
-        const tracer = new Tracer({ random: seededRandom(seed) }, { samplingRatePerMillion: sampled ? 1e6 : 0 });
-        const context = tracer.run(() => tracer.current());
-        if (context === undefined) throw new Error('no span');
+        const tracer = new RecordingTracer(
+          { exporter: { add() {} }, random: seededRandom(seed) },
+          { samplingRatePerMillion: sampled ? 1e6 : 0 },
+        );
+        const { traceparent = '' } = tracer.begin({ name: 'x' }).headers ?? {};
+        const context = parseTraceparent(traceparent);
+        if (context === undefined) throw new Error(`not valid: ${traceparent}`);
         expect(context.sampled).toBe(sampled);
-        expect(parseTraceparent(formatTraceparent(context))).toEqual(context);
+        expect(formatTraceparent(context)).toBe(traceparent);
       }),
     );
   });
 });
 
-describe('Tracer', () => {
-  it('the tracer keeps the span of each operation across awaits, and has none outside', async () => {
-    const tracer = new Tracer({ random: seededRandom(1) });
-    const work = async (): Promise<string | undefined> => {
-      const before = tracer.traceContext()?.traceparent;
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(tracer.traceContext()?.traceparent).toBe(before);
-      return before;
-    };
-    const [a, b] = await Promise.all([tracer.run(work), tracer.run(work)]);
-    expect(a).not.toBe(b);
-    expect([tracer.current(), tracer.traceContext()]).toEqual([undefined, undefined]);
+describe('sampling', () => {
+  it.each([
+    ['f'.repeat(32), 999_999, false],
+    ['f'.repeat(32), 1_000_000, true],
+    ['0'.repeat(31) + 1, 0, false],
+    ['0'.repeat(31) + 1, 1, true],
+    [`${'0'.repeat(16)}8${'0'.repeat(15)}`, 500_000, false],
+    [`${'f'.repeat(16)}7${'f'.repeat(15)}`, 500_000, true],
+  ])('trace %s at %i per million: %s', (traceId, rate, expected) => {
+    expect(isSampled(traceId, rate)).toBe(expected);
   });
 
-  it('a span belongs to the current trace, or to the trace of a remote parent', () => {
-    const tracer = new Tracer({ random: seededRandom(1) });
-    tracer.run(() => {
-      const outer = tracer.current();
-      tracer.run(() => {
-        expect(tracer.current()?.traceId).toBe(outer?.traceId);
-        expect(tracer.current()?.spanId).not.toBe(outer?.spanId);
-      });
-    });
-    const parent = { traceId: trace, spanId: span, sampled: true };
-    expect(tracer.run(() => tracer.current(), parent)).toMatchObject({ traceId: trace, sampled: true });
-  });
-
-  it('the tracer samples the configured share of new traces, and creates no ID of only zeros', () => {
-    const random = seededRandom(7);
-    const tracer = new Tracer({ random }, { samplingRatePerMillion: 250_000 });
-    const sampled = Array.from({ length: 4_000 }, () => tracer.run(() => tracer.current()?.sampled)).filter(Boolean);
+  it('samples the configured share of new traces', () => {
+    const exporter = { add() {} };
+    const tracer = new RecordingTracer({ exporter, random: seededRandom(7) }, { samplingRatePerMillion: 250_000 });
+    const sampled = Array.from({ length: 4_000 }, () => tracer.begin({ name: 'x' }).isRecording).filter(Boolean);
     expect(sampled.length / 4_000).toBeCloseTo(0.25, 1);
-    const zero = new Tracer({ random: { next: () => 0 } });
-    expect(zero.run(() => zero.traceContext())?.traceparent).toBe(`00-${'0'.repeat(31)}1-${'0'.repeat(15)}1-00`);
+  });
+});
+
+describe('RecordingTracer', () => {
+  const setUp = (samplingRatePerMillion = 1_000_000) => {
+    const ended: EndedSpan[] = [];
+    const clock = new FakeClock();
+    const exporter = { add: (each: EndedSpan) => void ended.push(each) };
+    const tracer = new RecordingTracer({ exporter, clock, random: seededRandom(1) }, { samplingRatePerMillion });
+    return { ended, clock, tracer };
+  };
+
+  it('keeps the span of each operation across awaits, so that spans begun there are its children', async () => {
+    const { ended, tracer } = setUp();
+    const work = (name: string) =>
+      tracer.span({ name }, async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        tracer.begin({ name: `${name} child`, kind: 'client' }).end();
+      });
+    await Promise.all([work('a'), work('b')]);
+    tracer.begin({ name: 'outside' }).end();
+    const of = (name: string) => ended.find((each) => each.name === name);
+    for (const name of ['a', 'b']) {
+      expect(of(`${name} child`)?.context.traceId).toBe(of(name)?.context.traceId);
+      expect(of(`${name} child`)?.parentSpanId).toBe(of(name)?.context.spanId);
+    }
+    expect(of('a')?.context.traceId).not.toBe(of('b')?.context.traceId);
+    expect(of('outside')?.parentSpanId).toBeUndefined();
+  });
+
+  it('records times, attributes and the error of work that fails', async () => {
+    const { ended, clock, tracer } = setUp();
+    const failing = tracer.span(
+      { name: 'syncPod', attributes: () => ({ 'k8s.pod.name': 'web', absent: undefined }) },
+      async (current) => {
+        current.set({ attempt: 2 });
+        await clock.advance(1_500);
+        throw new Error('no image');
+      },
+    );
+    await expect(failing).rejects.toThrow('no image');
+    expect(ended).toMatchObject([
+      { name: 'syncPod', kind: 'internal', attributes: { 'k8s.pod.name': 'web', attempt: 2 }, error: 'no image' },
+    ]);
+    expect((ended[0]?.endMs ?? 0) - (ended[0]?.startMs ?? 0)).toBe(1_500);
+    expect(Object.keys(ended[0]?.attributes ?? {})).not.toContain('absent');
+  });
+
+  it('follows the decision of a remote parent, and passes its tracestate on', () => {
+    const { ended, tracer } = setUp(0);
+    const parent = { traceId: trace, spanId: span, sampled: true, tracestate: 'a=b' };
+    const sampled = tracer.begin({ name: 'x', parent });
+    expect(sampled.headers).toMatchObject({ traceparent: expect.stringContaining(trace), tracestate: 'a=b' });
+    sampled.end();
+    sampled.end();
+    expect(ended).toMatchObject([{ parentSpanId: span, context: { traceId: trace } }]);
+    const all = setUp(1_000_000);
+    expect(all.tracer.begin({ name: 'x', parent: { ...parent, sampled: false } }).isRecording).toBe(false);
+  });
+
+  it('a span that is not sampled asks for no attributes, and still carries its trace', () => {
+    const { ended, tracer } = setUp(0);
+    const attributes = (): never => {
+      throw new Error('asked');
+    };
+    const unsampled = tracer.begin({ name: 'x', attributes });
+    unsampled.end();
+    expect(unsampled.headers?.traceparent).toMatch(/-00$/);
+    expect(ended).toEqual([]);
+  });
+
+  it('creates no ID of only zeros', () => {
+    const tracer = new RecordingTracer({ exporter: { add() {} }, random: { next: () => 0 } });
+    const { headers } = tracer.begin({ name: 'x' });
+    expect(headers?.traceparent).toBe(`00-${'0'.repeat(31)}1-${'0'.repeat(15)}1-00`);
+  });
+
+  it('the tracer that is off passes the work on and has no headers', async () => {
+    expect(await noTracer.span({ name: 'x' }, async ({ headers }) => [headers])).toEqual([undefined]);
+    expect(noTracer.begin({ name: 'x' }).headers).toBeUndefined();
   });
 });

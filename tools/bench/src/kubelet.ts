@@ -71,6 +71,7 @@ export class Kubelet {
       readOnlyPort,
       maxPods: 500,
       failSwapOn: false,
+      makeIPTablesUtilChains: false,
       failCgroupV1: false,
       cgroupsPerQOS: false,
       enforceNodeAllocatable: [],

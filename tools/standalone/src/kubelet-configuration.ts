@@ -27,6 +27,7 @@ logging:
   format: json
 # Any machine will do: with swap, and with either version of cgroups, which are left to the runtime.
 failSwapOn: false
+makeIPTablesUtilChains: false
 failCgroupV1: false
 cgroupsPerQOS: false
 enforceNodeAllocatable: []

@@ -78,6 +78,7 @@ export class TestNode {
       healthzPort,
       port,
       failSwapOn: false,
+      makeIPTablesUtilChains: false,
       failCgroupV1: false,
       cgroupsPerQOS: false,
       enforceNodeAllocatable: [],

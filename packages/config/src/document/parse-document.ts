@@ -13,7 +13,7 @@ import {
   type Tags,
   visit,
   type YAMLError,
-} from 'yaml';
+} from '@node-agent/yaml';
 import { type ConfigEntry, type ConfigNode, type Position, shorten } from './node.ts';
 
 /** A problem in the text of a file. */

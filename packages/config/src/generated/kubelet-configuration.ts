@@ -136,7 +136,7 @@ export interface VModuleItem {
 export interface TextLogOptions {
   /** Whether errors go to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions. Default: false. */
   readonly splitStream: boolean;
-  /** Buffer size of the info stream. Needs the feature gate LoggingAlphaOptions. Default: 0. */
+  /** Buffer size of the info stream, if splitStream is set. 0: not buffered. Needs the feature gate LoggingAlphaOptions. Default: 0. */
   readonly infoBufferSizeBytes: number;
 }
 
@@ -144,7 +144,7 @@ export interface TextLogOptions {
 export interface JsonLogOptions {
   /** Whether errors go to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions. Default: false. */
   readonly splitStream: boolean;
-  /** Buffer size of the info stream. Needs the feature gate LoggingAlphaOptions. Default: 0. */
+  /** Buffer size of the info stream, if splitStream is set. 0: not buffered. Needs the feature gate LoggingAlphaOptions. Default: 0. */
   readonly infoBufferSizeBytes: number;
 }
 
@@ -160,7 +160,7 @@ export interface LogFormatOptions {
 export interface LoggingConfiguration {
   /** Format of log lines. Default: text. */
   readonly format: LogFormat;
-  /** Longest time that a log line is buffered. A whole number is nanoseconds. Default: 5s. */
+  /** Longest time that a log line is buffered. Lines are buffered only if splitStream and infoBufferSize are set. A whole number is nanoseconds. Default: 5s. */
   readonly flushFrequencyMs: number;
   /** Verbosity of the log: 0 is the least, 4 is for debugging, 10 is everything. Default: 0. */
   readonly verbosity: number;
@@ -263,7 +263,7 @@ export interface KubeletConfiguration {
   readonly podCIDR: string;
   /** How a pod can reach itself through its Service. Default: promiscuous-bridge. */
   readonly hairpinMode: HairpinMode;
-  /** Whether the kubelet creates the chain KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use. Default: true. */
+  /** Whether the kubelet creates the chains KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use, and KUBE-FIREWALL, which drops packets to 127.0.0.0/8 from other hosts. Default: true. */
   readonly makeIPTablesUtilChains: boolean;
   /** Formerly the bit of the packet mark for masquerading. Default: 14. */
   readonly iptablesMasqueradeBit: number;
@@ -415,7 +415,7 @@ export interface KubeletConfiguration {
   readonly shutdownGracePeriodByPodPriority: readonly ShutdownGracePeriodByPodPriority[];
   /** Whether the kubelet refuses to start if kernel settings differ from the expected values. If false, the kubelet changes the settings. Default: false. */
   readonly protectKernelDefaults: boolean;
-  /** Maximum number of open files of the kubelet. Default: 1000000. */
+  /** Maximum number of open files of the kubelet, set with prlimit of util-linux. A hard limit can be raised only with CAP_SYS_RESOURCE. Default: 1000000. */
   readonly maxOpenFiles: number;
   /** Directory of flexVolume drivers. It is not created. Default: /usr/libexec/kubernetes/kubelet-plugins/volume/exec/. */
   readonly volumePluginDir: string;
@@ -539,7 +539,7 @@ export interface VModuleItemV1beta1 {
 export interface TextLogOptionsV1beta1 {
   /** Whether errors go to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions. Default: false. */
   readonly splitStream?: boolean;
-  /** Buffer size of the info stream. Needs the feature gate LoggingAlphaOptions. Default: 0. */
+  /** Buffer size of the info stream, if splitStream is set. 0: not buffered. Needs the feature gate LoggingAlphaOptions. Default: 0. */
   readonly infoBufferSize?: string;
 }
 
@@ -547,7 +547,7 @@ export interface TextLogOptionsV1beta1 {
 export interface JsonLogOptionsV1beta1 {
   /** Whether errors go to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions. Default: false. */
   readonly splitStream?: boolean;
-  /** Buffer size of the info stream. Needs the feature gate LoggingAlphaOptions. Default: 0. */
+  /** Buffer size of the info stream, if splitStream is set. 0: not buffered. Needs the feature gate LoggingAlphaOptions. Default: 0. */
   readonly infoBufferSize?: string;
 }
 
@@ -563,7 +563,7 @@ export interface LogFormatOptionsV1beta1 {
 export interface LoggingConfigurationV1beta1 {
   /** Format of log lines. Default: text. */
   readonly format?: LogFormat;
-  /** Longest time that a log line is buffered. A whole number is nanoseconds. Default: 5s. */
+  /** Longest time that a log line is buffered. Lines are buffered only if splitStream and infoBufferSize are set. A whole number is nanoseconds. Default: 5s. */
   readonly flushFrequency?: string | number;
   /** Verbosity of the log: 0 is the least, 4 is for debugging, 10 is everything. Default: 0. */
   readonly verbosity?: number;
@@ -665,7 +665,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly podCIDR?: string;
   /** How a pod can reach itself through its Service. Default: promiscuous-bridge. */
   readonly hairpinMode?: HairpinMode;
-  /** Whether the kubelet creates the chain KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use. Default: true. */
+  /** Whether the kubelet creates the chains KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use, and KUBE-FIREWALL, which drops packets to 127.0.0.0/8 from other hosts. Default: true. */
   readonly makeIPTablesUtilChains?: boolean;
   /** Formerly the bit of the packet mark for masquerading. Default: 14. */
   readonly iptablesMasqueradeBit?: number;
@@ -817,7 +817,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly shutdownGracePeriodByPodPriority?: readonly ShutdownGracePeriodByPodPriorityV1beta1[];
   /** Whether the kubelet refuses to start if kernel settings differ from the expected values. If false, the kubelet changes the settings. Default: false. */
   readonly protectKernelDefaults?: boolean;
-  /** Maximum number of open files of the kubelet. Default: 1000000. */
+  /** Maximum number of open files of the kubelet, set with prlimit of util-linux. A hard limit can be raised only with CAP_SYS_RESOURCE. Default: 1000000. */
   readonly maxOpenFiles?: number;
   /** Directory of flexVolume drivers. It is not created. Default: /usr/libexec/kubernetes/kubelet-plugins/volume/exec/. */
   readonly volumePluginDir?: string;

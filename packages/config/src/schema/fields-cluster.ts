@@ -1,4 +1,4 @@
-import { type Field, field, inert, supported, warn } from './field.ts';
+import { type Field, field, supported, warn } from './field.ts';
 import {
   atLeast,
   BOOLEAN,
@@ -151,15 +151,13 @@ const outputOptions = (): readonly Field[] => [
     name: 'splitStream',
     type: BOOLEAN,
     default: false,
-    support: warn('all lines go to one stream'),
     doc: 'Whether errors go to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions.',
   }),
   field({
     name: 'infoBufferSize',
     type: { kind: 'bytes', acceptsNumber: true },
     default: '0',
-    support: warn('lines are not buffered'),
-    doc: 'Buffer size of the info stream. Needs the feature gate LoggingAlphaOptions.',
+    doc: 'Buffer size of the info stream, if splitStream is set. 0: not buffered. Needs the feature gate LoggingAlphaOptions.',
   }),
 ];
 
@@ -192,9 +190,8 @@ export const observabilityFields: readonly Field[] = [
         default: '5s',
         zeroIsUnset: true,
         flag: { name: 'log-flush-frequency', deprecated: false },
-        support: inert('each line is written immediately'),
         check: (value) => (typeof value === 'number' && value > 0 ? undefined : 'must be greater than zero'),
-        doc: 'Longest time that a log line is buffered. A whole number is nanoseconds.',
+        doc: 'Longest time that a log line is buffered. Lines are buffered only if splitStream and infoBufferSize are set. A whole number is nanoseconds.',
       }),
       field({
         name: 'verbosity',
@@ -221,7 +218,6 @@ export const observabilityFields: readonly Field[] = [
             field({ name: 'verbosity', type: UINT32, default: 0, doc: 'Verbosity of the files.' }),
           ]),
         ),
-        support: warn('the verbosity is the same for all files'),
         doc: 'Verbosity by source file. Only with format text.',
       }),
       field({
@@ -254,14 +250,12 @@ export const observabilityFields: readonly Field[] = [
         name: 'endpoint',
         type: STRING,
         optional: true,
-        support: warn('traces are not sent yet'),
         doc: 'Collector of traces, as a gRPC name. Unset: localhost:4317.',
       }),
       field({
         name: 'samplingRatePerMillion',
         type: INT32,
         optional: true,
-        support: warn('traces are not sent yet'),
         check: (value) =>
           typeof value === 'number' && value >= 0 && value <= 1_000_000
             ? undefined

@@ -1,4 +1,4 @@
-import { type Field, field, refuse, warn } from './field.ts';
+import { type Field, field, refuse } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING } from './types.ts';
 
 /** Fields of eviction and swap. */
@@ -114,8 +114,7 @@ export const hostFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'max-open-files',
     check: notNegative,
-    support: warn('the limit is not changed yet'),
-    doc: 'Maximum number of open files of the kubelet.',
+    doc: 'Maximum number of open files of the kubelet, set with prlimit of util-linux. A hard limit can be raised only with CAP_SYS_RESOURCE.',
   }),
   field({
     name: 'volumePluginDir',

@@ -1,4 +1,4 @@
-import { type Field, field, inert, supported, warn } from './field.ts';
+import { type Field, field, inert, supported } from './field.ts';
 import {
   atLeast,
   BOOLEAN,
@@ -197,8 +197,7 @@ export const networkFields: readonly Field[] = [
     type: BOOLEAN,
     default: true,
     flag: 'make-iptables-util-chains',
-    support: warn('the chain is not created yet', { accepted: [false] }),
-    doc: 'Whether the kubelet creates the chain KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use.',
+    doc: 'Whether the kubelet creates the chains KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use, and KUBE-FIREWALL, which drops packets to 127.0.0.0/8 from other hosts.',
   }),
   field({
     name: 'iptablesMasqueradeBit',

@@ -1,5 +1,5 @@
 import { checkPod } from '@node-agent/pod-spec';
-import { parse as parseYaml } from 'yaml';
+import { parse as parseYaml } from '@node-agent/yaml';
 import { apiVersionOf, type ResourceDefinition } from '../resources/definition.ts';
 import { ApiFailure, badRequest, unsupportedMediaType } from './failure.ts';
 import { isObject, type JsonObject, objectAt } from './json.ts';

@@ -1,4 +1,4 @@
-import { parse as parseYaml } from 'yaml';
+import { parse as parseYaml } from '@node-agent/yaml';
 import { applyConfiguration } from '../patch/apply.ts';
 import { applyJsonPatch, PatchProblem } from '../patch/json-patch.ts';
 import { applyMergePatch } from '../patch/merge-patch.ts';

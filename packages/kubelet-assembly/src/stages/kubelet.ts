@@ -8,6 +8,7 @@ import { podSandboxChanged } from '@node-agent/runtime';
 import { generateApiPodStatus } from '@node-agent/status';
 import type { ClusterNode } from '../cluster-node.ts';
 import { nodeReference } from '../node-reference.ts';
+import { tracedCollection, tracedSyncer } from '../pod-tracing.ts';
 import type { AssemblySettings, PodSourcePort } from '../ports.ts';
 import type { AssemblyBase } from './base.ts';
 import type { ResourcesStage } from './resources.ts';
@@ -28,10 +29,12 @@ export interface AssembledParts {
 
 /** Stage 5: creates the `Kubelet` over all other components, with its pod workers. */
 export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledParts): Kubelet<C> {
-  const { settings, child, late } = base;
+  const { settings, child, late, ports } = base;
+  const { tracer } = ports;
   const { sources, runtime, resources, clusterNode } = parts;
   const { cgroups, userNamespaces, devices, claims, images, containers } = runtime;
   const { eviction } = resources;
+  const { gc: imageGc } = images;
   const { podConfig, podManager, status, startup, journal, prober } = sources;
   const kubelet = new Kubelet<C>(
     {
@@ -52,8 +55,17 @@ export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledPa
       ...(devices && { devices }),
       ...(claims && { claims }),
       probes: prober,
-      containerGc: containers.gc,
-      ...(images.gc && { imageGc: images.gc }),
+      containerGc: {
+        garbageCollect: tracedCollection(tracer, 'Containers/GarbageCollect', (...args) =>
+          containers.gc.garbageCollect(...args),
+        ),
+        deleteContainersInPod: (...args) => containers.gc.deleteContainersInPod(...args),
+      },
+      ...(imageGc && {
+        imageGc: {
+          garbageCollect: tracedCollection(tracer, 'Images/GarbageCollect', (signal) => imageGc.garbageCollect(signal)),
+        },
+      }),
       ...(eviction && { eviction }),
       admitHandlers: late.admitHandlers.value,
       allocation: runtime.allocation,
@@ -80,15 +92,17 @@ export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledPa
  * after its last. Absent without an API server.
  * 3. `Decorations.podSyncer` of the program: the simulation and tests observe the steps there. Absent in the real
  * kubelet.
- * 4. `Kubelet` records the outcome, for retries of waiting resizes and for its health.
- * 5. `KubeletPodSyncer` of kubelet-core does the work.
+ * 4. {@link tracedSyncer} makes a span of each step. Absent if tracing is off.
+ * 5. `Kubelet` records the outcome, for retries of waiting resizes and for its health.
+ * 6. `KubeletPodSyncer` of kubelet-core does the work.
  */
 function podWorkers<C>(
-  { child, settings, decorations, late }: AssemblyBase<C>,
+  { child, settings, decorations, late, ports: { tracer } }: AssemblyBase<C>,
   { sources: { objects }, runtime: { containers } }: AssembledParts,
 ): Dependencies['podWorkers'] {
   return (kubeletSyncer, gate) => {
-    const decorated = decorations.podSyncer?.(kubeletSyncer) ?? kubeletSyncer;
+    const traced = tracer === undefined ? kubeletSyncer : tracedSyncer(tracer, kubeletSyncer);
+    const decorated = decorations.podSyncer?.(traced) ?? traced;
     const syncer = objects?.holding(decorated) ?? decorated;
     const podCache = gatedCache(containers.podCache, gate);
     return late.workers.set(

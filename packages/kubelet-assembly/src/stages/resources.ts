@@ -8,6 +8,7 @@ import { MeasuredVolumes } from '../measured-volumes.ts';
 import { nodeEviction } from '../node-eviction.ts';
 import { nodeShutdown } from '../node-shutdown.ts';
 import { nodeStats } from '../node-stats.ts';
+import { tracedCollection } from '../pod-tracing.ts';
 import type { AssemblyBase } from './base.ts';
 import type { RuntimeStage } from './runtime.ts';
 import type { SourcesStage } from './sources.ts';
@@ -41,7 +42,11 @@ export function assembleResources(
   const statistics = ports.statistics ?? stats;
   const eviction = nodeEviction(child, { ...ports, ...(statistics && { statistics }) }, settings, {
     ...{ pods, activePods, images },
-    containerGc: containers.gc,
+    containerGc: {
+      garbageCollect: tracedCollection(ports.tracer, 'Containers/GarbageCollect', (...args) =>
+        containers.gc.garbageCollect(...args),
+      ),
+    },
     allSourcesReady: () => podConfig.seenAllSources(),
     volumes: measured,
     ...(stats && { layers: stats }),

@@ -95,6 +95,7 @@ export class ClusterKubelet {
       healthzPort,
       maxPods: 250,
       failSwapOn: false,
+      makeIPTablesUtilChains: false,
       failCgroupV1: false,
       cgroupDriver: 'cgroupfs',
       ...(cgroupRoot === undefined

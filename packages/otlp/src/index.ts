@@ -1,0 +1,1 @@
+export { OtlpExporter, type OtlpExporterComponents, type OtlpExporterOptions } from './exporter.ts';

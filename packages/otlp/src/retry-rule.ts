@@ -1,0 +1,29 @@
+import type { GrpcCode } from '@node-agent/grpc';
+
+/** Codes after which OTLP asks for another attempt (OTLP specification, "Failures"). */
+const RETRYABLE: ReadonlySet<GrpcCode> = new Set([
+  'CANCELLED',
+  'DEADLINE_EXCEEDED',
+  'RESOURCE_EXHAUSTED',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+]);
+
+/** As in `otlptracegrpc`: 5 s, growing to 30 s, given up after a minute. */
+const INITIAL_MS = 5_000;
+const GROWTH = 1.5;
+const MAX_MS = 30_000;
+const GIVE_UP_AFTER_MS = 60_000;
+
+/**
+ * Returns how long to wait before a batch is sent again, in ms, or `undefined` if the batch is dropped.
+ * @param attempt number of attempts that have failed, from 1
+ * @param sinceFirstMs time since the first attempt began
+ */
+export function nextAttemptMs(code: GrpcCode, attempt: number, sinceFirstMs: number): number | undefined {
+  if (!RETRYABLE.has(code)) return undefined;
+  const delayMs = Math.min(INITIAL_MS * GROWTH ** (attempt - 1), MAX_MS);
+  return sinceFirstMs + delayMs > GIVE_UP_AFTER_MS ? undefined : delayMs;
+}

@@ -1,0 +1,1 @@
+export { type CollectedSpan, Collector } from './collector.ts';

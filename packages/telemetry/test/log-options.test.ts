@@ -1,0 +1,88 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, it } from 'vitest';
+import { createLogger, SplitOutput } from '../src/index.ts';
+import { moduleLevels } from '../src/vmodule.ts';
+
+describe('vmodule', () => {
+  it.each([
+    ['pleg', 'pleg.ts', 'debug'],
+    ['pleg', 'pleg/index.js', 'debug'],
+    ['pleg', 'event-stream.ts', undefined],
+    ['event-*', 'event-stream.ts', 'debug'],
+    ['ple?', 'pleg.ts', 'debug'],
+    ['[p-q]leg', 'pleg.ts', 'debug'],
+    ['p.eg', 'pleg.ts', undefined],
+    ['p(eg', 'p(eg.ts', 'debug'],
+  ])('the pattern %s and the file %s: %s', (filePattern, file, expected) => {
+    expect(moduleLevels([{ filePattern, verbosity: 4 }])({ file, line: 1 })).toBe(expected);
+  });
+
+  it('the first pattern that matches counts', () => {
+    const levelAt = moduleLevels([
+      { filePattern: 'pl*', verbosity: 0 },
+      { filePattern: 'pleg', verbosity: 9 },
+    ]);
+    expect(levelAt({ file: 'pleg.ts', line: 1 })).toBe('info');
+  });
+
+  it('adds the debug lines of matching files only, and takes no line away', async () => {
+    const lines: string[] = [];
+    const write = (line: string): void => void lines.push(line);
+    const here = await createLogger({ vmodule: [{ filePattern: 'log-options*', verbosity: 4 }], write });
+    const elsewhere = await createLogger({ vmodule: [{ filePattern: 'pleg', verbosity: 4 }], write });
+    for (const logger of [here.child({ component: 'x' }), elsewhere]) {
+      logger.trace({}, 'trace');
+      logger.debug({}, 'debug');
+      logger.info({}, 'info');
+    }
+    expect(lines.map((line) => /\] "(\w+)"/.exec(line)?.[1])).toEqual(['debug', 'info', 'info']);
+  });
+});
+
+describe('split streams', () => {
+  it.each(['text', 'json'] as const)('the format %s marks errors, and nothing else', async (format) => {
+    const written: boolean[] = [];
+    const logger = await createLogger({ format, write: (_line, isError) => void written.push(isError) });
+    logger.info({}, 'a');
+    logger.warn({}, 'b');
+    logger.child({ x: 1 }).error({}, 'c');
+    logger.info({}, 'd');
+    expect(written).toEqual([false, false, true, false]);
+  });
+
+  const output = (infoBufferBytes: number) => {
+    const clock = new FakeClock();
+    const written: string[] = [];
+    const split = new SplitOutput({
+      info: (text) => void written.push(`out:${text}`),
+      error: (text) => void written.push(`err:${text}`),
+      ...{ infoBufferBytes, flushMs: 5_000, clock },
+    });
+    return { clock, written, split };
+  };
+
+  it('writes each line immediately without a buffer', () => {
+    const { written, split } = output(0);
+    split.write('a\n', false);
+    split.write('b\n', true);
+    expect(written).toEqual(['out:a\n', 'err:b\n']);
+  });
+
+  it('buffers lines up to its size and for the flush interval, but no error', async () => {
+    const { clock, written, split } = output(5);
+    split.write('a\n', false);
+    split.write('e\n', true);
+    split.write('b\n', false);
+    expect(written).toEqual(['err:e\n']);
+    split.write('cc\n', false);
+    expect(written).toEqual(['err:e\n', 'out:a\nb\n']);
+    await clock.advance(5_000);
+    expect(written.at(-1)).toBe('out:cc\n');
+    split.write('longer than the buffer\n', false);
+    expect(written.at(-1)).toBe('out:longer than the buffer\n');
+    split.write('d\n', false);
+    split.flush();
+    split.flush();
+    expect(written.at(-1)).toBe('out:d\n');
+  });
+});

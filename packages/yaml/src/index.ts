@@ -1,0 +1,20 @@
+// Exports by name: a program that reads YAML needs these, and a bundle drops the rest of the library.
+export {
+  Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  Pair,
+  parse,
+  parseAllDocuments,
+  parseDocument,
+  Scalar,
+  type ScalarTag,
+  stringify,
+  type Tags,
+  visit,
+  YAMLError,
+} from 'yaml';
