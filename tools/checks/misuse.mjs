@@ -65,6 +65,7 @@ const VALUES = new Map([
   ['ConfiguredCredentials', { cluster: { server: 'https://h' }, user: {} }],
   ['GrpcServer', { socketPath: '/x', services: [] }],
   ['KubeClients', { connection: { cluster: { server: 'https://h' }, user: {} } }],
+  ['LoopbackServer', { port: 1, secret: 'x'.repeat(32), name: 'x' }],
   ['NodeTransport', { server: 'https://h' }],
   ['UserNamespaces', { podsDirectory: '/x', range: { firstId: 65_536, length: 65_536 * 16 }, maxPods: 10 }],
 ]);

@@ -34,7 +34,7 @@ export type IptablesStep =
  * Returns the chains and rules of the kubelet, as upstream
  * (`pkg/kubelet/kubelet_network_linux.go: syncIPTablesRules`), and the canary chains by which a flush is noticed.
  */
-export function iptablesSteps(program: Program): readonly IptablesStep[] {
+function iptablesSteps(program: Program): readonly IptablesStep[] {
   const firewall: readonly IptablesStep[] = [
     { table: 'filter', chain: FIREWALL },
     { table: 'filter', chain: 'OUTPUT', at: 'start', rule: ['-j', FIREWALL] },

@@ -1,6 +1,6 @@
-import { abortable, TaskGroup, untilAborted } from '@node-agent/async';
+import { abortable, checkOptions, StartOnce, TaskGroup, untilAborted } from '@node-agent/async';
 import type { ObjectChange } from './change-feed.ts';
-import type { ReflectorComponents } from './reflector.ts';
+import { REFLECTOR_OPTIONS, type ReflectorComponents } from './reflector.ts';
 import type { KubeObject } from './resource.ts';
 import { SharedReflector, type SharedReflectorOptions } from './shared-reflector.ts';
 import { ObjectStore } from './store.ts';
@@ -22,9 +22,17 @@ export class PartitionedReflector<T extends KubeObject> {
   readonly #all: WatchedObjects<T>;
   readonly #partitionOf: (object: T) => string;
   readonly #partitions = new Map<string, Partition<T>>();
+  readonly #startOnce = new StartOnce('PartitionedReflector');
 
-  constructor(components: ReflectorComponents, { partitionOf, ...options }: PartitionedReflectorOptions<T>) {
-    this.#shared = new SharedReflector(components, options);
+  /** @throws OptionsError naming the component or option that is wrong */
+  constructor(components: ReflectorComponents, options: PartitionedReflectorOptions<T>) {
+    checkOptions('PartitionedReflector', options, {
+      ...REFLECTOR_OPTIONS,
+      minListIntervalMs: 'notNegative?',
+      partitionOf: 'function',
+    });
+    const { partitionOf, ...ofShared } = options;
+    this.#shared = new SharedReflector(components, ofShared);
     this.#all = this.#shared.view();
     this.#partitionOf = partitionOf;
   }
@@ -47,6 +55,7 @@ export class PartitionedReflector<T extends KubeObject> {
 
   /** Follows the collection until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const group = new TaskGroup(signal);
     group.add((ending) => this.#shared.start(ending));
     group.add((ending) => this.#all.start(ending));

@@ -61,6 +61,20 @@ export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fi
   readonly idleTimeoutMs?: number;
 }
 
+/** Types of the options of a reflector, for `checkOptions`. */
+export const REFLECTOR_OPTIONS = {
+  resource: 'object',
+  transform: 'function?',
+  streamingLists: 'boolean?',
+  minWatchTimeoutMs: 'positive?',
+  backOffMs: 'notNegative?',
+  maxBackOffMs: 'notNegative?',
+  idleTimeoutMs: 'positive?',
+  namespace: 'string?',
+  fieldSelector: 'string?',
+  labelSelector: 'string?',
+} as const;
+
 /**
  * Keeps a local copy of a collection in sync with the API server: lists it, then watches it, until stopped. Handles
  * broken, hanging and refused connections, expired versions, and servers that lost data; the copy stays unchanged
@@ -82,18 +96,7 @@ export class Reflector<T extends KubeObject> {
   readonly #startOnce = new StartOnce('Reflector');
 
   constructor(given: ReflectorComponents, options: ReflectorOptions<T>) {
-    checkOptions('Reflector', options, {
-      resource: 'object',
-      transform: 'function?',
-      streamingLists: 'boolean?',
-      minWatchTimeoutMs: 'positive?',
-      backOffMs: 'notNegative?',
-      maxBackOffMs: 'notNegative?',
-      idleTimeoutMs: 'positive?',
-      namespace: 'string?',
-      fieldSelector: 'string?',
-      labelSelector: 'string?',
-    });
+    checkOptions('Reflector', options, REFLECTOR_OPTIONS);
     checkComponents('Reflector', given, { client: ['watch', 'list'] });
     const components = withDefaults(given);
     this.#components = components;

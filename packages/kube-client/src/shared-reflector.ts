@@ -1,6 +1,6 @@
-import { type Clock, StartOnce, systemClock, type Timer, untilAborted } from '@node-agent/async';
+import { type Clock, checkOptions, StartOnce, systemClock, type Timer, untilAborted } from '@node-agent/async';
 import type { ObjectChanges } from './change-feed.ts';
-import { Reflector, type ReflectorComponents, type ReflectorOptions } from './reflector.ts';
+import { REFLECTOR_OPTIONS, Reflector, type ReflectorComponents, type ReflectorOptions } from './reflector.ts';
 import type { KubeObject } from './resource.ts';
 import type { WatchedObjects } from './watched-objects.ts';
 
@@ -26,8 +26,11 @@ export class SharedReflector<T extends KubeObject> {
   #listedAtMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
 
-  constructor(components: ReflectorComponents, { minListIntervalMs = 30_000, ...options }: SharedReflectorOptions<T>) {
-    this.#reflector = new Reflector(components, options);
+  /** @throws OptionsError naming the component or option that is wrong */
+  constructor(components: ReflectorComponents, options: SharedReflectorOptions<T>) {
+    checkOptions('SharedReflector', options, { ...REFLECTOR_OPTIONS, minListIntervalMs: 'notNegative?' });
+    const { minListIntervalMs = 30_000, ...ofReflector } = options;
+    this.#reflector = new Reflector(components, ofReflector);
     this.#clock = components.clock ?? systemClock;
     this.#minListIntervalMs = minListIntervalMs;
   }

@@ -5,6 +5,7 @@ import type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
 
 export { apiReviewer } from './api-reviewer.ts';
 export type { CsiDriverObjects } from './cluster-csi.ts';
+export type { Service } from './cluster-services.ts';
 export { SharedWatches } from './shared-watches.ts';
 
 /**

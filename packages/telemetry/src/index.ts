@@ -23,6 +23,7 @@ export {
   noMetrics,
 } from './metrics.ts';
 export { MetricsRegistry } from './metrics-registry.ts';
+export type { ImportPino } from './optional-pino.ts';
 export { printable, printableJson, printableLine } from './printable.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
 export { type EndedSpan, RecordingTracer, type RecordingTracerComponents } from './recording-tracer.ts';

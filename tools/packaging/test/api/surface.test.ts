@@ -32,6 +32,11 @@ describe('unnameable', () => {
     expect(unnameable([index, report('testing.api.md', '', 'Clock')])).toEqual([]);
   });
 
+  it('ignores a name in the declarations of a bundled library', () => {
+    const bundled = { name: 'Hidden', where: 'packages/a/dist/library/index.d.ts:1' };
+    expect(unnameable([{ ...report('index.api.md', ''), unexported: [bundled] }])).toEqual([]);
+  });
+
   it('reports a name that only another package exports', () => {
     const other = { ...report('index.api.md', 'export interface Clock {\n}\n'), directory: 'packages/b' };
     expect(unnameable([other, report('testing.api.md', '', 'Clock')])).toHaveLength(1);
