@@ -1,5 +1,5 @@
 // Two versions of the packages may be installed side by side, and `instanceof` only recognises classes of its own copy.
-// Therefore this script checks that
+// Therefore this script checks two rules:
 //   - no source uses `instanceof` with a class of another package of this repository; it must use the class's `is` or a
 //     `code`,
 //   - every exported error class has an `is` that checks a brand with the names of the package and the class.

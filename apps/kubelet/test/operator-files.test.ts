@@ -54,14 +54,14 @@ describe('a FIFO does not stop the kubelet', () => {
       (error: unknown) => (ConfigError.is(error) ? error.issues.map(({ message }) => message) : error),
     );
 
-  test('as the configuration file or a drop-in file: the configuration is refused', async () => {
+  test('refuses a configuration whose file or drop-in file is a FIFO or larger than 1 MiB', async () => {
     const problem = [`cannot be read: ${fifo} is not a regular file`];
     expect(await configuration(['--config', fifo])).toEqual(problem);
     expect(await configuration(['--config-dir', join(directory, 'conf.d')])).toEqual(problem);
     expect(await configuration(['--config', large])).toEqual([`cannot be read: ${large} is larger than 1 MiB`]);
   });
 
-  test('as the kubeconfig or the client CA bundle: it is refused', async () => {
+  test('refuses a kubeconfig or a client CA bundle that is a FIFO', async () => {
     await expect(loadKubeconfig({ fs }, fifo)).rejects.toThrow(`${fifo} is not a regular file`);
     await expect(new ClientCaFile({ fs }, fifo).load()).rejects.toThrow(`${fifo} is not a regular file`);
   });

@@ -33,7 +33,7 @@ test.each([Number.NaN, '5' as never, undefined as never])('FakeClock refuses to 
   expect(clock.monotonic()).toBe(0);
 });
 
-test.each([-1, Number.NaN])('every refuses a period of %s', async (periodMs) => {
+test.each([-1, Number.NaN])('every() rejects a period of %s', async (periodMs) => {
   const signal = new AbortController().signal;
   const running = every(new FakeClock(), periodMs, () => undefined, signal);
   await expect(running).rejects.toThrow(`periodMs must be at least 0, not ${periodMs}`);

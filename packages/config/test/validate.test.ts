@@ -72,7 +72,7 @@ const pods: readonly Case[] = [
   [
     'cpuCFSQuotaPeriod: 200ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}',
     'cpuCFSQuotaPeriod',
-    'requires the feature gate CustomCPUCFSQuotaPeriod',
+    'must be 100ms unless the feature gate CustomCPUCFSQuotaPeriod is enabled',
   ],
   [
     'cpuCFSQuotaPeriod: 1ns\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}',

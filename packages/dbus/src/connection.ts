@@ -51,7 +51,7 @@ export interface DbusConnectionComponents {
 }
 
 export interface DbusConnectionOptions {
-  /** The user ID to authenticate as. It must be the process's own, which the kernel confirms (EXTERNAL). */
+  /** The user ID to authenticate as. Must be this process's user ID, which the bus reads from the kernel (EXTERNAL). */
   readonly userId: number;
   /** The timeout of a call, in milliseconds. Default: 25 s, D-Bus's usual timeout. */
   readonly timeoutMs?: number;

@@ -32,7 +32,7 @@ const lists: StreamRpc<Empty, SentList> = {
   response: {
     name: messages.ListAndWatchResponse.name,
     encode: () => {
-      throw new Error('a received list cannot be encoded');
+      throw new Error('a ListAndWatch response can only be decoded, not encoded');
     },
     decode: (bytes) => ({ bytes: bytes.length, read: () => messages.ListAndWatchResponse.decode(bytes).devices }),
     create: (sent) => {

@@ -366,7 +366,7 @@ describe('device admission', () => {
     expect(manager.devicesOf('hangs', 'main').size).toBe(0);
   });
 
-  it('W6: refuses a pod for held devices immediately even if the plugin of another resource hangs for an older pod', async () => {
+  it('W6: rejects a pod immediately if its devices are in use, even if the plugin of another resource hangs for an older pod', async () => {
     const FPGA = 'example.com/fpga';
     await start();
     await plug(['a'], { allocate: () => new Promise(() => {}) });

@@ -28,7 +28,7 @@ export const defaultCorrelationLimits: CorrelationLimits = {
 
 /** The recent messages with the same reason and object. */
 export interface Similar {
-  /** The keys of the messages. */
+  /** The different messages, each as its {@link messageKey}. */
   readonly messages: ReadonlySet<string>;
   readonly atMs: number;
 }

@@ -171,7 +171,7 @@ describe('MemoryFileSystem', () => {
     expect(() => fs.makeSpecial('/socket', 'fifo')).toThrow('EEXIST');
   });
 
-  it('reports hints about a file to watches of only that file', async () => {
+  it('a watch of a file receives change hints about that file only', async () => {
     const { clock, fs } = make();
     await fs.writeFile('/a', '');
     const controller = new AbortController();

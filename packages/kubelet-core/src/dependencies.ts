@@ -36,7 +36,7 @@ export interface Dependencies {
   readonly recorder: EventRecorder;
   readonly podConfig: PodConfigPort;
   readonly podManager: PodManagerPort;
-  /** Creates the pod workers. They call the given syncer, which the Kubelet provides. */
+  /** Creates the pod workers. The pod workers call the given syncer, which the Kubelet provides. */
   readonly podWorkers: (syncer: PodSyncer, gate: RuntimeGate) => PodWorkersPort;
   readonly pleg: PlegPort;
   readonly podCache: PodCachePort;

@@ -244,7 +244,7 @@ describe('pod with preemption', () => {
 });
 
 describe('withdrawn pod', () => {
-  test('withdrawing a pod from admission aborts its admit handler and releases an admission that arrives later', async () => {
+  test('withdrawing a pod from admission aborts its admit handler, and releases the reservations if the handler admits the pod later', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);
     admissions.admit([makePod('a')], signal);

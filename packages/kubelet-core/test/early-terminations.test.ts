@@ -103,12 +103,12 @@ describe('early terminations', () => {
   });
 
   test.each([
-    ['and that waits for a running pod of its name', 'waitingForFullName', ['other'], true],
-    ['and whose sandbox an earlier kubelet process created', 'waitingForFullName', ['other', 'removed'], false],
-    ['while the running pods are unknown', 'waitingForFullName', undefined, false],
-    ['after its worker started it', 'idle', ['removed'], false],
+    ['that waits for a running pod of its name', 'waitingForFullName', ['other'], true],
+    ['whose sandbox an earlier kubelet process created', 'waitingForFullName', ['other', 'removed'], false],
+    ['that waits for its name while the running pods are unknown', 'waitingForFullName', undefined, false],
+    ['that its worker has started', 'idle', ['removed'], false],
   ])(
-    'F1, N9: a pod that its source removes before all sources are ready %s: terminated immediately without a start: %s',
+    'F1, N9: a pod %s, and that its source removes, is terminated before all sources are ready: %s',
     (_name, kind, running, expected) => {
       const { early, told, workers } = setUp({ ...(running && { running }) });
       workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });

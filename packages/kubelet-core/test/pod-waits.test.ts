@@ -127,7 +127,7 @@ describe('waits for a status update', () => {
   });
 });
 
-describe('waits for failed steps of the whole pod', () => {
+describe('the waits that failed steps of the whole pod cause', () => {
   it.each([
     ['Cgroup', 'cgroup'],
     ['Volumes', 'volumes'],

@@ -230,7 +230,7 @@ export class NodeStatusManager {
     await this.#waitForChange(seen, dueMs, signal);
   }
 
-  /** Checks the runtime. Wakes the manager, once, if the node is ready then. */
+  /** Checks the runtime, and wakes the manager when the node becomes ready for the first time. */
   async #lookWhileStarting(signal: AbortSignal): Promise<void> {
     await this.#pause(STARTING_LOOK_MS, signal);
     await this.#facts.checkRuntime(signal);

@@ -776,7 +776,7 @@ describe('healthy()', () => {
     expect(pleg.healthy()).toContain('pleg was last seen active');
   });
 
-  it('a failed read between repair lists causes a list soon', async () => {
+  it('if reading a pod fails between two repair lists, PLEG lists all pods within a second', async () => {
     start();
     await clock.advance(10_000);
     calls();

@@ -143,8 +143,8 @@ function answerOf({ status, body, bodyFault }: Exchange & { readonly kind: 'answ
 }
 
 /**
- * Limits for the URL and the whole message of a fault. A container controls where its redirects lead, and the messages
- * are stored in events.
+ * Maximum lengths of an error message and of the URL in it. They are limited because a container controls where its
+ * redirects lead, and error messages are stored in events.
  */
 const MAX_URL_LENGTH = 2048;
 const MAX_MESSAGE_LENGTH = 8192;

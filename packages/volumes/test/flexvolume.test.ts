@@ -158,7 +158,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
       "couldn't get secret default/s err: cannot get secret of type Opaque",
     ],
     ['that does not exist', undefined, `couldn't get secret default/s err: secrets "s" not found`],
-  ])('a flexVolume gets a secret %s, or an error', async (_what, secret, why) => {
+  ])('a flexVolume passes a secret %s to its driver, or its mount fails', async (_what, secret, why) => {
     const { manager, programs, secrets, fs, signal } = await makeFlex();
     if (secret) secrets.set('default/s', secret);
     const mounting = manager.waitForAttachAndMount(flexPod('u1', { secretRef: { name: 's' } }), signal);
@@ -424,7 +424,7 @@ describe('a flexVolume of a PVC that a controller has expanded', () => {
     expect([before, manager.volumesInUse()]).toEqual([['vendor/disk/pv-1'], []]);
   });
 
-  it('is expanded by the kubelet if the driver does not implement that', async () => {
+  it('the kubelet expands the file system of a flexVolume if the driver does not support expandfs', async () => {
     const { grown } = await makeExpanded({ expandfs: NOT_SUPPORTED });
     expect(grown).toEqual([`/dev/sdx ${POD_DIR}/pv-1`]);
   });

@@ -169,7 +169,7 @@ export const pod = {
   NodeAffinity: [
     others(
       'preferredDuringSchedulingIgnoredDuringExecution',
-      'the scheduler: a kubelet rejects no pod because of a preference',
+      'the scheduler: a kubelet never rejects a pod because of a preferred node',
     ),
     works('requiredDuringSchedulingIgnoredDuringExecution', [t.affinity, 'two terms, one of which matches']),
   ],

@@ -252,7 +252,7 @@ export const volumes = {
   ],
   FlexVolumeSource: [
     works('driver fsType options readOnly', flex),
-    works('secretRef', [t.flex, 'a flexVolume gets a secret %s, or an error']),
+    works('secretRef', [t.flex, 'a flexVolume passes a secret %s to its driver, or its mount fails']),
   ],
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
   GCEPersistentDiskVolumeSource: [migrated('fsType partition pdName readOnly')],

@@ -17,7 +17,7 @@ export interface ClusterOptions {
   readonly help: boolean;
 }
 
-/** Directory of a cluster if none is given. It is on disk and not below /run, which is memory. */
+/** Default directory of a cluster. The directory is on disk, because files below /run are in memory. */
 export const DEFAULT_DIRECTORY = '/var/lib/node-agent-cluster';
 
 const MAX_NODES = 2;

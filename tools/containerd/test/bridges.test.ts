@@ -27,7 +27,7 @@ test.each([
   expect(bridgesWithin(ADDRESSES, subnet)).toEqual(names);
 });
 
-test('removes left bridges in the subnet, but no bridges with pods, in other subnets or with other names', async (context) => {
+test('removes leftover bridges in the subnet, and keeps bridges with pods, of other subnets or with other names', async (context) => {
   const reason = cannotRun();
   if (reason !== undefined) context.skip(reason);
   const name = (): string => `na-${randomBytes(4).toString('hex')}`;

@@ -19,7 +19,7 @@ describe('habitsOf', () => {
   });
 
   it.each(['Returns the pods of a node.', 'Does `kubectl tell` exist?', 'Starts the probe when the delay has passed.'])(
-    'finds no habit in "%s"',
+    'finds no bad writing habit in "%s"',
     (sentence) => {
       expect(names(sentence)).toEqual([]);
     },

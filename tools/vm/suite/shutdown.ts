@@ -96,7 +96,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
       '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=120\n',
     );
     assert.deepEqual(await locks(), [['shutdown', 'kubelet', WHY, 'delay']]);
-    say('the lock is held');
+    say('the kubelet holds its shutdown inhibitor lock');
   });
 
   test('terminates pods by priority; each pod gets its own grace period, at most the period of its priority', async () => {

@@ -164,7 +164,7 @@ export async function callsOf(driver: DriverProcess, volumeId: string): Promise<
   return counts;
 }
 
-/** Describes all calls of the Node service, with their numbers. */
+/** Lists each called RPC of the CSI Node service with the number of its calls. */
 export async function nodeCalls(driver: DriverProcess): Promise<string> {
   const counts = new Map<string, number>();
   for (const { rpc } of await driver.calls()) {

@@ -133,7 +133,7 @@ export class TestCluster {
     return this.plane.json('POST', path, object);
   }
 
-  /** Creates a pod in the default namespace. The scheduler assigns it to the node. */
+  /** Creates a pod in the default namespace. The scheduler assigns the pod to the node. */
   async createPod(name: string, spec: object, metadata: object = {}): Promise<Pod> {
     return this.create(PODS, {
       apiVersion: 'v1',

@@ -7,7 +7,7 @@ import { takePacked } from './take-packed.ts';
 /** Options of the distribution of CPUs. */
 export interface DistributedOptions {
   readonly order: CpuOrder;
-  /** CPUs are taken in groups of this size; that of a core, so that a core has one owner. */
+  /** CPUs are taken in groups of this size: CPUs per core if containers must not share a core, otherwise 1. */
   readonly groupSize: number;
 }
 

@@ -259,7 +259,7 @@ export interface KubeletConfiguration {
   readonly clusterDNS: readonly string[];
   /** Resolver file that the DNS settings of pods are based on. Empty: pods get no DNS settings from the host. Default: /etc/resolv.conf. */
   readonly resolvConf: string;
-  /** Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. Empty: none is sent. Default: ''. */
+  /** Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. If empty, no range is sent. Default: ''. */
   readonly podCIDR: string;
   /** How a pod can reach itself through its Service. Default: promiscuous-bridge. */
   readonly hairpinMode: HairpinMode;
@@ -661,7 +661,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly clusterDNS?: readonly string[];
   /** Resolver file that the DNS settings of pods are based on. Empty: pods get no DNS settings from the host. Default: /etc/resolv.conf. */
   readonly resolvConf?: string;
-  /** Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. Empty: none is sent. Default: ''. */
+  /** Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. If empty, no range is sent. Default: ''. */
   readonly podCIDR?: string;
   /** How a pod can reach itself through its Service. Default: promiscuous-bridge. */
   readonly hairpinMode?: HairpinMode;

@@ -180,7 +180,7 @@ export const networkFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'pod-cidr',
-    doc: 'Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. Empty: none is sent.',
+    doc: 'Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. If empty, no range is sent.',
   }),
   field({
     name: 'hairpinMode',

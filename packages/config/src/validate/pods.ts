@@ -26,7 +26,7 @@ const quotaPeriod: Rule = ({ cpuCFSQuotaPeriodMs }, { gates }) =>
     : when(
         cpuCFSQuotaPeriodMs !== 100,
         'cpuCFSQuotaPeriod',
-        'requires the feature gate CustomCPUCFSQuotaPeriod to be other than 100ms',
+        'must be 100ms unless the feature gate CustomCPUCFSQuotaPeriod is enabled',
       );
 
 const podLogsDir: Rule = ({ podLogsDir: directory }) => [

@@ -66,8 +66,8 @@ export class PodCleanups {
     const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
-    // All undesired pods are being terminated now. A finished pod may be forgotten, and must not be terminated again
-    // (P1).
+    // The pod workers terminate all undesired pods now, and have forgotten those that are finished. A forgotten pod
+    // must not be terminated again by a deferred early termination (P1).
     early.clear();
     const view = { pods, workers: working, runningPods };
     const keep = uidsToKeep({ ...view, mirrorPods });

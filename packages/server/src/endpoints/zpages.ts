@@ -14,7 +14,7 @@ export interface StatuszFacts {
   readonly paths: readonly string[];
 }
 
-/** The components of {@link zpageEndpoints}. Pages with missing components are not served. */
+/** Components that {@link zpageEndpoints} needs. Pages with missing components are not served. */
 export interface ZpageComponents {
   readonly clock?: { now(): number };
   readonly statusz?: StatuszFacts;

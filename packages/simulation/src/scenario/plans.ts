@@ -105,19 +105,19 @@ export interface PodPlan {
   readonly emptyDir?: boolean;
   /** If true, mounts a directory of a foreign file system that may hang. */
   readonly foreign?: boolean;
-  /** If true, has a readiness gate whose condition is set by another component. Only for pods of the API. */
+  /** If true, has a readiness gate whose condition is set by another component. Never set for static pods. */
   readonly gate?: boolean;
-  /** Secrets and config maps that its containers mount. Only for pods of the API. */
+  /** Secrets and config maps that its containers mount. Never set for static pods. */
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
-  /** Disks of the node that its containers mount through claims. Only for pods of the API. */
+  /** Disks of the node that its containers mount through claims. Never set for static pods. */
   readonly disks?: readonly string[];
-  /** Volumes of CSI drivers that its containers use through claims. Only for pods of the API. */
+  /** Volumes of CSI drivers that its containers use through claims. Never set for static pods. */
   readonly csi?: readonly CsiVolumePlan[];
-  /** Drivers of which its containers use an inline volume. Only for pods of the API. */
+  /** Drivers of which its containers use an inline volume. Never set for static pods. */
   readonly inlineCsi?: readonly string[];
   /** Initial CPU requests of its main containers. They are not part of the hash of the container specs. */
   readonly cpu?: CpuPlan;
-  /** ResourceClaim that its containers use. Only for pods of the API. */
+  /** ResourceClaim that its containers use. Never set for static pods. */
   readonly claim?: ClaimPlan;
   /** Resources of all its containers, which make it Guaranteed, by container name. */
   readonly whole?: Readonly<Record<string, WholePlan>>;

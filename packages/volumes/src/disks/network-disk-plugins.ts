@@ -36,7 +36,7 @@ export interface NetworkDiskComponents {
   >;
   /** Access to the volumes' file systems, which may never answer (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
-  /** Should not be shared with other volumes: commands for a disk that does not answer cannot be killed. */
+  /** Use a separate mounter for these volumes: it refuses further commands if too many hang on a disk. */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'rebind' | 'unmount'>;
   /** Mounts connected disks. */
   readonly devices: Pick<LocalDevices, 'formatAndMount'>;

@@ -22,7 +22,7 @@ export interface FlexVolumeComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
   /** Access to the volumes' file systems, which may never answer (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
-  /** Should not be shared with other volumes: commands for a volume that does not answer cannot be killed. */
+  /** Use a separate mounter for these volumes: it refuses further commands if too many hang on a volume. */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
   readonly devices?: Pick<LocalDevices, 'formatAndMount' | 'grow'>;

@@ -146,8 +146,8 @@ export class ScratchDirectories {
 
   /**
    * Renames the directory. A mount point cannot be renamed; the kernel reports that without accessing the mounted file
-   * system, and only then the mount table is read. A tmpfs or hugetlbfs is the volume's own, or a container mounted it
-   * on top, and is unmounted. Any other mount is kept and reported.
+   * system, and only then the mount table is read. A mounted tmpfs or hugetlbfs is unmounted: it belongs to the
+   * volume, or a container mounted it over the volume. Any other mount is kept and reported.
    * @returns `false` if the directory does not exist
    */
   async #moveAside(directory: string, aside: string, signal: AbortSignal): Promise<boolean> {

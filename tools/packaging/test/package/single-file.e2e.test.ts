@@ -82,7 +82,7 @@ test.each([
 const found = await findContainerd();
 const reason = cannotRun() ?? ('reason' in found ? found.reason : undefined);
 
-describe.runIf(reason === undefined)('in a root directory without Node.js, with containerd', () => {
+describe.runIf(reason === undefined)('the single-file kubelet with containerd, in a chroot without Node.js', () => {
   let containerd: Containerd;
   let child: ChildProcess | undefined;
   const config = path.join(directory, 'kubelet.json');
