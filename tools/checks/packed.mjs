@@ -107,7 +107,7 @@ export function linkTo(target, link) {
 function linkDependencies(directory, { name, source, manifest, faults }, packages) {
   for (const [dependency, range] of Object.entries(manifest.dependencies ?? {})) {
     const own = packages.get(dependency);
-    const target = own?.folder ?? resolveFrom(source, dependency) ?? resolvePin(manifest, dependency, packages);
+    const target = own?.folder ?? resolveFrom(source, dependency) ?? resolvePin(manifest, dependency, range);
     if (target === undefined) {
       faults.push(
         `depends on ${dependency}, which is ${dependency.startsWith(SCOPE) ? 'not published' : 'not installed'}`,
@@ -123,14 +123,14 @@ function linkDependencies(directory, { name, source, manifest, faults }, package
   }
 }
 
-/** Finds a dependency that a program pins for one of the packages that it brings: it is installed in that package's folder. */
-function resolvePin(manifest, dependency, packages) {
+/** Finds a dependency that a program pins for a package that it brings, in the store of the package manager. */
+function resolvePin(manifest, dependency, version) {
   if (manifest.bin === undefined) return undefined;
-  for (const { source } of packages.values()) {
-    const target = resolveFrom(source, dependency);
-    if (target !== undefined) return target;
-  }
-  return undefined;
+  const store = path.join(root, 'node_modules/.pnpm');
+  const wanted = `${dependency.replace('/', '+')}@${version}`;
+  // Behind the version, the store's names have the versions of peer dependencies (`name@1.0.0_peer@2.0.0`).
+  const folder = fs.readdirSync(store).find((name) => name === wanted || name.startsWith(`${wanted}_`));
+  return folder && resolveFrom(path.join(store, folder), dependency);
 }
 
 function resolveFrom(source, dependency) {

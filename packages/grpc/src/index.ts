@@ -3,6 +3,7 @@ export { type GrpcCode, GrpcError, type GrpcErrorOptions, goCodeName, grpcCode, 
 export { GrpcServer, type GrpcServerOptions } from './server.ts';
 export {
   type Handlers,
+  type MethodDefinition,
   type RpcTable,
   type Service,
   type ServiceDefinitionOf,

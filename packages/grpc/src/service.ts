@@ -1,4 +1,3 @@
-import type { MethodDefinition } from '@grpc/grpc-js';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /** The RPCs of a service by method name, generated from a .proto file. */
@@ -14,6 +13,23 @@ export type RpcTable = Readonly<
     }
   >
 >;
+
+/**
+ * A method of a service as @grpc/grpc-js takes it. Declared here, because users of this package need not install that
+ * library.
+ */
+export interface MethodDefinition<Req, Res> {
+  /** `/package.Service/Method` */
+  readonly path: string;
+  /** Name of the method in the .proto file. */
+  readonly originalName?: string;
+  readonly requestStream: boolean;
+  readonly responseStream: boolean;
+  readonly requestSerialize: (request: Req) => Buffer;
+  readonly requestDeserialize: (bytes: Buffer) => Req;
+  readonly responseSerialize: (response: Res) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => Res;
+}
 
 /** The type that `Server.addService` of @grpc/grpc-js takes, with typed requests and responses. */
 export type ServiceDefinitionOf<Rpcs> = {

@@ -1,8 +1,9 @@
 import { systemClock } from '@node-agent/async';
 import { callSite } from './call-site.ts';
+import type { ImportPino } from './import-pino.ts';
 import type { LogLevel, LogLevelSwitch } from './log-level.ts';
 import type { Logger } from './logger.ts';
-import { type ImportPino, loadPino } from './optional-pino.ts';
+import { loadPino } from './optional-pino.ts';
 import { textLogger } from './text-logger.ts';
 import { isLogged, type ModuleVerbosity, moduleLevels } from './vmodule.ts';
 

@@ -9,6 +9,7 @@ export {
 } from './event-recorders.ts';
 export { type EventRecorder, type EventType, eventReasons, noEvents, type ObjectReference } from './events.ts';
 export { goDuration } from './go-duration.ts';
+export type { ImportPino } from './import-pino.ts';
 export { LastingProblem, type LastingProblemMessages } from './lasting-problem.ts';
 export { type LogLevel, LogLevelSwitch, levelOfVerbosity } from './log-level.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
@@ -23,7 +24,6 @@ export {
   noMetrics,
 } from './metrics.ts';
 export { MetricsRegistry } from './metrics-registry.ts';
-export type { ImportPino } from './optional-pino.ts';
 export { printable, printableJson, printableLine } from './printable.ts';
 export { type ProcessFigures, processMetrics } from './process-metrics.ts';
 export { type EndedSpan, RecordingTracer, type RecordingTracerComponents } from './recording-tracer.ts';

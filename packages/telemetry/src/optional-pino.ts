@@ -1,7 +1,5 @@
 import type { pino } from 'pino';
-
-/** Imports the package pino. */
-export type ImportPino = () => Promise<{ readonly pino: typeof pino }>;
+import type { ImportPino } from './import-pino.ts';
 
 /**
  * Returns the function `pino` of the optional peer dependency pino, or `undefined` if the package is not installed.
@@ -9,8 +7,9 @@ export type ImportPino = () => Promise<{ readonly pino: typeof pino }>;
  */
 export async function loadPino(importPino: ImportPino | undefined): Promise<typeof pino | undefined> {
   try {
-    // The import is inside the `try`, so that bundlers accept a missing package.
-    return (await (importPino === undefined ? import('pino') : importPino())).pino;
+    // esbuild accepts that the package is missing only if the import is inside `try` and directly behind `await`.
+    const loaded = importPino === undefined ? await import('pino') : await importPino();
+    return loaded.pino as typeof pino;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') return undefined;
     throw error;
