@@ -108,7 +108,10 @@ export class IptablesChains {
       // Creating a chain that exists fails, with the same exit code as every other fault.
       return (await iptables('-S', chain)).code === 0 ? undefined : created.stderr;
     }
-    if ((await iptables('-C', chain, ...step.rule)).code === 0) return undefined;
+    const checked = await iptables('-C', chain, ...step.rule);
+    if (checked.code === 0) return undefined;
+    // Exit code 1 means that the rule is missing. After any other code (4: the lock is taken) it may exist.
+    if (checked.code !== 1) return checked.stderr;
     const added = await iptables(step.at === 'start' ? '-I' : '-A', chain, ...step.rule);
     return added.code === 0 ? undefined : added.stderr;
   }

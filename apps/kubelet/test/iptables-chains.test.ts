@@ -11,6 +11,7 @@ class FakeIptables {
   readonly rules: string[] = [];
   calls = 0;
   programs = ['iptables'];
+  isLocked = false;
 
   readonly run: RunCommand = async (program, args) => {
     this.calls++;
@@ -28,6 +29,7 @@ class FakeIptables {
       case '-S':
         return this.chains.has(`${table} ${chain}`) ? ok : failed('No chain/target/match by that name.');
       case '-C':
+        if (this.isLocked) return { code: 4, stderr: 'the xtables lock is held', isMissing: false };
         return this.rules.includes(text) ? ok : failed('Bad rule');
       default:
         this.rules[verb === '-I' ? 'unshift' : 'push'](text);
@@ -79,6 +81,15 @@ describe('the iptables chains of the kubelet', () => {
       expect(iptables.chains).toContain('mangle KUBE-IPTABLES-HINT');
       expect(iptables.rules).toHaveLength(3);
     });
+  });
+
+  it('adds no rule while another program holds the lock of iptables, because the rule may exist', async () => {
+    const iptables = new FakeIptables();
+    await running(iptables);
+    iptables.isLocked = true;
+    const { lines } = await running(iptables);
+    expect(iptables.rules).toHaveLength(3);
+    expect(lines).toMatchObject([{ level: 'warn', fields: { because: 'the xtables lock is held' } }, {}]);
   });
 
   it('says once that the host has no iptables, and runs nothing more', async () => {

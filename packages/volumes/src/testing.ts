@@ -1,1 +1,1 @@
-export { MemoryMounter, type MountChange } from './mount/memory-mounter.ts';
+export { MemoryMounter, type MountableFiles, type MountChange } from './mount/memory-mounter.ts';

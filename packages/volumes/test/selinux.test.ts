@@ -114,6 +114,24 @@ describe('a CSI volume on a node with SELinux', () => {
     expect(gauges.get('volume_manager_selinux_pod_context_mismatch_errors_total RWOP')).toBe(1);
   });
 
+  it.each(['s0",suid,context="s0', 's0\ns0', 's0 c1'])(
+    'is refused if its level is %j, which would change mount options',
+    async (level) => {
+      const { manager, driver, signal } = make();
+      const error = await errorOf(manager.waitForAttachAndMount(labelledPod('u1', { level }), signal));
+      expect(error.message).toContain('must consist of letters, digits and .:,-_');
+      expect(driver.calls).toEqual([]);
+    },
+  );
+
+  it.each(['s0:c1,c2', 's0-s0:c0.c1023'])('is mounted with the level %s', async (level) => {
+    const { manager, driver, signal } = make();
+    await manager.waitForAttachAndMount(labelledPod('u1', { level }), signal);
+    expect(driver.stages[0]?.capability.access).toMatchObject({
+      mountFlags: ['noatime', `context="${labelOf(level)}"`],
+    });
+  });
+
   it('with another access mode and different labels is mounted without one, and is counted', async () => {
     const { manager, gauges, signal } = make(['ReadWriteMany']);
     await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }), signal);

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockDirectory } from '@node-agent/tools-standalone';
 import type { ClusterOptions } from './options.ts';
+import { checkOwner } from './owner.ts';
 import { placesIn } from './places.ts';
 import { readState, startTimeOf } from './state.ts';
 import { removeTraces } from './traces.ts';
@@ -18,6 +19,7 @@ const POLL_MS = 100;
 export async function down(options: ClusterOptions, say: (line: string) => void): Promise<boolean> {
   const directory = await realpath(options.directory).catch(() => undefined);
   if (directory === undefined) return false;
+  await checkOwner(directory);
   const places = placesIn(directory);
   const state = await readState(places.state);
   if (state === undefined) return false;

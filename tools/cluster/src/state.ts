@@ -46,13 +46,15 @@ export async function readState(file: string): Promise<ClusterState | undefined>
   });
   if (text === undefined) return undefined;
   const state = parseState(text);
-  if (state === undefined) throw new Error(`read ${file}: must be the state of a cluster`);
+  if (state === undefined)
+    throw new Error(`read ${file}: must be the state of a cluster; if no cluster runs, remove the file`);
   return state;
 }
 
 /** Writes the state of a cluster. */
 export async function writeState(file: string, state: ClusterState): Promise<void> {
-  await writeFile(`${file}.new`, JSON.stringify(state, undefined, 2), { mode: 0o600 });
+  // Flushed before the rename, so that a crash of the machine leaves the old or the new state.
+  await writeFile(`${file}.new`, JSON.stringify(state, undefined, 2), { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
 }
 

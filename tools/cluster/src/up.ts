@@ -14,6 +14,7 @@ import { ownMountPoints } from './mount-points.ts';
 import { readNameServers } from './name-servers.ts';
 import { clusterNetwork, freeBlock, isBlockFree } from './network.ts';
 import { type ClusterOptions, DEFAULT_DIRECTORY } from './options.ts';
+import { checkOwner } from './owner.ts';
 import { directoryProblem, type Places, placesIn } from './places.ts';
 import { run as runProgram } from './run-program.ts';
 import { readState, startTimeOf, writeState } from './state.ts';
@@ -48,6 +49,7 @@ export async function up(options: ClusterOptions, surroundings: Surroundings): P
   const { say } = surroundings;
   await mkdir(options.directory, { recursive: true, mode: 0o755 });
   const directory = await realpath(options.directory);
+  await checkOwner(directory);
   const problem = directoryProblem(directory);
   if (problem !== undefined) throw new Error(`${directory}: ${problem}`);
   const places = placesIn(directory);

@@ -9,6 +9,7 @@ import { mountPointsIn } from '../src/mount-points.ts';
 import { reachableServers } from '../src/name-servers.ts';
 import { clusterNetwork, freeBlock, isBlockFree } from '../src/network.ts';
 import { DEFAULT_DIRECTORY, parseClusterOptions } from '../src/options.ts';
+import { ownerProblem } from '../src/owner.ts';
 import { directoryProblem, placesIn } from '../src/places.ts';
 import { parseState } from '../src/state.ts';
 import { summary } from '../src/summary.ts';
@@ -192,3 +193,12 @@ function rangeOf(subnet: string): readonly [number, number] {
 function contains(outer: readonly [number, number], inner: readonly [number, number]): boolean {
   return outer[0] <= inner[0] && inner[1] <= outer[1];
 }
+
+test.each([
+  [{ uid: 0, mode: 0o40755 }, undefined],
+  [{ uid: 0, mode: 0o41777 }, 'must not be writable by other users'],
+  [{ uid: 0, mode: 0o40770 }, 'must not be writable by other users'],
+  [{ uid: 65534, mode: 0o40700 }, 'must belong to root'],
+])('a cluster directory with %j is refused if other users can change it: %s', (stats, problem) => {
+  expect(ownerProblem(stats)).toBe(problem);
+});

@@ -8,6 +8,9 @@ export interface MountChange {
   readonly source: string | undefined;
 }
 
+/** Operations of a file system in memory that a {@link MemoryMounter} needs. */
+export type MountableFiles = Pick<MemoryFileSystem, 'bind' | 'holdBeneath' | 'mount' | 'unmount'>;
+
 /** Handles of held places of a {@link MemoryFileSystem} begin with this. */
 const HANDLES = '/proc/1/fd/';
 
@@ -16,14 +19,14 @@ const HANDLES = '/proc/1/fd/';
  * kubelet. The content of a bind-mounted disk is not shown: the mount only exists.
  */
 export class MemoryMounter implements Mounter {
-  readonly #fs: MemoryFileSystem;
+  readonly #fs: MountableFiles;
   readonly #tell: (change: MountChange) => void;
   readonly #points = new Map<string, string>();
   /** First source of what is mounted, by mount point. */
   readonly #sources = new Map<string, string>();
 
   /** @param tell called after each mount and unmount */
-  constructor(components: { readonly fs: MemoryFileSystem }, tell: (change: MountChange) => void = () => {}) {
+  constructor(components: { readonly fs: MountableFiles }, tell: (change: MountChange) => void = () => {}) {
     this.#fs = components.fs;
     this.#tell = tell;
   }

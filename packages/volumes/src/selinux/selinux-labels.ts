@@ -4,7 +4,7 @@ import { VolumeError } from '../errors.ts';
 import type { VolumePlugin } from '../manager/plugin.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
 import type { VolumeEntries } from '../manager/volume-entries.ts';
-import { accessModeOf, mountsWithLabel, volumeLabels } from './label-rule.ts';
+import { accessModeOf, isMountable, mountsWithLabel, volumeLabels } from './label-rule.ts';
 import type { SelinuxConflict, SelinuxMetrics } from './selinux-metrics.ts';
 
 /** SELinux on this node. */
@@ -39,13 +39,19 @@ export class SelinuxLabels {
 
   /**
    * Returns the volume with its label. @throws VolumeError `InvalidSource` if containers of the pod need different
-   * labels; `InUse` if another pod uses the volume with another label
+   * labels or a label is invalid; `InUse` if another pod uses the volume with another label
    */
   labelled(pod: Pod, volume: ResolvedVolume, plugin: VolumePlugin | undefined): ResolvedVolume {
     if (plugin?.supportsSelinuxMount?.(volume) !== true) return volume;
     const { fileContext, allAccessModes = false } = this.#settings;
     const mounts = mountsWithLabel(volume, allAccessModes);
     const [label = '', ...others] = volumeLabels(pod, volume.volume.name, fileContext);
+    const invalid = [label, ...others].find((one) => !isMountable(one));
+    if (invalid !== undefined) {
+      if (!mounts) return volume;
+      const why = `SELinux label ${JSON.stringify(invalid)} must consist of letters, digits and .:,-_`;
+      throw new VolumeError('InvalidSource', why, undefined, { effect: 'unchanged' });
+    }
     if (others.length > 0) {
       this.#conflict('pod_context_mismatch', mounts, volume, plugin);
       if (!mounts) return volume;
