@@ -3,7 +3,7 @@
 // import only the packages in the `npm install` line of the README. In the project
 //   - every entry of the package's exports is imported, and its commands print their help,
 //   - the program of the README (the first ```ts block) runs, ends and prints something,
-//   - the program of the README runs as one file, bundled by esbuild and moved away from node_modules (not of test kits),
+//   - the program of the README runs as one file, bundled by esbuild and moved away from node_modules (unless it uses the runtime for tests),
 //   - both are type-checked strictly, including all reachable declarations, with the oldest TypeScript version that the
 //     declarations support, and with the newest,
 //   - the size of the installation is printed, which is limited for some packages.
@@ -21,8 +21,6 @@ const TIMEOUT_MS = 30_000;
 const LIMITS = { pleg: { count: 5, megabytes: 2 }, 'pod-workers': { count: 5, megabytes: 2 } };
 /** Oldest compiler that the declarations support, and the compiler that builds them. */
 const COMPILERS = ['tools/packaging/node_modules/.bin/tsc', 'node_modules/.bin/tsc'];
-/** Packages for tests, which are not bundled: the fake runtime uses grpc-js as it is published. */
-const TEST_KITS = new Set(['fake-cri', 'simulation']);
 /** Packages whose README program gets a runtime, with the expected output. */
 const RUNTIME_OUTPUTS = new Map([
   ['cri-client', /./],
@@ -109,7 +107,7 @@ async function use(entry, packages) {
     await expect(entry, `${command} --help`, path.join(entry.folder, file), ['--help']);
   }
   for (const script of entry.scripts) printed[script] = await run(entry, packages, script, script);
-  if (entry.scripts.includes('readme.ts') && !TEST_KITS.has(path.basename(entry.name))) {
+  if (entry.scripts.includes('readme.ts') && !usesFakeRuntime(entry)) {
     const bundled = path.join(directory, 'bundles', path.basename(entry.name), 'readme.mjs');
     const errors = await bundle(entry.project, 'readme.ts', bundled);
     faults.push(...errors.map((error) => `${entry.name}: bundle of the README program: ${error}`));
@@ -132,6 +130,16 @@ async function use(entry, packages) {
     `brings ${count} packages, ${megabytes.toFixed(1)} MB`,
   ];
   console.log(`${entry.name}: ${what.join(', ')} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
+}
+
+/**
+ * Returns whether a package or its README program uses the runtime for tests. Such programs are not bundled: the runtime
+ * needs grpc-js as it is published.
+ */
+function usesFakeRuntime({ name, manifest, project }) {
+  const fake = '@node-agent/fake-cri';
+  const program = fs.readFileSync(path.join(project, 'readme.ts'), 'utf8');
+  return name === fake || fake in (manifest.dependencies ?? {}) || program.includes(`'${fake}'`);
 }
 
 /** Runs a script, or the bundle of it. README programs that need a runtime get one. Returns what the script printed. */

@@ -57,7 +57,7 @@ export interface KubeClientsOptions {
 }
 
 /** The three clients of one user of {@link KubeClients}. */
-export type UserClients = Pick<KubeClients, 'requests' | 'events' | 'heartbeats'>;
+export type UserClients = Readonly<Record<'requests' | 'events' | 'heartbeats', Pick<RestClient, keyof RestClient>>>;
 
 /**
  * The three clients of a node, as in upstream (`cmd/kubelet/app/server.go`): one for requests and watches, one for
