@@ -19,6 +19,7 @@ export type EndProgress = (left: readonly EndingPod[]) => void;
  * pod's grace period.
  * @param hurry aborted when the remaining containers must be killed immediately
  * @returns the number of pods
+ * @throws the first pod's error if pods could not be stopped or removed, after all others were removed
  */
 export async function endPods(
   client: CriClient,
@@ -39,7 +40,7 @@ export async function endPods(
     }),
   );
   progress([...left.values()]);
-  await Promise.all(
+  const results = await Promise.allSettled(
     sandboxes.map(async ({ id }) => {
       const own = containers.filter(({ podSandboxId }) => podSandboxId === id);
       await Promise.all(
@@ -55,6 +56,8 @@ export async function endPods(
       progress([...left.values()]);
     }),
   );
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
   return sandboxes.length;
 }
 

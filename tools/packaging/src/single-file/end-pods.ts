@@ -16,7 +16,10 @@ void run(process.argv.slice(3)).catch((error: unknown) => {
   process.exitCode = 1;
 });
 
-/** @param argv the kubelet's flags; `--config` names the file with the runtime's endpoint */
+/**
+ * @param argv the kubelet's flags; `--container-runtime-endpoint` or the file that `--config` names has the runtime's
+ *   endpoint
+ */
 async function run(argv: readonly string[]): Promise<void> {
   const source = { argv, fs: nodeFileSystem, workingDirectory: process.cwd(), cgroupVersion: 2 } as const;
   const { configuration } = await loadKubeletConfig(source);

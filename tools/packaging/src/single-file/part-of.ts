@@ -12,13 +12,13 @@ const BY_NAME: readonly Part[] = ['nodectl', 'kubectl-why'];
 
 /**
  * Returns the program to run. The name by which the file was called decides, as with busybox: `nodectl` and
- * `kubectl-why` are links to the file, and every other name runs the kubelet.
+ * `kubectl-why` are links to the file, and every other name runs the kubelet, or the internal part that the first
+ * argument names.
  * @param calledAs `process.argv0`
  * @param args the arguments after the program's name
  */
 export function partOf(calledAs: string, args: readonly string[]): Part {
-  const internal = INTERNAL.find((part) => args[0] === `${PART_ARGUMENT}${part}`);
-  if (internal !== undefined) return internal;
   const name = calledAs.slice(calledAs.lastIndexOf('/') + 1);
-  return BY_NAME.find((part) => part === name) ?? 'kubelet';
+  const named = BY_NAME.find((part) => part === name);
+  return named ?? INTERNAL.find((part) => args[0] === `${PART_ARGUMENT}${part}`) ?? 'kubelet';
 }

@@ -11,6 +11,8 @@ test.each([
   ['/nodectl/kubelet', [], 'kubelet'],
   ['/proc/self/exe', ['--node-agent-part=host-helper'], 'host-helper'],
   ['kubelet', ['--node-agent-part=end-pods', '--config', 'f'], 'end-pods'],
+  ['nodectl', ['--node-agent-part=end-pods'], 'nodectl'],
+  ['/usr/bin/kubectl-why', ['--node-agent-part=end-pods'], 'kubectl-why'],
   ['kubelet', ['--config', '--node-agent-part=host-helper'], 'kubelet'],
   ['kubelet', ['--node-agent-part=other'], 'kubelet'],
 ] as const)('%s %j runs %s', (calledAs, args, part) => {
