@@ -1,9 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import type { RuntimeService } from '@node-agent/cri-client';
 import type { Dashboard, DashboardNode, DashboardNodeObject } from '@node-agent/dashboard';
-import { errorCode, type FileSystem, nodeFileSystem } from '@node-agent/host';
+import { type FileSystem, nodeFileSystem } from '@node-agent/host';
 import { nodeLogs } from '@node-agent/kubelet-assembly';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { type Endpoint, type InventoryComponents, type LoopbackCall, LoopbackServer } from '@node-agent/server';
@@ -31,6 +32,11 @@ export class NodeDashboard {
   readonly #components: Components;
   readonly #nodeName: string;
   readonly #loaded = new WeakMap<KubeletView, Promise<Dashboard>>();
+  /**
+   * Runs a function outside of all requests. All open pages share the readings of the node, so these must not belong to
+   * the trace of the request that opened the first page.
+   */
+  readonly #outside = AsyncLocalStorage.snapshot();
 
   constructor(components: Components, nodeName: string) {
     this.#components = components;
@@ -46,18 +52,18 @@ export class NodeDashboard {
   }
 
   /**
-   * Returns the server on the loopback port. The address of the page, with its secret, is in a file that only the user
-   * of the kubelet may read. It is kept when the kubelet restarts, so that open pages go on.
+   * Returns the server on the loopback port. When the server has bound the port, it writes the address of the page, with
+   * its secret, to a file that only the user of the kubelet may read. Each run has a new secret: while the kubelet is
+   * down, another process can bind the port and learn the old secret from pages that reconnect.
    */
-  async loopback(
-    fs: Pick<FileSystem, 'readFile' | 'writeFileAtomic'>,
+  loopback(
+    fs: Pick<FileSystem, 'writeFileAtomic'>,
     { port, rootDir }: { readonly port: number; readonly rootDir: string },
     kubelet: () => KubeletView,
-  ): Promise<BackgroundService> {
+  ): BackgroundService {
     const { clock, logger, metrics } = this.#components;
     const file = posix.join(rootDir, DASHBOARD_URL_FILE);
-    const secret = secretOf(await readText(fs, file)) ?? randomBytes(24).toString('base64url');
-    await fs.writeFileAtomic(file, `${dashboardUrl(port, secret)}\n`, { mode: 0o600 });
+    const secret = randomBytes(24).toString('base64url');
     const answer = async ({ rest, path, query, headers, signal }: LoopbackCall) => {
       const dashboard = await this.#of(kubelet());
       return dashboard.answer({ root: secret, path: pathBelow(rest, path), query, headers, signal });
@@ -66,16 +72,26 @@ export class NodeDashboard {
       { clock, logger, metrics, answer },
       {
         ...{ port, secret, name: 'dashboard' },
-        onListening: (listening) => logger.info({ ...listening, file }, 'Dashboard is listening'),
+        onListening: (listening) => {
+          logger.info({ ...listening, file }, 'Dashboard is listening');
+          // The kubelet must run pods even if the disk is full.
+          fs.writeFileAtomic(file, `${dashboardUrl(listening.port, secret)}\n`, { mode: 0o600 }).catch((err: unknown) =>
+            logger.error({ err, file }, 'Failed to write the address of the dashboard'),
+          );
+        },
       },
     );
     return { name: 'dashboard', start: (signal) => server.start(signal) };
   }
 
   #of(kubelet: KubeletView): Promise<Dashboard> {
-    const found = this.#loaded.get(kubelet) ?? this.#load(kubelet);
-    this.#loaded.set(kubelet, found);
-    return found;
+    const found = this.#loaded.get(kubelet);
+    if (found !== undefined) return found;
+    const loading = this.#load(kubelet);
+    this.#loaded.set(kubelet, loading);
+    // The next request loads the page again.
+    loading.catch(() => this.#loaded.delete(kubelet));
+    return loading;
   }
 
   async #load(kubelet: KubeletView): Promise<Dashboard> {
@@ -96,12 +112,13 @@ export class NodeDashboard {
           problem === undefined ? [] : [`${name}: ${problem}`],
         ),
       eviction: () => kubelet.explainEviction(),
-      node: async (signal) => (await inventory.node(signal)) as DashboardNodeObject,
-      async stats(signal) {
-        const provider = stats();
-        if (provider === undefined) throw new Error('node has no stats provider');
-        return await provider.summary({}, signal);
-      },
+      node: (signal) => this.#outside(async () => (await inventory.node(signal)) as DashboardNodeObject),
+      stats: (signal) =>
+        this.#outside(async () => {
+          const provider = stats();
+          if (provider === undefined) throw new Error('node has no stats provider');
+          return await provider.summary({}, signal);
+        }),
       readLog: (containerId, options, signal) => readLog(containerId, options, signal),
     };
   }
@@ -113,20 +130,6 @@ const DASHBOARD_URL_FILE = 'dashboard-url';
 /** Returns the address of the page on the loopback port. */
 function dashboardUrl(port: number, secret: string): string {
   return `http://127.0.0.1:${port}/${secret}/`;
-}
-
-/** Returns the secret of an address; `undefined` if the text is not such an address. */
-function secretOf(text: string): string | undefined {
-  return /^http:\/\/127\.0\.0\.1:\d{1,5}\/([A-Za-z0-9_-]{32,128})\/\n?$/.exec(text)?.[1];
-}
-
-async function readText(fs: Pick<FileSystem, 'readFile'>, file: string): Promise<string> {
-  try {
-    return new TextDecoder().decode(await fs.readFile(file));
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return '';
-    throw error;
-  }
 }
 
 /** Adds the empty last segment of a path that ends with a slash. */

@@ -342,7 +342,7 @@ export async function runNode(
   if (servers.admin) start('admin socket', (ending) => kubelet.listenAndServeAdmin(ending));
   if (flags.dashboardPort > 0) {
     const { dashboardPort: port, rootDir } = flags;
-    const page = await dashboard.loopback(operatorFiles, { port, rootDir }, () => kubelet);
+    const page = dashboard.loopback(operatorFiles, { port, rootDir }, () => kubelet);
     start(page.name, (ending) => page.start(ending));
   }
   if (servers.readOnly) start('read-only server', (ending) => kubelet.listenAndServeReadOnly(ending));

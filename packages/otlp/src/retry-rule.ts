@@ -1,10 +1,12 @@
 import type { GrpcCode } from '@node-agent/grpc';
 
-/** Codes after which OTLP asks for another attempt (OTLP specification, "Failures"). */
+/**
+ * Codes after which OTLP asks for another attempt (OTLP specification, "Failures"). RESOURCE_EXHAUSTED is absent:
+ * `otlptracegrpc` repeats a batch after that code only if the status contains RetryInfo, which the exporter does not read.
+ */
 const RETRYABLE: ReadonlySet<GrpcCode> = new Set([
   'CANCELLED',
   'DEADLINE_EXCEEDED',
-  'RESOURCE_EXHAUSTED',
   'ABORTED',
   'OUT_OF_RANGE',
   'UNAVAILABLE',

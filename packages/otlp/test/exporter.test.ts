@@ -131,6 +131,7 @@ describe('the rules of the exporter', () => {
     ['UNAVAILABLE', 9, 31_000, undefined],
     ['INVALID_ARGUMENT', 1, 0, undefined],
     ['UNIMPLEMENTED', 1, 0, undefined],
+    ['RESOURCE_EXHAUSTED', 1, 0, undefined],
   ] as const)('after %s in attempt %i, %i ms after the first, waits %s ms', (code, attempt, sinceMs, expected) => {
     expect(nextAttemptMs(code, attempt, sinceMs)).toBe(expected);
   });

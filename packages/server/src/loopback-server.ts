@@ -85,6 +85,7 @@ export class LoopbackServer {
       maxStrangers: MAX_STRANGERS,
       stallMs: STALL_MS,
       remoteAddress: '127.0.0.1',
+      shownPath: pathAfterSecret,
     };
     const upgrade = async (): Promise<Reply> => text(400, 'upgrades are not supported\n');
     while (!signal.aborted) {
@@ -127,8 +128,13 @@ export class LoopbackServer {
     const problem = localRequestProblem(headers);
     if (problem !== undefined) return text(403, `${problem}\n`);
     if (segments === undefined || !isSameSecret(segments[0] ?? '', this.#options.secret)) {
-      return text(404, 'not found: the address of the page contains a secret\n');
+      return text(404, 'not found: the address of the page contains a secret, and may have changed\n');
     }
     return method === 'GET' ? undefined : text(405, '405: Method Not Allowed', { Allow: 'GET' });
   }
+}
+
+/** Removes the first segment of a path, which may be the secret, so that the log does not contain it (W4). */
+function pathAfterSecret(path: string): string {
+  return path.replace(/^\/*[^/]*/, '');
 }

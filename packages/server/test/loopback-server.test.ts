@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { captureLogger, type LogLine } from '@node-agent/telemetry/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isSameSecret, localRequestProblem } from '../src/access/local-request.ts';
 import { type LoopbackCall, LoopbackServer, ServerError } from '../src/index.ts';
@@ -8,6 +9,7 @@ const calls: LoopbackCall[] = [];
 let controller: AbortController;
 let ended: Promise<void>;
 let port = 0;
+let lines: readonly LogLine[] = [];
 
 beforeEach(async () => {
   calls.length = 0;
@@ -15,6 +17,8 @@ beforeEach(async () => {
   const listening = Promise.withResolvers<number>();
   const answer = (call: LoopbackCall) => {
     calls.push(call);
+    if (call.rest[0] === 'throws') throw new Error('no such page');
+    if (call.rest[0] === 'invalid') return { status: 200, headers: { Bad: 'a\nb' }, body: '' };
     const headers = { 'Content-Type': 'text/plain' };
     return call.rest[0] === 'stream'
       ? { status: 200, headers, stream: [Buffer.from('one '), Buffer.from('two')] }
@@ -26,7 +30,9 @@ beforeEach(async () => {
     name: 'dashboard',
     onListening: (got: { port: number }) => listening.resolve(got.port),
   };
-  ended = new LoopbackServer({ answer }, options).start(controller.signal);
+  const captured = captureLogger();
+  lines = captured.lines;
+  ended = new LoopbackServer({ answer, logger: captured.logger }, options).start(controller.signal);
   port = await listening.promise;
 });
 
@@ -98,6 +104,18 @@ describe('LoopbackServer', () => {
     for (const host of ['localhost:9999', '127.0.0.1', '[::1]:80', 'LOCALHOST']) {
       expect((await ask(`/${SECRET}/`, { host, origin: `http://${host}` }))[0]).toBe(200);
     }
+  });
+
+  it.each([
+    ['throws', `/${SECRET}/throws/deep?pod=a`],
+    ['returns an invalid header', `/${SECRET}/invalid/deep`],
+    ['throws for an encoded secret', `/%61${SECRET.slice(1)}/throws/deep`],
+  ])('W4: logs the failure of a handler that %s without the secret', async (_what, path) => {
+    expect((await ask(path))[0]).toBe(500);
+    expect(lines.map(({ level, fields }) => [level, fields.path])).toEqual([
+      ['error', expect.stringMatching(/^\/(throws|invalid)\/deep$/)],
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(SECRET.slice(1));
   });
 
   it('listens on 127.0.0.1 only, and closes its streams when it stops', async () => {

@@ -135,11 +135,13 @@ class RecordedSpan implements Span {
   }
 
   set(attributes: SpanAttributes): void {
-    for (const [name, value] of Object.entries(attributes)) if (value !== undefined) this.#attributes[name] = value;
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== undefined) this.#attributes[name] = typeof value === 'string' ? boundedCopy(value) : value;
+    }
   }
 
   fail(message: string): void {
-    this.#error = message;
+    this.#error = boundedCopy(message);
   }
 
   end(): void {
@@ -156,4 +158,15 @@ class RecordedSpan implements Span {
       ...(link !== undefined && { link }),
     });
   }
+}
+
+/** Maximum length of the texts of a span, in UTF-16 code units. Spans wait in memory until they are exported. */
+const MAX_TEXT_LENGTH = 2048;
+
+/**
+ * Returns a copy of the first 2,048 characters. `slice` alone would keep the whole original in memory: V8 represents a
+ * slice as a reference to its original.
+ */
+function boundedCopy(text: string): string {
+  return Buffer.from(text.slice(0, MAX_TEXT_LENGTH)).toString();
 }

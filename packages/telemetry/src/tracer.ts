@@ -30,9 +30,9 @@ export interface Span {
   readonly isRecording: boolean;
   /** Headers that carry the span to the receiver of a request. `undefined` if tracing is off. */
   readonly headers: TraceHeaders | undefined;
-  /** Adds attributes, or replaces those with the same names. */
+  /** Adds attributes, or replaces those with the same names. Texts are cut to 2,048 characters. */
   set(attributes: SpanAttributes): void;
-  /** Marks the span as failed. The last call counts. */
+  /** Marks the span as failed. The last call counts. The message is cut to 2,048 characters. */
   fail(message: string): void;
   /** Ends the span. Only the first call has an effect. */
   end(): void;

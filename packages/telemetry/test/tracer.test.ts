@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
@@ -124,6 +126,34 @@ describe('RecordingTracer', () => {
     ]);
     expect((ended[0]?.endMs ?? 0) - (ended[0]?.startMs ?? 0)).toBe(1_500);
     expect(Object.keys(ended[0]?.attributes ?? {})).not.toContain('absent');
+  });
+
+  it('keeps at most 2,048 characters of an attribute and of an error', () => {
+    const { ended, tracer } = setUp();
+    const long = 'é'.repeat(5_000);
+    const recorded = tracer.begin({ name: 'x', attributes: () => ({ 'url.path': long, short: 'a', port: 1 }) });
+    recorded.set({ later: long });
+    recorded.fail(long);
+    recorded.end();
+    const kept = 'é'.repeat(2_048);
+    expect(ended).toMatchObject([{ attributes: { 'url.path': kept, later: kept, short: 'a', port: 1 }, error: kept }]);
+  });
+
+  it('does not keep the text of which an attribute is a part', () => {
+    const { ended, tracer } = setUp();
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    const heapBytes = (): number => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = heapBytes();
+    for (let i = 0; i < 30; i++) {
+      const text = Buffer.alloc(1_000_000, `${i}-`).toString('latin1');
+      tracer.begin({ name: 'x', attributes: () => ({ part: text.slice(1, 100) }) }).end();
+    }
+    expect(heapBytes() - before).toBeLessThan(10_000_000);
+    expect(ended).toHaveLength(30);
   });
 
   it('follows the decision of a remote parent, and passes its tracestate on', () => {

@@ -1,14 +1,20 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/**
- * Writes the address of the page about the node into the file from which the kubelet takes the secret of the address, so
- * that the address is known before the kubelet runs. @returns the address
- */
-export async function writePageAddress(kubeletRoot: string, port: number): Promise<string> {
-  const address = `http://127.0.0.1:${port}/${randomBytes(24).toString('base64url')}/`;
-  await mkdir(kubeletRoot, { recursive: true, mode: 0o750 });
-  await writeFile(join(kubeletRoot, 'dashboard-url'), `${address}\n`, { mode: 0o600 });
-  return address;
+/** Reads the address of the page about the node, which the kubelet writes when it listens. Each run has a new address. */
+export class PageAddress {
+  readonly #file: string;
+  #last = '';
+
+  constructor(kubeletRoot: string) {
+    this.#file = join(kubeletRoot, 'dashboard-url');
+  }
+
+  /** Returns the address if it has changed since the last call; `undefined` if it has not, or if there is none yet. */
+  async next(): Promise<string | undefined> {
+    const address = (await readFile(this.#file, 'utf8').catch(() => '')).trim();
+    if (address === '' || address === this.#last) return undefined;
+    this.#last = address;
+    return address;
+  }
 }

@@ -9,7 +9,7 @@ import { kubeletConfiguration, resolvConfOf } from './kubelet-configuration.ts';
 import { type KubeletCommand, KubeletProcess } from './kubelet-process.ts';
 import { killStaleKubelet, removeWithMounts } from './leftovers.ts';
 import { lockDirectory } from './lock.ts';
-import { writePageAddress } from './page-address.ts';
+import { PageAddress } from './page-address.ts';
 import { defaultRunDir, type Places, placesIn, runDirProblem } from './places.ts';
 import { portsFor } from './ports.ts';
 import { startFakeRuntime } from './runtimes/fake.ts';
@@ -93,7 +93,8 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   for (const line of lookAround(manifests, places, runtime, flags)) say(line);
 
   const now = (): number => Date.now();
-  const ready = await watchPods({ client, screen, now }, flags, watching.signal);
+  const page = flags.dashboard ? { page: new PageAddress(places.kubeletRoot) } : {};
+  const ready = await watchPods({ client, screen, now, ...page }, flags, watching.signal);
   screen.freeze();
   say(
     ready
@@ -203,10 +204,6 @@ async function prepareKubelet(
     logFile: places.kubeletLog,
   };
   say(`kubelet: http://127.0.0.1:${readOnlyPort} (/pods, /explain/pod/<namespace>/<name>, /metrics, /healthz)`);
-  if (hasDashboard)
-    say(
-      `page:    ${await writePageAddress(places.kubeletRoot, dashboardPort)}   (only for you: the address contains a secret)`,
-    );
   return {
     kubelet: new KubeletProcess(say, { command, ...options }),
     client: new KubeletClient({ readOnlyPort, logFile: places.kubeletLog }),

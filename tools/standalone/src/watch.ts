@@ -1,4 +1,5 @@
 import type { KubeletClient } from './kubelet-client.ts';
+import type { PageAddress } from './page-address.ts';
 import type { PodEvent } from './view/event-log.ts';
 import { diffLines } from './view/lines.ts';
 import { isSettled, type PodView, podViews } from './view/pod-view.ts';
@@ -9,12 +10,21 @@ const PERIOD_MS = 500;
 /** Grace period after the start, during which failing health checks are not reported. */
 const START_MS = 10_000;
 
+/** Components of {@link watchPods}. */
+interface Watching {
+  readonly client: KubeletClient;
+  readonly screen: Screen;
+  readonly now: () => number;
+  /** Absent if the kubelet serves no page. */
+  readonly page?: Pick<PageAddress, 'next'>;
+}
+
 /**
  * Shows the pods until `signal` is aborted or, with `onceReady`, until every pod is running. @returns whether every pod
  * is running
  */
 export async function watchPods(
-  { client, screen, now }: { readonly client: KubeletClient; readonly screen: Screen; readonly now: () => number },
+  { client, screen, now, page }: Watching,
   { onceReady }: { readonly onceReady: boolean },
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -27,7 +37,13 @@ export async function watchPods(
   const broken = new Set<string>();
   let changedAtMs = startedAtMs;
   while (!signal.aborted) {
-    const [pods, newProblem, news] = await Promise.all([client.pods(), client.problem(), client.news()]);
+    const [pods, newProblem, news, address] = await Promise.all([
+      client.pods(),
+      client.problem(),
+      client.news(),
+      page?.next(),
+    ]);
+    if (address !== undefined) screen.say(`page:    ${address}   (only for you: the address contains a secret)`);
     for (const event of news.events) {
       events.set(event.podUid, event);
       if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);

@@ -102,6 +102,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   test('runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
+    await run.says(/page: +\S+/);
     const page = /page: +(\S+)/.exec(run.output)?.[1] ?? '';
     expect(await (await fetch(page)).text()).toContain('<title>Node</title>');
     expect((await fetch(new URL('/events', page))).status).toBe(404);

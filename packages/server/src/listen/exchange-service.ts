@@ -35,6 +35,8 @@ interface ExchangeServiceComponents {
   readonly ledger: ConnectionLedger;
   /** Returns the client of a request; `undefined` if its connection is already closed. */
   peerOf(request: AnyRequest): Peer | undefined;
+  /** Returns a path as it may be logged. Default: the path as received. */
+  readonly shownPath?: ((path: string) => string) | undefined;
 }
 
 /** The time limits of {@link ExchangeService}, in milliseconds. */
@@ -111,7 +113,7 @@ export class ExchangeService {
     const problem = 'stream' in request ? undefined : requestProblem(request);
     const making = problem === undefined ? handlers.answer(exchange) : Promise.resolve(problem);
     const answer = await deadline.hold(making, (err) => {
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP request failed');
+      logger.error({ err, method: request.method, path: this.#pathOf(request) }, 'HTTP request failed');
     });
     if (isGone(response)) return;
     // Closes the connection, because only the handshake of a new connection is verified against the current
@@ -121,7 +123,7 @@ export class ExchangeService {
       await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });
     } catch (err) {
       // Handles answers that one HTTP version accepts and the other rejects.
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'Failed to send HTTP answer');
+      logger.error({ err, method: request.method, path: this.#pathOf(request) }, 'Failed to send HTTP answer');
       response.destroy();
     }
   }
@@ -155,7 +157,7 @@ export class ExchangeService {
       .then((given) => given && expectSendable(given))
       .catch((err: unknown) => {
         if (!link.signal.aborted)
-          logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP upgrade failed');
+          logger.error({ err, method: request.method, path: this.#pathOf(request) }, 'HTTP upgrade failed');
         return deadline.failure();
       })
       .finally(() => deadline.lift());
@@ -163,7 +165,7 @@ export class ExchangeService {
     try {
       socket.end(rawReply(reply));
     } catch (err) {
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'Failed to send HTTP answer');
+      logger.error({ err, method: request.method, path: this.#pathOf(request) }, 'Failed to send HTTP answer');
       socket.destroy();
       return;
     }
@@ -178,6 +180,12 @@ export class ExchangeService {
     if (ending.aborted) link.abort(ending.reason);
     this.#underWay.add(link);
     return { link, [Symbol.dispose]: () => void this.#underWay.delete(link) };
+  }
+
+  /** Returns the path for logs. The query is removed: it may contain a command with secrets (W4). */
+  #pathOf({ url = '' }: AnyRequest): string {
+    const { path } = splitTarget(url);
+    return this.#components.shownPath?.(path) ?? path;
   }
 
   #exchange(
@@ -201,9 +209,4 @@ export class ExchangeService {
 
 function headBytes(rawHeaders: readonly string[]): number {
   return rawHeaders.reduce((sum, { length }) => sum + length, 0);
-}
-
-/** Removes the query: it may contain a command with secrets (W4). */
-function pathOf(target = ''): string {
-  return splitTarget(target).path;
 }

@@ -26,6 +26,8 @@ interface PlainListenerOptions {
   readonly stallMs: number;
   /** The address of all clients in logs. */
   readonly remoteAddress: string;
+  /** Returns a path as it may be logged. Default: the path as received. */
+  readonly shownPath?: (path: string) => string;
 }
 
 /** Serves HTTP/1.1 without TLS to clients on this machine. Slow and idle connections are closed. */
@@ -38,7 +40,7 @@ export class PlainListener {
   #count = 0;
 
   constructor(components: { readonly clock: Clock; readonly logger: Logger }, options: PlainListenerOptions) {
-    const { maxStrangers, stallMs, remoteAddress } = options;
+    const { maxStrangers, stallMs, remoteAddress, shownPath } = options;
     this.#components = components;
     this.#options = options;
     this.#ledger = new ConnectionLedger(maxStrangers);
@@ -46,6 +48,7 @@ export class PlainListener {
       {
         ...components,
         ledger: this.#ledger,
+        shownPath,
         peerOf: ({ socket }) => ({ key: this.#keys.get(socket) ?? '', certificate: undefined, remoteAddress }),
       },
       { answerMs: ANSWER_MS, stallMs, closingMs: CLOSING_MS },
