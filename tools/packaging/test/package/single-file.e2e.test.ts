@@ -173,7 +173,8 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
       const { stdout } = await run(kubelet, ['--node-agent-part=end-pods', '--config', config], {
         env: { PATH: '/nowhere' },
       });
-      expect(stdout).toBe('ended 1 pods\n');
+      // The sandbox of the removed pod with many files may still wait for its garbage collection.
+      expect(stdout).toMatch(/^ended [12] pods\n$/);
     },
     TIMEOUT_MS,
   );
