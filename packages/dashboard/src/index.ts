@@ -12,3 +12,4 @@ export type {
   DashboardNodeObject,
 } from './ports.ts';
 export type { FetchHeaders } from './request-problem.ts';
+export type { StoryStep } from './wire.ts';

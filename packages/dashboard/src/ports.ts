@@ -1,5 +1,6 @@
 import type { NodeSummary } from '@node-agent/contracts';
 import type { Pod } from '@node-agent/pod-spec';
+import type { StoryStep } from './wire.ts';
 
 /** The part of a v1 Node that the page shows. */
 export interface DashboardNodeObject {
@@ -20,16 +21,7 @@ export interface DashboardExplanation {
   readonly causes?: readonly string[];
   readonly waitingFor: readonly { readonly what: string; readonly sinceMs?: number; readonly untilMs?: number }[];
   readonly next: readonly { readonly step: string; readonly target?: string }[];
-  readonly steps: readonly {
-    readonly step: string;
-    readonly target?: string;
-    readonly startedAtMs: number;
-    readonly endedAtMs?: number;
-    readonly outcome?: string;
-    readonly message?: string;
-    readonly times?: number;
-    readonly isEarlier?: true;
-  }[];
+  readonly steps: readonly StoryStep[];
   readonly events?: readonly {
     readonly type: string;
     readonly reason: string;

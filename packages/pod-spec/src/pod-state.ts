@@ -29,9 +29,7 @@ export function podState(pod: Pod): PodState {
   const initReason = waitingInit(inits, (spec.initContainers ?? []).length, isSidecar);
   const hasInitialized = (status?.conditions ?? []).some((c) => c.type === 'Initialized' && c.status === 'True');
   const phase = status?.reason || status?.phase || 'Unknown';
-  let shown = phase;
-  if (initReason !== undefined && !hasInitialized) shown = initReason;
-  else shown = mainReason(mains) ?? phase;
+  let shown = initReason !== undefined && !hasInitialized ? initReason : (mainReason(mains) ?? phase);
   if (metadata.deletionTimestamp !== undefined && !['Failed', 'Succeeded'].includes(status?.phase ?? '')) {
     shown = 'Terminating';
   }

@@ -1,18 +1,21 @@
 import type { ContainerStatus, PodStatus } from './api.ts';
-import type { RuntimeContainerStatus } from './runtime-status.ts';
+import type { RuntimePodStatus } from './runtime-status.ts';
 
 /**
- * Returns a pod's containers without attempts that never ran and were replaced by an attempt that the pod's status
+ * Returns a pod's runtime status without attempts that never ran and were replaced by an attempt that the pod's status
  * shows as terminated, or as waiting for its restart. The runtime may refuse to remove such an attempt's record, and
  * keep it longer than the record of the later attempt. If it counted as the newest attempt, the later run would be
  * forgotten: an init container would run again in its sandbox (C3), a crashing container would restart without back-off
  * (C2).
+ * @param shown the pod's status in the API
+ * @returns the given runtime status if there are no such attempts
  */
-export function withoutSupersededAttempts(
-  status: PodStatus | undefined,
-  containers: readonly RuntimeContainerStatus[],
-): readonly RuntimeContainerStatus[] {
-  const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status ?? {};
+export function withoutSupersededAttempts<T extends Pick<RuntimePodStatus, 'containers'>>(
+  shown: PodStatus | undefined,
+  status: T,
+): T {
+  const { containers } = status;
+  const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = shown ?? {};
   const ended = new Map(
     [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses]
       .filter(hasEnded)
@@ -21,7 +24,7 @@ export function withoutSupersededAttempts(
   const kept = containers.filter(
     ({ name, state, restartCount }) => state !== 'created' || restartCount >= (ended.get(name) ?? 0),
   );
-  return kept.length === containers.length ? containers : kept;
+  return kept.length === containers.length ? status : { ...status, containers: kept };
 }
 
 function hasEnded({ state, lastState }: ContainerStatus): boolean {

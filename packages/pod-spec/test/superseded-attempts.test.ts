@@ -40,11 +40,12 @@ test.each<[string, ContainerStatus, RuntimeContainerStatus, 'kept' | 'superseded
   ],
 ])('C2, C3: %s: %o, %o, %s', (_, status, attempt, verdict) => {
   for (const kind of ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses']) {
-    expect(withoutSupersededAttempts({ [kind]: [status] }, [attempt])).toEqual(verdict === 'kept' ? [attempt] : []);
+    const { containers } = withoutSupersededAttempts({ [kind]: [status] }, { containers: [attempt] });
+    expect(containers).toEqual(verdict === 'kept' ? [attempt] : []);
   }
 });
 
 test('attempts are all current without a status of the pod', () => {
-  const attempts = [record(0, 'created')];
-  expect(withoutSupersededAttempts(undefined, attempts)).toBe(attempts);
+  const status = { containers: [record(0, 'created')] };
+  expect(withoutSupersededAttempts(undefined, status)).toBe(status);
 });

@@ -66,8 +66,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const features = context.restartFeatures ?? defaultRestartFeatures;
   // Stray attempts are ignored. A container that waits for such an attempt, which never runs, would otherwise never be
   // shown as completed. Superseded attempts are ignored too: the status would forget the run that replaced them.
-  const current = withoutSupersededAttempts(old, reported.containers);
-  const runtimeStatus = withoutStrayAttempts(pod, { ...reported, containers: current }, features);
+  const runtimeStatus = withoutStrayAttempts(pod, withoutSupersededAttempts(old, reported), features);
   const canAllRestart = canRestartAll(pod, features);
   const isRestartRequested =
     canAllRestart &&

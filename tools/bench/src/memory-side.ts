@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { CriClient } from '@node-agent/cri-client';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { makePodsGroup } from './pods-group.ts';
+import { spawnProgram } from './spawn-program.ts';
 
 /** Path of the built runtime in memory. */
 const FAKE_CRI = fileURLToPath(new URL('../../../packages/fake-cri/dist/bin.js', import.meta.url));
@@ -32,17 +30,8 @@ export class MemorySide {
     await using stack = new AsyncDisposableStack();
     const cgroupRoot = await makePodsGroup(stack);
     const endpoint = `unix://${join(directory, 'cri.sock')}`;
-    const child = spawn(process.execPath, [FAKE_CRI, '--listen', endpoint, '--image', PAUSE_IMAGE], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    });
-    const ended = once(child, 'exit');
-    stack.defer(async () => {
-      child.kill();
-      await ended;
-    });
     // The first line of output means that the runtime is listening.
-    const first = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => undefined)]);
+    const first = await spawnProgram(stack, FAKE_CRI, ['--listen', endpoint, '--image', PAUSE_IMAGE]);
     if (first === undefined) throw new Error('runtime in memory exited');
     const client = stack.use(new CriClient({}, { endpoint }));
     return new MemorySide(endpoint, client, cgroupRoot, stack.move());

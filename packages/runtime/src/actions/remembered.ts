@@ -50,7 +50,7 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
 ): T {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec;
   const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = pod.status ?? {};
-  const records = withoutSupersededAttempts(pod.status, status.containers);
+  const { containers: records } = withoutSupersededAttempts(pod.status, status);
   const recorded = new Set(records.map(({ name }) => name));
   const [sandbox] = status.sandboxes;
   const among = (

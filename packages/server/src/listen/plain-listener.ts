@@ -4,6 +4,7 @@ import { type Clock, untilAborted } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { ExchangeHandlers } from '../http/exchange.ts';
 import { http } from '../http/node-http.ts';
+import { closeServer } from './close-server.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
 import { ExchangeService } from './exchange-service.ts';
 
@@ -72,11 +73,7 @@ export class PlainListener {
     server.on('error', (err) => logger.warn({ err }, 'Server for local clients had an error'));
     await untilAborted(signal);
     this.#service.abort(signal.reason);
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    this.#ledger.end();
-    const late = clock.setTimer(CLOSING_MS, () => this.#ledger.destroy());
-    await closed;
-    late.cancel();
+    await closeServer(server, this.#ledger, clock, CLOSING_MS);
   }
 
   #server(): Server {

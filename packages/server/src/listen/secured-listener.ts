@@ -9,6 +9,7 @@ import { ServerError } from '../errors.ts';
 import type { ExchangeHandlers } from '../http/exchange.ts';
 import { keyOf, remoteAddressOf, socketOf } from '../http/request-socket.ts';
 import { bind } from './bind.ts';
+import { closeServer } from './close-server.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
 import { ExchangeService, type Peer } from './exchange-service.ts';
 import type { ListenAddress } from './http-listener.ts';
@@ -151,11 +152,7 @@ export class SecuredListener {
       if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
       await untilAborted(signal);
       this.#service.abort(signal.reason);
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      this.#ledger.end();
-      const late = clock.setTimer(CLOSING_MS, () => this.#ledger.destroy());
-      await closed;
-      late.cancel();
+      await closeServer(server, this.#ledger, clock, CLOSING_MS);
     } finally {
       for (const end of unlink) end?.();
     }

@@ -3,15 +3,15 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { type BlockMap, BlockMapper, type BlockMapperComponents } from '../block/block-mapper.ts';
 import { BlockPaths } from '../block/block-paths.ts';
-import { isReadWriteOncePod } from '../claims/claim-rule.ts';
 import { VolumeError } from '../errors.ts';
 import type { MountedVolume, NodeVolumePlugin, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
-import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import type { DiskConnections } from './disk-connections.ts';
 import { DiskDirectories } from './disk-directories.ts';
+import { diskVolume, isOnDisk } from './disk-volume.ts';
 import type { NetworkDisks } from './network-disk.ts';
 
 /** Dependencies of {@link DiskBlockPlugin}. */
@@ -54,23 +54,11 @@ export class DiskBlockPlugin implements VolumePlugin {
   }
 
   canSupport(spec: VolumeSpec): boolean {
-    if (spec.persistent?.spec?.volumeMode !== 'Block') return false;
-    try {
-      return this.#components.disks.source(spec) !== undefined;
-    } catch {
-      // The volume is of this type and has an error, which `resolve` reports.
-      return true;
-    }
+    return spec.persistent?.spec?.volumeMode === 'Block' && isOnDisk(this.#components.disks, spec);
   }
 
-  async resolve({ metadata }: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
-    const resolved = podVolume(spec);
-    const source = this.#components.connections.sourceOf(spec);
-    const node: NodeVolume = {
-      ...{ uniqueName: `${this.name}/${source.uniqueName}`, name: resolved.directoryName, spec },
-      ...{ exclusive: isReadWriteOncePod(spec), attachable: true, namespace: metadata.namespace },
-    };
-    return { ...resolved, node };
+  async resolve(pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
+    return diskVolume(this.name, this.#components.connections, pod, spec);
   }
 
   unanswered(_podUid: string, _directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {

@@ -2,7 +2,7 @@ import { type Clock, checkComponents, KeyedMutex } from '@node-agent/async';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import { isReadWriteOncePod, optionsFor } from '../claims/claim-rule.ts';
+import { optionsFor } from '../claims/claim-rule.ts';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
 import type {
@@ -12,7 +12,7 @@ import type {
   VolumeMeasurement,
   VolumePlugin,
 } from '../manager/plugin.ts';
-import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import { tryGiveToGroup } from '../mount/fs-group.ts';
 import { mountAt } from '../mount/mount-at.ts';
@@ -23,6 +23,7 @@ import { takeAway } from '../mount/take-away.ts';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import type { DiskConnections } from './disk-connections.ts';
 import { DiskStaging, type DiskStagingComponents } from './disk-staging.ts';
+import { diskVolume, isOnDisk } from './disk-volume.ts';
 import type { NetworkDisks } from './network-disk.ts';
 
 /** Dependencies of {@link DiskPlugin}. */
@@ -75,28 +76,15 @@ export class DiskPlugin implements VolumePlugin {
   }
 
   canSupport(spec: VolumeSpec): boolean {
-    if (spec.persistent?.spec?.volumeMode === 'Block') return false;
-    const { disks } = this.#components;
-    try {
-      return disks.source(spec) !== undefined;
-    } catch {
-      // The volume is of this type and has an error, which `resolve` reports.
-      return true;
-    }
+    return spec.persistent?.spec?.volumeMode !== 'Block' && isOnDisk(this.#components.disks, spec);
   }
 
   supportsSelinuxMount(): boolean {
     return true;
   }
 
-  async resolve({ metadata }: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
-    const resolved = podVolume(spec);
-    const source = this.#components.connections.sourceOf(spec);
-    const node: NodeVolume = {
-      ...{ uniqueName: `${this.name}/${source.uniqueName}`, name: resolved.directoryName, spec },
-      ...{ exclusive: isReadWriteOncePod(spec), attachable: true, namespace: metadata.namespace },
-    };
-    return { ...resolved, node };
+  async resolve(pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
+    return diskVolume(this.name, this.#components.connections, pod, spec);
   }
 
   unanswered(_podUid: string, _directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {

@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { BenchApi } from '../bench-node.ts';
+import { spawnProgram } from '../spawn-program.ts';
 
 /** Path of the built API server in memory. */
 const FAKE_API_SERVER = fileURLToPath(new URL('../../../../packages/fake-apiserver/dist/bin.js', import.meta.url));
@@ -22,17 +20,8 @@ export class MemoryApi implements BenchApi, AsyncDisposable {
   /** Starts the server. @param directory directory for its kubeconfig */
   static async start(directory: string): Promise<MemoryApi> {
     await using stack = new AsyncDisposableStack();
-    const child = spawn(process.execPath, [FAKE_API_SERVER, '--port', '0'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    });
-    const ended = once(child, 'exit');
-    stack.defer(async () => {
-      child.kill();
-      await ended;
-    });
-    const first = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => undefined)]);
-    const url = /http:\S+/.exec(String(first?.[0]))?.[0];
+    const first = await spawnProgram(stack, FAKE_API_SERVER, ['--port', '0']);
+    const url = /http:\S+/.exec(first ?? '')?.[0];
     if (url === undefined) throw new Error('API server in memory exited');
     const kubeconfig = join(directory, 'memory.kubeconfig');
     await writeFile(kubeconfig, kubeconfigOf(url));

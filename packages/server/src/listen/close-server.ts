@@ -1,0 +1,16 @@
+import type { Clock } from '@node-agent/async';
+import type { ConnectionLedger } from './connection-ledger.ts';
+
+/** Closes a server. Streams get `closingMs` to end; connections that are left are destroyed then. */
+export async function closeServer(
+  server: { close(closed: () => void): unknown },
+  ledger: Pick<ConnectionLedger, 'end' | 'destroy'>,
+  clock: Clock,
+  closingMs: number,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  ledger.end();
+  const late = clock.setTimer(closingMs, () => ledger.destroy());
+  await closed;
+  late.cancel();
+}

@@ -1,0 +1,30 @@
+import type { Pod } from '@node-agent/pod-spec';
+import { isReadWriteOncePod } from '../claims/claim-rule.ts';
+import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
+import type { DiskConnections } from './disk-connections.ts';
+import type { NetworkDisks } from './network-disk.ts';
+
+/** Returns whether a volume is on a disk of this kind. */
+export function isOnDisk(disks: Pick<NetworkDisks, 'source'>, spec: VolumeSpec): boolean {
+  try {
+    return disks.source(spec) !== undefined;
+  } catch {
+    // The volume is of this type and has an error, which `resolve` reports.
+    return true;
+  }
+}
+
+/** Returns a pod's volume on a disk that is connected once for the node. @throws VolumeError */
+export function diskVolume(
+  plugin: string,
+  connections: Pick<DiskConnections, 'sourceOf'>,
+  { metadata }: Pod,
+  spec: VolumeSpec,
+): ResolvedVolume {
+  const resolved = podVolume(spec);
+  const node: NodeVolume = {
+    ...{ uniqueName: `${plugin}/${connections.sourceOf(spec).uniqueName}`, name: resolved.directoryName, spec },
+    ...{ exclusive: isReadWriteOncePod(spec), attachable: true, namespace: metadata.namespace },
+  };
+  return { ...resolved, node };
+}
