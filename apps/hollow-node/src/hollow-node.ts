@@ -43,10 +43,10 @@ export interface NodeHandlers {
 /** Creates the kubelet server of a node. */
 export type MakeServer = (plan: NodePlan, handlers: NodeHandlers) => Pick<BackgroundService, 'start'>;
 
-/** What is common to all nodes of a process. */
+/** Options that all hollow nodes of a process share. */
 export interface HollowNodeOptions extends HollowNodeSettings {
   readonly kubeletVersion: string;
-  /** What containers do, and how long operations of the runtime take. */
+  /** Behaviour of containers, and durations of the operations of the runtime. */
   readonly runtime: Pick<FakeRuntimeOptions, 'script' | 'latencies'>;
 }
 

@@ -1,4 +1,4 @@
-/** What tells one hollow node from the others. */
+/** Values of one hollow node that differ from those of the other hollow nodes. */
 export interface NodePlan {
   readonly name: string;
   /** Port of the node's kubelet server. `undefined`: the node has no server. */

@@ -26,7 +26,7 @@ interface Components {
 
 /**
  * The page about this node, on the secured port, the admin socket and the loopback port. Its code is loaded with the
- * first request, so a page that nobody opens costs no memory.
+ * first request, so an unused page costs no memory.
  */
 export class NodeDashboard {
   readonly #components: Components;

@@ -2,7 +2,7 @@ import { type Clock, every } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { RunCommand } from './run-command.ts';
 
-/** One program per IP family. */
+/** Programs of iptables, one per IP family. */
 const PROGRAMS = ['iptables', 'ip6tables'] as const;
 type Program = (typeof PROGRAMS)[number];
 

@@ -65,7 +65,7 @@ export interface UsageFigures {
   readonly ioPressure?: number;
 }
 
-/** One measurement of the node and its pods. */
+/** Measurement of the node and its pods. */
 export interface UsageSample {
   readonly atMs: number;
   readonly node: UsageFigures & {

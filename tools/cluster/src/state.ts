@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
-/** What a running cluster has created or changed outside of its directory and namespaces. */
+/** Things that a running cluster has created or changed outside of its directory and namespaces. */
 export interface ClusterState {
   /** Process of the command, with its start time in kernel ticks, because process IDs are reused. */
   readonly pid: number;

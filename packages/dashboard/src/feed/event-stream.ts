@@ -2,7 +2,7 @@ import { abortable, type Clock } from '@node-agent/async';
 import type { FeedReader } from './node-feed.ts';
 import { formatPosition, type Position, serverSentEvent } from './sse.ts';
 
-/** What one page asks for. */
+/** Request of one open page. */
 interface Wanted {
   /** Position of the last event that the page got. */
   readonly after: Position | undefined;

@@ -15,7 +15,7 @@ export function applyPods(pods: Map<string, PodRow>, { isAll, changed, gone }: P
   return new Set(changed.map(({ uid }) => uid));
 }
 
-/** What the user filters pods by. */
+/** Filter of the pods table, as the user has set it. */
 export interface PodFilter {
   /** Words that must all occur in namespace, name, status, image or label. */
   readonly text: string;

@@ -1,4 +1,4 @@
-/** One point of a plot. A value of `undefined` is a gap. */
+/** Point of a plot. A value of `undefined` is a gap. */
 export interface PlotPoint {
   readonly atMs: number;
   readonly value: number | undefined;

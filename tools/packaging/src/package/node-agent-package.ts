@@ -11,7 +11,7 @@ export const LINKS: readonly string[] = ['nodectl', 'kubectl-why'];
 const FILES = path.join(import.meta.dirname, '../../files');
 const DOCUMENTS = '/usr/share/doc/node-agent';
 
-/** What differs between builds of the package. */
+/** Values that differ between builds of the package. */
 export interface NodeAgentPackage {
   readonly version: string;
   readonly architecture: string;

@@ -8,7 +8,7 @@ import { StoryView } from './story-view.ts';
 const TABS = ['story', 'containers', 'log'] as const;
 type Tab = (typeof TABS)[number];
 
-/** What the panel shows. */
+/** Content of the details panel. */
 interface Details {
   /** The pod that the user chose. */
   readonly wanted: { readonly namespace: string; readonly name: string } | undefined;

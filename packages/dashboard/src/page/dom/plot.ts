@@ -4,13 +4,13 @@ import { element, setAttribute, setText } from './element.ts';
 const SVG = 'http://www.w3.org/2000/svg';
 const [WIDTH, HEIGHT] = [240, 56];
 
-/** One line of a plot. */
+/** Line of a plot. */
 interface PlotLine {
   readonly name: string;
   readonly points: readonly PlotPoint[];
 }
 
-/** What a plot shows. */
+/** Content of a plot. */
 export interface PlotData {
   readonly lines: readonly PlotLine[];
   readonly toMs: number;
