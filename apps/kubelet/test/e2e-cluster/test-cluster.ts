@@ -80,8 +80,8 @@ export class TestCluster {
         `--kubeconfig=${join(directory, 'kubelet.kubeconfig')}`,
         `--bootstrap-kubeconfig=${this.plane.bootstrapKubeconfig}`,
         `--cert-dir=${this.certificates}`,
-        '--dashboard',
       ],
+      ownFlags: ['--dashboard'],
     });
   }
 

@@ -37,6 +37,8 @@ export interface TestNodeOptions {
   readonly rootDir?: string;
   /** Flags in addition to the default ones of all tests. */
   readonly flags?: readonly string[];
+  /** Flags that only this kubelet has: another kubelet is started without them. */
+  readonly ownFlags?: readonly string[];
 }
 
 /**
@@ -93,7 +95,7 @@ export class TestNode {
     const stdio = ['ignore', log, log] as const;
     this.#child =
       other === undefined
-        ? spawn(process.execPath, [...own, ...args], { stdio: [...stdio] })
+        ? spawn(process.execPath, [...own, ...args, ...(this.#options.ownFlags ?? [])], { stdio: [...stdio] })
         : spawn(other, args, { stdio: [...stdio] });
     closeSync(log);
   }
