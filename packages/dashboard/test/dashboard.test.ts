@@ -144,6 +144,8 @@ describe('the stream of events', () => {
     first.leave();
     second.leave();
     await settle();
+    // A timer would keep the process alive after its other parts have ended.
+    expect(clock.pendingTimers).toBe(0);
     const after = structuredClone(node.calls);
     await clock.advance(120_000);
     await settle();

@@ -22,7 +22,7 @@ export interface FeedOptions {
   readonly podPeriodMs: number;
   /** Interval at which the usage and the facts about the node are read, in ms. */
   readonly usagePeriodMs: number;
-  /** Time for which the state of the pods is kept after the last reader has left, in ms. */
+  /** Time after the last reader has left in which a new reader gets the kept state of the pods, in ms. */
   readonly lingerMs: number;
   /** Timeout of one reading of the usage or of the Node object, in ms. */
   readonly readTimeoutMs: number;
@@ -57,6 +57,8 @@ export class NodeFeed {
   readonly #waiting = new Set<() => void>();
   #watched: Watched | undefined;
   #readers = 0;
+  /** Time at which the last reader left. */
+  #leftAtMs = 0;
   #stop: AbortController | undefined;
   #epochs = 0;
 
@@ -72,11 +74,13 @@ export class NodeFeed {
 
   /** Joins the feed. @returns the state, until it is disposed */
   join(): FeedReader {
+    const { lingerMs } = this.#options;
+    // A page that reconnects within this time gets only what it has missed.
+    const isKept = this.#readers > 0 || this.#components.clock.monotonic() - this.#leftAtMs < lingerMs;
     this.#readers += 1;
-    this.#watched ??= this.#newState();
-    const watched = this.#watched;
+    const watched = (isKept && this.#watched) || this.#newState();
+    this.#watched = watched;
     if (this.#readers === 1) {
-      this.#stop?.abort();
       this.#stop = new AbortController();
       void this.#loop(watched, this.#stop.signal);
     }
@@ -91,24 +95,16 @@ export class NodeFeed {
       [Symbol.dispose]: () => {
         if (hasLeft) return;
         hasLeft = true;
-        this.#leave(watched);
+        this.#leave();
       },
     };
   }
 
-  #leave(watched: Watched): void {
+  #leave(): void {
     this.#readers -= 1;
     if (this.#readers > 0) return;
     this.#stop?.abort();
-    const stop = new AbortController();
-    this.#stop = stop;
-    // A page that reconnects within this time gets only what it has missed.
-    const timer = this.#components.clock.setTimer(this.#options.lingerMs, () => {
-      if (stop.signal.aborted || this.#watched !== watched) return;
-      this.#watched = undefined;
-      this.#stop = undefined;
-    });
-    stop.signal.addEventListener('abort', () => timer.cancel(), { once: true });
+    this.#leftAtMs = this.#components.clock.monotonic();
   }
 
   #newState(): Watched {
