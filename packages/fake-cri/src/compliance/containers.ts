@@ -102,6 +102,13 @@ export const containerExaminations: readonly Examination[] = [
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       await scene.cri.stopPodSandbox({ podSandboxId: sandbox.id });
+      // containerd 2.4 may still create a container in the moment after the stop.
+      await scene.eventually('no container can be created', () =>
+        scene.created(sandbox, ['true']).then(
+          () => undefined,
+          () => true,
+        ),
+      );
       await refused(scene.created(sandbox, ['true']));
     },
   ],
