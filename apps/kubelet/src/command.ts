@@ -11,14 +11,14 @@ import {
 } from '@node-agent/config';
 import { nodeFileSystem } from '@node-agent/host';
 import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@node-agent/telemetry';
-import { Ending } from './ending.ts';
-import { endingLogger } from './ending-logger.ts';
-import { logOutput } from './log-output.ts';
-import { readMachine } from './machine.ts';
-import { operatorFiles } from './operator-files.ts';
-import { Parts } from './parts.ts';
-import { permissionProblem, withPermissionProblem } from './permissions.ts';
-import { nameProcess } from './process-name.ts';
+import { readMachine } from './node/machine.ts';
+import { Ending } from './process/ending.ts';
+import { endingLogger } from './process/ending-logger.ts';
+import { logOutput } from './process/log-output.ts';
+import { operatorFiles } from './process/operator-files.ts';
+import { Parts } from './process/parts.ts';
+import { permissionProblem, withPermissionProblem } from './process/permissions.ts';
+import { nameProcess } from './process/process-name.ts';
 import { runNode } from './run-node.ts';
 import { KUBELET_VERSION, rawVersion } from './version.ts';
 

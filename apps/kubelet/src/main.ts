@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=4 --no-maglev --no-turbofan --v8-pool-size=1
 import { setFlagsFromString } from 'node:v8';
 import { nodeProblem } from '@node-agent/async/node-version';
-import { heapFlags } from './heap-size.ts';
+import { heapFlags } from './process/heap-size.ts';
 
 // Must run before any large module is loaded. These flags cannot be in the first line of this file: there, they would
 // prevent the heap from growing later.

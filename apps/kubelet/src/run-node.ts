@@ -38,46 +38,46 @@ import {
   MountCommand,
   readNoswapSupport,
 } from '@node-agent/volumes';
-import { adminServer } from './admin-server.ts';
-import { ConfigurationReload } from './configuration-reload.ts';
-import { watchConfiguration } from './configuration-watch.ts';
-import { criTransport } from './cri-transport.ts';
-import { NodeDashboard } from './dashboard.ts';
-import { nodeGauges } from './gauges.ts';
-import { HeapKeeper } from './heap-keeper.ts';
-import { IptablesChains } from './iptables-chains.ts';
-import { adjustKernel } from './kernel-settings.ts';
-import { acquireLockFile, lockContention } from './lock-file.ts';
-import type { Machine } from './machine.ts';
-import { manifestFetch } from './manifest-fetch.ts';
-import { nodeEndpoints } from './node-endpoints.ts';
-import { nodeIdentity } from './node-identity.ts';
-import { nodeInventory } from './node-inventory.ts';
-import { nodeMetrics } from './node-metrics.ts';
-import { readNodeResources } from './node-resources.ts';
-import { nodeWarnings } from './node-warnings.ts';
-import { Notifier } from './notifier.ts';
-import { canExec, startNotifyProcess } from './notify-process.ts';
-import { adjustOomScore } from './oom-score.ts';
-import { adjustOpenFiles } from './open-files.ts';
-import { operatorFiles } from './operator-files.ts';
-import type { Parts } from './parts.ts';
-import { podResourcesServer } from './pod-resources.ts';
-import { podSources } from './pod-sources.ts';
-import { processFigures } from './process-figures.ts';
-import { resourceManagerSettings } from './resource-managers.ts';
-import { shareRootDirectory } from './root-directory.ts';
-import { lockRootDirectory } from './root-lock.ts';
-import { runCommand } from './run-command.ts';
-import { withImageService } from './runtime-services.ts';
-import { securedServer } from './secured-server.ts';
-import { labelForContainers } from './selinux-label.ts';
-import { kubeletServers } from './servers.ts';
-import { ServiceManager } from './service-manager.ts';
-import { assemblySettings, nodeLimits } from './settings.ts';
-import { NodePages } from './stats-pages.ts';
-import { nodeTracing } from './tracing.ts';
-import { userNamespaceSettings } from './user-namespaces.ts';
+import { ConfigurationReload } from './configuration/configuration-reload.ts';
+import { watchConfiguration } from './configuration/configuration-watch.ts';
+import { readNodeResources } from './configuration/node-resources.ts';
+import { resourceManagerSettings } from './configuration/resource-managers.ts';
+import { assemblySettings, nodeLimits } from './configuration/settings.ts';
+import { criTransport } from './node/cri-transport.ts';
+import { nodeGauges } from './node/gauges.ts';
+import { IptablesChains } from './node/iptables-chains.ts';
+import { adjustKernel } from './node/kernel-settings.ts';
+import type { Machine } from './node/machine.ts';
+import { manifestFetch } from './node/manifest-fetch.ts';
+import { nodeIdentity } from './node/node-identity.ts';
+import { nodeInventory } from './node/node-inventory.ts';
+import { nodeMetrics } from './node/node-metrics.ts';
+import { nodeWarnings } from './node/node-warnings.ts';
+import { podResourcesServer } from './node/pod-resources.ts';
+import { podSources } from './node/pod-sources.ts';
+import { processFigures } from './node/process-figures.ts';
+import { withImageService } from './node/runtime-services.ts';
+import { labelForContainers } from './node/selinux-label.ts';
+import { userNamespaceSettings } from './node/user-namespaces.ts';
+import { HeapKeeper } from './process/heap-keeper.ts';
+import { acquireLockFile, lockContention } from './process/lock-file.ts';
+import { Notifier } from './process/notifier.ts';
+import { canExec, startNotifyProcess } from './process/notify-process.ts';
+import { adjustOomScore } from './process/oom-score.ts';
+import { adjustOpenFiles } from './process/open-files.ts';
+import { operatorFiles } from './process/operator-files.ts';
+import type { Parts } from './process/parts.ts';
+import { shareRootDirectory } from './process/root-directory.ts';
+import { lockRootDirectory } from './process/root-lock.ts';
+import { runCommand } from './process/run-command.ts';
+import { ServiceManager } from './process/service-manager.ts';
+import { nodeTracing } from './process/tracing.ts';
+import { adminServer } from './serving/admin-server.ts';
+import { NodeDashboard } from './serving/dashboard.ts';
+import { nodeEndpoints } from './serving/node-endpoints.ts';
+import { securedServer } from './serving/secured-server.ts';
+import { kubeletServers } from './serving/servers.ts';
+import { NodePages } from './serving/stats-pages.ts';
 
 /** Components that the process passes to {@link runNode}. */
 interface ProcessPorts {
@@ -159,7 +159,7 @@ export async function runNode(
   // Modules for the API server are loaded only if the node is in a cluster.
   using _cluster = parts.begin('API server clients');
   await using cluster = flags.kubeconfig
-    ? await (await import('./cluster.ts')).joinCluster(
+    ? await (await import('./cluster/cluster.ts')).joinCluster(
         configuration,
         flags,
         featureGates,
@@ -179,7 +179,7 @@ export async function runNode(
   // they are checked now, before anything is started.
   const pullCredentials = async (): Promise<NonNullable<NodePorts['pullCredentials']>> => {
     const child = { clock, logger: logger.child({ component: 'images' }), metrics, recorder, fs: operatorFiles };
-    const load = async () => (await import('./image-credentials.ts')).standaloneCredentials(child, flags);
+    const load = async () => (await import('./cluster/image-credentials.ts')).standaloneCredentials(child, flags);
     let loaded = flags.imageCredentialProviderConfig === '' ? undefined : Promise.resolve(await load());
     return {
       async lookup(pod, image, ending) {

@@ -4,7 +4,7 @@ import { loadKubeletConfig } from '@node-agent/config';
 import { KubeError } from '@node-agent/kube-client';
 import { apiReviewer } from '@node-agent/kubelet-assembly/cluster';
 import { describe, expect, test } from 'vitest';
-import { accessOf } from '../src/access.ts';
+import { accessOf } from '../src/serving/access.ts';
 
 const never = new AbortController().signal;
 

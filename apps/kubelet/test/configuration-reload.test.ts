@@ -7,8 +7,8 @@ import { nodeFileSystem as fs } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ConfigurationReload } from '../src/configuration-reload.ts';
-import { watchConfiguration } from '../src/configuration-watch.ts';
+import { ConfigurationReload } from '../src/configuration/configuration-reload.ts';
+import { watchConfiguration } from '../src/configuration/configuration-watch.ts';
 
 function setUp(start: Partial<KubeletConfiguration> = {}) {
   const { logger, lines } = captureLogger();

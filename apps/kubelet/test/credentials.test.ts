@@ -9,7 +9,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import { loadKubeconfig } from '@node-agent/kube-client';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type ClusterAccess, clusterAccess } from '../src/credentials.ts';
+import { type ClusterAccess, clusterAccess } from '../src/cluster/credentials.ts';
 
 let directory = '';
 let access: ClusterAccess | undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { criTransport } from '../src/cri-transport.ts';
+import { criTransport } from '../src/node/cri-transport.ts';
 
 test.each([
   [{}, 'lean'],

@@ -4,7 +4,7 @@ import type { KubeletView } from '@node-agent/kubelet-core';
 import { noMetrics, RecordingTracer } from '@node-agent/telemetry';
 import { captureLogger, type LogLine } from '@node-agent/telemetry/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { NodeDashboard } from '../src/dashboard.ts';
+import { NodeDashboard } from '../src/serving/dashboard.ts';
 
 type Components = ConstructorParameters<typeof NodeDashboard>[0];
 type WriteFile = (path: string, data: string | Uint8Array) => Promise<void>;

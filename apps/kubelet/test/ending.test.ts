@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { expect, test } from 'vitest';
-import { Ending } from '../src/ending.ts';
-import { Parts } from '../src/parts.ts';
+import { Ending } from '../src/process/ending.ts';
+import { Parts } from '../src/process/parts.ts';
 
 function ending() {
   const clock = new FakeClock();

@@ -3,7 +3,7 @@ import type { CgroupDriver } from '@node-agent/cm-cgroups';
 import { defaultConfiguration } from '@node-agent/config';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { expect, test } from 'vitest';
-import { nodeGauges } from '../src/gauges.ts';
+import { nodeGauges } from '../src/node/gauges.ts';
 
 const { signal } = new AbortController();
 

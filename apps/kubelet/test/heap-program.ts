@@ -1,5 +1,5 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { type HeapSize, heapFlags } from '../src/heap-size.ts';
+import { type HeapSize, heapFlags } from '../src/process/heap-size.ts';
 
 /** Returns the size of the young generation in MiB after creating many objects and keeping some of them for a while. */
 function youngMiB(size: HeapSize): number {

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { silentLogger } from '@node-agent/telemetry';
 import { expect, test } from 'vitest';
-import { HeapKeeper } from '../src/heap-keeper.ts';
-import { type HeapSize, heapSizeFor } from '../src/heap-size.ts';
+import { HeapKeeper } from '../src/process/heap-keeper.ts';
+import { type HeapSize, heapSizeFor } from '../src/process/heap-size.ts';
 
 const SMALL = ['--optimize-for-size', '--semi-space-growth-factor=1', '--heap-growing-percent=0'];
 const ROOMY = ['--no-optimize-for-size', '--semi-space-growth-factor=2', '--heap-growing-percent=20'];

@@ -6,7 +6,7 @@ import { nodeFileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { noEvents, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, expect, test } from 'vitest';
-import { standaloneCredentials } from '../src/image-credentials.ts';
+import { standaloneCredentials } from '../src/cluster/image-credentials.ts';
 
 const directories: string[] = [];
 afterEach(async () => {

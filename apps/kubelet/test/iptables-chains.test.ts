@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { FakeClock } from '@node-agent/async/testing';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { IptablesChains } from '../src/iptables-chains.ts';
-import { type RunCommand, runCommand } from '../src/run-command.ts';
+import { IptablesChains } from '../src/node/iptables-chains.ts';
+import { type RunCommand, runCommand } from '../src/process/run-command.ts';
 
 /** iptables as far as the kubelet uses it. */
 class FakeIptables {

@@ -5,7 +5,7 @@ import { systemClock } from '@node-agent/async';
 import { nodeFileSystem as fs } from '@node-agent/host';
 import { silentLogger as logger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { acquireLockFile, hasWaiter, lockContention } from '../src/lock-file.ts';
+import { acquireLockFile, hasWaiter, lockContention } from '../src/process/lock-file.ts';
 
 let path = '';
 let directory = '';

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { describe, expect, test } from 'vitest';
-import { kibibytes, readMachine } from '../src/machine.ts';
-import { pageSize } from '../src/page-size.ts';
+import { kibibytes, readMachine } from '../src/node/machine.ts';
+import { pageSize } from '../src/node/page-size.ts';
 
 async function machineWith(files: Readonly<Record<string, string>>) {
   const fs = new MemoryFileSystem({ clock: new FakeClock() });

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '@node-agent/async';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, test } from 'vitest';
-import { headersFor, manifestFetch } from '../src/manifest-fetch.ts';
+import { headersFor, manifestFetch } from '../src/node/manifest-fetch.ts';
 
 const ends: (() => void)[] = [];
 afterEach(() => {

@@ -1,8 +1,8 @@
 import { resolveFeatureGates } from '@node-agent/config';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import { nodeMetrics } from '../src/node-metrics.ts';
-import { softLimit } from '../src/process-figures.ts';
+import { nodeMetrics } from '../src/node/node-metrics.ts';
+import { softLimit } from '../src/node/process-figures.ts';
 
 test("metrics report the kubelet's version, its node and its features", () => {
   const metrics = new MetricsRegistry();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeWarnings } from '../src/node-warnings.ts';
+import { nodeWarnings } from '../src/node/node-warnings.ts';
 
 test.each([
   [{ cgroupVersion: 2, swapOn: false }, false, []],

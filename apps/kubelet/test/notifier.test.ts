@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Notifier } from '../src/notifier.ts';
-import { canExec, type NotifyMode, type NotifyProcess, startNotifyProcess } from '../src/notify-process.ts';
+import { Notifier } from '../src/process/notifier.ts';
+import { canExec, type NotifyMode, type NotifyProcess, startNotifyProcess } from '../src/process/notify-process.ts';
 
 const { signal } = new AbortController();
 

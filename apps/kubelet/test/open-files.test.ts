@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, it } from 'vitest';
-import { adjustOpenFiles, parseOpenFileLimits } from '../src/open-files.ts';
-import type { CommandResult, RunCommand } from '../src/run-command.ts';
-import { runCommand } from '../src/run-command.ts';
+import { adjustOpenFiles, parseOpenFileLimits } from '../src/process/open-files.ts';
+import type { CommandResult, RunCommand } from '../src/process/run-command.ts';
+import { runCommand } from '../src/process/run-command.ts';
 
 const OK: CommandResult = { code: 0, stderr: '', isMissing: false };
 const DENIED: CommandResult = { code: 1, stderr: 'Operation not permitted', isMissing: false };

@@ -7,7 +7,7 @@ import { ConfigError, loadKubeletConfig } from '@node-agent/config';
 import { loadKubeconfig } from '@node-agent/kube-client';
 import { ClientCaFile } from '@node-agent/server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { operatorFiles as fs } from '../src/operator-files.ts';
+import { operatorFiles as fs } from '../src/process/operator-files.ts';
 
 const MI = 1024 * 1024;
 let directory = '';

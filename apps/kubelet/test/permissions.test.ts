@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { permissionProblem, withPermissionProblem } from '../src/permissions.ts';
+import { permissionProblem, withPermissionProblem } from '../src/process/permissions.ts';
 
 it.each([
   [0, undefined],

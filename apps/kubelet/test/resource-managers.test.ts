@@ -2,7 +2,7 @@ import { defaultConfiguration, type KubeletConfiguration, resolveFeatureGates } 
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { parseResourceList } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
-import { resourceManagerSettings } from '../src/resource-managers.ts';
+import { resourceManagerSettings } from '../src/configuration/resource-managers.ts';
 
 const reservation = parseResourceList({ cpu: '500m', memory: '1Gi' });
 

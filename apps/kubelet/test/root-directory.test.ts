@@ -1,6 +1,6 @@
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { expect, it } from 'vitest';
-import { shareRootDirectory } from '../src/root-directory.ts';
+import { shareRootDirectory } from '../src/process/root-directory.ts';
 
 const { signal } = new AbortController();
 const PRIVATE = '27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n';

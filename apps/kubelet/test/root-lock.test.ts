@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lockOutcome } from '../src/flock.ts';
-import { lockRootDirectory } from '../src/root-lock.ts';
+import { lockOutcome } from '../src/process/flock.ts';
+import { lockRootDirectory } from '../src/process/root-lock.ts';
 import { removeDirectory } from './remove-directory.ts';
 
 let rootDir: string;

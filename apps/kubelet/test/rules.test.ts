@@ -12,15 +12,15 @@ import { parseReservations } from '@node-agent/node-status';
 import { formatResourceList, parseResourceList } from '@node-agent/pod-spec';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
-import { endingLogger, isCausedByClosing } from '../src/ending-logger.ts';
-import { enforcedResources, reservedGroups } from '../src/enforced-resources.ts';
-import { adjustKernel } from '../src/kernel-settings.ts';
-import type { Machine } from '../src/machine.ts';
-import { nodeIdentity } from '../src/node-identity.ts';
-import { allocatableOf, expectCpus, readNodeResources } from '../src/node-resources.ts';
-import { withImageService } from '../src/runtime-services.ts';
-import { assemblySettings, heartbeatTimeoutMs, requestRate } from '../src/settings.ts';
-import { shownConfiguration } from '../src/shown-configuration.ts';
+import { enforcedResources, reservedGroups } from '../src/configuration/enforced-resources.ts';
+import { allocatableOf, expectCpus, readNodeResources } from '../src/configuration/node-resources.ts';
+import { assemblySettings, heartbeatTimeoutMs, requestRate } from '../src/configuration/settings.ts';
+import { shownConfiguration } from '../src/configuration/shown-configuration.ts';
+import { adjustKernel } from '../src/node/kernel-settings.ts';
+import type { Machine } from '../src/node/machine.ts';
+import { nodeIdentity } from '../src/node/node-identity.ts';
+import { withImageService } from '../src/node/runtime-services.ts';
+import { endingLogger, isCausedByClosing } from '../src/process/ending-logger.ts';
 
 describe('the node’s identity', () => {
   const machine = { hostname: ' Host-1 ', ips: ['192.0.2.1', '192.0.2.2', '2001:db8::1'] };

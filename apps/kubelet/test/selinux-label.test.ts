@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { labelForContainers } from '../src/selinux-label.ts';
+import { labelForContainers } from '../src/node/selinux-label.ts';
 
 test('sets the SELinux label for containers on a directory of any name', async () => {
   const runs: unknown[] = [];

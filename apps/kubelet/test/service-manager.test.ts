@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import { ServiceManager, watchdogMs } from '../src/service-manager.ts';
+import { ServiceManager, watchdogMs } from '../src/process/service-manager.ts';
 
 describe("systemd's watchdog timeout", () => {
   test.each([

@@ -2,7 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { StatsProvider } from '@node-agent/stats';
 import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { expect, test } from 'vitest';
-import { NodePages } from '../src/stats-pages.ts';
+import { NodePages } from '../src/serving/stats-pages.ts';
 
 type PodMetrics = Awaited<ReturnType<StatsProvider['podMetrics']>>;
 

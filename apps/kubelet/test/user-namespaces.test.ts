@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { expect, test } from 'vitest';
-import { userNamespaceSettings } from '../src/user-namespaces.ts';
+import { userNamespaceSettings } from '../src/node/user-namespaces.ts';
 
 const { signal } = new AbortController();
 const K64 = 65_536;

@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { heapFlags } from '../../../../apps/kubelet/src/heap-size.ts';
+import { heapFlags } from '../../../../apps/kubelet/src/process/heap-size.ts';
 import { loadPart } from './load-part.ts';
 import { partOf } from './part-of.ts';
 

@@ -9,13 +9,13 @@ import type { BackgroundService } from '@node-agent/kubelet-core';
 import { goArchitecture, type Reservations } from '@node-agent/node-status';
 import type { Reviewer, ServingCertificate } from '@node-agent/server';
 import type { Logger, Metrics, Tracer } from '@node-agent/telemetry';
+import { heartbeatTimeoutMs, requestRate } from '../configuration/settings.ts';
+import { machineSources, nodeOptions } from '../node/node-options.ts';
+import { operatorFiles } from '../process/operator-files.ts';
+import { RequestedServingCertificate } from '../serving/serving-certificate.ts';
+import { KUBELET_VERSION } from '../version.ts';
 import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
-import { machineSources, nodeOptions } from './node-options.ts';
-import { operatorFiles } from './operator-files.ts';
-import { RequestedServingCertificate } from './serving-certificate.ts';
-import { heartbeatTimeoutMs, requestRate } from './settings.ts';
-import { KUBELET_VERSION } from './version.ts';
 
 /** Components that the program passes to {@link joinCluster}. */
 interface Components {

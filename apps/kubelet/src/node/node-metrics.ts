@@ -1,6 +1,6 @@
 import type { FeatureGates } from '@node-agent/config';
 import type { Metrics } from '@node-agent/telemetry';
-import { versionParts } from './version.ts';
+import { versionParts } from '../version.ts';
 
 /** Facts about the kubelet and its node that constant metrics report. */
 export interface NodeFacts {

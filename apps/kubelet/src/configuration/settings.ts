@@ -8,9 +8,9 @@ import type { AssemblySettings, NodeLimits, PodSourcePort } from '@node-agent/ku
 import { gracePeriodsOf } from '@node-agent/node-shutdown';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
 import type { ResourceList } from '@node-agent/pod-spec';
+import type { Machine } from '../node/machine.ts';
+import type { NodeIdentity } from '../node/node-identity.ts';
 import { reservedGroups } from './enforced-resources.ts';
-import type { Machine } from './machine.ts';
-import type { NodeIdentity } from './node-identity.ts';
 import type { NodeResources } from './node-resources.ts';
 
 /** Initial back-off before a crashed container is restarted. The configuration can only lower the maximum back-off. */

@@ -4,7 +4,7 @@ import { SelfSignedFiles, ServingCertificateFiles } from '@node-agent/certificat
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import type { ServingCertificate } from '@node-agent/server';
 import type { Logger } from '@node-agent/telemetry';
-import { operatorFiles as fs } from './operator-files.ts';
+import { operatorFiles as fs } from '../process/operator-files.ts';
 
 interface ServingFileSettings {
   readonly tlsCertFile: string;

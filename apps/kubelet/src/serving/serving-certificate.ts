@@ -10,7 +10,7 @@ import {
   servingSubject,
 } from '@node-agent/certificates';
 import type { Logger, Metrics } from '@node-agent/telemetry';
-import { operatorFiles as fs } from './operator-files.ts';
+import { operatorFiles as fs } from '../process/operator-files.ts';
 
 /** Components that the program passes to {@link RequestedServingCertificate}. */
 interface Components {

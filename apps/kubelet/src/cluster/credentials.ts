@@ -23,8 +23,8 @@ import {
 } from '@node-agent/kube-client';
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import { errorText, type Logger, type Metrics } from '@node-agent/telemetry';
+import { operatorFiles } from '../process/operator-files.ts';
 import { BootstrapClients } from './bootstrap-clients.ts';
-import { operatorFiles } from './operator-files.ts';
 
 /** Components that the program passes to {@link clusterAccess}. */
 interface Components {

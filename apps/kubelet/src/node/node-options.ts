@@ -12,8 +12,8 @@ import {
   readMachineInfo,
   readNetworkFacts,
 } from '@node-agent/node-status';
-import { fileSystemBytes } from './node-resources.ts';
-import { KUBELET_VERSION } from './version.ts';
+import { fileSystemBytes } from '../configuration/node-resources.ts';
+import { KUBELET_VERSION } from '../version.ts';
 
 /** Name and resource reservations of this node. */
 export interface NodeFacts {

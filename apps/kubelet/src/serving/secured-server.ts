@@ -4,9 +4,9 @@ import type { LoadedConfiguration } from '@node-agent/config';
 import type { BackgroundService, KubeletView } from '@node-agent/kubelet-core';
 import { ClientCaFile, type Reviewer, SecuredServer, type ServingCertificate } from '@node-agent/server';
 import type { Logger, Metrics, Tracer } from '@node-agent/telemetry';
+import { operatorFiles as fs } from '../process/operator-files.ts';
 import { accessOf } from './access.ts';
 import type { NodeEndpoints } from './node-endpoints.ts';
-import { operatorFiles as fs } from './operator-files.ts';
 import { servingFiles } from './serving-files.ts';
 
 /** Components that the program passes to {@link securedServer}. */

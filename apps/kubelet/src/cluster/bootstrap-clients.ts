@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import { KubeClients, loadKubeconfig, type RestClient } from '@node-agent/kube-client';
 import type { Logger, Metrics } from '@node-agent/telemetry';
-import { operatorFiles as fs } from './operator-files.ts';
+import { operatorFiles as fs } from '../process/operator-files.ts';
 
 /** Components that the program passes to {@link BootstrapClients}. */
 interface Components {

@@ -33,14 +33,14 @@ import {
   type MemoryEventRecorder,
   MetricsRegistry,
 } from '@node-agent/telemetry';
-import type { ConfigurationReload } from './configuration-reload.ts';
+import type { ConfigurationReload } from '../configuration/configuration-reload.ts';
+import { shownConfiguration } from '../configuration/shown-configuration.ts';
+import { KUBELET_VERSION } from '../version.ts';
 import type { NodeDashboard } from './dashboard.ts';
 import { explanationText } from './explanation-text.ts';
 import { explanationOf, healthChecks } from './servers.ts';
-import { shownConfiguration } from './shown-configuration.ts';
 import type { NodePages } from './stats-pages.ts';
 import { underWay } from './under-way.ts';
-import { KUBELET_VERSION } from './version.ts';
 
 /** Components that the program passes to {@link nodeEndpoints}. */
 interface Components {

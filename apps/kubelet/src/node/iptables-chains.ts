@@ -1,6 +1,6 @@
 import { type Clock, every } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
-import type { RunCommand } from './run-command.ts';
+import type { RunCommand } from '../process/run-command.ts';
 
 /** Programs of iptables, one per IP family. */
 const PROGRAMS = ['iptables', 'ip6tables'] as const;
