@@ -18,6 +18,9 @@ const shared: ViteUserConfig = defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: '.reports/vitest.json' },
     testTimeout: 20_000,
+    // The files of a package share their workers: with a worker for each file, two thirds of the time go into imports. A
+    // test that changes global state must undo it.
+    isolate: false,
     // A second, as it is by default, is short on a machine that does much else.
     expect: { poll: { timeout: 10_000 } },
   },
