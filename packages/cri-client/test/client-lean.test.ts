@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CriClient } from '../src/index.ts';
+import { clientCases } from './client-cases.ts';
 import { serve, socketDirectory } from './fake-server.ts';
-import { transportUnderTest } from './transport-under-test.ts';
 
-transportUnderTest.transport = 'lean';
-await import('./client-cases.ts');
+clientCases('lean');
 
 describe('lists over the lean transport', () => {
   let directory: ReturnType<typeof socketDirectory>;

@@ -1,4 +1,3 @@
-import { transportUnderTest } from './transport-under-test.ts';
+import { clientCases } from './client-cases.ts';
 
-transportUnderTest.transport = 'grpc-js';
-await import('./client-cases.ts');
+clientCases('grpc-js');

@@ -1,4 +1,3 @@
-import { transportUnderTest } from './transport-under-test.ts';
+import { socketCases } from './socket-cases.ts';
 
-transportUnderTest.unaryTransport = 'lean';
-await import('./socket-cases.ts');
+socketCases('lean');

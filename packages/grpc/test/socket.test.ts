@@ -1,4 +1,3 @@
-import { transportUnderTest } from './transport-under-test.ts';
+import { socketCases } from './socket-cases.ts';
 
-transportUnderTest.unaryTransport = 'grpc-js';
-await import('./socket-cases.ts');
+socketCases('grpc-js');
