@@ -211,7 +211,7 @@ describe('node predicates: operating system and name', () => {
       makePod('p', {}, { nodeName: 'n2' }),
       "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name",
     ],
-  ])('admission of a pod that requires from the node: %s', (_title, pod, expected) => {
+  ])('admits or rejects a pod that requires %s', (_title, pod, expected) => {
     expect(admit(pod)).toBe(expected);
   });
 

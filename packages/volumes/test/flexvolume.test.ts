@@ -328,7 +328,7 @@ describe('a flexVolume whose driver attaches volumes', () => {
     await stop();
   });
 
-  it('a flexVolume whose driver attaches volumes is mounted by the kubelet if the driver only attaches: formatted, and bound into each pod', async () => {
+  it('the kubelet formats, mounts and bind-mounts a flexVolume whose driver supports attach but not mount', async () => {
     const { manager, programs, mounter, clock, signal, mount, stop } = await makeAttaching();
     programs.responses = {
       init: OK,

@@ -88,7 +88,7 @@ describe('versions that a packed program pins', () => {
     });
   });
 
-  it('a program has no pins without a lock file, and for a directory that the lock file does not have', () => {
+  it('a program has no pins if there is no lock file, or if the lock file does not list its directory', () => {
     expect(pinsOf('apps/kubelet', readLockFile(''))).toEqual({});
     expect(pinsOf('packages/other', readLockFile(LOCK))).toEqual({});
   });
