@@ -251,7 +251,7 @@ describe("events in the kubelet's log", () => {
     msg: 'Event occurred',
   });
 
-  test('are parsed', () => {
+  test("events in the kubelet's log are parsed", () => {
     expect(parseEventLine(line)).toEqual({
       atMs: Date.parse('2030-01-01T00:00:00Z'),
       podUid: 'u1',

@@ -38,7 +38,7 @@ export const claimsAreHeld: Invariant = invariant(
     if (phase !== 'began') return undefined;
     const users = facts.lives.running.filter((life) => life.claimed.length > 0 && claimOf(life, facts) === claim);
     if (call === 'unprepare') {
-      return judged(users[0] && `${claim} is given back while ${subject(users[0])} is running with it`);
+      return judged(users[0] && `${claim} is unprepared while ${subject(users[0])} is running with it`);
     }
     // For another pod that shares the claim, the next kubelet prepares the claim again, as upstream's.
     const isShared = (life: Life): boolean =>
