@@ -18,7 +18,7 @@ const shared: ViteUserConfig = defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: '.reports/vitest.json' },
     testTimeout: 20_000,
-    // A second, as it is by default, is short on a machine that does much else.
+    // The default, one second, is too short on a machine that is busy with other work.
     expect: { poll: { timeout: 10_000 } },
   },
 });

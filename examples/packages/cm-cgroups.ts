@@ -1,4 +1,4 @@
-// From packages/cm-cgroups/README.md, which explains it.
+// From packages/cm-cgroups/README.md, which explains the program.
 import { cgroupfsPath, podResourceConfig, qosShares, sharesToWeight, systemdPath } from '@node-agent/cm-cgroups';
 import { openCgroups, PodCgroups } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';

@@ -1,4 +1,4 @@
-// From packages/plugin-watcher/README.md, which explains it.
+// From packages/plugin-watcher/README.md, which explains the program.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { nodeFileSystem } from '@node-agent/host';
 import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';

@@ -180,7 +180,7 @@ export class ImagePullRecords implements PullRecords {
         return;
       }
       try {
-        // A failure of this pull does not tell whether the pull of an earlier process succeeded.
+        // Even if this pull failed, the pull of an earlier process may have succeeded; its intent is kept.
         if (!(await this.#inherit()).has(image)) await this.#files.deleteIntent(image);
         this.#pulls.delete(image);
       } catch (err) {
