@@ -30,7 +30,9 @@ describe('withSection', () => {
 describe('sectionOf', () => {
   it('the install section says that an unversioned package is not on npm, and how to install a versioned one', () => {
     expect(sectionOf(manifest, 'pleg')).toMatch(/Not on npm yet.+npm run pack -- pleg/);
-    expect(sectionOf({ ...manifest, version: '0.1.0' }, 'pleg')).toContain('`npm install @node-agent/pleg`. Requires Node.js ');
+    expect(sectionOf({ ...manifest, version: '0.1.0' }, 'pleg')).toContain(
+      '`npm install @node-agent/pleg`. Requires Node.js ',
+    );
   });
 
   it("the install section says how to install the other packages that the README's program uses", () => {
