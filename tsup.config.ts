@@ -99,7 +99,7 @@ export default defineConfig({
   target: 'node22',
   platform: 'node',
   sourcemap: true,
-  // The sources are in the tarball too: the maps name them, and need not hold them.
+  // Source maps refer to the sources instead of containing them, because the tarball has the sources too.
   esbuildOptions: (options) => {
     options.sourcesContent = false;
     options.metafile = true;

@@ -21,7 +21,7 @@ const shared: ViteUserConfig = defineConfig({
     // The files of a package share their workers: with a worker for each file, two thirds of the time go into imports. A
     // test that changes global state must undo it.
     isolate: false,
-    // A second, as it is by default, is short on a machine that does much else.
+    // The default, one second, is too short on a machine that is busy with other work.
     expect: { poll: { timeout: 10_000 } },
   },
 });

@@ -1,4 +1,4 @@
-// From packages/admission/README.md, which explains it.
+// From packages/admission/README.md, which explains the program.
 import { predicateHandler } from '@node-agent/admission';
 
 const node = { metadata: { name: 'n1' }, status: { allocatable: { pods: '110', cpu: '2', memory: '4Gi' } } };

@@ -1,4 +1,4 @@
-// From packages/allocation/README.md, which explains it.
+// From packages/allocation/README.md, which explains the program.
 import { mkdtemp } from 'node:fs/promises';
 import { AllocationManager } from '@node-agent/allocation';
 import { nodeFileSystem } from '@node-agent/host';

@@ -1,4 +1,4 @@
-// From packages/async/README.md, which explains it.
+// From packages/async/README.md, which explains the program.
 import { Backoff, CoalescingQueue, every, systemClock, WorkQueue, withTimeout } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 

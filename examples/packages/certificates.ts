@@ -1,4 +1,4 @@
-// From packages/certificates/README.md, which explains it.
+// From packages/certificates/README.md, which explains the program.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// From packages/checkpoint/README.md, which explains it.
+// From packages/checkpoint/README.md, which explains the program.
 import { CheckpointStore } from '@node-agent/checkpoint';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 

@@ -1,4 +1,4 @@
-// From packages/cm-cgroups/README.md, which explains it.
+// From packages/cm-cgroups/README.md, which explains the program.
 import { cgroupfsPath, podResourceConfig, qosShares, sharesToWeight, systemdPath } from '@node-agent/cm-cgroups';
 import { openCgroups, PodCgroups } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
@@ -19,7 +19,7 @@ const name = ['kubepods', 'burstable', 'pod12-34'];
 console.log(cgroupfsPath(name)); // /kubepods/burstable/pod12-34
 console.log(systemdPath(name)); // /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice
 
-// Nothing is touched before it is first asked for.
+// The constructor reads and changes nothing; the first call does.
 const components = { fs: nodeFileSystem, kill: process.kill.bind(process) };
 const cgroups = new PodCgroups({ open: () => openCgroups(components) }, { cgroupRoot: '/mine' });
 console.log(cgroups.podCgroupParent(pod)); // /mine/kubepods/burstable/pod12-34

@@ -1,4 +1,4 @@
-// From packages/cm-resources/README.md, which explains it.
+// From packages/cm-resources/README.md, which explains the program.
 import { mkdtemp } from 'node:fs/promises';
 import { ContainerResources } from '@node-agent/cm-resources';
 import { nodeFileSystem } from '@node-agent/host';

@@ -1,4 +1,4 @@
-// From packages/config/README.md, which explains it.
+// From packages/config/README.md, which explains the program.
 import { formatIssue, formatOrigin, loadKubeletConfig, type ConfigReader } from '@node-agent/config';
 
 const files = new Map([

@@ -1,4 +1,4 @@
-// From packages/container-gc/README.md, which explains it.
+// From packages/container-gc/README.md, which explains the program.
 import { defaultPolicy, type GcContainer, planContainerGc } from '@node-agent/container-gc';
 
 // The rule alone: which containers go. `ContainerGc` carries it out against a runtime.

@@ -1,4 +1,4 @@
-// From packages/container-logs/README.md, which explains it.
+// From packages/container-logs/README.md, which explains the program.
 import { ContainerLogReader } from '@node-agent/container-logs';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 

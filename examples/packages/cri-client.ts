@@ -1,4 +1,4 @@
-// From packages/cri-client/README.md, which explains it.
+// From packages/cri-client/README.md, which explains the program.
 import { CriClient, CriError, enumName, PodSandboxState } from '@node-agent/cri-client';
 
 const endpoint = process.argv[2] ?? 'unix:///run/containerd/containerd.sock';

@@ -1,4 +1,4 @@
-// From packages/csi/README.md, which explains it.
+// From packages/csi/README.md, which explains the program.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { CsiNodeClient } from '@node-agent/csi';
 import { FakeCsiDriver } from '@node-agent/csi/testing';

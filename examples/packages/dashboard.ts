@@ -1,4 +1,4 @@
-// From packages/dashboard/README.md, which explains it.
+// From packages/dashboard/README.md, which explains the program.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Dashboard } from '@node-agent/dashboard';

@@ -1,4 +1,4 @@
-// From packages/dbus/README.md, which explains it.
+// From packages/dbus/README.md, which explains the program.
 import { connect } from 'node:net';
 import { DbusConnection, DbusError } from '@node-agent/dbus';
 

@@ -1,4 +1,4 @@
-// From packages/device-manager/README.md, which explains it.
+// From packages/device-manager/README.md, which explains the program.
 import { mkdtemp } from 'node:fs/promises';
 import { DeviceManager } from '@node-agent/device-manager';
 import { FakeDevicePlugin } from '@node-agent/device-manager/testing';

@@ -1,4 +1,4 @@
-// From packages/dra/README.md, which explains it.
+// From packages/dra/README.md, which explains the program.
 import { mkdtemp } from 'node:fs/promises';
 import { DraManager } from '@node-agent/dra';
 import { FakeDraPlugin } from '@node-agent/dra/testing';

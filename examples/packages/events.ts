@@ -1,4 +1,4 @@
-// From packages/events/README.md, which explains it.
+// From packages/events/README.md, which explains the program.
 import { setTimeout } from 'node:timers/promises';
 import { ApiEventRecorder } from '@node-agent/events';
 

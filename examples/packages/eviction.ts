@@ -1,4 +1,4 @@
-// From packages/eviction/README.md, which explains it.
+// From packages/eviction/README.md, which explains the program.
 import { EvictionManager, parseThresholds } from '@node-agent/eviction';
 import { defaultPod, isCriticalPod, type Pod } from '@node-agent/pod-spec';
 

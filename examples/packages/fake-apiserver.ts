@@ -1,4 +1,4 @@
-// From packages/fake-apiserver/README.md, which explains it.
+// From packages/fake-apiserver/README.md, which explains the program.
 import { FakeApiServer } from '@node-agent/fake-apiserver';
 
 const api = new FakeApiServer();

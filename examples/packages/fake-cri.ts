@@ -1,4 +1,4 @@
-// From packages/fake-cri/README.md, which explains it.
+// From packages/fake-cri/README.md, which explains the program.
 import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
 import { nodeFileSystem } from '@node-agent/host';
 

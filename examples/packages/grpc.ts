@@ -1,4 +1,4 @@
-// From packages/grpc/README.md, which explains it.
+// From packages/grpc/README.md, which explains the program.
 import { mkdtemp } from 'node:fs/promises';
 import { GrpcClient, GrpcServer, type MessageType, service, type UnaryRpc } from '@node-agent/grpc';
 

@@ -1,4 +1,4 @@
-// From packages/host/README.md, which explains it.
+// From packages/host/README.md, which explains the program.
 import { type FileSystem, nodeFileSystem } from '@node-agent/host';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 

@@ -1,4 +1,4 @@
-// From packages/image-gc/README.md, which explains it.
+// From packages/image-gc/README.md, which explains the program.
 import { statfs } from 'node:fs/promises';
 import { CriClient } from '@node-agent/cri-client';
 import { ImageGc } from '@node-agent/image-gc';

@@ -1,4 +1,4 @@
-// From packages/images/README.md, which explains it.
+// From packages/images/README.md, which explains the program.
 import { ImageManager } from '@node-agent/images';
 
 const images = new ImageManager({

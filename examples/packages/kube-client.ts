@@ -1,4 +1,4 @@
-// From packages/kube-client/README.md, which explains it.
+// From packages/kube-client/README.md, which explains the program.
 import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
 import { nodeFileSystem } from '@node-agent/host';
 import { Discovery, fieldSelector, KubeClients, loadKubeconfig, Reflector, resources } from '@node-agent/kube-client';

@@ -1,4 +1,4 @@
-// From packages/kubelet-assembly/README.md, which explains it.
+// From packages/kubelet-assembly/README.md, which explains the program.
 import { systemClock as clock, systemRandom as random } from '@node-agent/async';
 import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';

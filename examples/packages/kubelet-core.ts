@@ -1,4 +1,4 @@
-// From packages/kubelet-core/README.md, which explains it.
+// From packages/kubelet-core/README.md, which explains the program.
 import { pastActiveDeadline, unsupportedFeatureHandler } from '@node-agent/kubelet-core';
 
 const pod = {

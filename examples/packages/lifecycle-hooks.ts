@@ -1,4 +1,4 @@
-// From packages/lifecycle-hooks/README.md, which explains it.
+// From packages/lifecycle-hooks/README.md, which explains the program.
 import { LifecycleHooks } from '@node-agent/lifecycle-hooks';
 
 const hooks = new LifecycleHooks({

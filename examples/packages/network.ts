@@ -1,4 +1,4 @@
-// From packages/network/README.md, which explains it.
+// From packages/network/README.md, which explains the program.
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { PodNetwork } from '@node-agent/network';
 

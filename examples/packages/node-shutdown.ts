@@ -1,4 +1,4 @@
-// From packages/node-shutdown/README.md, which explains it.
+// From packages/node-shutdown/README.md, which explains the program.
 import { mkdtemp } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { nodeFileSystem } from '@node-agent/host';

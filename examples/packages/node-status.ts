@@ -1,4 +1,4 @@
-// From packages/node-status/README.md, which explains it.
+// From packages/node-status/README.md, which explains the program.
 import { nodeFileSystem } from '@node-agent/host';
 import type { Lease, LeaseClient, Node, NodeClient } from '@node-agent/node-status';
 import { NodeLease, NodeStatusManager, parseReservations, readMachineInfo } from '@node-agent/node-status';

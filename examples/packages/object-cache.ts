@@ -1,4 +1,4 @@
-// From packages/object-cache/README.md, which explains it.
+// From packages/object-cache/README.md, which explains the program.
 import { FakeApiServer } from '@node-agent/fake-apiserver';
 import { RestClient } from '@node-agent/kube-client';
 import { ObjectCache } from '@node-agent/object-cache';

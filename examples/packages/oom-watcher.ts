@@ -1,4 +1,4 @@
-// From packages/oom-watcher/README.md, which explains it.
+// From packages/oom-watcher/README.md, which explains the program.
 import os from 'node:os';
 import { OomWatcher, openKmsg } from '@node-agent/oom-watcher';
 

@@ -1,4 +1,4 @@
-// From packages/otlp/README.md, which explains it.
+// From packages/otlp/README.md, which explains the program.
 import { consoleLogger, RecordingTracer } from '@node-agent/telemetry';
 import { OtlpExporter } from '@node-agent/otlp';
 

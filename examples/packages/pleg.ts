@@ -1,4 +1,4 @@
-// From packages/pleg/README.md, which explains it.
+// From packages/pleg/README.md, which explains the program.
 import { Pleg, PodCache } from '@node-agent/pleg';
 
 // A runtime with one container, which is about to exit. Over CRI, a real one is `criPods(cri)` of `@node-agent/runtime`.

@@ -1,4 +1,4 @@
-// From packages/plugin-watcher/README.md, which explains it.
+// From packages/plugin-watcher/README.md, which explains the program.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { nodeFileSystem } from '@node-agent/host';
 import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
@@ -14,7 +14,7 @@ const watcher = new PluginWatcher({ fs: nodeFileSystem }, { directory, handlers:
 const stop = new AbortController();
 const running = watcher.start(stop.signal);
 await watcher.ready();
-console.log(`sockets are looked for in ${directory}`);
+console.log(`watching ${directory} for sockets`);
 stop.abort();
 await running;
 await rm(temporary, { recursive: true });

@@ -1,4 +1,4 @@
-// From packages/pod-config/README.md, which explains it.
+// From packages/pod-config/README.md, which explains the program.
 import { nodeFileSystem } from '@node-agent/host';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { FileSource, formatProblem, PodConfig } from '@node-agent/pod-config';

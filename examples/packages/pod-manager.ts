@@ -1,4 +1,4 @@
-// From packages/pod-manager/README.md, which explains it.
+// From packages/pod-manager/README.md, which explains the program.
 import { PodManager } from '@node-agent/pod-manager';
 
 const metadata = { name: 'etcd-node-1', namespace: 'kube-system' };

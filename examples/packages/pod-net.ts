@@ -1,4 +1,4 @@
-// From packages/pod-net/README.md, which explains it.
+// From packages/pod-net/README.md, which explains the program.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '@node-agent/async';

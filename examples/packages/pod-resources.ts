@@ -1,4 +1,4 @@
-// From packages/pod-resources/README.md, which explains it.
+// From packages/pod-resources/README.md, which explains the program.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { nodeFileSystem } from '@node-agent/host';
 import { PodResourcesServer } from '@node-agent/pod-resources';

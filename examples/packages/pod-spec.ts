@@ -1,4 +1,4 @@
-// From packages/pod-spec/README.md, which explains it.
+// From packages/pod-spec/README.md, which explains the program.
 import {
   checkPod,
   defaultPod,

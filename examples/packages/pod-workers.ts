@@ -1,4 +1,4 @@
-// From packages/pod-workers/README.md, which explains it.
+// From packages/pod-workers/README.md, which explains the program.
 import { PodWorkers } from '@node-agent/pod-workers';
 
 const pod = { metadata: { name: 'web', namespace: 'default', uid: '42' }, spec: { containers: [{ name: 'nginx' }] } };

@@ -1,4 +1,4 @@
-// From packages/prober/README.md, which explains it.
+// From packages/prober/README.md, which explains the program.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Prober } from '@node-agent/prober';

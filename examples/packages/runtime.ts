@@ -1,4 +1,4 @@
-// From packages/runtime/README.md, which explains it.
+// From packages/runtime/README.md, which explains the program.
 import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { noHooks, PodRuntime } from '@node-agent/runtime';

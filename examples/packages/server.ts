@@ -1,4 +1,4 @@
-// From packages/server/README.md, which explains it.
+// From packages/server/README.md, which explains the program.
 import { HealthzServer } from '@node-agent/server';
 
 const controller = new AbortController();

@@ -1,4 +1,4 @@
-// From packages/simulation/README.md, which explains it.
+// From packages/simulation/README.md, which explains the program.
 import { generateScenario, shrink, simulate } from '@node-agent/simulation';
 
 const scenario = generateScenario(42, { events: 6 });

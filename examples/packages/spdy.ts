@@ -1,4 +1,4 @@
-// From packages/spdy/README.md, which explains it.
+// From packages/spdy/README.md, which explains the program.
 import { duplexPair } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { SpdyConnection } from '@node-agent/spdy';

@@ -1,4 +1,4 @@
-// From packages/stats/README.md, which explains it.
+// From packages/stats/README.md, which explains the program.
 import { statfs } from 'node:fs/promises';
 import { readHierarchy } from '@node-agent/cm-cgroups';
 import { CriClient } from '@node-agent/cri-client';

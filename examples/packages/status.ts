@@ -1,10 +1,10 @@
-// From packages/status/README.md, which explains it.
+// From packages/status/README.md, which explains the program.
 import { setTimeout } from 'node:timers/promises';
 import { FakeApiServer } from '@node-agent/fake-apiserver';
 import { RestClient, resources } from '@node-agent/kube-client';
 import { generateApiPodStatus, noProbeResults, restStatusApi, StatusManager, StatusWriter } from '@node-agent/status';
 
-// In earnest a transport to a cluster: kube-client's `KubeClients`.
+// In a real program, use a transport to an API server: `KubeClients` of `@node-agent/kube-client`.
 const transport = new FakeApiServer();
 const client = new RestClient({ transport });
 const pod = await client.create(resources.pods, {

@@ -1,4 +1,4 @@
-// From packages/telemetry/README.md, which explains it.
+// From packages/telemetry/README.md, which explains the program.
 import { consoleLogger, createLogger, MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 
 const logger = await createLogger({ write: (line) => console.log(line.trimEnd()) });

@@ -1,4 +1,4 @@
-// From packages/userns/README.md, which explains it.
+// From packages/userns/README.md, which explains the program.
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { nodeFileSystem } from '@node-agent/host';
 import { defaultIdRange, UserNamespaces } from '@node-agent/userns';

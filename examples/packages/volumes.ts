@@ -1,4 +1,4 @@
-// From packages/volumes/README.md, which explains it.
+// From packages/volumes/README.md, which explains the program.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { systemClock } from '@node-agent/async';
 import { nodeFileSystem, nodeForeignFiles } from '@node-agent/host';

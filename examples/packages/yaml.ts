@@ -1,4 +1,4 @@
-// From packages/yaml/README.md, which explains it.
+// From packages/yaml/README.md, which explains the program.
 import { LineCounter, parseDocument, stringify } from '@node-agent/yaml';
 
 const lines = new LineCounter();

@@ -118,7 +118,7 @@ async function use(entry, packages) {
   const limit = LIMITS[path.basename(entry.name)];
   if (limit && (count > limit.count || megabytes > limit.megabytes)) {
     const wanted = `at most ${limit.count} packages of ${limit.megabytes} MB`;
-    faults.push(`${entry.name}: brings ${count} packages of ${megabytes.toFixed(1)} MB, must bring ${wanted}`);
+    faults.push(`${entry.name}: npm installs ${count} packages of ${megabytes.toFixed(1)} MB, allowed are ${wanted}`);
   }
   const lines = printed['readme.ts']?.split('\n').filter(Boolean).length ?? 0;
   const what = [
@@ -127,7 +127,7 @@ async function use(entry, packages) {
       : []),
     ...(entry.scripts.includes('readme.ts') ? [`README program printed ${lines} lines`] : []),
     ...Object.keys(entry.manifest.bin ?? {}).map((command) => `command ${command}`),
-    `brings ${count} packages, ${megabytes.toFixed(1)} MB`,
+    `npm installs ${count} packages, ${megabytes.toFixed(1)} MB`,
   ];
   console.log(`${entry.name}: ${what.join(', ')} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
 }

@@ -13,7 +13,7 @@ for (const name of fs.readdirSync(path.join(root, 'packages'))) {
   if (!fs.existsSync(readme)) continue;
   const program = /^```ts\n([\s\S]*?)^```$/m.exec(fs.readFileSync(readme, 'utf8'))?.[1];
   if (program !== undefined)
-    wanted.set(`${name}.ts`, `// From packages/${name}/README.md, which explains it.\n${program}`);
+    wanted.set(`${name}.ts`, `// From packages/${name}/README.md, which explains the program.\n${program}`);
 }
 
 const present = new Map(

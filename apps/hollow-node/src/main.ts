@@ -7,7 +7,7 @@ if (problem === undefined) {
   // Imported after the version check: on an old Node.js the import would fail with an incomprehensible error.
   const { runHollowNode } = await import('./command.ts');
   const controller = new AbortController();
-  // Every node listens for the end of the process.
+  // Every node adds listeners to the signal: without this call, Node.js would warn of a leak.
   setMaxListeners(0, controller.signal);
   const end = (name: NodeJS.Signals): void => {
     // A second signal ends the process at once.

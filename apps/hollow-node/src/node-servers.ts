@@ -12,7 +12,7 @@ import type { HollowOptions } from './options.ts';
 /** Largest size of a file that the user provides. */
 const LIMIT_BYTES = 1024 * 1024;
 
-/** The files that the user provides. */
+/** File system for files that command-line flags name (certificates, keys, kubeconfig): reads have a size limit. */
 export const userFiles: typeof nodeFileSystem = {
   ...nodeFileSystem,
   readFile: (path) => readFileBounded(nodeFileSystem, path, LIMIT_BYTES),

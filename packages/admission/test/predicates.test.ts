@@ -38,7 +38,12 @@ describe('N1: resources of the node', () => {
   test.each<[string, Pod, readonly Pod[], string]>([
     ['all resources of the node', makePod('p', { cpu: '2', memory: '1Gi', 'example.com/gpu': '1' }), [], 'admitted'],
     ['exactly the free resources', makePod('p', { cpu: '0.5', memory: '512Mi' }), [busy], 'admitted'],
-    ['too much CPU, reported in millicores', makePod('p', { cpu: '501m' }), [busy], outOf('cpu', 501, 1500, 2000)],
+    [
+      'more CPU than is free; the message has millicores',
+      makePod('p', { cpu: '501m' }),
+      [busy],
+      outOf('cpu', 501, 1500, 2000),
+    ],
     ['too much memory', makePod('p', { memory: '513Mi' }), [busy], outOf('memory', 513 * 2 ** 20, 2 ** 29, 2 ** 30)],
     [
       'too much ephemeral storage',
@@ -211,7 +216,7 @@ describe('node predicates: operating system and name', () => {
       makePod('p', {}, { nodeName: 'n2' }),
       "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name",
     ],
-  ])('admission of a pod that requires from the node: %s', (_title, pod, expected) => {
+  ])('admits or rejects a pod that requires %s', (_title, pod, expected) => {
     expect(admit(pod)).toBe(expected);
   });
 
@@ -290,9 +295,12 @@ describe('host ports', () => {
     ['the same port 1', withPort(1), withPort(1), refused],
     ['one of two ports that is the same', withPorts({ hostPort: 80 }, { hostPort: 81 }), withPort(81), refused],
     ['container ports without a host port', withPorts({}), withPorts({}), 'admitted'],
-  ])('admission of a pod whose host port compares with a used port as: %s', (_title, pod, other, expected) => {
-    expect(admit(pod, [other])).toBe(expected);
-  });
+  ])(
+    'admission of a pod by its host port, compared with the host port of another pod: %s',
+    (_title, pod, other, expected) => {
+      expect(admit(pod, [other])).toBe(expected);
+    },
+  );
 
   test('refuses a pod if one of several other pods holds its host port', () => {
     expect(admit(withPort(80), [withPort(79), withPort(80)])).toBe(refused);

@@ -246,7 +246,7 @@ export class AllocationManager {
   /** Processes a changed pod status. @returns the UIDs of pods to sync */
   reconciled(before: Pod | undefined, pod: Pod): readonly string[] {
     if (this.#waiting.size === 0 || before === undefined) return [];
-    // Both with allocated resources: the spec's requests do not matter here.
+    // Compares allocated resources, because the requests in the specs do not matter here.
     const [held, holds] = [this.#withAllocation(before), this.#withAllocation(pod)];
     return holdsLess(held, holds) ? this.retry('pod_resized') : [];
   }

@@ -63,7 +63,10 @@ const LONGEST_SLEEP_MS = 600_000;
 /** A new certificate is not replaced for being rejected during this time, in milliseconds. */
 const REJECT_GRACE_MS = 300_000;
 
-/** After these errors the request is unusable. The next request uses another key, and so another name. */
+/**
+ * Errors after which a CertificateSigningRequest is given up. The next one uses another key, and so has another name,
+ * which is derived from the key.
+ */
 const FINAL: readonly CertificateErrorCode[] = ['RequestDenied', 'RequestFailed', 'RequestIncompatible', 'InvalidPair'];
 
 /**

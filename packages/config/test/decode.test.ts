@@ -198,7 +198,7 @@ describe('problems of several stages', () => {
     // Values are not validated: the unreadable drop-in might set any of them.
     expect(error.issues.map(formatIssue)).toEqual([
       'unknown flag: --nope',
-      'invalid argument "x" for "--healthz-port" flag: want a whole number from -2147483648 to 2147483647',
+      'invalid argument "x" for "--healthz-port" flag: must be a whole number from -2147483648 to 2147483647',
       '--node-ip: two IP addresses must be one of each family',
       '--experimental-mounter-path: is not supported yet: volumes are mounted with the mount command of the host',
       expect.stringContaining(`${CONFIG}:3:10: maxPods: must be a whole number`),

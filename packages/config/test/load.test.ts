@@ -318,7 +318,7 @@ describe('relative paths', () => {
     });
   });
 
-  it('the fields with relative paths are exactly those that upstream resolves', () => {
+  it("relative paths are resolved against the file's directory in exactly the fields in which upstream does so", () => {
     const paths = (fields: readonly Field[]): string[] =>
       fields.flatMap((line) =>
         line.type.kind === 'object' ? paths(line.type.fields) : line.isPath ? [line.name] : [],

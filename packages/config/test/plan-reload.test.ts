@@ -90,7 +90,7 @@ describe('planReload', () => {
     );
   });
 
-  it('has live fields only where a value takes effect at all', () => {
+  it('every live field of the configuration is a supported field', () => {
     const live = configurationFields.filter(({ reload }) => reload === 'live');
     expect(live.length).toBeGreaterThan(15);
     expect(live.filter(({ support }) => support.state !== 'supported')).toEqual([]);

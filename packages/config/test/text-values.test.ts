@@ -11,7 +11,7 @@ describe('parseBoolean', () => {
   });
 
   it.each(['', 'yes', 'tRUE', ' true', '2'])('parseBoolean refuses %j', (text) => {
-    expect(parseBoolean(text)).toEqual({ problem: 'want true or false' });
+    expect(parseBoolean(text)).toEqual({ problem: 'must be true or false' });
   });
 });
 
@@ -37,7 +37,7 @@ describe('parseInteger', () => {
   it.each(['', '-', '5-', '08', '0x', '0b2', '1.0', '1e3', '_1', '1_', '1__0', 'a_b', '9007199254740992'])(
     'parseInteger refuses %j',
     (text) => {
-      expect(parseInteger(text)).toEqual({ problem: 'want a whole number' });
+      expect(parseInteger(text)).toEqual({ problem: 'must be a whole number' });
     },
   );
 });
@@ -52,7 +52,7 @@ describe('parseDecimal', () => {
   });
 
   it.each(['', '-1', '+1', '0x1', '1_0', '1.0', ' 1', '9007199254740992'])('parseDecimal refuses %j', (text) => {
-    expect(parseDecimal(text)).toEqual({ problem: 'want a whole number' });
+    expect(parseDecimal(text)).toEqual({ problem: 'must be a whole number' });
   });
 });
 

@@ -54,7 +54,7 @@ export class LogCleaner {
     for (const path of dead) {
       try {
         const key = logKeyOfPath(await this.#fs.readlink(path));
-        // A log may have been created in the meantime.
+        // The log may have been created since the link was found to be dangling.
         if ((key !== undefined && keys.has(key)) || (await this.#fs.exists(path))) continue;
         await this.#fs.remove(path);
         this.#logger.debug({ path }, 'Removed a dangling link to a log');

@@ -5,9 +5,9 @@ const OPEN_BRACE = 0x7b;
 /** Docker splits output at 16 KiB, and each byte takes at most six bytes in JSON. */
 export const MAX_JSON_LINE_BYTES: number = 128 * 1024;
 
-/** A line in Docker's log format. */
+/** A line of a log file in Docker's format. */
 export interface JsonLogLine extends Pick<CriLogHeader, 'timeMs' | 'timestamp' | 'stream'> {
-  /** Output of the container: ends with a newline unless the line continues in the next one. */
+  /** Output of the container. Ends with a newline, unless Docker split a long output line over several lines of the file. */
   readonly content: Uint8Array;
 }
 

@@ -125,7 +125,7 @@ export class LogFileWalk {
   /** Yields the files that were created and rotated away between the file last read and the current one. */
   async *#between(sequence: LogSequence, last: FileHandle | undefined): AsyncGenerator<Chunks, void, undefined> {
     for (const [index, file] of sequence.rotated.entries()) {
-      // Only the oldest file can be the one last read. If it is not, the file last read was already removed.
+      // If the file that was last read still exists, it is the oldest of these files.
       const isLast = index === 0 && last !== undefined && (await isRotatedForm(this.#log, file, last));
       if (!isLast) yield readRotated(this.#log, file);
     }

@@ -29,7 +29,7 @@ export class CallMetrics {
     });
     this.#errors = metrics.counter({
       name: 'kubelet_runtime_operations_errors_total',
-      help: 'Calls of the container runtime that failed, by operation; of ExecSync, commands that failed, too.',
+      help: 'Calls of the container runtime that failed, by operation. ExecSync also counts commands that failed.',
       labels: ['operation_type'],
     });
     this.#sandboxDurations = metrics.histogram({

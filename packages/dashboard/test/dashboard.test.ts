@@ -153,7 +153,7 @@ describe('the stream of events', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('begins with all pods, then sends only what has changed', async () => {
+  it('the stream of events begins with all pods, then sends only changes', async () => {
     const next = eventsOf(ask('/dashboard/events'));
     expect((await until(next, 'pods')).data).toMatchObject({ isAll: true, changed: [{ name: 'web', ready: '1/1' }] });
     node.list = [...node.list, fakePod({ name: 'api', state: 'waiting' })];
@@ -202,7 +202,7 @@ describe('the stream of events', () => {
     },
   );
 
-  it('sends a sign of life after 15 s without changes', async () => {
+  it('the stream of events sends a keep-alive after 15 s without changes', async () => {
     node.summary = { node: { nodeName: 'n', startTime: null }, pods: [] };
     node.statsError = new Error('no runtime');
     const quiet = new Dashboard({ clock, node }, { usagePeriodMs: 3_600_000 });
@@ -219,7 +219,7 @@ describe('the stream of events', () => {
     expect((await beat).data).toEqual({ nowMs: expect.any(Number) });
   });
 
-  it('shows why there is no usage, and goes on', async () => {
+  it('the stream of events contains the reason why usage cannot be read, and continues', async () => {
     node.statsError = new Error('failed to list pod stats: runtime is down');
     const next = eventsOf(ask('/dashboard/events'));
     expect((await until(next, 'node')).data).toMatchObject({
@@ -234,7 +234,7 @@ describe('the stream of events', () => {
     expect((await usage).data).toMatchObject({ node: { diskCapacityBytes: 80 * 2 ** 30 } });
   });
 
-  it('sends the timeline of the chosen pod when it changes, also that the pod has gone', async () => {
+  it('the stream of events sends the timeline of the chosen pod when it changes, and reports that the pod is gone', async () => {
     node.explanations.set('default/web', crashExplanation(clock.now()));
     const next = eventsOf(ask('/dashboard/events?pod=default/web'));
     const { data } = await until(next, 'story');
@@ -247,7 +247,7 @@ describe('the stream of events', () => {
     expect((await gone).data).toMatchObject({ isKnown: false });
   });
 
-  it('shows the first cause of a pod that is not ready', async () => {
+  it('the stream of events contains the first cause why a pod is not ready', async () => {
     node.list = [fakePod({ name: 'web', state: 'crashing' })];
     node.explanations.set('default/web', crashExplanation(0));
     const { data } = await until(eventsOf(ask('/dashboard/events')), 'pods');
@@ -280,7 +280,7 @@ describe('the stream of events', () => {
 });
 
 describe('the log of a container', () => {
-  it('is followed, and its files are closed when the client leaves while no line is written', async () => {
+  it('the page follows the log of a container, and its files are closed when the client leaves while no line is written', async () => {
     const log = new FakeLog();
     node.logs.set('containerd://uid-default-web', log);
     const answer = ask('/dashboard/log?pod=default/web&container=main');
@@ -295,7 +295,7 @@ describe('the log of a container', () => {
     expect(log.readers).toBe(0);
   });
 
-  it('of a container that waits for its restart is the log of the last instance', async () => {
+  it('the log of a container that waits for its restart is that of the last instance', async () => {
     node.list = [fakePod({ name: 'web', state: 'crashing' })];
     const log = new FakeLog();
     log.write('last words\n');
@@ -308,7 +308,7 @@ describe('the log of a container', () => {
     expect(Buffer.concat(chunks).toString()).toBe('last words\n');
   });
 
-  it('of an unknown pod or container is not found', () => {
+  it('the log of an unknown pod or container is not found', () => {
     expect(ask('/dashboard/log?pod=default/x&container=main').status).toBe(404);
     expect(ask('/dashboard/log?pod=default/web&container=x').status).toBe(404);
   });

@@ -236,7 +236,7 @@ it('an event that arrives in pieces is read once, and an unknown line is ignored
 });
 
 describe('eviction thresholds', () => {
-  it('have the distance to each, the nearest first', () => {
+  it('eviction thresholds are shown with the distance to each, the nearest first', () => {
     const rows = thresholdRows({
       thresholds: [
         { threshold: 'memory.available<100Mi', available: '6Gi', capacity: '16Gi', met: false },

@@ -118,7 +118,7 @@ export class DeviceManager {
       pods: ['active', 'sourcesReady'],
     });
     if (!posix.isAbsolute(options.directory)) {
-      const problem = `directory: want an absolute path, got ${JSON.stringify(options.directory)}`;
+      const problem = `directory: must be an absolute path, not ${JSON.stringify(options.directory)}`;
       throw new OptionsError('DeviceManager', 'directory', problem);
     }
     // Normalized, because endpoints are compared with it: no trailing slash, no `..`.

@@ -762,7 +762,7 @@ describe('device manager: reports', () => {
   it('W3: rejects a relative plugin directory, and accepts plugins with a directory that ends with a slash', async () => {
     const components = { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } };
     expect(() => new DeviceManager(components, { directory: 'plugins' })).toThrow(
-      'directory: want an absolute path, got "plugins"',
+      'directory: must be an absolute path, not "plugins"',
     );
     const plain = directory;
     directory = `${plain}/`;

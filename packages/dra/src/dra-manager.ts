@@ -120,7 +120,7 @@ export class DraManager {
       pods: ['active', 'sourcesReady'],
     });
     if (!posix.isAbsolute(options.directory)) {
-      const problem = `directory: want an absolute path, got ${JSON.stringify(options.directory)}`;
+      const problem = `directory: must be an absolute path, not ${JSON.stringify(options.directory)}`;
       throw new OptionsError('DraManager', 'directory', problem);
     }
     const { extendedResources = true, workloadClaims = false, health = true, healthMessages = true } = options;

@@ -24,7 +24,7 @@ const MAX_NAME = 253;
 export function reportedHealth(devices: readonly SentHealth[]): readonly ReportedHealth[] {
   return devices.slice(0, MAX_DEVICES).flatMap(({ device, health, healthCheckTimeoutSeconds, message }) => {
     const { poolName: pool = '', deviceName = '' } = device ?? {};
-    // Such a device cannot be allocated.
+    // A device with such a long name cannot be allocated.
     if (pool.length > MAX_NAME || deviceName.length > MAX_NAME) return [];
     return {
       ...{ pool, device: deviceName },

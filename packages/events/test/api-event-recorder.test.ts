@@ -221,7 +221,7 @@ describe('rate limits of the recorder', () => {
     expect(sink.calls).toHaveLength(15);
   });
 
-  test('applies a new rate while it runs', async () => {
+  test('the recorder applies a new rate limit while it runs', async () => {
     const { clock, sink, tell, recorder } = setUp({ qps: 1, burst: 1 });
     for (let number = 0; number < 24; number++) tell(`Reason${number}`);
     await clock.settle();

@@ -8,7 +8,7 @@ import { quantityOf, type Threshold } from './threshold.ts';
 /** Reason of an evicted pod's status, of the eviction event, and of the rejection of a pod under pressure. */
 export const EVICTED = 'Evicted';
 
-/** Text of an eviction, with the event annotations for programs. */
+/** Message of an eviction, and the same facts as annotations of the event, which programs read. */
 export interface EvictionMessage {
   readonly message: string;
   readonly annotations: Readonly<Record<string, string>>;

@@ -267,7 +267,7 @@ describe('eviction options', () => {
     expect(() => checkValues({ ...options, pressureTransitionMs: 0 })).not.toThrow();
   });
 
-  test('rejects an option that is not a number with the name of the option', () => {
+  test('rejects NaN as an eviction option with an error that names the option', () => {
     const check = (): void => checkValues({ ...options, maxPodGracePeriodSeconds: Number.NaN });
     expect(check).toThrow('maxPodGracePeriodSeconds must be a number');
   });

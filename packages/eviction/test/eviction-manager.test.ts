@@ -1046,7 +1046,7 @@ describe('eviction manager: new thresholds while it runs', () => {
   });
 });
 
-test('rejects an invalid option with the name of the option', () => {
+test('rejects an invalid eviction option with an error that names the option', () => {
   expect(() => world.manager({}, { monitoringPeriodMs: Number.NaN })).toThrow(
     'monitoringPeriodMs NaN must not be negative',
   );

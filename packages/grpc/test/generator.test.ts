@@ -196,7 +196,7 @@ describe('a oneof', () => {
     [{ size: -1n }, 'Choice.size: expected an unsigned 64-bit bigint, got -1n'],
     [{ inner: 'x' }, 'Choice.inner: expected an object, got string'],
     [{ leaf: { choices: { k: 1 } } }, 'Leaf.choices["k"]: expected an object, got 1'],
-  ])('encoding rejects %o with the name of the field', (message, failure) => {
+  ])('encoding rejects %o with an error that names the field', (message, failure) => {
     expect(() => messages.Choice.encode(message)).toThrow(new TypeError(failure));
     expect(() => messages.Choice.create(message)).toThrow(new TypeError(failure));
   });

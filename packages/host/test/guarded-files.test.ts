@@ -213,7 +213,7 @@ describe('GuardedFiles', () => {
     for (let n = 0; n < 20; n++) {
       await clock.advance(LONGEST_BACK_OFF_MS);
       await expect(files.stat('/nfs/a')).rejects.toThrow(
-        "ETIMEDOUT: its file system did not answer; the process that asked it still hangs, stat '/nfs/a'",
+        "ETIMEDOUT: its file system did not answer; the helper process of the earlier call still hangs, stat '/nfs/a'",
       );
     }
     expect([helpers.length, files.abandoned]).toEqual([1, 1]);

@@ -128,7 +128,7 @@ export class ImageGc {
     this.#checkpoint = new AgeCheckpoint({ ...components, clock, logger });
     this.#collected = metrics.counter({
       name: 'kubelet_image_garbage_collected_total',
-      help: 'How many unused images were removed, for their space or for their age.',
+      help: 'Number of unused images that were removed, by reason (space or age).',
       labels: ['reason'],
     });
   }

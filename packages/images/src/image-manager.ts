@@ -166,12 +166,12 @@ export class ImageManager {
     this.setPullRate({ qps, burst });
     this.#requests = components.metrics.counter({
       name: 'kubelet_image_manager_ensure_image_requests_total',
-      help: 'How often an image was asked for, by the pull policy, whether it was there, and whether it had to be pulled.',
+      help: 'Number of requests for an image, by pull policy, whether the image was on the node, and whether a pull was required.',
       labels: ['pull_policy', 'present_locally', 'pull_required'],
     });
     this.#duration = components.metrics.histogram({
       name: 'kubelet_image_pull_duration_seconds',
-      help: 'How long pulls took, waiting included, by the size of the image.',
+      help: 'Duration of image pulls in seconds, including the wait for other pulls, by image size.',
       labels: ['image_size_in_bytes'],
       buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
     });

@@ -86,7 +86,7 @@ export class ImagePullRecords implements PullRecords {
     this.#files = new PullRecordFiles(components, options.rootDirectory);
     this.#checks = components.metrics.counter({
       name: 'kubelet_imagemanager_image_mustpull_checks_total',
-      help: 'How often it was looked at whether a pod may use an image that is present, by how that ended.',
+      help: 'Number of checks whether a pod may use an image that is on the node, by result.',
       labels: ['result'],
     });
   }
@@ -180,7 +180,7 @@ export class ImagePullRecords implements PullRecords {
         return;
       }
       try {
-        // A failure of this pull does not tell whether the pull of an earlier process succeeded.
+        // Even if this pull failed, the pull of an earlier process may have succeeded; its intent is kept.
         if (!(await this.#inherit()).has(image)) await this.#files.deleteIntent(image);
         this.#pulls.delete(image);
       } catch (err) {

@@ -37,11 +37,11 @@ export class PullRecordFiles {
     this.#pulled = join(rootDirectory, 'image_manager', 'pulled');
     this.#intents = components.metrics.gauge({
       name: 'kubelet_imagemanager_ondisk_pullintents',
-      help: 'The number of pulls on record that have begun and not ended.',
+      help: 'Number of image pulls with a record on disk that have not ended.',
     });
     this.#records = components.metrics.gauge({
       name: 'kubelet_imagemanager_ondisk_pulledrecords',
-      help: 'The number of images on record that were pulled.',
+      help: 'Number of pulled images with a record on disk.',
     });
   }
 

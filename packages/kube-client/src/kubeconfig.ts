@@ -197,8 +197,8 @@ function text(fields: Fields, name: string, file: string, path: string): string 
 }
 
 /**
- * Resolves a path against the directory of the kubeconfig. The result is absolute, so that it stays valid in another
- * file and a command keeps its slash.
+ * Resolves a path against the directory of the kubeconfig. The result is absolute: it stays valid in another file, and
+ * a command such as `./login` is not looked up in PATH, because its path still has a slash.
  */
 function relative(path: string | undefined, file: string): string | undefined {
   return path === undefined || isAbsolute(path) ? path : resolve(dirname(file), path);

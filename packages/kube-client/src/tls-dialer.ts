@@ -9,7 +9,7 @@ import { systemErrorOf, toError } from './system-errors.ts';
 import { issuersAreAuthorities, trustSets } from './trust-sets.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** How the server's certificate is verified. */
+/** Options for verifying the server's certificate, besides the CA bundle. */
 export interface ServerTls {
   /** The name that the certificate must have. Default: the host. */
   readonly servername: string | undefined;

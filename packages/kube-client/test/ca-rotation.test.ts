@@ -50,7 +50,7 @@ async function verdictOf(to: TlsDialer): Promise<boolean | string> {
 }
 
 test.each(cases.map((rotation) => [rotation.name, rotation.accepted, rotation] as const))(
-  'like Go, with %s: the server is accepted is %j',
+  'with %s, the dialer accepts the server: %j, as Go does',
   async (_name, accepted, { bundle, server, sent = [] }) => {
     const { port } = await serverOf(server, textOf([server, ...sent]));
     const verdict = await verdictOf(dialer(port, textOf(bundle)));

@@ -26,7 +26,7 @@ import type { RuntimeFacts } from './runtime-facts.ts';
 /** Maximum time for which new pods wait for a read of the Node object. */
 const READ_TIMEOUT_MS = 5_000;
 
-/** Other components of this node that the components of the API server need. */
+/** Components of the node that the components for the API server need besides ports and settings. */
 export interface NodeParts {
   readonly journal: PodJournalPort;
   readonly statuses: StatusSource;

@@ -10,7 +10,7 @@ import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link networkVolumes} needs. */
+/** Components of the node that {@link networkVolumes} needs besides ports and settings. */
 export interface NetworkVolumeParts {
   readonly paths: PodPaths;
   readonly objects: Pick<ClusterObjects, 'csi'> | undefined;

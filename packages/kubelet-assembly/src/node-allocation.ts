@@ -6,7 +6,7 @@ import type { AppliedResources } from '@node-agent/runtime';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link nodeAllocation} needs. */
+/** Components of the node that {@link nodeAllocation} needs besides ports and settings. */
 export interface AllocationParts {
   readonly podManager: Pick<PodManager, 'getPodByUid'>;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;

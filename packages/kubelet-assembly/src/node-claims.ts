@@ -7,7 +7,7 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link nodeClaims} needs. */
+/** Components of the node that {@link nodeClaims} needs besides ports and settings. */
 export interface ClaimParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;

@@ -26,7 +26,7 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
  */
 const PLEG_REPAIR_MS = 60_000;
 
-/** Other components that containers need. */
+/** Components of the node that containers need besides ports and settings. */
 export interface ContainerParts {
   readonly journal: PodJournalPort;
   readonly images: PodRuntimeComponents['images'];

@@ -5,7 +5,7 @@ import type { ClusterObjects } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link nodeCsi} needs. */
+/** Components of the node that {@link nodeCsi} needs besides ports and settings. */
 export interface CsiParts {
   readonly objects: Pick<ClusterObjects, 'csiDrivers' | 'csiNode'>;
   /** Called when a driver was registered or deregistered. */

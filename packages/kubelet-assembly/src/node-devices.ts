@@ -6,7 +6,7 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link nodeDevices} needs. */
+/** Components of the node that {@link nodeDevices} needs besides ports and settings. */
 export interface DeviceParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;

@@ -17,7 +17,7 @@ import { nodeReference } from './node-reference.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that eviction needs. */
+/** Components of the node that eviction needs besides ports and settings. */
 export interface EvictionParts {
   readonly pods: PodLinks;
   readonly activePods: () => readonly Pod[];

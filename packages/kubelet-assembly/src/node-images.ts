@@ -8,7 +8,7 @@ import type { PartComponents } from './cluster-ports.ts';
 import { nodeReference } from './node-reference.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link NodeImages} needs. */
+/** Components of the node that {@link NodeImages} needs besides ports and settings. */
 interface NodeImageParts {
   readonly credentials: PullCredentials | undefined;
   readonly startup: Pick<StartupLatency, 'pulled'>;

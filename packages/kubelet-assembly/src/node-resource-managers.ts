@@ -9,7 +9,7 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link nodeResourceManagers} needs. */
+/** Components of the node that {@link nodeResourceManagers} needs besides ports and settings. */
 export interface ResourceManagerParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;

@@ -7,7 +7,7 @@ import { nodeReference } from './node-reference.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that {@link nodeShutdown} needs. */
+/** Components of the node that {@link nodeShutdown} needs besides ports and settings. */
 interface ShutdownParts {
   readonly pods: Pick<PodLinks, 'killPodNow'>;
   readonly activePods: () => readonly Pod[];

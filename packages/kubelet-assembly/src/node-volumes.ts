@@ -19,7 +19,7 @@ import type { NodeView } from './node-view.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Other components that volumes need. */
+/** Components of the node that volumes need besides ports and settings. */
 export interface VolumeParts {
   readonly pods: Pick<PodLinks, 'wake'>;
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;

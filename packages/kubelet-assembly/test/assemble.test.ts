@@ -119,7 +119,7 @@ describe('kubelet with all real managers', () => {
     await stop();
   });
 
-  test('rejects a pod with an unsupported feature with the name of the field', async () => {
+  test('rejects a pod that needs an unsupported feature, and the rejection names the field', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     const csi = { name: 'data', csi: { driver: 'example.com' } };

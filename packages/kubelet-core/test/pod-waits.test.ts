@@ -127,7 +127,7 @@ describe('waits for a status update', () => {
   });
 });
 
-describe('the waits that failed steps of the whole pod cause', () => {
+describe('waits that are caused by failed steps of the whole pod', () => {
   it.each([
     ['Cgroup', 'cgroup'],
     ['Volumes', 'volumes'],

@@ -19,7 +19,7 @@ function period(priority: number, shutdownGracePeriodSeconds: number): PriorityG
   return { priority, shutdownGracePeriodSeconds };
 }
 
-describe('one grace period for all pods, and its last part for critical pods', () => {
+describe('shutdownGracePeriod is for all pods, and its last part for critical pods', () => {
   test.each([
     [300_000, 120_000, [period(0, 180), period(CRITICAL, 120)]],
     [100_000, 0, [period(0, 100), period(CRITICAL, 0)]],

@@ -49,7 +49,10 @@ export class FactSource<T> {
     } catch (error) {
       signal.throwIfAborted();
       this.#late = true;
-      this.#logger.warn({ fact: name, err: error }, 'Reading a fact of the node is slow; using the previous value');
+      this.#logger.warn(
+        { source: name, err: error },
+        'Reading data for the node status is slow, using the previous value',
+      );
     }
     return this.#last?.value;
   }
@@ -62,7 +65,7 @@ export class FactSource<T> {
       this.#last = { value, atMs: this.#clock.monotonic() };
     } catch (error) {
       if (!signal.aborted)
-        this.#logger.error({ fact: this.#options.name, err: error }, 'Failed to read a fact of the node');
+        this.#logger.error({ source: this.#options.name, err: error }, 'Failed to read data for the node status');
     }
   }
 }

@@ -50,7 +50,10 @@ export interface NodeStatusOptions {
   readonly reportFrequencyMs?: number;
   /** The timeout of an API request, in milliseconds. Default: 10 s, as for upstream's heartbeat client. */
   readonly requestTimeoutMs?: number;
-  /** How long a round waits for a slow source, in milliseconds. Default: 5 s. */
+  /**
+   * How long an update of the node status waits for a source of data that does not answer, in milliseconds. Then the
+   * source's previous value is used. Default: 5 s.
+   */
   readonly factPatienceMs?: number;
   /**
    * How long the machine has been up, in milliseconds. If absent, metrics that count from the boot are not reported.

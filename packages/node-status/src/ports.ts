@@ -2,7 +2,7 @@ import type { Lease, Node } from './node.ts';
 
 /** Whether a read may return a cached object. */
 export interface ReadOptions {
-  /** If true, reads from the server, because the cached object was not sufficient. */
+  /** If true, the object is read from the API server even if it is cached. */
   readonly fresh: boolean;
 }
 

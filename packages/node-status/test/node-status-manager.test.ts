@@ -503,7 +503,7 @@ describe('node status updates', () => {
     expect(api.patches).toHaveLength(1);
   });
 
-  test('a value that has changed back is written, even if a cache that lags several writes never had the other value', async () => {
+  test('a condition that changed and changed back is written twice, even if the cached Node lags and never showed the change', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);

@@ -168,7 +168,7 @@ describe('characters that draw on a terminal', () => {
     );
   });
 
-  it('and line breaks are escaped in notes and problems, so that a name cannot add a line', async () => {
+  it('control characters and line breaks are escaped in notes and problems, so that a name cannot add a line', async () => {
     const containers = ['a\nnodectl: fine', 'b'].map((name) => ({ name }));
     const note = 'Defaulted to container a\\nnodectl: fine; the pod has a\\nnodectl: fine, b\n';
     kubelet.pods(pod('web', { spec: { containers } }));

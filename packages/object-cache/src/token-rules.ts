@@ -26,7 +26,7 @@ export interface TokenQuery {
 const DEFAULT_EXPIRATION_SECONDS = 3600;
 
 /**
- * Returns the query for the token of a projected volume, which is bound to the pod
+ * Returns the parameters of the TokenRequest for a projected volume. The token is bound to the pod
  * (`pkg/volume/projected/projected.go`).
  */
 export function podTokenQuery(

@@ -39,7 +39,7 @@ const LAST_EXPORT_TIMEOUT_MS = 1_000;
 
 /**
  * Sends spans in batches to an OpenTelemetry collector, by OTLP over gRPC without TLS. At most 2,048 spans wait; if the
- * collector is away or slow, further spans are dropped and counted in the log. A batch holds 512 spans and waits for
+ * collector is unreachable or slow, further spans are dropped and counted in the log. A batch holds 512 spans and waits for
  * 5 s at most. The connection is opened with the first batch. While no span is recorded, no timer runs.
  */
 export class OtlpExporter {
@@ -152,7 +152,7 @@ export class OtlpExporter {
     }
   }
 
-  /** Sends what is left. Gives up at the first failure, or when the time is over. */
+  /** Sends the spans that are still queued at the stop. Gives up at the first failure, or when the time is over. */
   async #sendRest(client: GrpcClient): Promise<void> {
     const { clock } = this.#components;
     const endMs = clock.monotonic() + LAST_EXPORT_TIMEOUT_MS;
@@ -161,7 +161,7 @@ export class OtlpExporter {
         await this.#export(client, this.#queue.splice(0, MAX_BATCH), Math.max(1, endMs - clock.monotonic()));
       }
     } catch (err) {
-      this.#components.logger.debug({ err }, 'Dropped the last spans');
+      this.#components.logger.debug({ err }, 'Dropped the spans that were queued at the stop');
     }
   }
 

@@ -86,7 +86,7 @@ describe('OtlpExporter', () => {
     expect(collector.spans[0]).toMatchObject({ startNs: 1_700_000_000_000_250_000n });
   });
 
-  it('keeps 2,048 spans while the collector is away, and says how many were dropped when it is back', async () => {
+  it('keeps 2,048 spans while the collector is unreachable, and logs the number of dropped spans when it answers again', async () => {
     const { collector, endpoint } = await collecting();
     collector.status = 14;
     const { exporter, clock, lines } = running(endpoint);

@@ -42,8 +42,8 @@ export class Pleg implements AsyncDisposable {
   #relying = false;
   #lastRelistOk = false;
   /**
-   * Whether a read has failed since the last list. The runtime may be failing, so the absence of events does not mean
-   * that nothing changed.
+   * Whether reading a pod's status has failed since the last list. The runtime may be failing, so the absence of events
+   * does not mean that nothing changed.
    */
   #suspicious = false;
   #lastRelistMs: number | undefined;

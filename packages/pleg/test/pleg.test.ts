@@ -531,7 +531,7 @@ describe('callers that wait for the cache', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('several waiting callers share one read', async () => {
+  it("several callers that wait for a newer status of a pod share one read of the pod's status", async () => {
     start();
     await clock.advance(1500);
     calls();

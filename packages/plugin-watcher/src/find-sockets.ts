@@ -3,9 +3,9 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 
 /** Content of the plugin directory. */
 export interface FoundSockets {
-  /** Sockets by path; the value changes when a socket is replaced. */
+  /** Sockets: path to an identity that changes when another socket is created at the path. */
   readonly sockets: ReadonlyMap<string, string>;
-  /** Links by path, which may lead to sockets; the value changes when a link is replaced. */
+  /** Symlinks, which may lead to sockets: path to an identity that changes when the symlink is replaced. */
   readonly links: ReadonlyMap<string, string>;
   /** All directories, including the root. */
   readonly directories: readonly string[];

@@ -119,7 +119,7 @@ export class PluginWatcher {
     checkComponents('PluginWatcher', components, { fs: ['mkdir', 'readdir', 'watch', 'lstat'] });
     const { directory, maxSockets = MAX_SOCKETS, maxAsked = MAX_ASKED } = options;
     if (!posix.isAbsolute(directory)) {
-      const problem = `directory: want an absolute path, got ${JSON.stringify(directory)}`;
+      const problem = `directory: must be an absolute path, not ${JSON.stringify(directory)}`;
       throw new OptionsError('PluginWatcher', 'directory', problem);
     }
     const { clock, logger, metrics, fs, labelForContainers } = withDefaults({ metrics: undefined, ...components });

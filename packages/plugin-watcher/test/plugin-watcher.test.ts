@@ -270,7 +270,7 @@ describe('PluginWatcher', () => {
     const handlers = new Map([['DevicePlugin', recording]]);
     const components = { fs: nodeFileSystem };
     expect(() => new PluginWatcher(components, { directory: 'plugins', handlers })).toThrow(
-      'directory: want an absolute path, got "plugins"',
+      'directory: must be an absolute path, not "plugins"',
     );
     stop = new AbortController();
     const endpoints: string[] = [];

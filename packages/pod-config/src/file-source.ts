@@ -270,7 +270,8 @@ export class FileSource {
       const versions = await Promise.all(
         listing.files.map(async (file) => {
           const known = this.#files.get(file);
-          // A file that could not be read is tried again, because it may conflict with another file about a pod name.
+          // A file that could not be read is read again at every pass, even if no change was reported: it may define a
+          // pod with the name of a pod in another file, which would then be ignored.
           const unread = known?.bytes === undefined;
           const stale = unread || changed === 'all' || changed.has(basename(file));
           if (!stale) return known;

@@ -79,7 +79,7 @@ export class PodResourcesServer {
       pods: ['active', 'all', 'byName'],
     });
     if (!posix.isAbsolute(options.socketPath)) {
-      const problem = `socketPath: want an absolute path, got ${JSON.stringify(options.socketPath)}`;
+      const problem = `socketPath: must be an absolute path, not ${JSON.stringify(options.socketPath)}`;
       throw new OptionsError('PodResourcesServer', 'socketPath', problem);
     }
     const { clock, logger, metrics, fs, pods, devices, claims, resources } = withDefaults(components);

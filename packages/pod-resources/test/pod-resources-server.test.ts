@@ -210,7 +210,7 @@ describe('PodResourcesServer', () => {
   it('W3: rejects a relative socket path', () => {
     const pods = { active: () => [], all: () => [], byName: () => undefined };
     expect(() => new PodResourcesServer({ fs: nodeFileSystem, pods }, { socketPath: 'kubelet.sock' })).toThrow(
-      'socketPath: want an absolute path, got "kubelet.sock"',
+      'socketPath: must be an absolute path, not "kubelet.sock"',
     );
   });
 });

@@ -14,12 +14,12 @@ const scalars: Readonly<Record<string, string>> = {
 interface Field {
   readonly name: string;
   readonly required: boolean;
-  /** In the letters that schema/api.txt explains. */
+  /** Type of the field, in the letters that schema/api.txt explains. */
   readonly type: string;
 }
 
 interface Type {
-  /** Its API group, version and name there: `core/v1.PodSpec`. */
+  /** The type's API group, version and name in Kubernetes: `core/v1.PodSpec`. */
   readonly origin: string;
   readonly fields: readonly Field[];
 }
@@ -50,7 +50,10 @@ function readField(text: string): Field {
   return { name, required: required === '!', type };
 }
 
-/** One interface a type. What an object of the API always has is its metadata; a Pod is written by hand in src/api.ts. */
+/**
+ * Returns one interface per type. `metadata` is required in objects of the API. `Pod` is left out, because src/api.ts
+ * declares it by hand.
+ */
 export function apiTypes({ kinds, types }: Schema): string {
   const interfaces = [...types]
     .filter(([name]) => name !== 'Pod')

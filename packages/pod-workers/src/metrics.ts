@@ -42,7 +42,7 @@ function makeMetrics(metrics: Metrics): PodWorkersMetrics {
     }),
     orphanedRuntimePods: metrics.counter({
       name: 'kubelet_orphaned_runtime_pods_total',
-      help: 'Pods found in the runtime that no pod worker knew.',
+      help: 'Number of pods that were found in the runtime and had no pod worker.',
     }),
     restartedPods: metrics.counter({
       name: 'kubelet_restarted_pods_total',

@@ -90,7 +90,7 @@ export type PodWorkerEvent =
       readonly runs?: boolean;
       readonly nowMs: number;
     }
-  /** The running step has received its input: anything that arrives from now on is late. */
+  /** The running step has received its input. A status function that arrives from now on is too late for this step. */
   | { readonly type: 'delivered' }
   /** The running step has ended. */
   | { readonly type: 'ended'; readonly outcome: PodStepOutcome }

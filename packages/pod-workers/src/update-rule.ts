@@ -25,7 +25,7 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
     return ignore(
       { ...state, restartRequested: true },
       options,
-      'the pod is terminating; it is restarted once it is gone',
+      'the pod is terminating; it is started again when it has terminated',
     );
   }
   if (state?.phase === 'finished') return ignore(withDeletion(state, options.pod), options, 'the pod is finished');

@@ -116,7 +116,7 @@ describe('the life of a pod', () => {
   });
 });
 
-describe('one step at a time', () => {
+describe('the steps of one pod', () => {
   it('P2: updates of a pod that arrive during a step are merged into one step with the newest pod', async () => {
     syncer.script = () => ({ durationMs: 5000 });
     workers.updatePod({ updateType: 'create', pod: pod() });

@@ -450,7 +450,7 @@ it.each<[string, PodWorkerEvent[], PodWorkerEvent]>([
     [],
     update({ updateType: 'sync', runningPod: runtimePod() }),
   ],
-  ['the pod is terminating; it is restarted once it is gone', terminatingRow, create()],
+  ['the pod is terminating; it is started again when it has terminated', terminatingRow, create()],
   ['the pod is finished', finishedRow, kill()],
   ['the pod has terminated; its pod worker is cleaning up', terminatedRow, runtimeKill],
 ])('an update of a pod is ignored with the reason: %s', (reason, before, event) => {

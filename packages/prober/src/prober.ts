@@ -296,7 +296,7 @@ export class Prober {
     if (!worker.early) return { early: false, timeoutMs };
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, startedMs);
     if (dueMs > startedMs) return { early: true, timeoutMs: Math.min(timeoutMs, dueMs - startedMs) };
-    // The timer fired so late that the attempt is the one of the grid.
+    // The timer fired so late that this attempt is the next regular attempt of the grid.
     worker.gridMs = gridMs;
     return { early: false, timeoutMs };
   }

@@ -272,7 +272,7 @@ describe('cgroup of a resized pod', () => {
       ...{ updatePodResources: false, updatePodLevelResources: false },
     }) as unknown as ResizePlan;
 
-  test("the pod's cgroup gets CPU shares before its containers only if it had none before", () => {
+  test("a resize sets the CPU shares of the pod's cgroup before those of the containers if the cgroup had none, and after them if the shares shrink", () => {
     expect(resizeSteps(plan({}, { cpuShares: 512 })).map(({ kind }) => kind)).toEqual(['group', 'containers']);
     expect(resizeSteps(plan({ cpuShares: 1024 }, { cpuShares: 512 })).map(({ kind }) => kind)).toEqual([
       ...['containers', 'group'],

@@ -187,7 +187,7 @@ describe('container without a record in the runtime', () => {
 });
 
 describe('records removed from the runtime by another program', () => {
-  /** As `crictl rm -a` does. */
+  /** Removes all containers that do not run, as `crictl rm -a` does. */
   async function removeDead(machine: Machine): Promise<void> {
     const { containers } = await machine.settle(machine.cri.listContainers({ filter: null }));
     const live = new Set(machine.cri.liveContainers().map(({ id }) => id));

@@ -149,7 +149,7 @@ describe.each(Object.entries(ANSWERS))('SecuredServer: %s', (_name, answer) => {
     ['takes 64 KiB', { windowBytes: 65_535, reads: true }],
     ['has a window of 0', { windowBytes: 0, reads: true }],
     ['reads nothing', { windowBytes: 2 ** 30, reads: false }],
-  ])('an HTTP/2 client that %s', (_taking, { windowBytes, reads }) => {
+  ])('an HTTP/2 client that %s, and then disconnects', (_taking, { windowBytes, reads }) => {
     const sent = Buffer.concat([hello(windowBytes), request(1, '/pods')]);
     it.each(Object.entries(LEAVING_HTTP2))(
       'W2, K4: an HTTP/2 client leaves no descriptor when it %s',

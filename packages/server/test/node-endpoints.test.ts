@@ -141,7 +141,7 @@ describe('state', () => {
     expect((await ask(explain, { query: 'format=json', accept: 'text/plain' })).body).toBe('{"pods":3}\n');
   });
 
-  it('only endpoints that the program provides exist', () => {
+  it('an optional endpoint (/configz, /explain, /metrics/probes) does not exist if the components lack its source', () => {
     const { configz, explain, probeMetrics } = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
       renderMetrics: () => ({ contentType: '', text: '' }),

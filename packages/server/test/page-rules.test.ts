@@ -320,7 +320,7 @@ describe('small helper functions', () => {
     ]);
   });
 
-  it('the SPDY tunnel subprotocol has its own name', () => {
+  it('the WebSocket subprotocol of a SPDY tunnel is SPDY/3.1+ and the tunnelled protocol; a request without headers asks for no channels', () => {
     expect(tunnelProtocol('portforward.k8s.io')).toBe('SPDY/3.1+portforward.k8s.io');
     expect(asksForCommandChannels({})).toBe(false);
     expect(protocolsWithoutToken({ upgrade: 'websocket' })).toEqual([]);

@@ -614,7 +614,7 @@ describe('a request for a SPDY tunnel over WebSocket', () => {
     await Promise.all([closed, ended.promise]);
   });
 
-  it('W2: a tunnel client that disconnects while its data is not read is released', async () => {
+  it('W2: the sockets of a tunnel are closed if its client disconnects while the runtime reads no data', async () => {
     const clock = new FakeClock();
     const spoken = Promise.withResolvers<Duplex>();
     const { socket, heard } = await asked(

@@ -92,7 +92,7 @@ export type Happening =
   | { readonly kind: 'podResized'; readonly uid: string; readonly cpu: CpuPlan }
   /** The kubelet received stats of memory and disk. */
   | { readonly kind: 'figures'; readonly figures: Figures }
-  /** The kubelet's opinion about the node's resource pressure changed. */
+  /** The kubelet reported another state of memory, disk or PID pressure. */
   | { readonly kind: 'pressure'; readonly pressure: Readonly<Record<Scarce, boolean>> }
   /**
    * The kubelet reports that it terminates a pod to free resources for the node (`of` names the resource) or for

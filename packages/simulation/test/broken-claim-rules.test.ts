@@ -111,7 +111,7 @@ seenBroken([
   ],
   [
     'N11',
-    'a claim is not given back',
+    'a claim is never unprepared',
     () =>
       calling(async (name, request, call) =>
         name === 'NodeUnprepareResources' ? answer(request, { error: '' }) : await call(),
@@ -120,7 +120,7 @@ seenBroken([
   ],
   [
     'N11',
-    'a claim is given back while a container runs',
+    'a claim is unprepared while a container runs',
     () =>
       steps((inner) => ({
         syncTerminatingPod: async (pod, status, ...rest) =>

@@ -9,7 +9,7 @@ import type { MachineFigures } from './machine-figures.ts';
 import { machineMetrics } from './machine-metrics.ts';
 import { rootOf } from './node-summary.ts';
 
-/** Input of the series of `/metrics/cadvisor`. */
+/** Stats from which the metrics of `/metrics/cadvisor` are computed. */
 export interface CadvisorInput {
   readonly machine: MachineFigures;
   /** `undefined` if the cgroups could not be read; `container_scrape_error` is then 1. */
@@ -21,7 +21,7 @@ export interface CadvisorInput {
 }
 
 /**
- * Returns the series of `/metrics/cadvisor`, with cAdvisor's names, labels and help texts (`metrics/prometheus.go`,
+ * Returns the metrics of `/metrics/cadvisor`, with cAdvisor's names, labels and help texts (`metrics/prometheus.go`,
  * `metrics/prometheus_machine.go`; container labels as in `containerPrometheusLabelsFunc`,
  * `pkg/kubelet/server/server.go`).
  */

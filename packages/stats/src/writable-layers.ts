@@ -54,7 +54,7 @@ export class WritableLayers {
   }
 
   /**
-   * Measures all layers. If aborted, the results so far are kept.
+   * Measures the writable layers of all containers. If aborted, the results so far are kept.
    * @param told the runtime's stats of containers by id, with the locations of their layers
    * @throws the signal's reason
    */

@@ -316,7 +316,7 @@ it('omits the counts of open files and processes of a container that has too man
   expect(many).toMatch(/^container_processes\{.*container="main".*\} 30000 /m);
 });
 
-it('rejects invalid options with the name of the option', () => {
+it('rejects an invalid stats option with an error that names the option', () => {
   const { components } = new World(2);
   expect(() => new StatsProvider(components, { ...options, maxAgeMs: -1 })).toThrow('maxAgeMs');
   expect(() => new StatsProvider(components, { ...options, deadlineMs: 0 })).toThrow('deadlineMs');

@@ -64,8 +64,9 @@ export interface PodStatusContext {
 export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, context: PodStatusContext): PodStatus {
   const old = context.oldStatus ?? pod.status;
   const features = context.restartFeatures ?? defaultRestartFeatures;
-  // Stray attempts are ignored. A container that waits for such an attempt, which never runs, would otherwise never be
-  // shown as completed. Superseded attempts are ignored too: the status would forget the run that replaced them.
+  // Ignores stray attempts (created, but never started): with such an attempt, which never runs, its container would
+  // never be shown as completed. Also ignores superseded attempts (never started, and replaced by a later attempt whose
+  // record is gone): with such an attempt, the status would forget the later run.
   const runtimeStatus = withoutStrayAttempts(pod, withoutSupersededAttempts(old, reported), features);
   const canAllRestart = canRestartAll(pod, features);
   const isRestartRequested =

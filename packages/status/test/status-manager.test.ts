@@ -117,7 +117,7 @@ describe('terminated containers', () => {
     expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.state?.[expected]).toBeDefined();
   });
 
-  test('S1: accepts a terminal phase, with containers that had terminated for good unchanged', () => {
+  test('S1: a status with a terminal phase is stored, but the final states of terminated containers are kept', () => {
     const { manager } = setUp();
     const containerStatuses = [apiStatus('main', 0)];
     const initContainerStatuses = [apiStatus('init', 0)];

@@ -13,7 +13,10 @@ export interface LoggerOptions {
   readonly format?: 'text' | 'json';
   /** Default: `info`. */
   readonly level?: LogLevel | LogLevelSwitch;
-  /** Verbosity of single source files (`logging.vmodule`). Lines that `level` excludes then cost a look at the stack. */
+  /**
+   * Verbosity of single source files (`logging.vmodule`). If set, a line that `level` excludes costs CPU time, because the
+   * logger must find its source file in the stack.
+   */
   readonly vmodule?: readonly ModuleVerbosity[];
   /**
    * Receives each line, including its line end, and whether the line is an error. Default: writes to the standard error

@@ -45,7 +45,7 @@ export class SplitOutput {
     else this.#timer ??= clock.setTimer(flushMs, () => this.flush());
   }
 
-  /** Writes what is buffered. Must be called before the program ends. */
+  /** Writes the buffered lines. Must be called before the program ends. */
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

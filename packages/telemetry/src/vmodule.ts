@@ -10,7 +10,7 @@ export interface ModuleVerbosity {
 }
 
 /**
- * Returns a function that tells the most verbose level at which a source file logs, or `undefined` for files that no
+ * Returns a function that returns the most verbose level at which a source file logs, or `undefined` for files that no
  * pattern matches. As in klog, the first pattern that matches counts. A bundled package is one file: patterns match its
  * directory (`pleg`) as well.
  */

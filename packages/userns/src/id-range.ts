@@ -50,7 +50,7 @@ export function parseSubIds(output: string): IdRange {
   if (parts.length !== 4) throw refuse(`invalid line ${JSON.stringify(line)}`);
   const [firstId, length] = parts.slice(2).map((part) => (/^\d{1,10}$/.test(part) ? Number(part) : ALL_IDS));
   if (firstId === undefined || length === undefined || firstId >= ALL_IDS || length >= ALL_IDS) {
-    throw refuse(`error parsing line ${JSON.stringify(output)}: want two numbers of 32 bits`);
+    throw refuse(`error parsing line ${JSON.stringify(output)}: the range must be two 32-bit numbers`);
   }
   return { firstId, length };
 }

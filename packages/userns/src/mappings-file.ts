@@ -35,7 +35,7 @@ export function parseMappings(text: string): IdRange {
   const users = mappings(uidMappings);
   const groups = mappings(gidMappings);
   if (users === undefined || groups === undefined) {
-    throw refuse('invalid user namespace mappings file: want lists of mappings, of numbers of 32 bits');
+    throw refuse('invalid user namespace mappings file: must have lists of mappings of 32-bit numbers');
   }
   const [user] = users;
   if (user === undefined || users.length !== 1) {

@@ -36,9 +36,9 @@ describe('the ID range for pods', () => {
     ['', 'invalid line ""'],
     ['0: kubelet 65536\n', 'invalid line "0: kubelet 65536"'],
     ['0: kubelet 1 2\n1: kubelet 3 4\n', 'it must contain only one line'],
-    ['0: kubelet x 2\n', 'want two numbers of 32 bits'],
-    ['0: kubelet -1 2\n', 'want two numbers of 32 bits'],
-    ['0: kubelet 1 4294967296\n', 'want two numbers of 32 bits'],
+    ['0: kubelet x 2\n', 'the range must be two 32-bit numbers'],
+    ['0: kubelet -1 2\n', 'the range must be two 32-bit numbers'],
+    ['0: kubelet 1 4294967296\n', 'the range must be two 32-bit numbers'],
   ])('getsubids output %j is parsed as %j', (output, expected) => {
     if (typeof expected === 'string') expect(() => parseSubIds(output)).toThrow(expected);
     else expect(parseSubIds(output)).toEqual(expected);

@@ -86,7 +86,7 @@ describe('vol_data.json', () => {
     );
   });
 
-  it('V4: vol_data.json with any bytes is read, or refused with the name of the file', () => {
+  it('V4: vol_data.json with any bytes is read, or refused with an error that names the file', () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), fc.json().map(bytes)), (content) => {
         try {

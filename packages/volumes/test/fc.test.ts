@@ -143,7 +143,7 @@ describe('an FC volume', () => {
     expect([(await mounter.mountPoints()).size, await fs.exists(STAGED)]).toEqual([0, false]);
   });
 
-  it('with a multipath device needs no scan; the device is flushed before its paths are removed', async () => {
+  it('an FC volume with a multipath device needs no scan; the device is flushed before its paths are removed', async () => {
     const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
     for (const disk of ['sdc', 'sdd']) await fs.mkdir(`/sys/block/dm-2/slaves/${disk}`);
     tools.fabric.set(`/dev/disk/by-path/fc-0x${WWN}-lun-0`, '/dev/sdc');
@@ -176,7 +176,7 @@ describe('an FC volume', () => {
   });
 
   it.each(['mine-3600aaa', '0QEMU_HARDDISK_drive-scsi0', '5000aa-lun-1'])(
-    'with the identifier %s is this disk alone, though it contains hyphens, also when it is disconnected',
+    'an FC volume with the identifier %s, which contains hyphens, uses exactly that disk, and disconnects exactly that disk',
     async (wwid) => {
       const { mount, manager, tools, mounter, fs, clock, signal } = await makeFc();
       tools.fabric.set(`/dev/disk/by-id/scsi-${wwid}`, '/dev/sde');
@@ -201,7 +201,7 @@ describe('an FC volume', () => {
     expect(tools.calls).toEqual(['blockdev --flushbufs /dev/sdc', 'write /sys/block/sdc/device/delete 1']);
   });
 
-  it('that is not in the fabric keeps its pod waiting with the reason, and is found later', async () => {
+  it('a pod whose FC disk is not in the fabric waits with the reason, and gets the disk when it appears', async () => {
     const { mount, tools, events, clock, manager, signal } = await makeFc();
     expect((await errorOf(mount(fcPod('u1')))).message).toContain('no fc disk found');
     expect(events.at(-1)).toBe('FailedMount: MountVolume.MountDevice failed for volume "data" : no fc disk found');

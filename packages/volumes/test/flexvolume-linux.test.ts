@@ -81,12 +81,12 @@ describe.runIf(canMount)('flexVolumes with a real driver program', () => {
     expect((await calls()).map((call) => call.split(' ')[0])).toEqual(['init', 'mount', 'unmount']);
   });
 
-  it("show the driver's reason if it fails, also in several lines", async () => {
+  it("the error of a failed flexVolume driver has the driver's reason, also if it has several lines", async () => {
     const { message } = await errorOf(makeManager().waitForAttachAndMount(podWith('bad', 'u1'), signal));
     expect(message).toContain('mount command failed, status: Failure, reason: share "bad" does not exist');
   });
 
-  it('W6: that the driver does not mount in time delay no other pod, and the driver is killed with its children', async () => {
+  it('W6: a flexVolume driver that does not mount in time delays no other pod, and is killed with its child processes', async () => {
     const manager = makeManager();
     const hung = errorOf(manager.waitForAttachAndMount(podWith('hung', 'u1'), signal));
     await manager.waitForAttachAndMount(podWith('a', 'u2'), signal);

@@ -104,7 +104,7 @@ describe('the response of a flexVolume driver', () => {
     ['', 127, 'output must be a JSON object, but is: empty (exit code 127)'],
     ['sh: not found', 127, 'output must be a JSON object, but is: sh: not found (exit code 127)'],
     ['[]', 0, 'output must be a JSON object, but is: [] (exit code 0)'],
-  ])('%s with exit code %i is a failure that says why', (output, exitCode, why) => {
+  ])('the flexVolume driver response %s with exit code %i is a failure with a reason', (output, exitCode, why) => {
     expect(() => status(output, exitCode)).toThrow(why);
   });
 });
@@ -171,7 +171,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
     expect([programs.commands(), await fs.exists(`${POD_DIR}/data`)]).toEqual([['init'], false]);
   });
 
-  it('belongs to the fsGroup, unless the driver or the pod does not want that', async () => {
+  it('a flexVolume gets the fsGroup of its pod, unless the pod mounts it read-only', async () => {
     const { manager, programs, fs, signal } = await makeFlex();
     const securityContext = { fsGroup: 7 };
     await manager.waitForAttachAndMount(flexPod('u1', {}, { securityContext }), signal);
@@ -188,7 +188,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
     expect(await manager.volumeUsage(flexPod(), signal)).toMatchObject([{ name: 'data', complete: true }]);
   });
 
-  it('that the driver cannot mount leaves no directory, and its pod gets the reason and tries again', async () => {
+  it('a flexVolume that its driver fails to mount leaves no directory; its pod gets the reason, and the mount is retried', async () => {
     const { manager, programs, fs, events, clock, signal } = await makeFlex();
     programs.responses = { init: LOCAL, mount: '{"status":"Failure","message":"no such disk"}' };
     await errorOf(manager.waitForAttachAndMount(flexPod(), signal));
@@ -213,7 +213,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
     await running;
   });
 
-  it('W6: whose driver does not answer holds up its own pod only, which says what it waits for', async () => {
+  it('W6: a flexVolume driver that does not answer delays only the pod of its volume, and the pod shows what it waits for', async () => {
     const { manager, programs, clock, signal } = await makeFlex();
     await manager.waitForAttachAndMount(flexPod('u1'), signal);
     programs.responses = { init: LOCAL, mount: () => new Promise(() => {}) };
@@ -230,7 +230,7 @@ describe('a flexVolume whose driver does not attach volumes', () => {
 });
 
 describe('the drivers of flexVolumes', () => {
-  it('a pod waits for a driver that is not there, and gets it as soon as it is', async () => {
+  it('a pod waits for a flexVolume driver that is not installed, and its volume is mounted after the driver was installed', async () => {
     const { manager, programs, fs, clock, signal } = await makeFlex();
     const pod = podOf([{ name: 'data', flexVolume: { driver: 'late' } }]);
     expect(manager.unsupported(pod)).toEqual([]);
@@ -247,7 +247,7 @@ describe('the drivers of flexVolumes', () => {
     ]);
   });
 
-  it('a driver whose init fails is asked again, and its pods get the reason', async () => {
+  it('a flexVolume driver whose init failed is called again, and its pods get the reason', async () => {
     const { manager, programs, clock, signal } = await makeFlex();
     programs.responses = { init: '{"status":"Failure","message":"no module"}' };
     const { message } = await errorOf(manager.waitForAttachAndMount(flexPod(), signal));
@@ -258,7 +258,7 @@ describe('the drivers of flexVolumes', () => {
     expect(programs.commands()).toEqual(['init', 'init', 'mount']);
   });
 
-  it('a replaced program is asked again what it can do', async () => {
+  it('init of a flexVolume driver is called again after its program was replaced', async () => {
     const { manager, programs, fs, signal } = await makeFlex();
     await manager.waitForAttachAndMount(flexPod('u1'), signal);
     await manager.waitForAttachAndMount(flexPod('u2'), signal);
@@ -267,7 +267,7 @@ describe('the drivers of flexVolumes', () => {
     expect(programs.commands()).toEqual(['init', 'mount', 'mount', 'init', 'mount']);
   });
 
-  it('a command that is not supported is not called again', async () => {
+  it('a flexVolume command that the driver does not support is not called again', async () => {
     const { manager, programs, signal, mounter } = await makeFlex();
     programs.responses = { init: LOCAL, unmount: NOT_SUPPORTED };
     for (const uid of ['u1', 'u2']) {
@@ -328,7 +328,7 @@ describe('a flexVolume whose driver attaches volumes', () => {
     await stop();
   });
 
-  it('a flexVolume whose driver attaches volumes is mounted by the kubelet if the driver only attaches: formatted, and bound into each pod', async () => {
+  it('the kubelet formats, mounts and bind-mounts a flexVolume whose driver supports attach but not mount', async () => {
     const { manager, programs, mounter, clock, signal, mount, stop } = await makeAttaching();
     programs.responses = {
       init: OK,
@@ -347,7 +347,7 @@ describe('a flexVolume whose driver attaches volumes', () => {
     await stop();
   });
 
-  it('V4: that a former process staged is unmounted if no pod uses it', async () => {
+  it('V4: a flexVolume that an earlier kubelet process staged is unmounted if no pod uses it', async () => {
     const { newManager, programs, mounter, mount, stop, fs, clock } = await makeAttaching();
     await mount(flexPod('u1'));
     await stop();
@@ -403,7 +403,7 @@ describe('a flexVolume of a PVC that a controller has expanded', () => {
     return { ...fixture, expansions: programs.calls.filter(([, command]) => command === 'expandfs') };
   }
 
-  it('is expanded by the driver with device, path, new and former size', async () => {
+  it('a flexVolume is expanded by its driver, which gets device, path, new and former size', async () => {
     const { expansions, grown, claims } = await makeExpanded({});
     const sizes = [`${2 ** 31}`, `${2 ** 30}`];
     expect(expansions).toEqual([
@@ -413,7 +413,7 @@ describe('a flexVolume of a PVC that a controller has expanded', () => {
     expect([grown, claims.claims.get('default/c')?.status?.capacity]).toEqual([[], { storage: '2Gi' }]);
   });
 
-  it('stays in use while its device is open on the machine, so that no controller detaches it', async () => {
+  it('a flexVolume stays in use while its device is open on the machine, so that no controller detaches it', async () => {
     const { manager, fs, clock, signal } = await makeExpanded({});
     fs.devicesInUse.add('/dev/sdx');
     await manager.waitForUnmount(podOf([]), signal);

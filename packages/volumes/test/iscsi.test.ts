@@ -167,7 +167,7 @@ describe('the disk of an iSCSI volume', () => {
     });
   });
 
-  it('with an initiator name has an interface of its own', () => {
+  it('the disk of an iSCSI volume with an initiator name has an iSCSI interface of its own', () => {
     const disk = iscsiDisk(volume({ initiatorName: 'iqn.x:me', iscsiInterface: 'eth0' }));
     expect([disk?.initIface, disk?.iface]).toEqual(['eth0', `${PORTAL}:data`]);
   });
@@ -209,7 +209,7 @@ describe('the disk of an iSCSI volume', () => {
     [1, 2, 5, 'enough'],
     [2, 3, 1, 'again'],
     [2, 3, 2, 'enough'],
-  ])('with %i of %i paths after attempt %i: %s', (found, portals, attempt, tried) => {
+  ])('an iSCSI login with %i of %i paths after attempt %i: %s', (found, portals, attempt, tried) => {
     expect(pathsFound(found, portals, attempt)).toBe(tried);
   });
 });
@@ -302,7 +302,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('with an initiator name gets an interface with the settings of the other one, which is deleted after the last pod', async () => {
+  it('an iSCSI volume with an initiator name gets an interface with the settings of the declared one; it is deleted after the last pod', async () => {
     const { start, tools, clock, signal } = makeIscsi({ initiatorName: 'iqn.x:me' });
     const { manager, mount, stop } = await start();
     await mount(claimPod('u1'));
@@ -319,7 +319,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('with several portals uses the multipath device, also if one portal refuses the login', async () => {
+  it('an iSCSI volume with several portals uses the multipath device, also if one portal refuses the login', async () => {
     const { start, tools, mounter, fs, clock } = makeIscsi({ portals: ['192.0.2.2', '192.0.2.3'] });
     tools.refusals.set('192.0.2.3:3260', 24);
     for (const disk of ['sdb', 'sdc']) await fs.mkdir(`/sys/block/dm-4/slaves/${disk}`);
@@ -331,7 +331,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it("shows iscsiadm's reason if no portal can be reached, and tries again", async () => {
+  it("a pod whose iSCSI portals cannot be reached gets iscsiadm's reason, and the login is retried", async () => {
     const { start, tools, events, clock, signal } = makeIscsi();
     tools.refusals.set(PORTAL, 8);
     const { manager, attach, stop } = await start();
@@ -349,7 +349,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('waits for the link to the device for 30 s', async () => {
+  it('an iSCSI volume waits up to 30 s for the link to its device', async () => {
     const { start, tools, clock, signal } = makeIscsi();
     const { write } = tools;
     tools.write = async () => {};
@@ -362,7 +362,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('W6: whose target does not answer holds up no volume of another target, and its pod says what it waits for', async () => {
+  it('W6: an iSCSI target that does not answer delays no volume of another target, and its pod shows what it waits for', async () => {
     const { start, tools, claims, clock, signal } = makeIscsi();
     claims.bind('d', 'pv-2', { iscsi: { targetPortal: '192.0.2.9', iqn: `${IQN}2`, lun: 0 } });
     tools.before = (call) => (call.includes('--login') && call.includes(PORTAL) ? new Promise(() => {}) : undefined);
@@ -382,7 +382,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('does not log out while another volume uses the target', async () => {
+  it('an iSCSI target is not logged out while another volume uses it', async () => {
     const { start, tools, claims, clock, signal } = makeIscsi();
     claims.bind('d', 'pv-2', { iscsi: { targetPortal: '192.0.2.1', iqn: IQN, lun: 4 } });
     const { manager, mount, stop } = await start();
@@ -418,7 +418,7 @@ describe('an iSCSI volume', () => {
     await next.stop();
   });
 
-  it('V4: that was logged in but is in no pod is logged out after a restart', async () => {
+  it('V4: after a restart, an iSCSI volume that was logged in but is in no pod is logged out', async () => {
     const { start, newManager, tools, mounter, clock, fs, signal } = makeIscsi();
     const first = await start();
     const { formatAndMount } = mounter;
@@ -436,7 +436,7 @@ describe('an iSCSI volume', () => {
     await next.stop();
   });
 
-  it("V1: that upstream's kubelet mounted, and whose exact name is unknown, is neither unmounted nor logged out", async () => {
+  it('V1: an iSCSI volume that the Go kubelet mounted, and whose exact name is unknown, is neither unmounted nor logged out', async () => {
     const { start, newManager, tools, mounter, fs } = makeIscsi();
     const first = await start();
     await first.mount(claimPod('u1'));
@@ -502,7 +502,7 @@ describe('an iSCSI volume with volumeMode Block', () => {
     return { ...pod, spec: { ...pod.spec, containers: [{ name: 'main', image: 'busybox', volumeDevices }] } };
   };
 
-  it("is logged in once, mapped for each pod at upstream's paths, and logged out after the last", async () => {
+  it("an iSCSI block volume is logged in once, mapped for each pod at upstream's paths, and logged out after the last pod", async () => {
     const { tools, loops, fs, clock, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
     const { manager, mount } = await start();
     await mount(blockPod('u1'));
@@ -526,7 +526,7 @@ describe('an iSCSI volume with volumeMode Block', () => {
     expect([await fs.exists(BLOCKS), loops.devices.size, manager.volumesInUse()]).toEqual([false, 0, []]);
   });
 
-  it('K1: is known again after a restart, and a pod that is gone leaves nothing', async () => {
+  it('K1: after a restart, an iSCSI block volume is known again, and a pod that is gone leaves nothing behind', async () => {
     const { tools, loops, fs, clock, newManager, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
     const first = await start();
     await first.mount(blockPod('u1'));
@@ -539,7 +539,7 @@ describe('an iSCSI volume with volumeMode Block', () => {
     expect(tools.calls.some((call) => call.includes('--logout'))).toBe(true);
   });
 
-  it('stays in use while its device is open on the machine, so that no controller detaches it', async () => {
+  it('an iSCSI block volume stays in use while its device is open on the machine, so that no controller detaches it', async () => {
     const { fs, clock, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
     const { manager, mount } = await start();
     await mount(blockPod('u1'));

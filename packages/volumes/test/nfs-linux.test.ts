@@ -76,7 +76,7 @@ describe.runIf(canMount)('NFS volumes with mount(8) and a fake mount.nfs, in a m
     };
   }
 
-  it('mounts by the helper with source, path and options, measures the volume, and leaves nothing', async () => {
+  it('an NFS volume is mounted by mount.nfs with source, path and options, is measured, and leaves no mount', async () => {
     const { told, calls, at } = await run('server');
     expect(calls).toBe(`server:/export ${at} -o ro,nolock`);
     expect(told).toEqual({
@@ -85,12 +85,12 @@ describe.runIf(canMount)('NFS volumes with mount(8) and a fake mount.nfs, in a m
     });
   });
 
-  it("fails with the helper's own message", async () => {
+  it('an NFS volume that cannot be mounted fails with the message of mount.nfs', async () => {
     const { told } = await run('denied');
     expect(told).toEqual({ error: expect.stringContaining('access denied by server while mounting'), left: [] });
   });
 
-  it('W6: kills mount(8) and a helper that does not answer before the deadline', async () => {
+  it('W6: a mount of an NFS volume that exceeds its deadline is ended by killing mount(8) and mount.nfs', async () => {
     const { told } = await run('hung');
     expect(told).toEqual({ error: expect.stringContaining('did not finish within 1 s'), left: [] });
     const pid = (await readFile(join(directory, 'pid'), 'utf8')).trim();

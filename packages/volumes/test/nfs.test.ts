@@ -74,7 +74,7 @@ describe('an NFS volume', () => {
     expect([...(await mounter.mountPoints()).keys()]).toEqual([`${DIRECTORY}/pv-1`]);
   });
 
-  it('that cannot be mounted leaves no directory, and its pod gets an event and tries again', async () => {
+  it('an NFS volume that cannot be mounted leaves no directory; its pod gets an event, and the mount is retried', async () => {
     const { manager, mounter, fs, events, clock, signal } = makeNfs();
     const { mount } = mounter;
     mounter.mount = () => Promise.reject(new VolumeError('MountFailed', 'mount.nfs: access denied by server'));
@@ -89,7 +89,7 @@ describe('an NFS volume', () => {
     expect(await fs.exists(`${DIRECTORY}/data`)).toBe(true);
   });
 
-  it('V4: that a former process mounted is taken over, and unmounted with its pod', async () => {
+  it('V4: an NFS volume that an earlier kubelet process mounted is taken over, and unmounted with its pod', async () => {
     const { manager, newManager, mounter, signal } = makeNfs();
     await manager.waitForAttachAndMount(pod, signal);
     const next = newManager();
@@ -99,7 +99,7 @@ describe('an NFS volume', () => {
     expect((await mounter.mountPoints()).size).toBe(0);
   });
 
-  it('W6: whose server does not answer holds up its own pod only, which says what it waits for', async () => {
+  it('W6: an NFS server that does not answer delays only the pod of its volume, and the pod shows what it waits for', async () => {
     const { manager, mounter, clock, signal } = makeNfs();
     const { mount } = mounter;
     mounter.mount = (source, ...rest) =>

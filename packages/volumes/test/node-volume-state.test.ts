@@ -119,7 +119,7 @@ class Model {
     running: undefined,
     presence: 'absent',
   };
-  /** The pods that should exist, whether or not the process knows them. */
+  /** The pods that should exist, whether or not the kubelet process already knows them. */
   readonly desired = new Set<number>();
 
   /** Starts all due operations on both levels. */

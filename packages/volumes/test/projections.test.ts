@@ -67,7 +67,7 @@ function make(): { objects: Objects; fixture: Fixture } {
   return { objects, fixture: setUp({}, objects) };
 }
 
-describe('volumes whose files the kubelet writes', () => {
+describe('ConfigMap, Secret, downward API and projected volumes', () => {
   it("configMap, secret, downward API and projected volumes are at upstream's paths and read-only in containers", async () => {
     const { fixture } = make();
     const pod = podOf([configMap, secret, downward, access]);

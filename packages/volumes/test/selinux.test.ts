@@ -45,11 +45,11 @@ describe('the SELinux label of a volume', () => {
     // Without a level, the runtime chooses one.
     [{ type: 'spc_t' }, ''],
     [{}, ''],
-  ])('of containers with the options %j is %j', (options, label) => {
+  ])('the SELinux label of containers with the options %j is %j', (options, label) => {
     expect(fileLabel(options, FILES)).toBe(label);
   });
 
-  it("is that of the containers that mount the volume, whose own options replace the pod's", () => {
+  it('the SELinux label of a volume is that of the containers that mount it; options of a container replace those of the pod', () => {
     const pod = labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }, undefined);
     expect(volumeLabels(pod, 'data', FILES)).toEqual([labelOf('s0:c1'), labelOf('s0:c2')]);
     expect(volumeLabels(pod, 'other', FILES)).toEqual([]);
@@ -61,14 +61,20 @@ describe('the SELinux label of a volume', () => {
     [['ReadWriteMany', 'ReadWriteOnce'], true, true, 'RWX'],
     [['ReadOnlyMany'], false, false, 'ROX'],
     [undefined, true, false, 'inline'],
-  ])('is a mount option with access modes %j and the gate SELinuxMount %s: %s', (accessModes, gate, mounts, mode) => {
-    const spec = { volume: { name: 'v' }, ...(accessModes && { persistent: { metadata: {}, spec: { accessModes } } }) };
-    expect([mountsWithLabel(spec, gate), accessModeOf(spec)]).toEqual([mounts, mode]);
-  });
+  ])(
+    'the SELinux label is a mount option of a volume with access modes %j and the gate SELinuxMount %s: %s',
+    (accessModes, gate, mounts, mode) => {
+      const spec = {
+        volume: { name: 'v' },
+        ...(accessModes && { persistent: { metadata: {}, spec: { accessModes } } }),
+      };
+      expect([mountsWithLabel(spec, gate), accessModeOf(spec)]).toEqual([mounts, mode]);
+    },
+  );
 });
 
 describe('a CSI volume on a node with SELinux', () => {
-  it('is mounted with the label of its pod, which is in both data files, and is not relabelled', async () => {
+  it('a CSI volume is mounted with the SELinux label of its pod, which both data files contain, and is not relabelled', async () => {
     const fixture = make();
     const { manager, mounter, fs, gauges, signal } = fixture;
     mounter.labelled = () => true;
@@ -87,26 +93,29 @@ describe('a CSI volume on a node with SELinux', () => {
   });
 
   it.each<[string, CsiFixture, Partial<Pod['spec']>]>([
-    ['whose driver does not support that', make(['ReadWriteOncePod'], false, false), {}],
+    ['whose driver has no seLinuxMount', make(['ReadWriteOncePod'], false, false), {}],
     ['with another access mode', make(['ReadWriteOnce']), {}],
     [
       'whose pod requests recursive relabelling',
       make(),
       { securityContext: { seLinuxOptions: { level: 's0:c1' }, seLinuxChangePolicy: 'Recursive' } },
     ],
-  ])('%s is mounted without a label, and is relabelled', async (_what, fixture, spec) => {
-    const { manager, mounter, signal } = fixture;
-    mounter.labelled = () => true;
-    const labelled = labelledPod('u1', { level: 's0:c1' });
-    const pod = { ...labelled, spec: { ...labelled.spec, ...spec } };
-    await manager.waitForAttachAndMount(pod, signal);
-    expect(flagsOf(fixture)).toEqual([['noatime'], ['noatime']]);
-    const [container] = pod.spec.containers;
-    const mounts = container && (await manager.containerMounts(pod, container, [], signal));
-    expect(mounts).toMatchObject([{ selinuxRelabel: true }]);
-  });
+  ])(
+    'a CSI volume %s is mounted without an SELinux label, and the runtime relabels it',
+    async (_what, fixture, spec) => {
+      const { manager, mounter, signal } = fixture;
+      mounter.labelled = () => true;
+      const labelled = labelledPod('u1', { level: 's0:c1' });
+      const pod = { ...labelled, spec: { ...labelled.spec, ...spec } };
+      await manager.waitForAttachAndMount(pod, signal);
+      expect(flagsOf(fixture)).toEqual([['noatime'], ['noatime']]);
+      const [container] = pod.spec.containers;
+      const mounts = container && (await manager.containerMounts(pod, container, [], signal));
+      expect(mounts).toMatchObject([{ selinuxRelabel: true }]);
+    },
+  );
 
-  it('is refused if its containers have different labels, and the message names them', async () => {
+  it('a CSI volume is refused if the containers that mount it have different SELinux labels, and the message names the labels', async () => {
     const { manager, gauges, signal } = make();
     const pod = labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' });
     const error = await errorOf(manager.waitForAttachAndMount(pod, signal));
@@ -115,7 +124,7 @@ describe('a CSI volume on a node with SELinux', () => {
   });
 
   it.each(['s0",suid,context="s0', 's0\ns0', 's0 c1'])(
-    'is refused if its level is %j, which would change mount options',
+    'a CSI volume is refused if its SELinux level is %j, which would change the mount options',
     async (level) => {
       const { manager, driver, signal } = make();
       const error = await errorOf(manager.waitForAttachAndMount(labelledPod('u1', { level }), signal));
@@ -124,7 +133,7 @@ describe('a CSI volume on a node with SELinux', () => {
     },
   );
 
-  it.each(['s0:c1,c2', 's0-s0:c0.c1023'])('is mounted with the level %s', async (level) => {
+  it.each(['s0:c1,c2', 's0-s0:c0.c1023'])('a CSI volume is mounted with the SELinux level %s', async (level) => {
     const { manager, driver, signal } = make();
     await manager.waitForAttachAndMount(labelledPod('u1', { level }), signal);
     expect(driver.stages[0]?.capability.access).toMatchObject({
@@ -132,13 +141,13 @@ describe('a CSI volume on a node with SELinux', () => {
     });
   });
 
-  it('with another access mode and different labels is mounted without one, and is counted', async () => {
+  it('a CSI volume with another access mode than ReadWriteOncePod and with different labels is mounted without a label, and is counted', async () => {
     const { manager, gauges, signal } = make(['ReadWriteMany']);
     await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }), signal);
     expect(gauges.get('volume_manager_selinux_pod_context_mismatch_warnings_total RWX')).toBe(1);
   });
 
-  it('is staged again with the label of the next pod, once the pod with the other label is gone', async () => {
+  it('a CSI volume is staged again with the SELinux label of the next pod after the pod with another label is gone', async () => {
     const fixture = make(['ReadWriteMany'], true);
     const { manager, driver, clock, gauges, signal } = fixture;
     await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);
@@ -159,7 +168,7 @@ describe('a CSI volume on a node with SELinux', () => {
     expect(driver.faults).toEqual([]);
   });
 
-  it('V4: that a former process staged with another label is staged again before it is published', async () => {
+  it('V4: a CSI volume that an earlier kubelet process staged with another SELinux label is staged again before it is published', async () => {
     const fixture = make();
     const { manager, driver, newManager, clock, signal } = fixture;
     const answer = Promise.withResolvers<void>();

@@ -24,7 +24,7 @@ export function machineLoad(mostPerCpu: number): number {
   return load;
 }
 
-/** Runs a command. If it rejects, writes the error to the standard error stream and sets the exit code to 1. */
+/** Runs the function of a command. If it fails, passes the error's message to `say` and sets the exit code to 1. */
 export function runCommand(main: (argv: readonly string[]) => Promise<number>, say: (text: string) => void): void {
   main(process.argv.slice(2)).then(
     (code) => {

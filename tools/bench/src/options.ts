@@ -48,7 +48,7 @@ Compares this kubelet with the bare container runtime. Both sides have a private
   --runtime WHICH      auto, system (the machine's) or 2.4 (built once; auto tries it first)
   --only A,B,..        parts: ${PARTS.join(', ')}
   --kubelet FILE       another kubelet's main.js
-  --node-flags "..."   Node flags of the kubelet, instead of those in its first line
+  --node-flags "..."   flags of node (Node.js) for the kubelet, instead of those in the first line of its main.js
   --verbosity N        -v of the kubelet (0)
   --keep-log FILE      copy the kubelet's log to this file
   --json               print JSON on the standard output

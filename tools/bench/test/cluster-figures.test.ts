@@ -65,7 +65,7 @@ describe('clusterFigures', () => {
   });
 });
 
-test('parseClusterOptions rejects invalid values with the name of the option', () => {
+test('parseClusterOptions rejects invalid values with an error that names the option', () => {
   expect(parseClusterOptions(['--pods', '20', '--alone'])).toMatchObject({ pods: 20, alone: true, singles: 5 });
   expect(() => parseClusterOptions(['--pods', '1000'])).toThrow('--pods: must be a number from 1 to 240, is "1000"');
   expect(() => parseClusterOptions(['--fake-runtime', '--only-storm'])).toThrow(

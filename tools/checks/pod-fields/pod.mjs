@@ -201,7 +201,7 @@ export const pod = {
     works(
       'limits requests',
       [t.resources, "the huge page limit of the container takes precedence over the pod's"],
-      [t.predicates, 'too much CPU, reported in millicores'],
+      [t.predicates, 'more CPU than is free; the message has millicores'],
     ),
     works(
       'claims',

@@ -31,8 +31,11 @@ export const security = {
     ]),
     works(
       'seLinuxChangePolicy',
-      [t.selinux, 'is mounted with the label of its pod, which is in both data files, and is not relabelled'],
-      [t.selinux, '%s is mounted without a label, and is relabelled'],
+      [
+        t.selinux,
+        'a CSI volume is mounted with the SELinux label of its pod, which both data files contain, and is not relabelled',
+      ],
+      [t.selinux, 'a CSI volume %s is mounted without an SELinux label, and the runtime relabels it'],
       [t.csi, '%s, whatever seLinuxChangePolicy and seLinuxMount say'],
     ),
     works('seccompProfile', seccomp, [

@@ -47,7 +47,7 @@ const devices = [t.mounts, 'a block device whose volume is read-only (%s) has th
 const nfs = [t.nfs, "an NFS volume is mounted at upstream's path for each pod, once, and is removed with its pod"];
 const nfsProgram = [
   t.nfsProgram,
-  'mounts by the helper with source, path and options, measures the volume, and leaves nothing',
+  'an NFS volume is mounted by mount.nfs with source, path and options, is measured, and leaves no mount',
 ];
 const flex = [
   t.flex,
@@ -62,7 +62,7 @@ const fc = [
   "an FC volume is found by a scan, mounted once at upstream's path and bound into each pod, and removed after the last",
 ];
 const flexProgram = [t.flexProgram, 'flexVolumes are mounted and unmounted by a real driver program, and measured'];
-const expanded = [t.flex, 'is expanded by the driver with device, path, new and former size'];
+const expanded = [t.flex, 'a flexVolume is expanded by its driver, which gets device, path, new and former size'];
 const removed = 'upstream has removed the plugin too';
 /** An in-tree type whose volumes become volumes of its CSI driver. */
 const migrated = (fields) => works(fields, ...inTree);
@@ -246,7 +246,7 @@ export const volumes = {
   FCVolumeSource: [
     works('fsType lun readOnly targetWWNs', fc, [
       t.fc,
-      'with a multipath device needs no scan; the device is flushed before its paths are removed',
+      'an FC volume with a multipath device needs no scan; the device is flushed before its paths are removed',
     ]),
     works('wwids', [t.fc, 'an FC volume is found by its identifier']),
   ],
@@ -270,9 +270,12 @@ export const volumes = {
     ]),
     works('initiatorName iscsiInterface', [
       t.iscsi,
-      'with an initiator name gets an interface with the settings of the other one, which is deleted after the last pod',
+      'an iSCSI volume with an initiator name gets an interface with the settings of the declared one; it is deleted after the last pod',
     ]),
-    works('portals', [t.iscsi, 'with several portals uses the multipath device, also if one portal refuses the login']),
+    works('portals', [
+      t.iscsi,
+      'an iSCSI volume with several portals uses the multipath device, also if one portal refuses the login',
+    ]),
   ],
   NFSVolumeSource: [
     works('path readOnly server', [

@@ -93,7 +93,7 @@ test.each([
   expect(parseState(text)).toBe(undefined);
 });
 
-test('reads back a state and the facts of a kept cluster', () => {
+test('parses the state file of a running cluster, and the address block that is kept with the data of a stopped cluster', () => {
   expect(parseState(JSON.stringify(STATE))).toEqual(STATE);
   expect(parseKept('{"block":161}')).toEqual({ block: 161 });
   for (const text of ['', '{}', '{"block":256}', '{"block":1.5}', '[]']) expect(parseKept(text)).toBe(undefined);

@@ -27,7 +27,12 @@ export async function approveServingRequests(plane: ControlPlane): Promise<reado
   const { items } = await plane.json<{ items: readonly SigningRequest[] }>('GET', REQUESTS);
   const open = items.filter(isOpenServingRequest);
   for (const request of open) {
-    const condition = { type: 'Approved', status: 'True', reason: 'NodeAgentTools', message: 'a node of this machine' };
+    const condition = {
+      type: 'Approved',
+      status: 'True',
+      reason: 'NodeAgentTools',
+      message: 'All nodes are on this machine',
+    };
     await plane.json('PUT', `${REQUESTS}/${request.metadata.name}/approval`, {
       ...request,
       apiVersion: 'certificates.k8s.io/v1',

@@ -111,7 +111,7 @@ export default class MutantRunner extends TestRunner {
   }
 
   override async onAfterRunFiles(files: RunnerTestFile[]): Promise<void> {
-    // Unhandled errors are reported in the next turn.
+    // Node.js reports unhandled errors in the next turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     if (request.kind === 'series') {
       this.#failed ||= files.some(hasFailed);

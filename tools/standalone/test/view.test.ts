@@ -251,7 +251,7 @@ describe("events in the kubelet's log", () => {
     msg: 'Event occurred',
   });
 
-  test('are parsed', () => {
+  test("events in the kubelet's log are parsed", () => {
     expect(parseEventLine(line)).toEqual({
       atMs: Date.parse('2030-01-01T00:00:00Z'),
       podUid: 'u1',
@@ -352,7 +352,7 @@ describe('the screen', () => {
     expect(terminal.text).toContain('H\x1b[0m\none\ntwo\n… and 3 more\n');
   });
 
-  test('shows the cursor and keeps the block after freezing it', () => {
+  test('freeze() shows the cursor, and later lines are printed below the block instead of replacing it', () => {
     const terminal = new Terminal();
     const screen = new Screen(terminal);
     screen.draw(['H']);
@@ -362,7 +362,7 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[?25hend\n');
   });
 
-  test('shows the cursor and leaves no line after removing the block', () => {
+  test('clear() removes the block without leaving a line, and shows the cursor', () => {
     const terminal = new Terminal();
     const screen = new Screen(terminal);
     screen.draw(['H', 'one']);

@@ -11,7 +11,7 @@ import { makePod } from './pods.ts';
 
 const MI = 1024 ** 2;
 const { signal } = new AbortController();
-/** An emulated machine is slow. The limit ensures that a hanging test is reported by name. */
+/** Time limit of a test, long enough for an emulated machine. Without a limit, a hanging test is not reported by name. */
 const TIMEOUT = { timeout: 500_000 };
 const FILES = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.min', 'memory.low', 'pids.max', 'hugetlb.2MB.max'];
 

@@ -286,7 +286,7 @@ await withCluster(
       expect(await status('-H', `Authorization: Bearer ${reader}`)).toBe('200');
     });
 
-    test('W2: has as many open sockets as before after clients of streams were killed', async () => {
+    test('W2: after clients of streams were killed, the kubelet has as many open sockets as before', async () => {
       const it = cluster();
       const { pid } = it.node;
       await it.until('the kubelet to have sockets', async () => (await socketsOf(pid)) > 0 || undefined);

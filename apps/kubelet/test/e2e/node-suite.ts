@@ -395,7 +395,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
   });
 
   describe(`start under bad conditions on ${title}`, { timeout: TIMEOUT_MS }, () => {
-    test('waits for a missing runtime, reports it, and starts pods once the runtime is there', async () => {
+    test('the kubelet waits for a missing runtime, reports it, and starts pods when the runtime runs', async () => {
       const directory = await mkdtemp('/tmp/na-e2e-');
       const parts = subnet.split('.');
       const containerd = new Containerd({

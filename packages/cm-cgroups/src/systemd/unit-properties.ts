@@ -64,7 +64,7 @@ export function resourceProperties(
   if (cgroupVersion === 1) return properties;
   for (const [file, value] of Object.entries(unified)) {
     const name = UNIFIED[file];
-    // Other values are rejected by the kernel when they are written into the file.
+    // Values that are neither a number nor `max` are left out: the kernel rejects them when they are written to the file.
     if (name !== undefined && /^(?:\d+|max)$/.test(value)) add(name, value === 'max' ? INFINITY : BigInt(value));
   }
   return properties;

@@ -95,7 +95,7 @@ export class ContainerResources {
       pods: ['active', 'sourcesReady'],
     });
     if (!posix.isAbsolute(options.directory)) {
-      const problem = `directory: want an absolute path, got ${JSON.stringify(options.directory)}`;
+      const problem = `directory: must be an absolute path, not ${JSON.stringify(options.directory)}`;
       throw new OptionsError('ContainerResources', 'directory', problem);
     }
     const { clock, logger, metrics, fs, pods, containers, devices, noted = unnoted } = withDefaults(components);

@@ -33,7 +33,7 @@ type MemoryAssignments = ReadonlyMap<string, ReadonlyMap<string, readonly Memory
 
 /** Memory of the machine, and which containers have it. Immutable. */
 export interface MemoryState {
-  /** By node id. */
+  /** Memory of each NUMA node, by node id. */
   readonly nodes: ReadonlyMap<number, MemoryNode>;
   readonly assignments: MemoryAssignments;
   /**

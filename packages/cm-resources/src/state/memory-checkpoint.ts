@@ -63,7 +63,7 @@ export function encodeMemoryState(state: MemoryCheckpoint): string {
 /**
  * Decodes a state file of version 1 or 2 (gate PodLevelResourceManagers). A checksum of 0 is accepted, because older
  * kubelets wrote none.
- * @param podLevel gate `PodLevelResourceManagers`. If it is off, a file with memory of pods is refused
+ * @param podLevel gate `PodLevelResourceManagers`. If the gate is off, a file with memory of whole pods is refused
  * @throws Error describing the problem
  */
 export function decodeMemoryState(text: string, podLevel = false): MemoryCheckpoint {

@@ -184,14 +184,14 @@ function ownValue(flag: KubeletFlag, text: string, previous: unknown): Parsed<un
       return parseFieldText(text, INT32, undefined, undefined);
     case 'duration':
       return parseDuration(text) === undefined
-        ? { problem: 'want a duration with a unit, such as 1m30s or 300ms' }
+        ? { problem: 'must be a duration with a unit, such as 1m30s or 300ms' }
         : { value: durationMs(text) };
     case 'labels':
       return labels(text, previous);
     case 'version': {
       if (text === 'raw') return { value: text };
       const parsed = parseBoolean(text);
-      return parsed.problem === undefined ? { value: String(parsed.value) } : { problem: 'want true, false or raw' };
+      return parsed.problem === undefined ? { value: String(parsed.value) } : { problem: 'must be true, false or raw' };
     }
     case 'string':
       return { value: text };

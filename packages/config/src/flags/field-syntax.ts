@@ -25,7 +25,7 @@ export function parseFieldText(
 ): Parsed<Json> {
   switch (syntax) {
     case 'ip':
-      return isIP(text) !== 0 ? { value: text } : { problem: 'want an IP address' };
+      return isIP(text) !== 0 ? { value: text } : { problem: 'must be an IP address' };
     case 'decimal':
       return checked(parseDecimal(text).value, type);
     case 'headers':
@@ -61,7 +61,7 @@ function byType(text: string, type: FieldType, syntax: FieldFlag['syntax'], prev
 
 function checked(value: string | number | undefined, type: FieldType): Parsed<Json> {
   const decoded = scalarValue(value, type);
-  return decoded === undefined ? { problem: `want ${wanted(type)}` } : { value: decoded };
+  return decoded === undefined ? { problem: `must be ${wanted(type)}` } : { value: decoded };
 }
 
 function entries(text: string, of: FieldType, syntax: FieldFlag['syntax'], previous: Json | undefined): Parsed<Json> {
@@ -78,7 +78,7 @@ function entries(text: string, of: FieldType, syntax: FieldFlag['syntax'], previ
 
 function oneEntry(text: string): Parsed<readonly (readonly [string, string])[]> {
   const pair = splitPair(text, '=');
-  return pair === undefined ? { problem: 'want key=value' } : { value: [pair] };
+  return pair === undefined ? { problem: 'must have the form key=value' } : { value: [pair] };
 }
 
 /** Parses `Name: value` pairs separated by commas. A name may occur more than once. */
@@ -111,7 +111,7 @@ function taints(text: string): Parsed<Json> {
     const isWhole = effect === undefined ? isRemoval : EFFECTS.has(effect);
     if (more.length > 0 || rest.length > 0 || !isWhole) {
       return {
-        problem: `want key=value:effect with effect NoSchedule, PreferNoSchedule or NoExecute, not ${JSON.stringify(part)}`,
+        problem: `must have the form key=value:effect with effect NoSchedule, PreferNoSchedule or NoExecute, not ${JSON.stringify(part)}`,
       };
     }
     const problem = keyProblem(key) ?? valueProblem(value);
@@ -137,7 +137,7 @@ function reservedMemory(text: string, previous: Json | undefined): Parsed<Json> 
       /\s/.test(part) ||
       limits.some(({ length }) => length !== 2)
     ) {
-      return { problem: `want numaNode:type=quantity,type=quantity, not ${JSON.stringify(part)}` };
+      return { problem: `must have the form numaNode:type=quantity,type=quantity, not ${JSON.stringify(part)}` };
     }
     for (const [name = '', quantity = ''] of limits) {
       const value = checked(quantity, { kind: 'quantity' });
@@ -155,7 +155,7 @@ function vmodule(text: string, previous: Json | undefined): Parsed<Json> {
     if (part === '') continue;
     const [filePattern = '', level = '', ...more] = part.split('=');
     if (filePattern === '' || more.length > 0 || !/^\d{1,10}$/.test(level) || Number(level) > 2_147_483_647) {
-      return { problem: `want pattern=N, not ${JSON.stringify(part)}` };
+      return { problem: `must have the form pattern=N, not ${JSON.stringify(part)}` };
     }
     found.push({ filePattern, verbosity: Number(level) });
   }

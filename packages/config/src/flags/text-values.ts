@@ -10,7 +10,7 @@ const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'Fa
 export function parseBoolean(text: string): Parsed<boolean> {
   if (TRUE.has(text)) return { value: true };
   if (FALSE.has(text)) return { value: false };
-  return { problem: 'want true or false' };
+  return { problem: 'must be true or false' };
 }
 
 const INTEGER = /^([+-]?)(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)$/;
@@ -18,7 +18,7 @@ const GROUPED = /^[+-]?(?:0[xXoObB]_?)?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*$/;
 
 /** Parses an integer as Go's `strconv.ParseInt` with base 0 does: decimal, `0x1f`, `0o17`, `017`, `0b1`, `1_000`. */
 export function parseInteger(text: string): Parsed<number> {
-  const problem = { problem: 'want a whole number' };
+  const problem = { problem: 'must be a whole number' };
   if (!GROUPED.test(text)) return problem;
   const match = INTEGER.exec(text.replaceAll('_', ''));
   if (match === null) return problem;
@@ -31,7 +31,7 @@ export function parseInteger(text: string): Parsed<number> {
 /** Parses an integer as Go's `strconv.ParseUint` with base 10 does: digits only. */
 export function parseDecimal(text: string): Parsed<number> {
   const value = Number(text);
-  return /^\d+$/.test(text) && Number.isSafeInteger(value) ? { value } : { problem: 'want a whole number' };
+  return /^\d+$/.test(text) && Number.isSafeInteger(value) ? { value } : { problem: 'must be a whole number' };
 }
 
 /**
@@ -57,7 +57,7 @@ export function parsePairs(text: string, separator: '=' | '<' | ':'): Parsed<rea
   for (const part of text.split(',')) {
     if (part === '') continue;
     const pair = splitPair(part, separator);
-    if (pair === undefined) return { problem: `want pairs of the form key${separator}value, with commas between` };
+    if (pair === undefined) return { problem: `must be pairs of the form key${separator}value, with commas between` };
     pairs.push(pair);
   }
   return { value: pairs };

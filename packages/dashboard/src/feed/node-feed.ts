@@ -179,7 +179,7 @@ export class NodeFeed {
       const eviction = node.eviction();
       watched.facts = nodeFacts({ name: node.nodeName, node: known, problems, eviction, statsProblem });
     } catch (err) {
-      logger.error({ err }, 'Failed to read the facts about the node for the dashboard');
+      logger.error({ err }, 'Failed to read the state of the node for the dashboard');
     }
     this.#tell();
   }

@@ -6,7 +6,7 @@ export interface InjectedFault {
   readonly fault: RequestFault;
 }
 
-/** Decides about faults when no rule applies. See {@link seededFaults}. */
+/** Chooses the fault of a request that no rule matches. See {@link seededFaults}. */
 export interface FaultSource {
   nextFault(request: RequestAttributes): RequestFault | undefined;
 }

@@ -10,8 +10,8 @@ const NAME_INDEX: Readonly<Record<string, number>> = {
 const POST_HTTP: readonly number[] = [0x83, 0x86];
 
 /**
- * Table size update to 0. Requests never use the dynamic table. This tells the peer, which then need not be told again
- * when it changes the size that it allows.
+ * Table size update to 0. Requests never use the dynamic table. After this update, the client need not acknowledge a
+ * change of the table size that the peer allows.
  */
 export const NO_DYNAMIC_TABLE: Buffer = Buffer.of(0x20);
 

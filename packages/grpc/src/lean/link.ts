@@ -82,7 +82,7 @@ export class Link {
     this.#closing = this.#clock.setTimer(CLOSE_TIMEOUT_MS, () => this.#socket.destroy());
   }
 
-  /** Tells the peer that the client leaves, and closes the socket. A socket that is closing already is destroyed. */
+  /** Sends GOAWAY and closes the socket. A socket that is already closing is destroyed. */
   leave(reason: Error): void {
     if (this.#reason !== undefined) {
       this.#socket.destroy();

@@ -113,7 +113,7 @@ test('a window is announced again when half of it is used, and refuses more than
 describe('settings of the peer', () => {
   const payload = (settings: readonly (readonly [number, number])[]): Buffer => settingsFrame(settings).subarray(9);
 
-  test('replace the defaults, and unknown settings are ignored', () => {
+  test("the peer's HTTP/2 settings replace the defaults, and unknown settings are ignored", () => {
     const after = applySettings(
       DEFAULT_SETTINGS,
       payload([
@@ -146,7 +146,7 @@ describe('settings of the peer', () => {
       ],
       1,
     ],
-  ] as const)('%j end the connection with error code %i', (settings, code) => {
+  ] as const)('the HTTP/2 settings %j end the connection with error code %i', (settings, code) => {
     expect(() => applySettings(DEFAULT_SETTINGS, payload(settings))).toThrow(expect.objectContaining({ code }));
   });
 
@@ -155,7 +155,7 @@ describe('settings of the peer', () => {
     expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(33 * 6))).toThrow('a SETTINGS frame is too long');
   });
 
-  test('that are cut off end the connection', () => {
+  test('HTTP/2 settings that are cut off end the connection', () => {
     expect(() => applySettings(DEFAULT_SETTINGS, Buffer.alloc(7))).toThrow('ends within a setting');
   });
 });

@@ -170,12 +170,12 @@ describe('a header block above the limits', () => {
     },
   );
 
-  test('that repeats a large field of the table by 1-byte references is not returned', () => {
+  test('a header block that repeats a large field of the table by 1-byte references is not returned', () => {
     const bomb = Buffer.concat([indexedLiteral('a', 'x'.repeat(3950)), Buffer.alloc(16, 0xbe)]);
     expect(new HpackDecoder().decode(bomb)).toBeUndefined();
   });
 
-  test('changes the dynamic table to its end, so that the next block decodes', () => {
+  test('a header block above the limits is read to its end, so that the dynamic table is right for the next block', () => {
     const decoder = new HpackDecoder();
     expect(decoder.decode(Buffer.concat([Buffer.alloc(200, 0x88), indexedLiteral('late', 'field')]))).toBeUndefined();
     expect(decoder.decode(Buffer.of(0xbe))).toEqual([['late', 'field']]);

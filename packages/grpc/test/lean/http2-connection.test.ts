@@ -119,7 +119,7 @@ describe('requests', () => {
     expect(stream.unsent).toHaveLength(0);
   });
 
-  test('larger than a frame of the peer are split, headers too', () => {
+  test("lean gRPC requests larger than the peer's frame size are split, headers too", () => {
     const peer = new Peer([[MAX_FRAME_SIZE, 16_384]]);
     const response = new UnaryResponse((bytes) => bytes, 1000);
     const head = Buffer.concat([requestHead('/a/B', 'test'), literal('baggage', 'b'.repeat(40_000))]);
@@ -138,7 +138,7 @@ describe('requests', () => {
     expect(calls.map(({ id }) => id)).toEqual([1, 3, 5, 7]);
   });
 
-  test('that are cancelled before their turn are never sent', () => {
+  test('lean gRPC requests that are cancelled while they wait for a stream are never sent', () => {
     const peer = new Peer([[MAX_CONCURRENT_STREAMS, 1]]);
     peer.call();
     const second = peer.call();
@@ -149,7 +149,7 @@ describe('requests', () => {
     expect(second.response.outcome).toEqual({ failure: { code: 'CANCELLED', details: 'no' } });
   });
 
-  test('that are cancelled are reset at the peer, and late frames of theirs are ignored', () => {
+  test('a cancelled lean gRPC request is reset at the peer, and its late frames are ignored', () => {
     const peer = new Peer();
     const first = peer.call();
     const second = peer.call();
@@ -166,7 +166,7 @@ describe('requests', () => {
 });
 
 describe('responses', () => {
-  test('larger than the windows get WINDOW_UPDATE for their streams and for the connection', () => {
+  test('lean gRPC responses larger than the windows get WINDOW_UPDATE for their streams and for the connection', () => {
     const peer = new Peer();
     const calls = [peer.call(), peer.call(), peer.call()];
     for (const { id } of calls) {
@@ -185,7 +185,7 @@ describe('responses', () => {
     );
   });
 
-  test('in interleaved frames get to their calls', () => {
+  test('lean gRPC responses in interleaved frames reach their calls', () => {
     const peer = new Peer();
     const calls = [peer.call(), peer.call()];
     peer.receive(headers(3, { ':status': '200' }), headers(1, { ':status': '200' }), message(1, 'one'));
@@ -209,16 +209,19 @@ describe('responses', () => {
   test.each([
     ['legal', 'x'.repeat(3950)],
     ['illegal', `${'x'.repeat(3949)}\x01`],
-  ])('whose headers repeat a large %s field by references are reset with ENHANCE_YOUR_CALM', (_, value) => {
-    const peer = new Peer();
-    const { response } = peer.call();
-    peer.taken();
-    const large = Buffer.concat([Buffer.of(0x40), literal('a', value).subarray(1)]);
-    const block = Buffer.concat([literal(':status', '103'), large, Buffer.alloc(10_000, 0xbe)]);
-    peer.receive(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block));
-    expect(response.outcome).toMatchObject({ failure: { code: 'RESOURCE_EXHAUSTED' } });
-    expect(peer.sent).toMatchObject([{ type: h2.RST_STREAM, payload: Buffer.from([0, 0, 0, h2.ENHANCE_YOUR_CALM]) }]);
-  });
+  ])(
+    'lean gRPC responses whose headers repeat a large %s field by references are reset with ENHANCE_YOUR_CALM',
+    (_, value) => {
+      const peer = new Peer();
+      const { response } = peer.call();
+      peer.taken();
+      const large = Buffer.concat([Buffer.of(0x40), literal('a', value).subarray(1)]);
+      const block = Buffer.concat([literal(':status', '103'), large, Buffer.alloc(10_000, 0xbe)]);
+      peer.receive(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block));
+      expect(response.outcome).toMatchObject({ failure: { code: 'RESOURCE_EXHAUSTED' } });
+      expect(peer.sent).toMatchObject([{ type: h2.RST_STREAM, payload: Buffer.from([0, 0, 0, h2.ENHANCE_YOUR_CALM]) }]);
+    },
+  );
 
   test('a lean gRPC response may have 5 informational header blocks; the sixth resets the stream with ENHANCE_YOUR_CALM', () => {
     const peer = new Peer();
@@ -233,7 +236,7 @@ describe('responses', () => {
     expect(peer.sent).toMatchObject([{ streamId: 3, payload: Buffer.from([0, 0, 0, h2.ENHANCE_YOUR_CALM]) }]);
   });
 
-  test('that end before the whole request was sent end the request', () => {
+  test('a lean gRPC response that ends before the whole request was sent ends the request', () => {
     const peer = new Peer([[INITIAL_WINDOW_SIZE, 1]]);
     peer.call();
     peer.taken();
@@ -245,7 +248,7 @@ describe('responses', () => {
 });
 
 describe('the connection', () => {
-  test('answers PING with the same 8 bytes, and SETTINGS with an acknowledgement', () => {
+  test('a lean HTTP/2 connection answers PING with the same 8 bytes, and SETTINGS with an acknowledgement', () => {
     const peer = new Peer();
     peer.receive(h2.frame(h2.PING, 0, 0, Buffer.from('12345678')), h2.settingsFrame([]));
     expect(peer.sent).toMatchObject([
@@ -254,7 +257,7 @@ describe('the connection', () => {
     ]);
   });
 
-  test('after GOAWAY without an error finishes the calls that the peer has taken, and fails the others', () => {
+  test('after GOAWAY without an error, a lean HTTP/2 connection finishes the calls that the peer has accepted, and fails the others', () => {
     const peer = new Peer([[MAX_CONCURRENT_STREAMS, 2]]);
     const calls = [peer.call(), peer.call(), peer.call()];
     peer.receive(h2.numbersFrame(h2.GOAWAY, 0, 1, 0));
@@ -264,14 +267,14 @@ describe('the connection', () => {
     expect(calls.map(({ response }) => response.outcome)).toEqual([{ message: 'first' }, refused, refused]);
   });
 
-  test('after GOAWAY with an error fails all calls', () => {
+  test('after GOAWAY with an error, a lean HTTP/2 connection fails all calls', () => {
     const peer = new Peer();
     const call = peer.call();
     peer.receive(h2.numbersFrame(h2.GOAWAY, 0, 1, h2.ENHANCE_YOUR_CALM));
     expect(call.response.outcome).toMatchObject({ failure: { code: 'RESOURCE_EXHAUSTED' } });
   });
 
-  test('reports when the first call begins and the last call ends', () => {
+  test('a lean HTTP/2 connection reports when the first call begins and the last call ends', () => {
     const peer = new Peer();
     peer.call();
     peer.call();

@@ -79,7 +79,7 @@ describe('response headers', () => {
     ['a header of connections', [status, ['connection', 'close']]],
     ['two lengths', [status, ['content-length', '1'], ['content-length', '1']]],
     ['a length that is no number', [status, ['content-length', '-1']]],
-  ] as const)('with %s are malformed', (_, fields) => {
+  ] as const)('gRPC responses with %s are malformed', (_, fields) => {
     expect(responseHeaders(fields, false)).toBeUndefined();
   });
 

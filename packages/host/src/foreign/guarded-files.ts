@@ -207,7 +207,7 @@ export class GuardedFiles implements ForeignFiles {
         'ETIMEDOUT',
         name,
         path,
-        'its file system did not answer; the process that asked it still hangs',
+        'its file system did not answer; the helper process of the earlier call still hangs',
       );
     }
     const { abandoned } = this.#helpers;

@@ -3,7 +3,7 @@
  * the kernel has their usage in memory.
  */
 const ON_DISKS = ['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcachefs', 'jfs', 'nilfs2', 'reiserfs'];
-/** The same for removable media. `fuseblk` is not included, because a user process serves it. */
+/** File systems on removable media, whose usage the kernel also has in memory. `fuseblk` is left out: a process serves it. */
 const ON_MEDIA = ['vfat', 'msdos', 'exfat', 'ntfs3', 'hfsplus', 'iso9660', 'udf'];
 /** Read-only images. Their size never changes and is read at mount time. */
 const OF_IMAGES = ['squashfs', 'erofs', 'cramfs'];

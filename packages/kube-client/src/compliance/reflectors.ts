@@ -100,7 +100,7 @@ async function cut(
       if (change?.type === 'changed') seen.push(`${change.key} ${change.object.metadata.resourceVersion}`);
     }
   }
-  assert.equal(new Set(seen).size, seen.length, 'a change was told twice');
+  assert.equal(new Set(seen).size, seen.length, 'a change was delivered twice');
 }
 
 async function compacted(

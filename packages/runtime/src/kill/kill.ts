@@ -116,7 +116,7 @@ export class Killer {
       const late = await this.#findLateStarts(runningPod.uid, left, signal);
       await Promise.all([
         killAll(late.running),
-        // It is unknown whether these containers run at all, so a failure to stop them does not block the sandbox.
+        // These containers may not run at all, so a failure to stop them does not keep the sandbox from being stopped.
         ...late.unknown.map(({ id, name }) =>
           this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
             logger.warn(

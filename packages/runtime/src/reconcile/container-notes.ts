@@ -180,7 +180,7 @@ export class ContainerNotes {
     }
   }
 
-  /** One write of a file after another. A write that has not begun takes along what is noted meanwhile. */
+  /** Writes the notes of a pod after its previous write has ended. A write that is waiting includes later notes. */
   #save(podUid: string): Promise<void> {
     const writes: Writes = this.#writes.get(podUid) ?? { last: Promise.resolve() };
     this.#writes.set(podUid, writes);

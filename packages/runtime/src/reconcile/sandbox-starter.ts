@@ -88,7 +88,10 @@ export class SandboxStarter {
     const { cri, logger } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
     const { items } = await cri.listPodSandbox({ filter }, signal).catch((cause: unknown) => {
-      logger.warn({ err: cause, podUid: pod.metadata.uid }, 'Failed to look for the sandbox of a failed call');
+      logger.warn(
+        { err: cause, podUid: pod.metadata.uid },
+        'Failed to check whether a failed RunPodSandbox created a sandbox',
+      );
       return { items: [] };
     });
     const found = items.find(

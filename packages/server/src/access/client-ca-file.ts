@@ -7,7 +7,7 @@ import { certificatesIn } from './pem-certificates.ts';
 export interface ClientAuthorities {
   /** All authorities, in PEM. */
   readonly pem: string;
-  /** Their SHA-256 fingerprints, in TLS notation. */
+  /** SHA-256 fingerprints of the authorities, in TLS notation. */
   readonly fingerprints: ReadonlySet<string>;
   /** Calls `listener` whenever the authorities change. @returns a function that removes the listener */
   onChange(listener: () => void): () => void;

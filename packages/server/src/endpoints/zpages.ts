@@ -10,7 +10,7 @@ export interface StatuszFacts {
   readonly binaryVersion: string;
   /** The version of the language runtime. Go components report Go's version. */
   readonly runtimeVersion: string;
-  /** Other debugging paths of the server. */
+  /** Debugging paths of the server that the page lists. */
   readonly paths: readonly string[];
 }
 

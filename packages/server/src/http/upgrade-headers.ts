@@ -44,7 +44,7 @@ export function upgradeHeaders(
   if (protocols.length > 0) handedOn.push('Sec-WebSocket-Protocol', protocols.join(', '));
   const before = headers['x-forwarded-for'];
   handedOn.push('X-Forwarded-For', before === undefined ? remoteAddress : `${before}, ${remoteAddress}`);
-  // Tells the runtime that the request has no body.
+  // The request to the runtime has no body.
   handedOn.push('Content-Length', '0');
   return handedOn;
 }

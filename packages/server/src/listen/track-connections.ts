@@ -49,7 +49,7 @@ export function trackConnections(
   server.on('sessionError', (err) => logger.debug({ err }, 'HTTP/2 connection failed'));
 }
 
-/** Tells the ledger of the request heads that come by HTTP/1.1, while they come. */
+/** Reports the bytes of HTTP/1.1 request heads to the ledger while the heads arrive. */
 function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
   const counters = new WeakMap<Socket, (chunk: Buffer) => void>();
   // HTTP/1.1 takes the connection before this: otherwise its parser would read it without telling of the bytes.

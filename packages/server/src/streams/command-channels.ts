@@ -21,8 +21,8 @@ export interface CommandListener {
 
 /**
  * The channels of an exec or attach over one WebSocket, protocol `v5.channel.k8s.io` (`createWebSocketStreams`,
- * `k8s.io/apiserver/pkg/util/proxy/websocket.go`). Reading pauses after the first message until a listener is set, and
- * while the listener takes no input.
+ * `k8s.io/apiserver/pkg/util/proxy/websocket.go`). Reading from the WebSocket pauses after the first message until a
+ * listener is set, and while the listener takes no input.
  */
 export class CommandChannels {
   readonly #socket: WebSocket;

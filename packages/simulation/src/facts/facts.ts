@@ -249,7 +249,10 @@ export class Facts {
     return mayRestart(pod, plan, life) || (this.#isOwedRestart(life) && restartPolicyOf(pod, plan) !== 'Never');
   }
 
-  /** Whether a run was told to stop for its liveness probe. The end of its pod is another cause, after which that is on record nowhere. */
+  /**
+   * Whether the kubelet owes a restart of a run that it stopped for a failed liveness probe. If the pod was terminated,
+   * too, no record shows any more that the probe was the cause.
+   */
   #isOwedRestart(life: Life): boolean {
     const { id, podUid, startedAtMs } = life;
     const wasPodEnded = this.pods.lastUnwantedAtMs(podUid) >= startedAtMs || this.shutdown.wasEverEnded(podUid);

@@ -22,7 +22,7 @@ export const claimsAreOnes: Invariant = invariant('N11', ['containerStarted'], (
   );
 });
 
-/** N11: a claim is prepared before its containers start, and once; it is given back after they have stopped. */
+/** N11: a claim is prepared once, before its containers start, and is unprepared after the containers have stopped. */
 export const claimsAreHeld: Invariant = invariant(
   'N11',
   ['containerStarted', 'claimCall'],
@@ -38,7 +38,7 @@ export const claimsAreHeld: Invariant = invariant(
     if (phase !== 'began') return undefined;
     const users = facts.lives.running.filter((life) => life.claimed.length > 0 && claimOf(life, facts) === claim);
     if (call === 'unprepare') {
-      return judged(users[0] && `${claim} is given back while ${subject(users[0])} is running with it`);
+      return judged(users[0] && `${claim} is unprepared while ${subject(users[0])} is running with it`);
     }
     // For another pod that shares the claim, the next kubelet prepares the claim again, as upstream's.
     const isShared = (life: Life): boolean =>
@@ -48,7 +48,7 @@ export const claimsAreHeld: Invariant = invariant(
   },
 );
 
-/** N11: a pod is shown as terminated, or deleted, after its claim was given back. */
+/** N11: a pod is shown as terminated, or deleted, after its claim was unprepared. */
 export const claimsGoFirst: Invariant = invariant('N11', ['apiRequest'], () => {
   const shownOver = new Set<string>();
   return ({ request, shown }, facts) => {
@@ -64,7 +64,7 @@ export const claimsGoFirst: Invariant = invariant('N11', ['apiRequest'], () => {
   };
 });
 
-/** N11: when all pods of a claim are gone, it is given back. */
+/** N11: when all pods of a claim are gone, the claim is unprepared. */
 export const claimsAreGivenBack: Invariant = invariant(
   'N11',
   ['end'],

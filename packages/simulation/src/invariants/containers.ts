@@ -228,7 +228,7 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const hadMs = facts.nowMs - Math.min(toldAtMs, facts.stopAskedAtMs(life.id) ?? toldAtMs);
   return judged(
     hadMs < graceMs - TOLERANCE_MS &&
-      `${subject} was killed ${hadMs} ms after it was asked to stop, before its grace period of ${graceMs} ms was over`,
+      `${subject} was killed ${hadMs} ms after its stop was requested, before its grace period of ${graceMs} ms was over`,
   );
 });
 

@@ -119,7 +119,8 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
     if (step === 'syncPod') orphansFromMs.delete(uid);
     if (step !== 'syncPod' || ending === undefined) return undefined;
     endings.delete(uid);
-    if (!ending.finished) return { wrong: `syncPod of pod ${uid} started before its previous life had ended` };
+    if (!ending.finished)
+      return { wrong: `syncPod of pod ${uid} started before the previous pod with this UID had terminated` };
     const freed = facts.pods.lastUnwantedAtMs(uid) >= ending.fromMs - SEEN_MS;
     return judged(!freed && `syncPod of pod ${uid} started again although the pod never left the configuration`);
   };

@@ -116,7 +116,7 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
   if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
   // If earlier preemptions delay the admission, the pod may be admitted with its previous request.
   const isNew = observation.atMs - heardOfByMs(uid, facts) < HELD_UP_MS;
-  // It may also be admitted with the allocation by a previous kubelet, regardless of its current request (`AddPod` of
+  // The pod may also be admitted with the allocation by a previous kubelet, regardless of its current request (`AddPod` of
   // upstream's allocation manager).
   const asked = isNew ? heldAtMost(uid, facts) : Math.max(askedBy(uid, facts), resources.grants.get(uid) ?? 0);
   // The version that the kubelet keeps, and its request, are uncertain.

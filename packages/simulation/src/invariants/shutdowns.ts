@@ -44,9 +44,9 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
     const beganAtMs = firstStepAtMs.get(uid) ?? observation.atMs;
     const agoMs = beganAtMs - shutdown.heardAtMs;
     if (agoMs < 0) return 'ok';
-    // A pod that existed before and was removed too briefly to be noticed continues.
+    // A pod that existed before continues if its removal was too brief for the kubelet to notice.
     const seenGone = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs && pods.lastUnwantedAtMs(uid) <= beganAtMs;
-    // So does a pod whose manifest is malformed and that the kubelet may have stored.
+    // A pod whose manifest is malformed also continues, because the kubelet may have stored its last good version.
     const cameSince = seenGone && !pods.isUnsure(uid);
     // A pod admitted before starts soon afterwards if nothing prevents it.
     const namesake = pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === pods.planOf(uid)?.name);

@@ -176,7 +176,8 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed because of a fault counts as an exit.
     if (hasFailedToStart(pod, plan, facts) || hasFailedUnseen(pod, plan, facts)) return true;
-    // One that was told to stop, with cause or another call is to blame, is done for if its policy is Never.
+    // A container whose stop was requested does not run again if its policy is Never. Other invariants check whether
+    // the kubelet had a reason for the request.
     if (last?.endedAtMs === undefined) {
       return last !== undefined && facts.stopAskedAtMs(last.id) !== undefined && restartPolicyOf(pod, plan) === 'Never';
     }

@@ -1,8 +1,8 @@
 import type { Facts } from '../facts/facts.ts';
 
-/** Longer than the time until a hanging watch is reopened. */
+/** Time in ms that is longer than the time until a hanging watch is reopened. */
 const HUNG_WATCH_MS = 130_000;
-/** The same if lists are not streamed, because no bookmark has arrived yet. */
+/** The same limit in ms if lists are not streamed: the wait is longer, because no bookmark has arrived yet. */
 const HUNG_PLAIN_WATCH_MS = 220_000;
 
 /**

@@ -51,13 +51,13 @@ export interface ShownPod {
   readonly uid: string;
   readonly mirror: boolean;
   readonly phase: string | undefined;
-  /** Statuses of its conditions, by type. */
+  /** Statuses of the pod's conditions, by type. */
   readonly conditions: Readonly<Record<string, string>>;
-  /** Its resize conditions: `pending` is the reason why a resize is pending. */
+  /** The pod's resize conditions: `pending` is the reason why a resize is pending. */
   readonly resize: { readonly pending: string | undefined; readonly inProgress: boolean };
-  /** CPU of its containers in thousandths: requested, allocated, and reported as running. */
+  /** CPU of the pod's containers in thousandths: requested, allocated, and reported as running. */
   readonly cpu: Readonly<Record<'asked' | 'allocated' | 'running', CpuPlan>>;
-  /** Ids, restart counts and states of its containers as text. They must become equal to what the kubelet reports. */
+  /** IDs, restart counts and states of the pod's containers as text. The text must become equal to the kubelet's report. */
   readonly containers: string;
 }
 

@@ -27,17 +27,17 @@ export interface Life {
   readonly plan: ContainerPlan;
   readonly sandboxId: string;
   readonly startedAtMs: number;
-  /** Its devices according to its environment, by the name of the variable. */
+  /** The container's devices according to its environment, by the name of the variable. */
   readonly devices: Readonly<Record<string, readonly string[]>>;
-  /** CPUs on which it was created, in the kernel's notation. Empty if they are not restricted. */
+  /** CPUs to which the container was restricted at its creation, in the kernel's notation. Empty if unrestricted. */
   readonly cpus: string;
-  /** CDI names of its devices. */
+  /** CDI names of the container's devices. */
   readonly claimed: readonly string[];
   termAtMs: number | undefined;
   endedAtMs: number | undefined;
   end: LifeEnd | undefined;
   exitCode: number | undefined;
-  /** Whether one of its processes was killed for out-of-memory. */
+  /** Whether the OOM killer killed one of the container's processes. */
   oomKilled: boolean;
 }
 

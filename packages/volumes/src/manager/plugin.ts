@@ -49,7 +49,7 @@ export interface VolumePlugin {
    * form.
    */
   readonly name: string;
-  /** Whether this plugin refuses all its volumes, because the right plugin is missing and may come. Default: false. */
+  /** Whether this plugin refuses all its volumes until the right plugin, which may appear later, exists. Default: false. */
   readonly isStandIn?: boolean;
   /** Whether the plugin's volumes are block devices (`volumeMode: Block`), below `volumeDevices`. Default: false. */
   readonly isBlock?: boolean;

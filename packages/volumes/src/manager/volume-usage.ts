@@ -118,7 +118,7 @@ export class VolumeUsages {
     if (known !== undefined) return known;
     const measuring = isElsewhere ? measure() : this.#places.run(measure);
     const usage = measuring.finally(() => this.#underWay.delete(hostPath));
-    // All callers may have stopped waiting.
+    // Prevents an unhandled rejection if all callers have stopped waiting.
     usage.catch(() => undefined);
     this.#underWay.set(hostPath, usage);
     return usage;

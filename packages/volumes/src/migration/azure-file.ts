@@ -40,7 +40,7 @@ function translate({
   volumeName,
   resourceGroup,
 }: Share): CsiVolumeSource {
-  // The secret of another program has another name, which then stands for the account.
+  // A secret that another program created may have another name. Then the name of the secret is used as the account.
   const account = /azure-storage-account-(.+)-secret/.exec(secretName)?.[1] ?? secretName;
   return {
     ...{ driver: DRIVER, readOnly, volumeAttributes: { sharename: shareName } },

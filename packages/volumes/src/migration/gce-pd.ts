@@ -4,7 +4,7 @@ import type { CsiVolumeSource, InTreeType } from './in-tree-type.ts';
 import { BETA_ZONE, ZONE, zonesOf } from './topology.ts';
 
 const DRIVER = 'pd.csi.storage.gke.io';
-/** Stands for a project or a zone that the volume does not tell. */
+/** Placeholder in the volume handle for a project or zone that the volume does not name. */
 const UNSPECIFIED = 'UNSPECIFIED';
 
 type Source = NonNullable<Volume['gcePersistentDisk']>;

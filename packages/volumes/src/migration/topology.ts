@@ -37,7 +37,10 @@ export function csiAffinity({ metadata, spec }: PersistentVolumeData, keys: Topo
   return translated.length === 0 ? spec?.nodeAffinity : { required: { nodeSelectorTerms: translated } };
 }
 
-/** A driver with regions takes a label of several zones as one. */
+/**
+ * Returns the zones in a label. A driver that also has regions uses the label's text as one value, even if the text names
+ * several zones.
+ */
 function splitZones(label: string | undefined, { region }: TopologyKeys): readonly string[] {
   if (label === undefined) return [];
   return region === undefined ? zonesOf(label) : [label];

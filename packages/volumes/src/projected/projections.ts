@@ -20,7 +20,7 @@ export interface Projection {
   collect(pod: Pod, volume: Volume, signal: AbortSignal): Promise<Payload>;
 }
 
-/** Upstream's default file mode of all these volumes. */
+/** Upstream's default file mode of ConfigMap, Secret, downward API and projected volumes. */
 const DEFAULT_MODE = 0o644;
 
 /** Returns the volume types that can be filled from these sources. */

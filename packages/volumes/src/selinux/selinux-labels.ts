@@ -89,7 +89,10 @@ export class SelinuxLabels {
   }
 }
 
-/** Returns the plugin's name for these metrics: `kubernetes.io/csi/DRIVER` (`getVolumePluginNameWithDriver`). */
+/**
+ * Returns the plugin's name in the SELinux metrics: for a CSI volume, `kubernetes.io/csi/DRIVER`
+ * (`getVolumePluginNameWithDriver`).
+ */
 function nameOf({ name }: VolumePlugin, { volume, node }: ResolvedVolume): string {
   return metricPluginName(name, volume.csi?.driver, node?.uniqueName).replace(':', '/');
 }

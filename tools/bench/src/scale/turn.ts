@@ -50,7 +50,7 @@ export interface SizeSample {
   readonly holdMs: number;
 }
 
-/** Results of one turn of a kubelet. */
+/** Results of one kubelet. The kubelets are measured in turn, each with all sizes. */
 export interface ScaleTurn {
   readonly emptyRssBytes: number;
   readonly sizes: readonly SizeSample[];

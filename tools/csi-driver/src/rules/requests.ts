@@ -1,7 +1,7 @@
 import type { CsiVolumeCapability } from '@node-agent/contracts';
 import { type Refusal, refusal } from './refusal.ts';
 
-/** Fields of CSI requests that are checked before a request is looked at. Absent fields have the proto's default. */
+/** Fields of CSI requests that are validated before a request is handled. Absent fields have the proto's default. */
 export interface RequestFields {
   readonly name?: string;
   readonly volumeId?: string;

@@ -3,7 +3,7 @@ import type { Manifest } from '../workspace.ts';
 import type { Bag, Constructors, Given } from './constructors.ts';
 
 const BEGIN = '<!-- Written by `npm run api` from the declarations. -->';
-const END = '<!-- The end of what is written. -->';
+const END = '<!-- End of the generated section. -->';
 const NONE: Constructors = { bags: [], ports: [] };
 /** Common components that need no explanation. */
 const USUAL = ['clock', 'random', 'logger', 'metrics'];
@@ -42,16 +42,18 @@ export function packedFor(readme: string, shortName: string): readonly string[] 
 
 function installing({ name, version, exports = {} }: Manifest, packed: readonly string[]): string {
   const what =
-    packed.length === 1 ? 'it with what it needs' : 'it and what else its program takes, with what they need';
+    packed.length === 1
+      ? 'the package and its dependencies'
+      : 'the package, the other packages of the program above, and their dependencies';
   const how =
     version === '0.0.0'
-      ? `Not on npm yet. In a checkout, \`npm run pack -- ${packed.join(' ')}\` packs ${what} of this repository, and prints the\nline that installs the tarballs.`
-      : `\`npm install ${name}\``;
+      ? `Not on npm yet. In a checkout, \`npm run pack -- ${packed.join(' ')}\` packs ${what} within this repository, and\nprints the line that installs the tarballs.`
+      : `\`npm install ${name}\`.`;
   const types =
     exports['.'] === undefined
       ? ''
-      : ', with types for TypeScript 5.9 or newer (`module: nodenext`, `@types/node`).\nA program in TypeScript runs as it is: `node program.ts`';
-  return `## Installing\n\n${how} Node.js ${OLDEST_NODE} or newer, ES modules${types}.`;
+      : ', with types for TypeScript 5.9 or newer (`module: nodenext`, `@types/node`).\nTypeScript programs need no build step: `node program.ts`';
+  return `## Installing\n\n${how} Requires Node.js ${OLDEST_NODE} or newer. ES modules${types}.`;
 }
 
 function madeWith(bags: readonly Bag[]): readonly string[] {
@@ -64,7 +66,7 @@ function madeWith(bags: readonly Bag[]): readonly string[] {
     ];
     return `| \`${name}\` | type | |\n| --- | --- | --- |\n${rows.join('\n')}`;
   });
-  return ['## What it is made with', ...tables];
+  return ['## Constructor parameters', ...tables];
 }
 
 function row(given: Given): string {

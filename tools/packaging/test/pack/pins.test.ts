@@ -88,7 +88,7 @@ describe('versions that a packed program pins', () => {
     });
   });
 
-  it('a program has no pins without a lock file, and for a directory that the lock file does not have', () => {
+  it('a program has no pins if there is no lock file, or if the lock file does not list its directory', () => {
     expect(pinsOf('apps/kubelet', readLockFile(''))).toEqual({});
     expect(pinsOf('packages/other', readLockFile(LOCK))).toEqual({});
   });
@@ -96,7 +96,7 @@ describe('versions that a packed program pins', () => {
   const programs = publishedPackages().filter(({ manifest }) => manifest.bin !== undefined);
 
   it.each(programs)(
-    'cover all dependencies of $manifest.name, and undici and pino below them',
+    'the pins cover all dependencies of $manifest.name, also the indirect ones undici and sonic-boom',
     ({ directory, manifest }) => {
       const own = pinsOf(directory, readLockFile(fs.readFileSync(path.join(root, 'pnpm-lock.yaml'), 'utf8')));
       for (const name of Object.keys(manifest.dependencies ?? {}))

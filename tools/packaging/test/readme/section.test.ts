@@ -22,7 +22,7 @@ describe('withSection', () => {
   });
 
   it('fails if the end of a section is missing', () => {
-    const readme = withSection('# pleg\n', '## One').replace(/<!-- The end.+\n/, '');
+    const readme = withSection('# pleg\n', '## One').replace(/<!-- End of.+\n/, '');
     expect(() => withSection(readme, '## Two')).toThrow('without');
   });
 });
@@ -30,14 +30,16 @@ describe('withSection', () => {
 describe('sectionOf', () => {
   it('the install section says that an unversioned package is not on npm, and how to install a versioned one', () => {
     expect(sectionOf(manifest, 'pleg')).toMatch(/Not on npm yet.+npm run pack -- pleg/);
-    expect(sectionOf({ ...manifest, version: '0.1.0' }, 'pleg')).toContain('`npm install @node-agent/pleg`');
+    expect(sectionOf({ ...manifest, version: '0.1.0' }, 'pleg')).toContain(
+      '`npm install @node-agent/pleg`. Requires Node.js ',
+    );
   });
 
   it("the install section says how to install the other packages that the README's program uses", () => {
     const readme = '# status\n\n```console\n$ npm install @node-agent/status @node-agent/kube-client\n```\n';
     expect(packedFor(readme, 'status')).toEqual(['status', 'kube-client']);
     expect(sectionOf(manifest, 'status', undefined, packedFor(readme, 'status'))).toMatch(
-      /`npm run pack -- status kube-client` packs it and what else its program takes, with what they need/,
+      /`npm run pack -- status kube-client` packs the package, the other packages of the program above/,
     );
     expect(packedFor('# kubelet\n', 'kubelet')).toEqual(['kubelet']);
     expect(packedFor('```console\n$ npm install -g @node-agent/kubelet typescript\n```', 'kubelet')).toEqual([
