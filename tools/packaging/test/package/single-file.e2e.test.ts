@@ -53,6 +53,11 @@ test.each(['nodectl', 'kubectl-why'])('%s is a link to the file', async (name) =
   expect(stderr).toContain(`${name}: code cache used`);
 });
 
+test('kubelet cluster is the cluster command', async () => {
+  const { stdout } = await run(kubelet, ['cluster', '--help'], { env });
+  expect(stdout).toMatch(/^Usage: kubelet cluster \[up\]/);
+});
+
 test.each([
   // The library for providers is loaded, and has looked for the provider.
   [
