@@ -183,12 +183,13 @@ else {
   );
 
   test(
-    'SIGTERM during the start leaves nothing behind',
+    'down during the start leaves nothing behind',
     async () => {
       const run = new Run(['--run-dir', directory]);
       const isConnected = async (): Promise<boolean> => (await traces()).some((line) => line.includes('POSTROUTING'));
       while (!(await isConnected())) await new Promise((resolve) => setTimeout(resolve, 50));
-      run.child.kill('SIGTERM');
+      const down = new Run(['down', '--run-dir', directory]);
+      expect([await down.exit, down.output]).toEqual([0, `the cluster in ${directory} ended\n`]);
       expect([await run.exit, run.output]).toEqual([0, 'removing the cluster\n']);
       expect(await traces()).toEqual([]);
     },
