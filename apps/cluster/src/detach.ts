@@ -9,7 +9,7 @@ export type DetachedMessage = { readonly line: string } | { readonly ready: true
  * @returns the exit code: 0 if the cluster is ready, else that of the background process
  */
 export function startDetached(say: (line: string) => void): Promise<number> {
-  const [file = '', ...args] = [...ownCommand(), ...process.argv.slice(2)];
+  const [file = '', ...args] = ownCommand(process.argv.slice(2));
   const child = spawn(file, args, {
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

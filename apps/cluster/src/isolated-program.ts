@@ -35,7 +35,7 @@ export class IsolatedProgram {
     const { args, namespaces, groups = [], logFile } = options;
     const log = openSync(logFile, 'a', 0o600);
     const stdio: StdioOptions = ['pipe', log, log, 'pipe'];
-    this.#child = startIsolated([...ownCommand(), ...args], { namespaces, groups, stdio });
+    this.#child = startIsolated(ownCommand(args), { namespaces, groups, stdio });
     closeSync(log);
     const closed = new Promise<string>((resolve) => {
       this.#child.on('error', (error) => resolve(error.message));

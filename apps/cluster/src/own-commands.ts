@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Returns the command that starts this program again. */
-export function ownCommand(): readonly string[] {
-  return [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
+/** Returns the command that starts this program again with arguments. */
+export function ownCommand(argv: readonly string[]): readonly string[] {
+  return [process.execPath, ...process.execArgv, process.argv[1] ?? '', ...argv];
 }
 
 /**

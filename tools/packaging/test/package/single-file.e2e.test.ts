@@ -185,6 +185,20 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
   );
 
   test(
+    'kubelet cluster up --detach starts the file again as the cluster command',
+    async () => {
+      const args = ['up', '--detach', '--run-dir', path.join(directory, 'cl'), '--binaries', '/nowhere'];
+      const failed = await run(kubelet, ['cluster', ...args]).catch((error) => error);
+      expect(failed).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^kubelet cluster: find the programs of the cluster: \/nowhere has no etcd, /),
+      });
+      expect(fs.existsSync(path.join(directory, 'cl'))).toBe(false);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'ctr imports the image archive',
     async () => {
       if ('reason' in found) return;
