@@ -15,7 +15,7 @@ const [command, ...args] = process.argv.slice(2);
 const commands = {
   start: args.includes('--cluster')
     ? // Only a start runs the kubelet.
-      { build: args.includes('down') ? [] : ['@node-agent/kubelet'], program: 'tools/cluster/src/main.ts' }
+      { build: args.includes('down') ? [] : ['@node-agent/kubelet'], program: 'apps/cluster/src/main.ts' }
     : { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
   'control-plane': { build: [], program: 'tools/control-plane/src/main.ts' },

@@ -16,7 +16,14 @@ async function start(problem: string | undefined): Promise<void> {
     process.exitCode = 1;
     return;
   }
+  const argv = process.argv.slice(2);
+  if (argv[0] === 'cluster') {
+    // Without the kubelet's modules, because this process only waits.
+    const { runClusterProgram } = await import('./cluster-program.ts');
+    process.exitCode = await runClusterProgram(argv, process.argv[1] ?? '', process.env.PATH);
+    return;
+  }
   // Imported after the version check: on an old Node.js the import would fail with an incomprehensible error.
   const { runKubelet } = await import('./command.ts');
-  process.exitCode = await runKubelet(process.argv.slice(2));
+  process.exitCode = await runKubelet(argv);
 }

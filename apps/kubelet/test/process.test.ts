@@ -1,14 +1,15 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { rawVersion, versionText } from '../src/version.ts';
 import { removeDirectory } from './remove-directory.ts';
 
@@ -345,6 +346,50 @@ test('writes the completion script of a known shell, and rejects another shell',
   expect((await run('bash')).stdout).toContain('complete -o filenames -F _kubelet kubelet\n');
   await expect(run('tcsh')).rejects.toMatchObject({
     ...{ code: 1, stdout: '', stderr: 'kubelet: completion: must be followed by one of bash, zsh, fish\n' },
+  });
+});
+
+describe('kubelet cluster', () => {
+  const runCluster = (link: string, path: string, args: readonly string[]): ChildProcess => {
+    const flags = ['--conditions=@node-agent/source', link];
+    const env = { PATH: path };
+    return spawn(process.execPath, [...flags, 'cluster', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  };
+  const outcome = async (child: ChildProcess) => {
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    return { stdout, stderr, code };
+  };
+  const text = async (stream: Readable | null): Promise<string> => (await stream?.toArray())?.join('') ?? '';
+
+  test('without the cluster program, says which package has it', { timeout: 120_000 }, async () => {
+    expect(await outcome(runCluster(main, directory, ['up']))).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        'kubelet: cluster: kubelet-cluster is neither beside this program nor in PATH; install the npm package @node-agent/cluster\n',
+    });
+  });
+
+  test.each(['beside the kubelet', 'in PATH'])(
+    'runs the cluster program %s with all arguments, and exits with its code',
+    { timeout: 120_000 },
+    async (place) => {
+      const script = '#!/bin/sh\necho "$@"; exit 7\n';
+      await writeFile(join(directory, 'kubelet-cluster'), script, { mode: 0o755 });
+      const link = join(directory, 'kubelet');
+      await symlink(main, link);
+      const child =
+        place === 'in PATH' ? runCluster(main, `/nowhere:${directory}`, ['up']) : runCluster(link, '', ['up']);
+      expect(await outcome(child)).toEqual({ code: 7, stdout: 'cluster up\n', stderr: '' });
+    },
+  );
+
+  test('passes SIGTERM on to the cluster program and waits for its end', { timeout: 120_000 }, async () => {
+    const script = '#!/bin/sh\ntrap "echo ending; exit 0" TERM; echo ready; while :; do /bin/sleep 0.05; done\n';
+    await writeFile(join(directory, 'kubelet-cluster'), script, { mode: 0o755 });
+    const child = runCluster(main, directory, []);
+    const ended = outcome(child);
+    child.stdout?.once('data', () => child.kill('SIGTERM'));
+    expect(await ended).toEqual({ code: 0, stdout: 'ready\nending\n', stderr: '' });
   });
 });
 

@@ -107,7 +107,7 @@ describe('--help', () => {
   it('--help begins with a description of the kubelet and groups flags by topic', () => {
     expect(lines[0]).toMatch(/^The kubelet is the agent of a node/);
     expect(helpText()).toContain(
-      '\n\nUsage:\n  kubelet [flags]\n  kubelet completion bash|zsh|fish\n\nConfiguration:\n      --config string\n',
+      '\n\nUsage:\n  kubelet [flags]\n  kubelet completion bash|zsh|fish\n  kubelet cluster [up|down] [flags]\n\nConfiguration:\n      --config string\n',
     );
     expect(helpText().match(/^\S.*:$/gm)).toEqual([
       'Usage:',

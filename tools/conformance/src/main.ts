@@ -216,7 +216,11 @@ async function endOfInside(plan: string, groups: readonly string[], interrupted:
   const program = fileURLToPath(new URL('./inside/main.ts', import.meta.url));
   // The end of the program's standard input requests it to stop.
   const stdio: StdioOptions = ['pipe', 'inherit', 'inherit'];
-  const child = startIsolated(program, [plan], { namespaces: 'machine', groups, stdio });
+  const child = startIsolated([process.execPath, ...process.execArgv, program, plan], {
+    namespaces: 'machine',
+    groups,
+    stdio,
+  });
   let isEndRequested = false;
   const end = (): void => {
     if (isEndRequested) child.kill('SIGKILL');

@@ -16,13 +16,12 @@ const MACHINE = ['--net', '--mount', '--propagation=private', '--cgroup', '--pid
 const NODE = ['--net', '--mount', '--propagation=private'];
 
 /**
- * Runs a program of this repository with Node in namespaces of its own. Links, routes, firewall rules and mounts that
- * it creates belong to the namespaces and end with them. The program has its own process group, so that Ctrl-C does not
- * reach it. After `unshare`, the returned process is in the new network namespace.
+ * Runs a command in namespaces of its own. Links, routes, firewall rules and mounts that it creates belong to the
+ * namespaces and end with them. The command has its own process group, so that Ctrl-C does not reach it. After
+ * `unshare`, the returned process is in the new network namespace.
  */
-export function startIsolated(program: string, args: readonly string[], options: StartOptions): ChildProcess {
+export function startIsolated(command: readonly string[], options: StartOptions): ChildProcess {
   const { namespaces, groups = [], stdio } = options;
-  const command = [process.execPath, ...process.execArgv, program, ...args];
   const words =
     namespaces === 'machine'
       ? // The namespace's first process is a shell that waits for the program and for orphaned processes.

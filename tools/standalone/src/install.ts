@@ -7,12 +7,17 @@ import type { Say } from './runtimes/node-runtime.ts';
 /**
  * Makes sure that a private container runtime can be started. On a Debian-like distribution, installs the packages of
  * missing programs, after printing a message.
+ * @param further names of further programs that must be there, each the name of its package, too
  * @returns the reason why a private runtime cannot be started, or `undefined` if it can
  */
-export async function ensurePrograms(logFile: string, say: Say): Promise<string | undefined> {
+export async function ensurePrograms(
+  logFile: string,
+  say: Say,
+  further: readonly string[] = [],
+): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'containers need Linux';
   if (process.getuid?.() !== 0) return 'not running as root';
-  const missing = await missingPrograms();
+  const missing = await missingPrograms(further);
   if (missing.length === 0) return undefined;
   if (!(await inPath('apt-get'))) return `${listOf(missing)} not installed, and apt-get is not available`;
   const packages = missing.map(({ aptPackage }) => aptPackage);
@@ -25,7 +30,7 @@ export async function ensurePrograms(logFile: string, say: Say): Promise<string 
       return `${listOf(missing)} not installed: apt-get failed: ${await lastLine(logFile)} (full output in ${logFile})`;
     }
   }
-  const still = await missingPrograms();
+  const still = await missingPrograms(further);
   return still.length === 0 ? undefined : `${listOf(still)} not found after installing the packages`;
 }
 

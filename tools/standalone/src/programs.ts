@@ -1,20 +1,25 @@
 import { access, open } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
+/** Program that a private runtime or its caller needs. */
+interface Needed extends Missing {
+  /** Returns whether it is installed. */
+  readonly test: () => Promise<boolean>;
+}
+
 /** Programs that a private runtime needs, with the Debian package that contains each. */
-const NEEDED: readonly { readonly what: string; readonly aptPackage: string; readonly test: () => Promise<boolean> }[] =
-  [
-    {
-      what: 'containerd',
-      aptPackage: 'containerd',
-      test: async () => (await inPath('containerd')) && (await inPath('ctr')),
-    },
-    { what: 'runc', aptPackage: 'runc', test: () => inPath('runc') },
-    { what: 'the CNI plugins', aptPackage: 'containernetworking-plugins', test: hasCniPlugins },
-    { what: 'a static busybox', aptPackage: 'busybox-static', test: hasStaticBusybox },
-    { what: 'ip', aptPackage: 'iproute2', test: () => inPath('ip') },
-    { what: 'iptables', aptPackage: 'iptables', test: () => inPath('iptables') },
-  ];
+const NEEDED: readonly Needed[] = [
+  {
+    what: 'containerd',
+    aptPackage: 'containerd',
+    test: async () => (await inPath('containerd')) && (await inPath('ctr')),
+  },
+  { what: 'runc', aptPackage: 'runc', test: () => inPath('runc') },
+  { what: 'the CNI plugins', aptPackage: 'containernetworking-plugins', test: hasCniPlugins },
+  { what: 'a static busybox', aptPackage: 'busybox-static', test: hasStaticBusybox },
+  { what: 'ip', aptPackage: 'iproute2', test: () => inPath('ip') },
+  { what: 'iptables', aptPackage: 'iptables', test: () => inPath('iptables') },
+];
 
 /** Program that is not installed. */
 export interface Missing {
@@ -22,10 +27,15 @@ export interface Missing {
   readonly aptPackage: string;
 }
 
-/** Returns the programs that a private runtime needs and that are not installed. */
-export async function missingPrograms(): Promise<readonly Missing[]> {
-  const checks = await Promise.all(NEEDED.map(({ test }) => test()));
-  return NEEDED.filter((_, index) => checks[index] === false).map(({ what, aptPackage }) => ({ what, aptPackage }));
+/**
+ * Returns the programs that a private runtime needs and that are not installed.
+ * @param further names of further programs, each the name of its package, too
+ */
+export async function missingPrograms(further: readonly string[] = []): Promise<readonly Missing[]> {
+  const others = further.map((name): Needed => ({ what: name, aptPackage: name, test: () => inPath(name) }));
+  const needed = [...NEEDED, ...others];
+  const checks = await Promise.all(needed.map(({ test }) => test()));
+  return needed.filter((_, index) => checks[index] === false).map(({ what, aptPackage }) => ({ what, aptPackage }));
 }
 
 /** Returns whether a program is in one of the directories in which root searches for programs. */

@@ -20,6 +20,8 @@ export interface EndingSignals {
 
 /** Options of {@link endingSignals}. */
 export interface EndingOptions {
+  /** Command that the user typed, for the message of an uncaught error. Default: `npm start`. */
+  readonly name?: string;
   /** Whether the exit of the parent process ends this process, too. Default: true. */
   readonly watchesParent?: boolean;
 }
@@ -29,12 +31,12 @@ export interface EndingOptions {
  * SIGTERM, SIGHUP (the terminal closes), SIGQUIT (Ctrl-\\), a closed standard output or standard error (`| head`, or a
  * `tee` that Ctrl-C has stopped), the exit of the parent process, and an uncaught error.
  */
-export function endingSignals({ watchesParent = true }: EndingOptions = {}): EndingSignals {
+export function endingSignals({ name = 'npm start', watchesParent = true }: EndingOptions = {}): EndingSignals {
   const ending = new AbortController();
   const hurry = new AbortController();
   let firstAt: number | undefined;
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) {
-    process.on(name, () => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) {
+    process.on(signal, () => {
       const now = performance.now();
       firstAt ??= now;
       if (now - firstAt < SAME_MS) ending.abort();
@@ -47,7 +49,7 @@ export function endingSignals({ watchesParent = true }: EndingOptions = {}): End
   let failed = false;
   process.on('uncaughtException', (error) => {
     failed = true;
-    process.stderr.write(`npm start: ${error.stack ?? error.message}\n`);
+    process.stderr.write(`${name}: ${error.stack ?? error.message}\n`);
     ending.abort();
   });
   if (watchesParent) watchParent(ending);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { graceSeconds } from '../src/end-pods.ts';
-import { isStaticElf } from '../src/programs.ts';
+import { isStaticElf, missingPrograms } from '../src/programs.ts';
 import { guardRequest, isOwnEvent, RUN_LABEL } from '../src/runtimes/guard.ts';
 import { freeSubnet } from '../src/subnet.ts';
 
@@ -110,4 +110,11 @@ describe('detecting a statically linked program', () => {
   test('the running Node.js has an interpreter', async () => {
     expect(isStaticElf((await readFile(process.execPath)).subarray(0, 4096))).toBe(false);
   });
+});
+
+test('a further program that is not installed is missing, with the package of its name', async () => {
+  const [known, unknown] = ['sh', 'no-such-program'];
+  const names = (await missingPrograms([known, unknown])).map(({ aptPackage }) => aptPackage);
+  expect(names).not.toContain(known);
+  expect(names.at(-1)).toBe(unknown);
 });

@@ -53,7 +53,7 @@ export function helpText({ all = false }: { readonly all?: boolean } = {}): stri
   const last = all
     ? group('Deprecated', deprecated)
     : `kubelet --help --all also lists ${deprecated.length} deprecated flags.\n`;
-  return `${INTRODUCTION}\n\nUsage:\n  kubelet [flags]\n  kubelet completion bash|zsh|fish\n\n${[...topics, last].join('\n')}`;
+  return `${INTRODUCTION}\n\nUsage:\n  kubelet [flags]\n  kubelet completion bash|zsh|fish\n  kubelet cluster [up|down] [flags]\n\n${[...topics, last].join('\n')}`;
 }
 
 function ownEntry(flag: KubeletFlag): HelpEntry {

@@ -17,6 +17,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   kubelet: 'apps/kubelet/src/main.ts',
   nodectl: 'packages/nodectl/src/bin.ts',
   'kubectl-why': 'packages/kubectl-why/src/bin.ts',
+  'kubelet-cluster': 'apps/cluster/src/main.ts',
   'host-helper': 'packages/host/src/helper.ts',
   'manifest-worker': 'packages/pod-config/src/manifest-worker.ts',
   'end-pods': 'tools/packaging/src/single-file/end-pods.ts',
@@ -26,6 +27,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 const REPLACED: Readonly<Record<string, string>> = {
   'packages/host/src/helper/helper-program.ts': path.join(OWN, 'helper-program.ts'),
   'packages/pod-config/src/start-manifest-worker.ts': path.join(OWN, 'start-manifest-worker.ts'),
+  'apps/cluster/src/own-commands.ts': path.join(OWN, 'own-commands.ts'),
 };
 
 /** Constants of the build. */

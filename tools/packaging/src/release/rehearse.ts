@@ -10,8 +10,8 @@ import { publishMissing } from './publish.ts';
 
 /**
  * Rehearses a release of a copy of the checkout at `root` to a registry on the loopback: sets the versions that the
- * changesets request, packs the tarballs, publishes them in dependency order, and installs the kubelet from the
- * registry.
+ * changesets request, packs the tarballs, publishes them in dependency order, and installs the kubelet and its cluster
+ * command from the registry.
  * @throws Error at the first problem
  */
 export async function rehearse(root: string): Promise<void> {
@@ -36,10 +36,13 @@ export async function rehearse(root: string): Promise<void> {
     console.log(`${first.length} packages published in dependency order`);
 
     const version = packed.find(({ shortName }) => shortName === 'kubelet')?.published.version;
-    const said = installKubelet(path.join(directory, 'user'), registry.url);
+    const kubelet = installPrograms(path.join(directory, 'user'), registry.url);
+    const said = kubelet('--version');
     if (!said.includes(`+node-agent.${version}`))
       throw new Error(`kubelet --version printed ${said}, expected ${version}`);
-    console.log(`npm install @node-agent/kubelet; kubelet --version: ${said.trim()}`);
+    const help = kubelet('cluster', '--help');
+    if (!help.startsWith('Usage: kubelet cluster ')) throw new Error(`kubelet cluster --help printed ${help}`);
+    console.log(`npm install ${PROGRAMS.join(' ')}; kubelet --version: ${said.trim()}`);
   } finally {
     fs.rmSync(directory, { recursive: true, force: true });
   }
@@ -96,20 +99,20 @@ function checkVersions(
   console.log(`${pending} changesets: new versions of ${bumped.length} packages`);
 }
 
+/** Packages whose installation is rehearsed. The second one has the program that `kubelet cluster` starts. */
+const PROGRAMS = ['@node-agent/kubelet', '@node-agent/cluster'];
+
 /**
- * Installs the kubelet into an empty directory: packages of the scope from this registry, all others from npm's.
- * @returns the output of `kubelet --version`
+ * Installs the programs into an empty directory: packages of the scope from this registry, all others from npm's.
+ * @returns a function that runs the kubelet and returns its output
  */
-function installKubelet(folder: string, registry: string): string {
+function installPrograms(folder: string, registry: string): (...args: readonly string[]) => string {
   fs.mkdirSync(folder);
   fs.writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n');
   fs.writeFileSync(path.join(folder, '.npmrc'), `@node-agent:registry=${registry}\n`);
-  run(
-    'npm',
-    ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '@node-agent/kubelet'],
-    folder,
-  );
-  return run(path.join(folder, 'node_modules/.bin/kubelet'), ['--version'], folder);
+  const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
+  run('npm', ['install', ...flags, ...PROGRAMS], folder);
+  return (...args) => run(path.join(folder, 'node_modules/.bin/kubelet'), args, folder);
 }
 
 function run(file: string, args: readonly string[], cwd: string): string {

@@ -15,6 +15,10 @@ test.each([
   ['/usr/bin/kubectl-why', ['--node-agent-part=end-pods'], 'kubectl-why'],
   ['kubelet', ['--config', '--node-agent-part=host-helper'], 'kubelet'],
   ['kubelet', ['--node-agent-part=other'], 'kubelet'],
+  ['kubelet', ['cluster', 'up'], 'kubelet-cluster'],
+  ['./kubelet-linux-amd64', ['cluster'], 'kubelet-cluster'],
+  ['kubelet', ['--config', 'cluster'], 'kubelet'],
+  ['nodectl', ['cluster'], 'nodectl'],
 ] as const)('%s %j runs %s', (calledAs, args, part) => {
   expect(partOf(calledAs, args)).toBe(part);
 });

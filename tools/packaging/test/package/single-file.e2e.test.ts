@@ -53,6 +53,11 @@ test.each(['nodectl', 'kubectl-why'])('%s is a link to the file', async (name) =
   expect(stderr).toContain(`${name}: code cache used`);
 });
 
+test('kubelet cluster is the cluster command', async () => {
+  const { stdout } = await run(kubelet, ['cluster', '--help'], { env });
+  expect(stdout).toMatch(/^Usage: kubelet cluster \[up\]/);
+});
+
 test.each([
   // The library for providers is loaded, and has looked for the provider.
   [
@@ -175,6 +180,20 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
       });
       // The sandbox of the removed pod with many files may still wait for its garbage collection.
       expect(stdout).toMatch(/^ended [12] pods\n$/);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'kubelet cluster up --detach starts the file again as the cluster command',
+    async () => {
+      const args = ['up', '--detach', '--run-dir', path.join(directory, 'cl'), '--binaries', '/nowhere'];
+      const failed = await run(kubelet, ['cluster', ...args]).catch((error) => error);
+      expect(failed).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^kubelet cluster: find the programs of the cluster: \/nowhere has no etcd, /),
+      });
+      expect(fs.existsSync(path.join(directory, 'cl'))).toBe(false);
     },
     TIMEOUT_MS,
   );

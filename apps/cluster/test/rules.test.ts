@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readCall } from '../src/call.ts';
 import { clusterDnsObjects, corefile } from '../src/inside/cluster-dns.ts';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
 import { isReadySince, isTrue } from '../src/inside/readiness.ts';
@@ -8,7 +9,7 @@ import { Lines } from '../src/messages.ts';
 import { mountPointsIn } from '../src/mount-points.ts';
 import { reachableServers } from '../src/name-servers.ts';
 import { clusterNetwork, freeBlock, isBlockFree } from '../src/network.ts';
-import { DEFAULT_DIRECTORY, parseClusterOptions } from '../src/options.ts';
+import { DEFAULT_DIRECTORY, parseClusterOptions, usage } from '../src/options.ts';
 import { ownerProblem } from '../src/owner.ts';
 import { directoryProblem, placesIn } from '../src/places.ts';
 import { parseState } from '../src/state.ts';
@@ -16,28 +17,39 @@ import { summary } from '../src/summary.ts';
 import { firewallRules } from '../src/uplink.ts';
 
 test.each([
-  [['--cluster'], { command: 'up', nodes: 1, directory: DEFAULT_DIRECTORY, keeps: false, detaches: false }],
-  [['--cluster', '--nodes', '2', '--detach'], { nodes: 2, detaches: true }],
-  [['--cluster', '--data', '/d'], { directory: '/d', keeps: true }],
-  [['--cluster', 'down', '--run-dir', '/r'], { command: 'down', directory: '/r', keeps: false }],
-  [['--cluster', 'up', '--binaries', '/b'], { binaries: '/b' }],
+  [['cluster', 'up'], 'kubelet cluster', ['up']],
+  [['cluster', 'cluster'], 'kubelet cluster', ['cluster']],
+  [['down', '--cluster', '--run-dir', '/r'], 'npm start -- --cluster', ['down', '--run-dir', '/r']],
+  [['up', '--nodes', '2'], 'kubelet-cluster', ['up', '--nodes', '2']],
+  [[], 'kubelet-cluster', []],
+])('the arguments %j are those of the command %s %j', (argv, calledAs, args) => {
+  expect(readCall(argv)).toEqual({ calledAs, args });
+  expect(usage(calledAs)).toContain(`\n       ${calledAs} down [`);
+});
+
+test.each([
+  [[], { command: 'up', nodes: 1, directory: DEFAULT_DIRECTORY, keeps: false, detaches: false }],
+  [['--nodes', '2', '--detach'], { nodes: 2, detaches: true }],
+  [['--data', '/d'], { directory: '/d', keeps: true }],
+  [['down', '--run-dir', '/r'], { command: 'down', directory: '/r', keeps: false }],
+  [['up', '--binaries', '/b'], { binaries: '/b' }],
 ])('parses %j', (args, expected) => {
   expect(parseClusterOptions(args)).toMatchObject({ options: expected });
 });
 
 test.each([
-  [['--cluster', 'left'], 'left: must be up or down'],
-  [['--cluster', 'up', 'down'], 'up down: must be up or down'],
-  [['--cluster', '--nodes', '3'], '--nodes 3: must be 1 or 2'],
-  [['--cluster', '--nodes', '1.5'], '--nodes 1.5: must be 1 or 2'],
-  [['--cluster', '--data', '/d', '--run-dir', '/r'], '--data and --run-dir must not be used together'],
-  [['--cluster', '--data', ''], '--data: must be a directory'],
+  [['left'], 'left: must be up or down'],
+  [['up', 'down'], 'up down: must be up or down'],
+  [['--nodes', '3'], '--nodes 3: must be 1 or 2'],
+  [['--nodes', '1.5'], '--nodes 1.5: must be 1 or 2'],
+  [['--data', '/d', '--run-dir', '/r'], '--data and --run-dir must not be used together'],
+  [['--data', ''], '--data: must be a directory'],
 ])('rejects %j and names the argument', (args, problem) => {
   expect(parseClusterOptions(args)).toEqual({ problem });
 });
 
 test('rejects an unknown option', () => {
-  expect(parseClusterOptions(['--cluster', '--wrong'])).toMatchObject({ problem: expect.stringContaining('--wrong') });
+  expect(parseClusterOptions(['--wrong'])).toMatchObject({ problem: expect.stringContaining('--wrong') });
 });
 
 test('pods, services, nodes and the machine have distinct addresses in one subnet', () => {
@@ -175,12 +187,13 @@ test('messages are split at line ends, also if a line arrives in pieces', () => 
 });
 
 test('the summary says how to end the cluster and what stays', () => {
-  const facts = { kubectl: '/k/kubectl', kubeconfig: '/d/kubeconfig', directory: '/d', selection: ['--data', '/d'] };
+  const places = { kubectl: '/k/kubectl', kubeconfig: '/d/kubeconfig', directory: '/d' };
+  const facts = { ...places, calledAs: 'kubelet cluster', selection: ['--data', '/d'] };
   const attached = summary({ ...facts, keeps: false, detaches: false });
   expect(attached).toContain('  export KUBECONFIG=/d/kubeconfig');
   expect(attached.at(-1)).toBe('Ctrl-C removes the cluster and all its data.');
   expect(summary({ ...facts, keeps: true, detaches: true }).at(-1)).toBe(
-    '`npm start -- --cluster down --data /d` stops the cluster; its state stays in /d.',
+    '`kubelet cluster down --data /d` stops the cluster; its state stays in /d.',
   );
 });
 

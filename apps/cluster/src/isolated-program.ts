@@ -1,14 +1,13 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { startIsolated } from '@node-agent/tools-isolation';
 import { ATTACHED, HURRY, Lines, MESSAGE_FD, type Message } from './messages.ts';
+import { ownCommand } from './own-commands.ts';
 
 /** Options of an {@link IsolatedProgram}. */
 export interface IsolatedProgramOptions {
-  /** File of the program, relative to this file. */
-  readonly program: string;
+  /** Arguments that select the part of this program, and its own arguments. */
   readonly args: readonly string[];
   readonly namespaces: 'machine' | 'node';
   /** Directories of the cgroup to join. Default: none. */
@@ -20,7 +19,7 @@ export interface IsolatedProgramOptions {
   readonly attach: (pid: number) => Promise<void>;
 }
 
-/** Program in namespaces that runs a cluster or a node, as a child process. */
+/** Part of this program that runs a cluster or a node in namespaces, as a child process. */
 export class IsolatedProgram {
   readonly #options: IsolatedProgramOptions;
   readonly #child: ChildProcess;
@@ -33,11 +32,10 @@ export class IsolatedProgram {
   /** Starts the program. */
   constructor(options: IsolatedProgramOptions) {
     this.#options = options;
-    const { program, args, namespaces, groups = [], logFile } = options;
+    const { args, namespaces, groups = [], logFile } = options;
     const log = openSync(logFile, 'a', 0o600);
     const stdio: StdioOptions = ['pipe', log, log, 'pipe'];
-    const file = fileURLToPath(new URL(program, import.meta.url));
-    this.#child = startIsolated(file, args, { namespaces, groups, stdio });
+    this.#child = startIsolated(ownCommand(args), { namespaces, groups, stdio });
     closeSync(log);
     const closed = new Promise<string>((resolve) => {
       this.#child.on('error', (error) => resolve(error.message));

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockDirectory } from '@node-agent/tools-standalone';
@@ -25,16 +26,13 @@ export async function down(options: ClusterOptions, say: (line: string) => void)
   if (state === undefined) return false;
   if ((await startTimeOf(state.pid)) === state.startTime) process.kill(state.pid, 'SIGTERM');
   const until = performance.now() + END_MS;
-  for (;;) {
+  // The command has removed everything when its directory is gone or its lock is released. Its state is gone before.
+  while (existsSync(directory)) {
     const lock = await lockDirectory(directory).catch(() => undefined);
-    const left = await readState(places.state);
-    if (left === undefined) {
-      await lock?.release();
-      break;
-    }
     if (lock !== undefined) {
       // Nobody else removes this state while this process has the lock.
-      await removeTraces(places, left);
+      const left = await readState(places.state);
+      if (left !== undefined) await removeTraces(places, left);
       await lock.release();
       break;
     }

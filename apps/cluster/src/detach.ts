@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
+import { ownCommand } from './own-commands.ts';
 
 /** Message of a detached command to the command that started it. */
 export type DetachedMessage = { readonly line: string } | { readonly ready: true };
 
 /**
  * Starts the same command as a background process and waits until its cluster is ready.
- * @param program file of the command
  * @returns the exit code: 0 if the cluster is ready, else that of the background process
  */
-export function startDetached(program: string, args: readonly string[], say: (line: string) => void): Promise<number> {
-  const child = spawn(process.execPath, [...process.execArgv, program, ...args], {
+export function startDetached(say: (line: string) => void): Promise<number> {
+  const [file = '', ...args] = ownCommand(process.argv.slice(2));
+  const child = spawn(file, args, {
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { approveServingRequests, ControlPlane } from '@node-agent/tools-control-plane';
 import { makeGroup, remountCgroups } from '@node-agent/tools-isolation';
+import { PARTS } from '../call.ts';
 import { IsolatedProgram } from '../isolated-program.ts';
 import type { NodeAddresses } from '../network.ts';
 import { placesIn } from '../places.ts';
@@ -23,6 +24,10 @@ const APPROVAL_MS = 60_000;
  * Runs a cluster in its own network, mount, PID and cgroup namespaces: the control plane and the first node in this
  * process's namespaces, further nodes in network and mount namespaces of their own.
  */
+export function runCluster(planFile: string): Promise<never> {
+  return runInside((parent) => cluster(planFile, parent));
+}
+
 async function cluster(planFile: string, parent: Parent): Promise<void> {
   const plan = await readPlan(planFile);
   // Without an orderly end, the PID namespace ends the processes that have been started.
@@ -124,8 +129,7 @@ function startFurtherNode(
   say: (text: string) => void,
 ): IsolatedProgram {
   return new IsolatedProgram({
-    program: './node/main.ts',
-    args: [planFile, node.name],
+    args: [PARTS.node, planFile, node.name],
     namespaces: 'node',
     logFile: placesIn(plan.directory).node(node.name).log,
     say,
@@ -150,6 +154,3 @@ async function approveForever(plane: ControlPlane, ending: AbortSignal): Promise
     await sleep(APPROVAL_MS, undefined, { signal: ending }).catch(() => {});
   }
 }
-
-const [, , planFile = ''] = process.argv;
-await runInside((parent) => cluster(planFile, parent));

@@ -1,20 +1,11 @@
 import { endingSignals } from '@node-agent/tools-standalone';
 import { type DetachedMessage, startDetached } from './detach.ts';
 import { down } from './down.ts';
-import { type ClusterOptions, parseClusterOptions, USAGE } from './options.ts';
+import { type ClusterOptions, parseClusterOptions, usage } from './options.ts';
 import { up } from './up.ts';
 
 /** Exit code without root or on a system other than Linux. */
 const CANNOT_RUN = 3;
-
-/** Program and arguments of a command. */
-export interface Invocation {
-  readonly args: readonly string[];
-  /** File of the program, which a detached command starts again. */
-  readonly program: string;
-  /** Command that starts the kubelet. */
-  readonly kubelet: readonly string[];
-}
 
 /** A process with a channel to its parent was started by {@link startDetached}. */
 const isDetached = process.send !== undefined;
@@ -29,20 +20,23 @@ function say(line: string): void {
   else process.stdout.write(`${line}\n`);
 }
 
-/** Implements `npm start -- --cluster`. @returns the exit code, as {@link USAGE} says */
-export async function runCommand(invocation: Invocation): Promise<number> {
-  const parsed = parseClusterOptions(invocation.args);
+/**
+ * Runs the command. @returns the exit code, as {@link usage} says
+ * @param calledAs command that the user typed, for messages
+ */
+export async function runCommand(calledAs: string, args: readonly string[]): Promise<number> {
+  const parsed = parseClusterOptions(args);
   if ('problem' in parsed) {
-    say(`npm start -- --cluster: ${parsed.problem}\n\n${USAGE}`);
+    say(`${calledAs}: ${parsed.problem}\n\n${usage(calledAs)}`);
     return 2;
   }
   const { options } = parsed;
   if (options.help) {
-    say(USAGE);
+    say(usage(calledAs));
     return 0;
   }
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    say('npm start -- --cluster: must run as root on Linux: it makes namespaces, cgroups, mounts and firewall rules');
+    say(`${calledAs}: must run as root on Linux: it makes namespaces, cgroups, mounts and firewall rules`);
     return CANNOT_RUN;
   }
   try {
@@ -50,16 +44,15 @@ export async function runCommand(invocation: Invocation): Promise<number> {
       if (!(await down(options, say))) say(`no cluster in ${options.directory}`);
       return 0;
     }
-    const { program, args, kubelet } = invocation;
-    return options.detaches && !isDetached ? await startDetached(program, args, say) : await runUp(options, kubelet);
+    return options.detaches && !isDetached ? await startDetached(say) : await runUp(options, calledAs);
   } catch (error) {
-    say(`npm start -- --cluster: ${error instanceof Error ? error.message : String(error)}`);
+    say(`${calledAs}: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   }
 }
 
-async function runUp(options: ClusterOptions, kubelet: readonly string[]): Promise<number> {
-  const signals = endingSignals({ watchesParent: !isDetached });
+async function runUp(options: ClusterOptions, calledAs: string): Promise<number> {
+  const signals = endingSignals({ name: calledAs, watchesParent: !isDetached });
   const abandoned = new AbortController();
   let isReady = false;
   // The command that waits for a detached cluster was interrupted.
@@ -69,6 +62,6 @@ async function runUp(options: ClusterOptions, kubelet: readonly string[]): Promi
     tell({ ready: true });
   };
   const ending = AbortSignal.any([signals.ending, abandoned.signal]);
-  await up(options, { say, kubelet, ending, hurry: signals.hurry, ready });
+  await up(options, { say, calledAs, ending, hurry: signals.hurry, ready });
   return signals.hasFailed() ? 1 : 0;
 }

@@ -5,6 +5,7 @@ import { findContainerd } from '@node-agent/tools-containerd';
 import { findCluster } from '@node-agent/tools-control-plane';
 import { makeGroup, makeMountPoints } from '@node-agent/tools-isolation';
 import { ensurePrograms, lockDirectory } from '@node-agent/tools-standalone';
+import { PARTS } from './call.ts';
 import { OWN_DIRECTORIES } from './inside/node-namespace.ts';
 import type { Plan } from './inside/plan.ts';
 import { IsolatedProgram } from './isolated-program.ts';
@@ -14,6 +15,7 @@ import { ownMountPoints } from './mount-points.ts';
 import { readNameServers } from './name-servers.ts';
 import { clusterNetwork, freeBlock, isBlockFree } from './network.ts';
 import { type ClusterOptions, DEFAULT_DIRECTORY } from './options.ts';
+import { kubeletCommand } from './own-commands.ts';
 import { checkOwner } from './owner.ts';
 import { directoryProblem, type Places, placesIn } from './places.ts';
 import { run as runProgram } from './run-program.ts';
@@ -31,8 +33,8 @@ const CPU_SHARES = 10_240;
 /** Environment of a command. */
 export interface Surroundings {
   readonly say: (line: string) => void;
-  /** Command that starts the kubelet. */
-  readonly kubelet: readonly string[];
+  /** Command that the user typed, for messages. */
+  readonly calledAs: string;
   /** Aborted when the command must end. */
   readonly ending: AbortSignal;
   /** Aborted when containers must not get their grace periods. */
@@ -93,7 +95,7 @@ async function upIn(places: Places, options: ClusterOptions, surroundings: Surro
   const programs = await findPrograms(options, places, say);
   if (ending.aborted) return;
   await makeMountPoints(mountPoints);
-  const { kubelet } = surroundings;
+  const kubelet = kubeletCommand();
   const plan: Plan = { ...programs, directory, network, kubelet, keeps, nameServers: await readNameServers() };
   await writeFile(places.plan, JSON.stringify(plan), { mode: 0o600 });
   await run(plan, places, options, surroundings);
@@ -101,12 +103,11 @@ async function upIn(places: Places, options: ClusterOptions, surroundings: Surro
 
 /** Runs the program in namespaces until the command must end. */
 async function run(plan: Plan, places: Places, options: ClusterOptions, surroundings: Surroundings): Promise<void> {
-  const { say, ending, hurry } = surroundings;
+  const { say, calledAs, ending, hurry } = surroundings;
   const startedAt = performance.now();
   const after = (): string => `after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
   const program = new IsolatedProgram({
-    program: './inside/main.ts',
-    args: [places.plan],
+    args: [PARTS.cluster, places.plan],
     namespaces: 'machine',
     groups: await makeGroup(places.group, { cpuShares: CPU_SHARES }),
     logFile: places.log,
@@ -123,7 +124,15 @@ async function run(plan: Plan, places: Places, options: ClusterOptions, surround
     const selection = directory === DEFAULT_DIRECTORY ? [] : [options.keeps ? '--data' : '--run-dir', directory];
     const { kubectl } = plan.binaries;
     const { keeps, detaches } = options;
-    for (const line of summary({ kubectl, kubeconfig: places.kubeconfig, directory, keeps, detaches, selection }))
+    for (const line of summary({
+      calledAs,
+      kubectl,
+      kubeconfig: places.kubeconfig,
+      directory,
+      keeps,
+      detaches,
+      selection,
+    }))
       say(line);
     surroundings.ready?.();
   }
@@ -153,7 +162,7 @@ async function findPrograms(
   places: Places,
   say: (line: string) => void,
 ): Promise<Pick<Plan, 'binaries' | 'containerd'>> {
-  const lacking = await ensurePrograms(join(places.directory, 'apt.log'), say);
+  const lacking = await ensurePrograms(join(places.directory, 'apt.log'), say, ['openssl']);
   if (lacking !== undefined) throw new Error(`run containers: ${lacking}`);
   const containerd = await findContainerd();
   if ('reason' in containerd) throw new Error(`run containers: ${containerd.reason}`);

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** Parsed command line of `npm start -- --cluster`. */
+/** Parsed command line. */
 export interface ClusterOptions {
   /** `up` starts a cluster, `down` ends the cluster of a directory. */
   readonly command: 'up' | 'down';
@@ -22,15 +22,20 @@ export const DEFAULT_DIRECTORY = '/var/lib/node-agent-cluster';
 
 const MAX_NODES = 2;
 
-export const USAGE: string = `Usage: npm start -- --cluster [up] [options]
-       npm start -- --cluster down [--run-dir DIR | --data DIR]
+/**
+ * Returns the text of --help.
+ * @param calledAs command that the user typed
+ */
+export function usage(calledAs: string): string {
+  return `Usage: ${calledAs} [up] [options]
+       ${calledAs} down [--run-dir DIR | --data DIR]
 
 Runs a whole Kubernetes cluster on this machine as root: etcd, API server, controller manager, scheduler, and a node
 with this kubelet, containerd, kube-proxy and CoreDNS. Everything runs in namespaces of its own. Ctrl-C removes it;
 containers are killed without a grace period, unless the state is kept.
 
   --nodes N       number of nodes, 1 or 2. Default: 1
-  --detach        return when the cluster is ready. It runs until \`npm start -- --cluster down\`
+  --detach        return when the cluster is ready. It runs until \`${calledAs} down\`
   --data DIR      keep the state of the cluster in DIR; containers get their grace period at the end. The next run with
                   DIR continues as after a reboot of all nodes. Default: each run starts an empty cluster
   --run-dir DIR   directory of an empty cluster, which is removed at the end. Default: ${DEFAULT_DIRECTORY}
@@ -40,11 +45,12 @@ containers are killed without a grace period, unless the state is kept.
 
 Exit codes: 0 after a requested end, 1 after a failure, 2 for an invalid command line, 3 without root or on a system
 other than Linux.`;
+}
 
-/** Returns what is wrong with a command line; the caller prints it with {@link USAGE}. */
+/** Returns what is wrong with a command line; the caller prints it with {@link usage}. */
 export type Parsed = { readonly options: ClusterOptions } | { readonly problem: string };
 
-/** Parses the arguments of `npm start`, which contain `--cluster`. */
+/** Parses the arguments of the command. */
 export function parseClusterOptions(args: readonly string[]): Parsed {
   let parsed: ReturnType<typeof parse>;
   try {
@@ -85,7 +91,6 @@ function parse(args: readonly string[]) {
     args: [...args],
     allowPositionals: true,
     options: {
-      cluster: { type: 'boolean', default: false },
       nodes: { type: 'string', default: '1' },
       detach: { type: 'boolean', default: false },
       data: { type: 'string' },

@@ -1,11 +1,15 @@
-import { ClusterNode } from '../inside/cluster-node.ts';
-import { prepareNamespaces } from '../inside/node-namespace.ts';
-import { type Parent, runInside } from '../inside/parent.ts';
-import { readPlan } from '../inside/plan.ts';
-import { connectFurtherNode } from '../inside/routes.ts';
 import { placesIn } from '../places.ts';
+import { ClusterNode } from './cluster-node.ts';
+import { prepareNamespaces } from './node-namespace.ts';
+import { type Parent, runInside } from './parent.ts';
+import { readPlan } from './plan.ts';
+import { connectFurtherNode } from './routes.ts';
 
 /** Runs a further node of a cluster in its own network and mount namespaces. */
+export function runNode(planFile: string, nodeName: string): Promise<never> {
+  return runInside((parent) => furtherNode(planFile, nodeName, parent));
+}
+
 async function furtherNode(planFile: string, nodeName: string, parent: Parent): Promise<void> {
   const plan = await readPlan(planFile);
   const node = plan.network.nodes.find(({ name }) => name === nodeName);
@@ -21,6 +25,3 @@ async function furtherNode(planFile: string, nodeName: string, parent: Parent): 
   await Promise.race([parent.ended, member.failed]);
   if (plan.keeps) await member.end(parent.hurry);
 }
-
-const [, , planFile = '', nodeName = ''] = process.argv;
-await runInside((parent) => furtherNode(planFile, nodeName, parent));

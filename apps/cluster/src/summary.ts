@@ -2,6 +2,8 @@ import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
 /** Facts of a cluster for its user. */
 export interface ClusterFacts {
+  /** Command that the user typed. */
+  readonly calledAs: string;
   readonly kubectl: string;
   readonly kubeconfig: string;
   readonly directory: string;
@@ -14,8 +16,8 @@ export interface ClusterFacts {
 
 /** Returns the lines that tell the user how to use a cluster. */
 export function summary(facts: ClusterFacts): readonly string[] {
-  const { kubectl, kubeconfig, directory, keeps, detaches, selection } = facts;
-  const down = ['npm start -- --cluster down', ...selection].join(' ');
+  const { calledAs, kubectl, kubeconfig, directory, keeps, detaches, selection } = facts;
+  const down = [calledAs, 'down', ...selection].join(' ');
   const what = keeps ? `stops the cluster; its state stays in ${directory}` : 'removes the cluster and all its data';
   return [
     '',

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -8,22 +8,21 @@ import { cannotRun, findContainerd, PAUSE_IMAGE } from '@node-agent/tools-contai
 import { findCluster, missingClusterPrograms } from '@node-agent/tools-control-plane';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { placesIn } from '../src/places.ts';
+import { readState } from '../src/state.ts';
 
 const exec = promisify(execFile);
-const PROGRAM = fileURLToPath(new URL('./from-sources.ts', import.meta.url));
-const FLAGS = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
+/** Built programs, which an installation links into one directory. */
+const PROGRAMS = { kubelet: '../../kubelet/dist/main.js', 'kubelet-cluster': '../dist/main.js' };
 const TIMEOUT_MS = 240_000;
 
-/** Command with its output. */
+/** `kubelet cluster` with its output. */
 class Run {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
   output = '';
 
   constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [...FLAGS, PROGRAM, '--cluster', ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    this.child = spawn(join(programs, 'kubelet'), ['cluster', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text;
@@ -51,17 +50,25 @@ async function whyNot(): Promise<string | undefined> {
 }
 
 let directory = '';
+/** Directory of the installed programs. */
+let programs = '';
 let mountPoints: readonly string[] = [];
 
 beforeAll(async () => {
   // Not below a deep temporary directory, because it contains sockets.
   directory = await mkdtemp('/tmp/na-cl-');
+  programs = await mkdtemp('/tmp/na-clp-');
+  for (const [name, file] of Object.entries(PROGRAMS)) {
+    await symlink(fileURLToPath(new URL(file, import.meta.url)), join(programs, name));
+    // Fails if the packages are not built.
+    await access(join(programs, name));
+  }
   mountPoints = ['/var/lib/kubelet', '/var/lib/cni', '/var/log/pods'].filter((path) => !existsSync(path));
 });
 
 afterAll(async () => {
   await new Run(['down', '--run-dir', directory]).exit;
-  await rm(directory, { recursive: true, force: true });
+  for (const made of [directory, programs]) await rm(made, { recursive: true, force: true });
 }, TIMEOUT_MS);
 
 /** Returns everything on the machine that belongs to the cluster. */
@@ -165,8 +172,9 @@ else {
         expect([...answers].map((name) => `pod/${name}`).sort()).toEqual(pods);
       }
       expect((await traces()).length).toBeGreaterThan(5);
-      run.child.kill('SIGKILL');
-      await run.exit;
+      const state = await readState(placesIn(directory).state);
+      process.kill(state?.pid ?? 0, 'SIGKILL');
+      expect(await run.exit).toBe(1);
       const down = new Run(['down', '--run-dir', directory]);
       expect([await down.exit, down.output]).toEqual([0, `the cluster in ${directory} ended\n`]);
       expect(await traces()).toEqual([]);
@@ -175,12 +183,13 @@ else {
   );
 
   test(
-    'SIGTERM during the start leaves nothing behind',
+    'down during the start leaves nothing behind',
     async () => {
       const run = new Run(['--run-dir', directory]);
       const isConnected = async (): Promise<boolean> => (await traces()).some((line) => line.includes('POSTROUTING'));
       while (!(await isConnected())) await new Promise((resolve) => setTimeout(resolve, 50));
-      run.child.kill('SIGTERM');
+      const down = new Run(['down', '--run-dir', directory]);
+      expect([await down.exit, down.output]).toEqual([0, `the cluster in ${directory} ended\n`]);
       expect([await run.exit, run.output]).toEqual([0, 'removing the cluster\n']);
       expect(await traces()).toEqual([]);
     },
