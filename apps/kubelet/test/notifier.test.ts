@@ -9,6 +9,15 @@ import { canExec, type NotifyMode, type NotifyProcess, startNotifyProcess } from
 
 const { signal } = new AbortController();
 
+/** Options as systemd-notify 257 reads them with getopt_long: anywhere before `--`, also behind the first operand. */
+const GETOPT = `for each do
+  case $each in
+    --) break ;;
+    --help | --exec) ;;
+    -*) echo "systemd-notify: invalid option $each" >&2; exit 1 ;;
+  esac
+done`;
+
 describe('sending messages to systemd through idle processes', () => {
   let started: { readonly mode: NotifyMode; killed: boolean; end: () => void; readonly sent: string[] }[];
   let canStart: boolean;
@@ -122,7 +131,7 @@ describe('the shell that executes systemd-notify', () => {
   async function install(hasExec: boolean): Promise<NodeJS.ProcessEnv> {
     const says = `echo "$$ $PPID $1" >> ${directory}/sent`;
     const script = hasExec
-      ? `[ "$1" = --help ] && { echo '--exec'; exit; }\n[ "$1" = --exec ] || exit 9\nshift\n${says}\nshift 2\nexec "$@"`
+      ? `${GETOPT}\n[ "$1" = --help ] && { echo '--exec'; exit; }\n[ "$1 $2" = '--exec --' ] || exit 9\nshift 2\n${says}\nshift 2\nexec "$@"`
       : `[ "$1" = --help ] && { echo '--ready'; exit; }\n[ "$1" = FAIL ] && { echo 'no socket' >&2; exit 1; }\n${says}`;
     await writeFile(join(directory, 'systemd-notify'), `#!/bin/sh\n${script}\n`);
     await chmod(join(directory, 'systemd-notify'), 0o755);

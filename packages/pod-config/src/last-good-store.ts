@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { checkComponents, checkOptions } from '@node-agent/async';
-import { bytesOfText, type FileSystem, isMissing } from '@node-agent/host';
+import { bytesOfText, type FileSystem, isMissing, removeUnfinishedFiles } from '@node-agent/host';
 
 /**
  * Remembers the last valid content of manifests across restarts, so that a manifest that is invalid or unreachable at
@@ -51,9 +51,11 @@ export class LastGoodDirectory implements LastGoodStore {
 
   async retain(sources: readonly string[]): Promise<void> {
     const kept = new Set(sources.map(nameOf));
+    // A manifest whose file answered late may be written at the same time: its temporary file stays.
+    await removeUnfinishedFiles(this.#fs, this.#path);
     try {
       for (const { name } of await this.#fs.readdir(this.#path)) {
-        if (!kept.has(name)) await this.#fs.remove(join(this.#path, name));
+        if (!kept.has(name) && !name.startsWith('.')) await this.#fs.remove(join(this.#path, name));
       }
     } catch (error) {
       if (!isMissing(error)) throw error;

@@ -18,7 +18,8 @@ export type NotifyMode = 'again' | 'once';
 
 const SEND = {
   // After sending, systemd-notify executes the shell again, which then waits for the next message.
-  again: `exec systemd-notify --exec "$line" ';' /bin/sh -c "$0" "$0"`,
+  // Without `--`, systemd-notify reads the shell's `-c` as an option of its own and sends nothing.
+  again: `exec systemd-notify --exec -- "$line" ';' /bin/sh -c "$0" "$0"`,
   once: 'exec systemd-notify "$line"',
 };
 

@@ -8,6 +8,13 @@ const FILES = path.join(import.meta.dirname, '../../files');
 const TIMEOUT_MS = 60_000;
 const isRoot = process.getuid?.() === 0;
 const canMount = isRoot && spawnSync('unshare', ['-m', 'true']).status === 0;
+const canFilter = isRoot && spawnSync('unshare', ['-n', 'iptables', '-S']).status === 0;
+
+/** Returns a maintainer script whose absolute paths are moved below a directory. */
+function scriptBelow(root: string, name: string): string {
+  const script = fs.readFileSync(path.join(FILES, name), 'utf8');
+  return script.replaceAll(/\/(usr|etc|run|var|sys)\b/g, `${root}$&`);
+}
 
 /** Creates a root directory with these files. */
 function rootWith(files: Readonly<Record<string, string>>): string {
@@ -28,8 +35,7 @@ describe('prerm', { timeout: TIMEOUT_MS }, () => {
   function prerm(settings: string | undefined, ...args: readonly string[]) {
     const kubelet = `#!/bin/sh\necho "$@" >>"\${0%kubelet}calls"\n`;
     const root = rootWith({ 'usr/bin/kubelet': kubelet, ...(settings && { 'etc/default/kubelet': settings }) });
-    const script = fs.readFileSync(path.join(FILES, 'prerm'), 'utf8').replaceAll(/\/(usr|etc|run)\//g, `${root}$&`);
-    const { status, stderr } = spawnSync('sh', ['-c', script, 'prerm', ...args], {
+    const { status, stderr } = spawnSync('sh', ['-c', scriptBelow(root, 'prerm'), 'prerm', ...args], {
       encoding: 'utf8',
       env: { PATH: process.env.PATH, DPKG_ROOT: '' },
     });
@@ -134,5 +140,41 @@ describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
     expect(status).toBe(0);
     expect(stderr).toBe(`node-agent: kept ${outside}: ${root}/var/lib/kubelet leads out of the root directory\n`);
     expect(has(outside, 'f')).toBe(true);
+  });
+
+  test.runIf(canFilter)("removes the kubelet's iptables chains and keeps chains and rules of others", () => {
+    const root = rootWith({ 'var/lib/kubelet/f': '' });
+    const others = [
+      ...['iptables -t nat -N KUBE-SERVICES', 'iptables -N OWN', 'ip6tables -N OWN'],
+      ...['iptables -A INPUT -j OWN', 'iptables -A OUTPUT -d 10.0.0.1 -j OWN'],
+    ];
+    const own = [
+      ...['iptables -t mangle -N KUBE-IPTABLES-HINT', 'ip6tables -t mangle -N KUBE-IPTABLES-HINT'],
+      ...['mangle', 'nat', 'filter'].map((table) => `iptables -t ${table} -N KUBE-KUBELET-CANARY`),
+      ...['iptables -N KUBE-FIREWALL', 'iptables -A KUBE-FIREWALL -d 127.0.0.0/8 -j DROP'],
+      ...['iptables -I OUTPUT -j KUBE-FIREWALL', 'iptables -I INPUT -j KUBE-FIREWALL'],
+    ];
+    /** Returns the rules of a network namespace of its own after commands. */
+    const rulesAfter = (...commands: readonly string[]): string => {
+      const show = 'for each in iptables ip6tables; do for t in mangle nat filter; do $each -t $t -S; done; done';
+      const script = ['set -e', 'iptables -t nat -S >/dev/null', ...commands, show].join('\n');
+      const env = { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, DPKG_ROOT: '', SCRIPT: scriptBelow(root, 'postrm') };
+      const { status, stdout, stderr } = spawnSync('unshare', ['-n', 'sh', '-c', script], { encoding: 'utf8', env });
+      expect([status, stderr]).toEqual([0, '']);
+      return stdout;
+    };
+    const purged = rulesAfter(...others, ...own, 'sh -c "$SCRIPT" postrm purge');
+    expect(purged).toBe(rulesAfter(...others));
+    expect(purged).toContain('KUBE-SERVICES');
+    expect(has(root, 'var/lib/kubelet')).toBe(false);
+  });
+
+  test("removes the kubelet's file for logind and keeps other files beside it", () => {
+    const override = 'etc/systemd/logind.conf.d/99-kubelet.conf';
+    const alone = rootWith({ [override]: '' });
+    const besides = rootWith({ [override]: '', 'etc/systemd/logind.conf.d/own.conf': '' });
+    for (const root of [alone, besides]) expect(purge(root).status).toBe(0);
+    expect([has(alone, 'etc/systemd/logind.conf.d'), has(alone, 'etc/systemd')]).toEqual([false, true]);
+    expect(fs.readdirSync(path.join(besides, 'etc/systemd/logind.conf.d'))).toEqual(['own.conf']);
   });
 });
