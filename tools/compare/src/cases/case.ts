@@ -19,6 +19,9 @@ export interface Case {
   readonly finalizers?: readonly string[];
 }
 
+/** Text in a spec that stands for the name of the side's node and namespace. */
+export const SIDE = '$(COMPARED_SIDE)';
+
 /** Returns a container that runs until it is stopped. */
 export function runs(overrides: Partial<Container> = {}): Container {
   return shell('trap "exit 0" TERM; sleep infinity & wait', overrides);
