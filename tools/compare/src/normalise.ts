@@ -9,7 +9,7 @@ const CHANCE = new Set([
   ...['creationTimestamp', 'resourceVersion', 'managedFields', 'uid', 'Port', 'lastHeartbeatTime', 'ip', 'podIP'],
 ]);
 /** Lists without a defined order; they are sorted. */
-const UNORDERED = new Set(['envs', 'env', 'hugepage_limits', 'volumesInUse', 'volumesAttached']);
+const UNORDERED = new Set(['envs', 'env', 'hugepage_limits', 'volumesInUse', 'volumesAttached', 'drivers']);
 /** Major number of loop devices. Their minor numbers depend on which devices are free. */
 const LOOP_MAJOR = 7;
 

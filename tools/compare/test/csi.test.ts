@@ -144,6 +144,17 @@ describe('callsOf', () => {
     expect(found).not.toContain(OTHER_UID);
   });
 
+  test('callsOf takes requests whose maps have another order for the same request', () => {
+    const maps = [
+      { a: '1', b: '2' },
+      { b: '2', a: '1' },
+    ];
+    const calls = maps.map((volumeContext) => call('NodeStageVolume', { ...stage, volumeContext }, 'INTERNAL'));
+    expect(callsOf(calls, { podUid: UID, handles: ['v1'] })).toMatchObject({
+      requests: { NodeStageVolume: [{ code: 'INTERNAL' }] },
+    });
+  });
+
   test('callsOf does not count calls that a driver wants repeated', () => {
     const publish = (): DriverCall =>
       call('NodePublishVolume', { volumeId: 'v1', targetPath: target(UID) }, 'OK', 'unstaged');

@@ -11,6 +11,8 @@ export interface Case {
   readonly isStatic?: boolean;
   /** kubectl arguments, without the pod's name, that are run on the pod halfway through the running time, after it has started. */
   readonly later?: readonly string[];
+  /** Whether the pod never starts, so that its change does not wait for its start. */
+  readonly neverStarts?: boolean;
   /** Whether the pod is created halfway through the running time, when the others run. */
   readonly isLate?: boolean;
   /** Labels in addition to the label with its name. */

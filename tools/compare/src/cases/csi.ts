@@ -1,4 +1,4 @@
-import type { Container, PodSpec, Volume, VolumeMount } from '@node-agent/pod-spec';
+import type { PodSpec, Volume, VolumeMount } from '@node-agent/pod-spec';
 import { type DriverKey, driverName } from '../csi/drivers.ts';
 import { type Case, one, SIDE } from './case.ts';
 
@@ -28,10 +28,10 @@ function claiming(
 }
 
 /** Returns a pod that uses the claim of the same name as a block device. */
-function mapping(claimName: string, container: Partial<Container> = {}): Case {
+function mapping(claimName: string): Case {
   const volumeDevices = [{ name: 'v', devicePath: '/dev/compared' }];
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName } }];
-  return one(claimName, { volumeDevices, ...container }, { volumes });
+  return one(claimName, { volumeDevices }, { volumes });
 }
 
 function inline(name: string, key: DriverKey | 'unknown', csi: object = {}, spec: Partial<PodSpec> = {}): Case {
@@ -69,6 +69,12 @@ export const csi: readonly Case[] = [
   { ...claiming('csi-once', {}, {}, 'csi-once-later'), isLate: true },
   claiming('csi-stage-fails'),
   claiming('csi-publish-fails'),
+  claiming('csi-stage-uncertain'),
+  { ...claiming('csi-unpublish-fails-deleted'), ...DELETED },
+  { ...claiming('csi-unstage-fails-deleted'), ...DELETED },
+  { ...claiming('csi-stage-fails-deleted'), ...DELETED, neverStarts: true },
+  { ...claiming('csi-stage-uncertain-deleted'), ...DELETED, neverStarts: true },
+  { ...claiming('csi-publish-uncertain-deleted'), ...DELETED, neverStarts: true },
   claiming('csi-grows', GROUP),
   { ...claiming('csi-deleted', GROUP), ...DELETED },
   mounting('csi-ephemeral', template('csi-ephemeral-v'), GROUP),
@@ -77,7 +83,7 @@ export const csi: readonly Case[] = [
   claiming('csi-plain-ext4', GROUP),
   claiming('csi-plain-shared', GROUP),
   mapping('csi-block'),
-  mapping('csi-block-read-only', { securityContext: { privileged: true } }),
+  mapping('csi-block-read-only'),
   claiming('csi-block-mounted'),
   mapping('csi-mounted-as-block'),
   { ...mapping('csi-block-deleted'), ...DELETED },

@@ -6,6 +6,17 @@ import type { VolumeWish } from '@node-agent/tools-csi-driver';
 import type { OwnNames } from '../normalise.ts';
 import { type CsiDrivers, type DriverKey, driverName } from './drivers.ts';
 
+/** Fault of the driver for one volume. */
+interface CallFault {
+  readonly rpc: string;
+  /** gRPC code. After `DEADLINE_EXCEEDED`, the kubelet does not know whether the call had an effect. */
+  readonly code: 'INTERNAL' | 'DEADLINE_EXCEEDED';
+  /** Whether the call has its effect, and fails afterwards. */
+  readonly at?: 'before' | 'after';
+  /** Number of calls that fail. Default: all. */
+  readonly times?: number;
+}
+
 /** Claim, and the PersistentVolume of a CSI driver that it is bound to. */
 interface CsiClaim {
   readonly driver: DriverKey;
@@ -14,8 +25,8 @@ interface CsiClaim {
   /** Fields of the PersistentVolume's source. */
   readonly csi?: Readonly<Record<string, unknown>>;
   readonly mountOptions?: readonly string[];
-  /** RPC that fails for this volume. */
-  readonly fails?: string;
+  /** Calls for this volume that fail. */
+  readonly fails?: CallFault;
   /** Whether the VolumeAttachment says that the volume is attached. */
   readonly isAttached?: boolean;
   /** Whether the volume is larger than the claim knows, so that the kubelet expands its file system. */
@@ -27,6 +38,9 @@ interface CsiClaim {
 const EXT4 = { fsType: 'ext4' };
 const SECRET = { name: 'here', namespace: '' };
 const SHARED = { accessMode: 'ReadWriteMany' };
+
+const refuses = (rpc: string): CallFault => ({ rpc, code: 'INTERNAL' });
+const timesOut = (rpc: string): CallFault => ({ rpc, code: 'DEADLINE_EXCEEDED', at: 'after' });
 
 /** Claims by their names. Each is used by one pod, unless its name says otherwise. */
 export const CSI_CLAIMS: Readonly<Record<string, CsiClaim>> = {
@@ -44,8 +58,14 @@ export const CSI_CLAIMS: Readonly<Record<string, CsiClaim>> = {
   'csi-sub-path': { driver: 'files' },
   'csi-shared': { driver: 'files', ...SHARED },
   'csi-once': { driver: 'files', accessMode: 'ReadWriteOncePod' },
-  'csi-stage-fails': { driver: 'files', fails: 'NodeStageVolume' },
-  'csi-publish-fails': { driver: 'files', fails: 'NodePublishVolume' },
+  'csi-stage-fails': { driver: 'files', fails: refuses('NodeStageVolume') },
+  'csi-publish-fails': { driver: 'files', fails: refuses('NodePublishVolume') },
+  'csi-stage-uncertain': { driver: 'files', fails: { ...timesOut('NodeStageVolume'), times: 2 } },
+  'csi-unpublish-fails-deleted': { driver: 'files', fails: { ...refuses('NodeUnpublishVolume'), times: 2 } },
+  'csi-unstage-fails-deleted': { driver: 'files', fails: { ...refuses('NodeUnstageVolume'), times: 2 } },
+  'csi-stage-fails-deleted': { driver: 'files', fails: refuses('NodeStageVolume') },
+  'csi-stage-uncertain-deleted': { driver: 'files', fails: timesOut('NodeStageVolume') },
+  'csi-publish-uncertain-deleted': { driver: 'files', fails: timesOut('NodePublishVolume') },
   'csi-grows': { driver: 'files', grows: true },
   'csi-deleted': { driver: 'files', volume: EXT4 },
   'csi-ephemeral-v': { driver: 'files', isTemplate: true },
@@ -58,7 +78,7 @@ export const CSI_CLAIMS: Readonly<Record<string, CsiClaim>> = {
   'csi-block-mounted': { driver: 'plain', volume: { isBlock: true } },
   'csi-mounted-as-block': { driver: 'plain' },
   'csi-block-deleted': { driver: 'plain', volume: { isBlock: true } },
-  'csi-block-fails': { driver: 'plain', volume: { isBlock: true }, fails: 'NodePublishVolume' },
+  'csi-block-fails': { driver: 'plain', volume: { isBlock: true }, fails: refuses('NodePublishVolume') },
   'csi-unstaged': { driver: 'unstaged' },
   'csi-unstaged-ext4': { driver: 'unstaged', volume: EXT4 },
   'csi-unstaged-block': { driver: 'unstaged', volume: { isBlock: true } },
@@ -100,13 +120,13 @@ export async function makeCsiClaims({
     const { driver, fails } = wanted;
     const handle = await makeVolume(drivers, claim, wanted);
     if (fails !== undefined) {
-      const fault = { rpc: fails, volumeId: handle, code: 'INTERNAL', message: 'the disk is on fire' };
+      const fault = { ...fails, volumeId: handle, message: 'the disk is on fire' };
       faults.set(driver, [...(faults.get(driver) ?? []), fault]);
     }
     const volume = { claim, handle, name: `${side}-${claim}` };
     volumes.push(volume);
     await makeObjects(side, controlPlane, volume, wanted);
-    if (wanted.isAttached) await makeAttachment(side, controlPlane, drivers, volume, driver);
+    if (wanted.isAttached) await makeAttachment(side, controlPlane, drivers, volume, wanted);
   }
   for (const [driver, list] of faults) await drivers.of(driver).control({ faults: list });
   return volumes;
@@ -162,13 +182,13 @@ async function makeAttachment(
   controlPlane: Pick<ControlPlane, 'json' | 'kubectl'>,
   drivers: CsiDrivers,
   { name: persistentVolumeName, handle }: CsiVolume,
-  driver: DriverKey,
+  { driver, volume }: CsiClaim,
 ): Promise<void> {
   const attacher = driverName(driver);
   const name = `csi-${sha256(`${handle}${attacher}${side}`)}`;
   const spec = { attacher, nodeName: side, source: { persistentVolumeName } };
   await controlPlane.json('POST', '/apis/storage.k8s.io/v1/volumeattachments', { metadata: { name }, spec });
-  const status = { attached: true, attachmentMetadata: await drivers.of(driver).attachVolume(handle) };
+  const status = { attached: true, attachmentMetadata: await drivers.of(driver).attachVolume(handle, volume) };
   await patchStatus(controlPlane, ['volumeattachment', name], status);
 }
 
