@@ -25,6 +25,8 @@ const commands = {
     build: ['@node-agent/kubelet', '@node-agent/fake-cri'],
     program: 'tools/bench/src/cluster/main.ts',
   },
+  // The sources of the CSI driver are generated; they are not built.
+  'bench-claims': { build: ['@node-agent/kubelet'], generate: true, program: 'tools/bench/src/claims/main.ts' },
   hollow: { build: [], generate: true, program: 'apps/hollow-node/src/main.ts' },
   'bench-hollow': { build: ['@node-agent/hollow-node'], program: 'tools/bench/src/hollow/main.ts' },
   'bench-hostile': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/hostile/main.ts' },
@@ -37,7 +39,7 @@ const commands = {
   monitoring: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/monitoring/main.ts' },
   'bench-pressure': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/pressure/main.ts' },
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },
-  compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
+  compare: { build: ['@node-agent/kubelet'], generate: true, program: 'tools/compare/src/main.ts' },
   'compare-groups': { build: ['@node-agent/kubelet'], program: 'tools/compare/src/groups/main.ts' },
   'compare-resources': { build: [], generate: true, program: 'tools/compare/src/resources/main.ts' },
   conformance: {

@@ -9,6 +9,8 @@ export interface ProcessUsage {
   readonly cpuSeconds: number;
   /** CPU time of the process and of its children that have been waited for. */
   readonly cpuWithChildrenSeconds: number;
+  /** CPU time of the process's children that have been waited for, and of their children. */
+  readonly childrenCpuSeconds: number;
   readonly rssBytes: number;
   readonly peakRssBytes: number;
   /** Part of the RSS that does not belong to files. */
@@ -30,6 +32,19 @@ export function parseStat(text: string): { readonly ownSeconds: number; readonly
     ownSeconds: ((user ?? 0) + (system ?? 0)) / TICKS_PER_SECOND,
     childrenSeconds: ((childrenUser ?? 0) + childrenSystem) / TICKS_PER_SECOND,
   };
+}
+
+/** Parses the parent's process ID of `/proc/<pid>/stat`. */
+export function parseParent(text: string): number {
+  const parent = Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
+  if (!Number.isInteger(parent)) throw new RangeError(`parse /proc/PID/stat: invalid line ${text}`);
+  return parent;
+}
+
+/** Returns a process and all its descendants. @param parents the parent of each process */
+export function familyOf(pid: number, parents: ReadonlyMap<number, number>): readonly number[] {
+  const children = [...parents].flatMap(([child, parent]) => (parent === pid ? [child] : []));
+  return [pid, ...children.flatMap((child) => familyOf(child, parents))];
 }
 
 /** Parses a number of `/proc/<pid>/status`; values in kB are converted to bytes. Returns 0 if the field is missing. */
@@ -77,11 +92,32 @@ export async function readUsage(pid: number): Promise<ProcessUsage> {
     // `threads` is precise but omits exited threads; `ownSeconds` includes them but is rounded to ticks.
     cpuSeconds: Math.max(threads.cpuSeconds, ownSeconds - 1 / TICKS_PER_SECOND),
     cpuWithChildrenSeconds: ownSeconds + childrenSeconds,
+    childrenCpuSeconds: childrenSeconds,
     rssBytes: parseStatus(status, 'VmRSS'),
     peakRssBytes: parseStatus(status, 'VmHWM'),
     anonymousBytes: parseStatus(status, 'RssAnon'),
     sleeps: threads.sleeps,
   };
+}
+
+/**
+ * Returns the CPU seconds that a process and its descendants have used so far, including those that have exited. @throws
+ * Error if the process does not exist
+ */
+export async function cpuSecondsOfFamily(pid: number): Promise<number> {
+  const parents = new Map<number, number>();
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => undefined);
+    if (stat !== undefined) parents.set(Number(name), parseParent(stat));
+  }
+  const [own, ...others] = familyOf(pid, parents).map((one) => readUsage(one));
+  // A descendant that exits in between is counted with the children of its parent at the next time.
+  const rest = await Promise.all(others.map((usage) => usage.catch(() => undefined)));
+  return [await own, ...rest].reduce(
+    (sum, usage) => sum + (usage ? usage.cpuSeconds + usage.childrenCpuSeconds : 0),
+    0,
+  );
 }
 
 async function readThreads(pid: number): Promise<{ readonly cpuSeconds: number; readonly sleeps: number }> {

@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { sumOfMetric } from '../src/metrics-text.ts';
-import { parseMachineStat, parseSchedstat, parseStat, parseStatus, readUsage } from '../src/proc.ts';
+import {
+  cpuSecondsOfFamily,
+  familyOf,
+  parseMachineStat,
+  parseParent,
+  parseSchedstat,
+  parseStat,
+  parseStatus,
+  readUsage,
+} from '../src/proc.ts';
 
 test('parseStat finds the CPU times after a name with parentheses and spaces', () => {
   const line =
@@ -11,6 +20,33 @@ test('parseStat finds the CPU times after a name with parentheses and spaces', (
 
 test('parseStat rejects an invalid line', () => {
   expect(() => parseStat('42 (node) S 1')).toThrow('parse /proc/PID/stat: invalid line');
+});
+
+test('parseParent finds the parent after a name with parentheses and spaces', () => {
+  expect(parseParent('42 (a) b (c) S 17 42 42 0')).toBe(17);
+  expect(() => parseParent('42 (node)')).toThrow('parse /proc/PID/stat: invalid line');
+});
+
+test('familyOf returns a process with its children and their children', () => {
+  const parents = new Map([
+    [10, 1],
+    [11, 10],
+    [12, 11],
+    [13, 1],
+  ]);
+  expect(familyOf(10, parents)).toEqual([10, 11, 12]);
+});
+
+test.runIf(process.platform === 'linux')('cpuSecondsOfFamily includes the CPU time of a running child', async () => {
+  const before = await cpuSecondsOfFamily(process.pid);
+  const child = spawn('sh', ['-c', 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read line']);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  const { cpuSeconds } = await readUsage(child.pid ?? 0);
+  const own = (await readUsage(process.pid)).cpuSeconds;
+  expect(cpuSeconds).toBeGreaterThan(0.02);
+  expect(await cpuSecondsOfFamily(process.pid)).toBeGreaterThanOrEqual(own + cpuSeconds - 0.01);
+  expect(await cpuSecondsOfFamily(process.pid)).toBeGreaterThan(before);
+  child.stdin.end();
 });
 
 test('parseStatus converts kB to bytes, returns counts unchanged, and 0 for missing fields', () => {

@@ -17,7 +17,7 @@ export function inBatches(topics: readonly (readonly Case[])[], most: number): r
 }
 
 /**
- * Merges the findings of a side's batches: pods, their events and runtime requests of every batch, and the node of the
+ * Merges the findings of a side's batches: pods, their events, runtime requests and storage of every batch, and the node of the
  * last batch.
  */
 export function merged(batches: readonly Found[]): Found {
@@ -29,5 +29,6 @@ export function merged(batches: readonly Found[]): Found {
     return batch.events.filter(({ involvedObject: { name = '' } }) => names.has(name) || name === node);
   });
   const runtime = new Map(batches.flatMap((batch) => [...batch.runtime]));
-  return { ...last, pods: batches.flatMap(({ pods }) => pods), events, runtime };
+  const storage = new Map(batches.flatMap((batch) => [...batch.storage]));
+  return { ...last, pods: batches.flatMap(({ pods }) => pods), events, runtime, storage };
 }

@@ -56,6 +56,7 @@ function documentsOf(cases: readonly Case[], found: Found): ReadonlyMap<string, 
       status: statusOf(status, loops),
       events: asKeys(events.get(shown) ?? []),
       runtime: Object.fromEntries(runtime),
+      ...(found.storage.has(shown) && { csi: found.storage.get(shown) }),
     };
     return [name, normalise(plain(document), names)];
   });

@@ -4,8 +4,9 @@ import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, sleep, subnetsForPods, 
 import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { inBatches, merged } from './batches.ts';
-import { type Case, topics } from './cases/index.ts';
+import { type Case, csi, topics } from './cases/index.ts';
 import { type Comparison, compare } from './compare.ts';
+import { createCsiDrivers } from './csi/drivers.ts';
 import { HELP, parseCompareOptions } from './options.ts';
 import { report } from './report.ts';
 import { settled } from './settling.ts';
@@ -63,12 +64,14 @@ async function runBoth(
   ]) {
     await controlPlane.json('POST', '/apis/node.k8s.io/v1/runtimeclasses', { metadata: { name }, handler });
   }
+  const hasCsi = csi.some((one) => chosen.flat().includes(one));
+  if (hasCsi) await createCsiDrivers(controlPlane);
   const subnets = subnetsForPods();
   const start = async (name: string, program: string, subnet: string): Promise<Side> => {
     say(`starting ${name}`);
     const { binaries } = runtime;
     const place = join(directory, name);
-    const side = await Side.start({ name, program, binaries, subnet, directory: place, controlPlane }, signal);
+    const side = await Side.start({ name, program, binaries, subnet, directory: place, controlPlane, hasCsi }, signal);
     // An error during the shutdown must not hide the findings.
     stack.defer(() => side.stop(signal).catch((error: unknown) => say(`${name}: ${error}`)));
     return side;
@@ -107,7 +110,7 @@ async function runBatch(
   await create(batch.filter(({ isLate = false }) => isLate));
   for (const one of batch.filter(({ later }) => later !== undefined)) {
     for (const side of sides) {
-      await until(`${one.name} has started`, () => side.isStarted(one), signal);
+      if (!one.neverStarts) await until(`${one.name} has started`, () => side.isStarted(one), signal);
       await side.change(one);
     }
   }

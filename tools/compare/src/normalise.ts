@@ -9,7 +9,9 @@ const CHANCE = new Set([
   ...['creationTimestamp', 'resourceVersion', 'managedFields', 'uid', 'Port', 'lastHeartbeatTime', 'ip', 'podIP'],
 ]);
 /** Lists without a defined order; they are sorted. */
-const UNORDERED = new Set(['envs', 'env', 'hugepage_limits']);
+const UNORDERED = new Set(['envs', 'env', 'hugepage_limits', 'volumesInUse', 'volumesAttached', 'drivers']);
+/** Major number of loop devices. Their minor numbers depend on which devices are free. */
+const LOOP_MAJOR = 7;
 
 /** Replaces times, IDs, addresses and the side's own names in a document by placeholders. */
 export function normalise(document: Json, names: OwnNames, field = ''): Json {
@@ -21,8 +23,12 @@ export function normalise(document: Json, names: OwnNames, field = ''): Json {
     if (!UNORDERED.has(field)) return items;
     return items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   }
+  const isLoop = (document as { readonly [key: string]: Json }).major === LOOP_MAJOR;
   return Object.fromEntries(
-    Object.entries(document).map(([key, value]) => [normaliseText(key, names), normalise(value, names, key)]),
+    Object.entries(document).map(([key, value]) => [
+      normaliseText(key, names),
+      isLoop && key === 'minor' ? '<minor>' : normalise(value, names, key),
+    ]),
   );
 }
 
@@ -46,6 +52,7 @@ export function normaliseText(text: string, names: OwnNames): string {
       // Whether the service account token was already mounted at the first timeout depends on timing.
       .replaceAll(/(?<=unmounted volumes=\[)kube-api-access (?=\S)/g, '')
       .replaceAll(/\/proc\/\d+/g, '/proc/<pid>')
+      .replaceAll(/(?<=(^|\s|dev)\/)loop\d+/g, 'loop<n>')
       // The count depends on the side's name, which is part of the host name.
       .replaceAll(/\d+ characters requested/g, '<count> characters requested')
       .replaceAll(/back-off \w+ restarting/g, 'back-off <delay> restarting')

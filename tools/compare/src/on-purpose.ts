@@ -23,11 +23,11 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream treats a container whose new image cannot be pulled as crashing; here it only waits for its image',
   },
   {
-    pattern: /^(deleted[a-z-]*|sidecar-hooks|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
+    pattern: /^(deleted[a-z-]*|csi[a-z0-9-]*-deleted|sidecar-hooks|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
     why: 'upstream removes the dead containers of a deleted or evicted pod immediately; this kubelet removes them in the next container garbage collection, within a minute',
   },
   {
-    pattern: /^(deleted[a-z-]*|sidecar-hooks): runtime\.[a-z-]+$/,
+    pattern: /^(deleted[a-z-]*|csi[a-z0-9-]*-deleted|sidecar-hooks): runtime\.[a-z-]+$/,
     go: /^\{/,
     why: 'this kubelet removes the sandbox of a deleted pod together with the pod; upstream removes it in the next sandbox garbage collection, which runs once a minute',
   },
@@ -96,5 +96,29 @@ export const onPurpose: readonly Purpose[] = [
     pattern: /: status\.resources\.limits(\.memory)?$/,
     go: /"9007199254740988Ki"/,
     why: 'with cgroup v1, a cgroup without a memory limit contains the largest representable number, which upstream shows as a limit; this kubelet shows no limit',
+  },
+  {
+    pattern: /^csi[a-z0-9-]*: events\.Normal SuccessfulMountVolume: MapVolume\.MapPodDevice succeeded /,
+    why: 'a block volume that was mapped causes no event here: the event shows nothing that the pod does not show',
+  },
+  {
+    pattern: /^csi[a-z0-9-]*: events\.Warning FailedMount: Unable to attach or mount volumes: /,
+    go: /^$/,
+    why: 'after 123 s, this kubelet reports the reasons why the volumes are not ready; upstream reports only errors of claims and specs at that time',
+  },
+  {
+    pattern:
+      /^csi[a-z0-9-]*: events\.Warning FailedMount: .* (no relationship found between node |"csi-ephemeral-v" not found$)/,
+    why: 'whether the node authorizer of the API server knows the pod when the kubelet first reads its claim, and whether the claim of a generic ephemeral volume exists at that time, depends on timing',
+  },
+  {
+    pattern: /^(csi-unstaged(-ext4)?|node): csi\.disk\.plugins\/kubernetes\.io\/csi\/unstaged\./,
+    go: /^"directory 750 0:0"$/,
+    why: 'upstream creates an empty directory for a volume whose driver stages nothing, and never removes it; this kubelet creates none',
+  },
+  {
+    pattern: /^csi-inline-secret-absent: csi\.disk\.pods\/<uid>\/volumes\/kubernetes\.io~csi\/v$/,
+    go: /^"directory 750 0:0"$/,
+    why: 'upstream creates the directory of a CSI volume before it has read the secret; this kubelet creates it with the data file',
   },
 ];

@@ -14,8 +14,8 @@ export interface CompareOptions {
 /** Text of `--help`. */
 export const HELP: string = `Usage: npm run compare -- [options]
 Runs the same pods with this kubelet and with the Go kubelet of the release that it follows, in parallel, each on a private
-containerd, both in one private cluster, and reports the differences: statuses, events, runtime requests and the node.
-Needs root. Exits with 1 if there is an unexpected difference.
+containerd, both in one private cluster, and reports the differences: statuses, events, runtime requests, the files, mounts and
+driver calls of CSI volumes, and the node. Needs root. Exits with 1 if there is an unexpected difference.
   --only REGEXP   run only the pods with these names
   --seconds N     seconds between the start of the pods and the comparison (60)
   --all           also show intended differences and their reasons

@@ -1,12 +1,15 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CriError } from '@node-agent/cri-client';
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { ClusterKubelet, RuntimeSide, until } from '@node-agent/tools-bench';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
-import { type Case, EXTENDED } from './cases/index.ts';
+import { type Case, EXTENDED, SIDE } from './cases/index.ts';
 import { makeClaims } from './claims.ts';
+import { BOUND_CLAIMS, type CsiVolume, growVolumes, makeCsiClaims, namesOfVolumes } from './csi/csi-claims.ts';
+import { CsiDrivers } from './csi/drivers.ts';
+import { csiFacts, sortStorage, usesCsi } from './csi/pod-storage.ts';
 import { DEVICE_RESOURCES, DevicePlugins } from './device-plugins.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
@@ -21,6 +24,8 @@ export interface SideOptions {
   readonly subnet: string;
   readonly directory: string;
   readonly controlPlane: ControlPlane;
+  /** Whether the side has CSI drivers, for {@link csi} cases. Default: false. */
+  readonly hasCsi?: boolean;
 }
 
 /** Findings of a side. */
@@ -30,6 +35,8 @@ export interface Found {
   readonly events: readonly EventFields[];
   /** Requests that the runtime received, by `pod` and `pod/container`. */
   readonly runtime: ReadonlyMap<string, Json>;
+  /** Files, mounts, driver calls and claims of CSI volumes, by pod. */
+  readonly storage: ReadonlyMap<string, Json>;
   readonly node: NodeJson;
 }
 
@@ -48,12 +55,17 @@ export class Side {
   readonly #runtime: RuntimeSide;
   readonly #kubelet: ClusterKubelet;
   readonly #plugins: DevicePlugins;
+  readonly #csi: CsiDrivers | undefined;
+  #volumes: readonly CsiVolume[] = [];
 
   private constructor(options: SideOptions, runtime: RuntimeSide, kubelet: ClusterKubelet) {
     this.#options = options;
     this.#runtime = runtime;
     this.#kubelet = kubelet;
     this.#plugins = new DevicePlugins(kubelet.rootDirectory);
+    const { name: nodeName, directory, hasCsi = false } = options;
+    const { rootDirectory } = kubelet;
+    this.#csi = hasCsi ? new CsiDrivers({ directory: join(directory, 'csi'), nodeName, rootDirectory }) : undefined;
   }
 
   /**
@@ -85,11 +97,18 @@ export class Side {
   }
 
   async create({ name, spec, finalizers, labels, isStatic = false }: Case): Promise<void> {
-    const { name: own, controlPlane } = this.#options;
-    const metadata = { name, namespace: own, labels: { app: name, ...labels }, annotations: { note: 'n' }, finalizers };
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...DEFAULTS, ...spec } };
+    const { name: side, controlPlane } = this.#options;
+    const metadata = {
+      name,
+      namespace: side,
+      labels: { app: name, ...labels },
+      annotations: { note: 'n' },
+      finalizers,
+    };
+    const own = JSON.parse(JSON.stringify(spec).replaceAll(SIDE, side)) as PodSpec;
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...DEFAULTS, ...own } };
     if (isStatic) return writeFile(join(this.#manifests, `${name}.json`), JSON.stringify(pod));
-    await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
+    await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: side } });
   }
 
   /** Returns whether a pod has reached the state that its case tests, as far as its status shows. */
@@ -116,13 +135,37 @@ export class Side {
     const list = <T>(path: string): Promise<{ readonly items: readonly T[] }> => controlPlane.json('GET', path);
     const { items: ofPods } = await list<EventFields>(`${this.#namespace}/events`);
     const { items: others } = await list<EventFields>('/api/v1/namespaces/default/events');
+    const pods = await this.#pods();
+    const storage = await this.#storage(pods);
+    const node = await controlPlane.json<NodeJson>('GET', `/api/v1/nodes/${name}`);
     return {
-      names: { [name]: '<side>', [directory]: '<directory>' },
-      pods: await this.#pods(),
+      names: { [name]: '<side>', [directory]: '<directory>', ...namesOfVolumes(this.#volumes) },
+      pods,
       events: [...ofPods, ...others.filter(({ involvedObject }) => involvedObject.name === name)],
       runtime: await this.#runtimeRequests(),
-      node: await controlPlane.json('GET', `/api/v1/nodes/${name}`),
+      storage: storage.pods,
+      node: { ...node, ...storage.ofNode },
     };
+  }
+
+  /** Returns what is compared of CSI volumes: by pod, and of the node. */
+  async #storage(
+    pods: readonly Pod[],
+  ): Promise<{ readonly pods: ReadonlyMap<string, Json>; readonly ofNode: { readonly [key: string]: unknown } }> {
+    const { name, controlPlane } = this.#options;
+    if (this.#csi === undefined) return { pods: new Map(), ofNode: {} };
+    type Claim = { readonly metadata: { readonly name: string }; readonly status?: Json };
+    const list = `${this.#namespace}/persistentvolumeclaims`;
+    const { items } = await controlPlane.json<{ readonly items: readonly Claim[] }>('GET', list);
+    const own = pods.filter(usesCsi);
+    const uids = own.map(({ metadata }) => metadata.uid);
+    const found = sortStorage({
+      ...{ pods: own, volumes: this.#volumes, calls: await this.#csi.calls() },
+      facts: await csiFacts(this.#kubelet.rootDirectory, uids),
+      claims: new Map(items.map(({ metadata, status = null }) => [metadata.name, status])),
+    });
+    const csiNode = await controlPlane.json('GET', `/apis/storage.k8s.io/v1/csinodes/${name}`);
+    return { pods: found.pods, ofNode: { csiNode, csi: found.others } };
   }
 
   /** Deletes the pods and waits until they are gone. */
@@ -147,6 +190,7 @@ export class Side {
     } finally {
       await this.#kubelet.stop();
       this.#plugins.stop();
+      await this.#csi?.stop();
       await this.#runtime.stop();
     }
   }
@@ -198,6 +242,28 @@ export class Side {
       return DEVICE_RESOURCES.every((resource) => status?.allocatable?.[resource] === '1');
     };
     await until(`the node ${name} has its devices`, hasDevices, signal, { everyMs: 250 });
+    if (this.#csi !== undefined) await this.#prepareCsi(this.#csi, signal);
+  }
+
+  async #prepareCsi(drivers: CsiDrivers, signal: AbortSignal): Promise<void> {
+    const { name: side, controlPlane } = this.#options;
+    await drivers.start();
+    const isRegistered = async (): Promise<boolean> => {
+      const { status, text } = await controlPlane.request('GET', `/apis/storage.k8s.io/v1/csinodes/${side}`);
+      return status === 200 && drivers.names.every((driver) => text.includes(`"name":"${driver}"`));
+    };
+    await until(`the node ${side} has its CSI drivers`, isRegistered, signal, { everyMs: 250 });
+    this.#volumes = await makeCsiClaims({ side, controlPlane, drivers });
+    const areBound = async (): Promise<boolean> => {
+      type Claims = { readonly items: readonly { metadata: { name: string }; status?: { phase?: string } }[] };
+      const { items } = await controlPlane.json<Claims>('GET', `${this.#namespace}/persistentvolumeclaims`);
+      const bound = new Set(
+        items.flatMap(({ metadata, status }) => (status?.phase === 'Bound' ? [metadata.name] : [])),
+      );
+      return BOUND_CLAIMS.every((claim) => bound.has(claim));
+    };
+    await until(`the claims of ${side} are bound`, areBound, signal, { everyMs: 500 });
+    await growVolumes({ side, controlPlane });
   }
 
   async #runtimeRequests(): Promise<ReadonlyMap<string, Json>> {
@@ -226,7 +292,11 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-const CONFIGURATION = { clusterDNS: ['192.0.2.10'], clusterDomain: 'cluster.local', syncFrequency: '20s' };
+const CONFIGURATION = {
+  ...{ clusterDNS: ['192.0.2.10'], clusterDomain: 'cluster.local', syncFrequency: '20s' },
+  // Volumes are measured at least once before the comparison.
+  volumeStatsAggPeriod: '10s',
+};
 const AMOUNTS = { [EXTENDED.scarce]: '2', [EXTENDED.rare]: '1' };
 const DEFAULTS = { terminationGracePeriodSeconds: 1 };
 const READY = /"type":"Ready","status":"True"/;

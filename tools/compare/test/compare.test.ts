@@ -21,6 +21,7 @@ function found(side: string, status: PodStatus, overrides: Partial<Found> = {}):
     pods: [pod],
     events: [{ ...event, message: `on ${side}` }],
     runtime: new Map([['web/main', { config: { labels: { namespace: side } } }]]),
+    storage: new Map(),
     node: { status: { conditions: [{ type: 'Ready' }] } },
     ...overrides,
   };
@@ -52,6 +53,13 @@ describe('compare', () => {
       'web: events.spec.containers{main} Normal Started: on <side>',
       'web: runtime.web/main',
     ]);
+  });
+
+  test('names the file of a CSI volume that differs', () => {
+    const storage = (mode: string) => ({ storage: new Map([['web', { disk: { mount: mode } }]]) });
+    const go = found('go-side', running, storage('directory 2775 0:4321'));
+    const { differences } = compare([web], go, found('our-side', running, storage('directory 755 0:0')));
+    expect(differences.map(({ path }) => path)).toEqual(['csi.disk.mount']);
   });
 
   test('reports all values of a pod that one side does not have', () => {
@@ -115,7 +123,10 @@ describe('inBatches and merged', () => {
     const end = { ...event, reason: 'Killing' };
     const ofNode = (reason: string) => ({ involvedObject: { name: 'side' }, reason });
     const other: Pod = { metadata: { name: 'other', namespace: 'side', uid: 'u' }, spec };
-    const first = found('side', running, { events: [event, ofNode('Early')] });
+    const first = found('side', running, {
+      events: [event, ofNode('Early')],
+      storage: new Map([['web', { disk: {} }]]),
+    });
     const second = found(
       'side',
       {},
@@ -124,7 +135,8 @@ describe('inBatches and merged', () => {
         runtime: new Map([['other', null]]),
       },
     );
-    const { pods, events, runtime, node } = merged([first, second]);
+    const { pods, events, runtime, storage, node } = merged([first, second]);
+    expect([...storage.keys()]).toEqual(['web']);
     expect(pods.map(({ metadata }) => metadata.name)).toEqual(['web', 'other']);
     expect(events.map(({ reason }) => reason)).toEqual(['Started', 'Late']);
     expect([...runtime.keys()]).toEqual(['web/main', 'other']);

@@ -20,10 +20,24 @@ describe('normalise', () => {
     ['unmounted volumes=[kube-api-access-zt9xf], unattached', 'unmounted volumes=[kube-api-access], unattached'],
     ['64 is the max, 78 characters requested', '64 is the max, <count> characters requested'],
     ['back-off 1m20s restarting failed container', 'back-off <delay> restarting failed container'],
+    ['/dev/loop12', '/dev/loop<n>'],
+    ['devtmpfs /loop3 devtmpfs', 'devtmpfs /loop<n> devtmpfs'],
+    ['loop3 is a name', 'loop3 is a name'],
     ['/r/pods/p/containers/main/44f63d3f', '/r/pods/p/containers/main/<hash>'],
   ])('replaces volatile parts of a text: %s becomes %s', (text, expected) =>
     expect(normaliseText(text, names)).toBe(expected),
   );
+
+  test('replaces the minor numbers of loop devices only', () => {
+    const devices = [
+      { major: 7, minor: 3 },
+      { major: 8, minor: 3 },
+    ];
+    expect(normalise(devices, names)).toEqual([
+      { major: 7, minor: '<minor>' },
+      { major: 8, minor: 3 },
+    ]);
+  });
 
   test('replaces volatile fields and keys, and sorts unordered lists', () => {
     const document = { startedAt: '2026', uid: '', [`k_${UID}`]: 1, env: ['B=go-side', 'A=1'], args: ['b', 'a'] };

@@ -144,9 +144,12 @@ export class DriverProcess {
    * Attaches a volume that is used in one of the access modes of Kubernetes' ReadWriteOnce, as an external attacher
    * does. @returns the metadata for the status of the VolumeAttachment
    */
-  async attachVolume(volumeId: string): Promise<Readonly<Record<string, string>>> {
+  async attachVolume(
+    volumeId: string,
+    { isBlock = false }: Pick<VolumeWish, 'isBlock'> = {},
+  ): Promise<Readonly<Record<string, string>>> {
     const volumeCapability = {
-      mount: {},
+      ...(isBlock ? { block: {} } : { mount: {} }),
       accessMode: { mode: VolumeCapabilityAccessModeMode.SINGLE_NODE_MULTI_WRITER },
     };
     const request = { volumeId, nodeId: this.#options.nodeId, volumeCapability };

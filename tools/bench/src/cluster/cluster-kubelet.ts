@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePorts } from '@node-agent/tools-ports';
-import { type ProcessUsage, readUsage } from '../proc.ts';
+import { cpuSecondsOfFamily, type ProcessUsage, readUsage } from '../proc.ts';
 import { shebangFlags } from '../shebang.ts';
 
 /** Options of a {@link ClusterKubelet}. */
@@ -158,9 +158,21 @@ export class ClusterKubelet {
 
   /** Returns the resources that the process has used so far. @throws Error if the process has exited */
   async usage(): Promise<ProcessUsage> {
+    return readUsage(await this.#runningPid());
+  }
+
+  /**
+   * Returns the CPU seconds that the process and its child processes have used so far. @throws Error if the process has
+   * exited
+   */
+  async cpuSecondsOfFamily(): Promise<number> {
+    return cpuSecondsOfFamily(await this.#runningPid());
+  }
+
+  async #runningPid(): Promise<number> {
     const pid = this.#child?.pid;
     if (pid === undefined || !this.runs) throw new Error(`kubelet exited\n${await this.logTail()}`);
-    return readUsage(pid);
+    return pid;
   }
 
   /** Resets the process's peak memory. */

@@ -11,6 +11,8 @@ export interface Case {
   readonly isStatic?: boolean;
   /** kubectl arguments, without the pod's name, that are run on the pod halfway through the running time, after it has started. */
   readonly later?: readonly string[];
+  /** Whether the pod never starts, so that its change does not wait for its start. */
+  readonly neverStarts?: boolean;
   /** Whether the pod is created halfway through the running time, when the others run. */
   readonly isLate?: boolean;
   /** Labels in addition to the label with its name. */
@@ -18,6 +20,9 @@ export interface Case {
   /** Finalizers that keep the pod after its deletion, so that its final state can be compared. */
   readonly finalizers?: readonly string[];
 }
+
+/** Text in a spec that stands for the name of the side's node and namespace. */
+export const SIDE = '$(COMPARED_SIDE)';
 
 /** Returns a container that runs until it is stopped. */
 export function runs(overrides: Partial<Container> = {}): Container {

@@ -1,5 +1,6 @@
 import type { Case } from './case.ts';
 import { changes } from './changes.ts';
+import { csi } from './csi.ts';
 import { devices } from './devices.ts';
 import { environment } from './environment.ts';
 import { hooks } from './hooks.ts';
@@ -14,7 +15,9 @@ import { security } from './security.ts';
 import { sidecars } from './sidecars.ts';
 import { volumes } from './volumes.ts';
 
-export { type Case, EXTENDED } from './case.ts';
+export { type Case, EXTENDED, SIDE } from './case.ts';
+export { csi } from './csi.ts';
+
 /** All cases by topic. Features that this kubelet rejects explicitly are not included. */
 export const topics: readonly (readonly Case[])[] = [
   lifecycle,
@@ -31,4 +34,5 @@ export const topics: readonly (readonly Case[])[] = [
   hooks,
   resizes,
   devices,
+  csi,
 ];

@@ -1,0 +1,94 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mountsBelow } from '@node-agent/tools-containerd';
+import { cannotMount } from '@node-agent/tools-csi-driver';
+import { expect, test } from 'vitest';
+import { countCalls } from '../src/claims/calls.ts';
+import { claimingPod } from '../src/claims/claimed-volumes.ts';
+import { ExtraMounts } from '../src/claims/extra-mounts.ts';
+import { claimsFigureMeets, claimsFigures, claimsTable } from '../src/claims/figures.ts';
+import { parseClaimsOptions } from '../src/claims/options.ts';
+import type { ClaimsTurn } from '../src/claims/turn.ts';
+
+const MIB = 2 ** 20;
+const turn = (scale: number, more: Partial<ClaimsTurn> = {}): ClaimsTurn => ({
+  ...{ pods: 2, readyMs: [1_000 * scale, 2_000 * scale], startCpuSeconds: scale, machineSeconds: 5 },
+  startCalls: { NodeStageVolume: 2, NodePublishVolume: 3 },
+  rest: {
+    pods: { cpuShare: 0.01 * scale, rssBytes: 90 * MIB },
+    mounts: { cpuShare: 0.02 * scale, rssBytes: 91 * MIB },
+  },
+  ...{ goneMs: 500 * scale, unmountedMs: 600 * scale, endCpuSeconds: scale, endCalls: { NodeUnstageVolume: 2 } },
+  ...more,
+});
+
+test('claimsFigures contains medians of the turns and of the ratios of turns side by side', () => {
+  const figures = claimsFigures({ ours: [turn(1), turn(3)], go: [turn(2), turn(4)] });
+  const named = (name: string) => figures.find((figure) => figure.name === name);
+  expect(named('until all pods are Ready')).toMatchObject({ ours: 4, go: 6, ratio: 0.625 });
+  expect(named('CPU at rest with additional mounts')?.go).toBeCloseTo(6);
+  expect(claimsTable(figures)).toMatch(/until all pods are Ready \[s\] +6 +4 +0.63 +ratio <= 1 +ok/);
+});
+
+test('claimsFigures divides the calls of each RPC that a kubelet called by the number of pods, without a ratio', () => {
+  const go = turn(1, { startCalls: { NodeGetCapabilities: 22, NodeStageVolume: 2 } });
+  const calls = claimsFigures({ ours: [turn(1)], go: [go] }).filter(({ name }) => name.startsWith('calls'));
+  expect(calls.map(({ name, go: theirs, ours, ratio }) => [name, theirs, ours, ratio])).toEqual([
+    ['calls per volume, start: NodeGetCapabilities', 11, 0, undefined],
+    ['calls per volume, start: NodePublishVolume', 0, 1.5, undefined],
+    ['calls per volume, start: NodeStageVolume', 1, 1, undefined],
+    ['calls per volume, deletion: NodeUnstageVolume', 1, 1, undefined],
+  ]);
+});
+
+test('claimsFigures omits values that were not measured, and has no ratio without a Go kubelet', () => {
+  const figures = claimsFigures({ ours: [turn(1, { rest: undefined })], go: [] });
+  expect(figures.map(({ name }) => name).join()).not.toContain('at rest');
+  expect(figures.every(({ go, ratio }) => go === undefined && ratio === undefined)).toBe(true);
+  expect(figures.map(claimsFigureMeets)).not.toContain(true);
+});
+
+test('claimsFigureMeets reports a value above its target', () => {
+  const slow = claimsFigures({ ours: [turn(2)], go: [turn(1)] });
+  const missed = slow.flatMap((figure) => (claimsFigureMeets(figure) === false ? [figure.name] : []));
+  expect(missed).toContain('until all pods are Ready');
+  expect(missed).not.toContain('RSS with the pods');
+});
+
+test('countCalls counts the calls of a kubelet that began within a time', () => {
+  const call = (rpc: string, startedAtMs: number) => ({ rpc, startedAtMs, durationMs: 1, request: {}, code: 'OK' });
+  const calls = [
+    call('CreateVolume', 15),
+    call('ControllerGetCapabilities', 15),
+    ...[9, 10, 19, 20].map((at) => call('NodeStageVolume', at)),
+  ];
+  expect(countCalls(calls, 10, 20)).toEqual({ NodeStageVolume: 2 });
+});
+
+test('claimingPod mounts the claim in the container', () => {
+  const { containers, volumes } = claimingPod('a-claim');
+  expect(volumes).toEqual([{ name: 'data', persistentVolumeClaim: { claimName: 'a-claim' } }]);
+  expect(containers[0]?.volumeMounts).toEqual([{ name: 'data', mountPath: '/data' }]);
+});
+
+test('parseClaimsOptions applies defaults, and names the invalid option', () => {
+  expect(parseClaimsOptions([])).toMatchObject({ pods: 100, mounts: 1000, seconds: 60, rounds: 1, alone: false });
+  expect(parseClaimsOptions(['--kubelet', '/k.js']).kubelet).toBe('/k.js');
+  expect(() => parseClaimsOptions(['--mounts', '0'])).toThrow('--mounts: must be a number from 1 to 50000');
+});
+
+test.runIf((await cannotMount()) === undefined)('ExtraMounts makes the mounts, and removes them', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'bench-mounts-'));
+  try {
+    {
+      await using _mounts = await ExtraMounts.make(join(parent, 'm'), 20);
+      // The tmpfs itself is a mount, too.
+      expect(await mountsBelow(parent)).toHaveLength(21);
+    }
+    expect(await mountsBelow(parent)).toEqual([]);
+    expect(await readdir(join(parent, 'm'))).toEqual([]);
+  } finally {
+    await rm(parent, { recursive: true });
+  }
+});
