@@ -29,7 +29,7 @@ export const defaultCorrelationLimits: CorrelationLimits = {
 /** The recent messages with the same reason and object. */
 export interface Similar {
   /** The different messages, each as its {@link messageKey}. */
-  readonly messages: ReadonlySet<string>;
+  readonly messages: readonly string[];
   readonly atMs: number;
 }
 
@@ -41,12 +41,12 @@ export function withSimilar(
   { aggregateAfter, aggregateWithinMs }: Pick<CorrelationLimits, 'aggregateAfter' | 'aggregateWithinMs'>,
 ): { readonly similar: Similar; readonly combine: boolean } {
   const recent = before !== undefined && nowMs - before.atMs <= aggregateWithinMs ? before.messages : [];
-  const messages = new Set(recent).add(messageKey(message));
-  const combine = messages.size >= aggregateAfter;
-  // Keeps one message fewer than the threshold, so that the next different message exceeds it again and the set does
+  const key = messageKey(message);
+  const messages = recent.includes(key) ? recent : recent.concat(key);
+  const combine = messages.length >= aggregateAfter;
+  // Keeps one message fewer than the threshold, so that the next different message exceeds it again and the list does
   // not grow.
-  if (combine) messages.delete(first(messages));
-  return { similar: { messages, atMs: nowMs }, combine };
+  return { similar: { messages: combine ? messages.slice(1) : messages, atMs: nowMs }, combine };
 }
 
 type Observed = Pick<CoreEvent, 'metadata' | 'count' | 'firstTimestamp'>;
@@ -120,9 +120,4 @@ export class Correlator {
     this.#buckets.set(key, accepted ? { ...bucket, tokens: bucket.tokens - 1 } : bucket);
     return accepted;
   }
-}
-
-function first(messages: ReadonlySet<string>): string {
-  for (const message of messages) return message;
-  return '';
 }

@@ -1,9 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { CoreEvent } from './event.ts';
 
-// Joins the parts with a character that no name contains, so that different parts never give the same key. An absent
-// part equals an empty one.
-const join = (...parts: readonly (string | undefined)[]): string => parts.join('\0');
+/**
+ * Returns the hash of the parts, because thousands of keys are cached and the parts are several hundred characters. No
+ * name contains the separator, so different parts have different texts. An absent part equals an empty one.
+ */
+const join = (...parts: readonly (string | undefined)[]): string => hash('sha256', parts.join('\0'), 'base64');
 
 /** Events with the same key are counted as one Event (`getEventKey` in `tools/record/events_cache.go`). */
 export function eventKey(event: CoreEvent): string {
@@ -30,5 +32,5 @@ const MAX_MESSAGE_CHARACTERS = 256;
 /** Returns the key of a message. Some messages contain a command of a mebibyte, and thousands of keys are cached. */
 export function messageKey(message: string): string {
   if (message.length <= MAX_MESSAGE_CHARACTERS) return message;
-  return `\0${message.length} ${createHash('sha256').update(message).digest('base64')}`;
+  return `\0${message.length} ${hash('sha256', message, 'base64')}`;
 }

@@ -151,6 +151,7 @@ export class FakeRuntime extends DispatchedService {
       usesPodCidr: options.usesPodCidr ?? false,
       ipPools: (options.podCidrs ?? ['10.88.0.0/16']).map((cidr) => new IpPool(cidr)),
       images: new ImageStore([PAUSE_IMAGE, ...(options.images ?? [])]),
+      lastEnvs: [],
       sandboxes: new Map(),
       containers: new Map(),
       sandboxNames: new Map(),

@@ -40,7 +40,7 @@ async function run(
       uid: 0,
       gid: 0,
       hostname: 'host',
-      files: new ContainerFiles(fs, [], new Map([['/etc/motd', 'hi\n']]), false),
+      files: new ContainerFiles(fs, [], () => ({ '/etc/motd': 'hi\n' }), false),
       stdin: typed !== undefined,
       input,
       write: async (stream, data) => {

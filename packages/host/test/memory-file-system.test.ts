@@ -147,6 +147,15 @@ describe('MemoryFileSystem', () => {
     expect(await text(fs, '/d/safe')).toBe('x');
   });
 
+  it('a removed directory stays away after a simulated power loss', async () => {
+    const { fs } = make();
+    await fs.mkdir('/d/old');
+    await fs.writeFileAtomic('/d/old/file', 'x');
+    await fs.removeAll('/d/old');
+    fs.powerLoss();
+    expect(fs.paths()).toEqual(['/d']);
+  });
+
   it('MemoryFileSystem neither enters nor removes a mount, and renames nothing across it', async () => {
     const { fs } = make();
     await fs.mkdir('/tree/mounted/hidden');

@@ -7,7 +7,11 @@ import {
   type FileNode,
   forgetUnsynced,
   type MemoryNode,
+  setName,
   statOfNode,
+  syncFile,
+  syncNames,
+  truncate,
   usedBytes,
 } from '../src/memory/nodes.ts';
 import { whyNotRename } from '../src/memory/rename-rule.ts';
@@ -22,11 +26,11 @@ const file = (text = '', synced = ''): FileNode => {
 };
 const directory = (
   entries: Readonly<Record<string, MemoryNode>> = {},
-  synced: Readonly<Record<string, MemoryNode>> = {},
+  unsynced: Readonly<Record<string, MemoryNode | undefined>> = {},
   device = 1,
 ): DirectoryNode => ({
   ...{ ...attributes, kind: 'directory', device },
-  ...{ entries: new Map(Object.entries(entries)), synced: new Map(Object.entries(synced)) },
+  ...{ entries: new Map(Object.entries(entries)), unsynced: new Map(Object.entries(unsynced)) },
 });
 const link = (target: string): MemoryNode => ({ ...attributes, kind: 'symlink', target });
 const fifo: MemoryNode = { ...attributes, kind: 'fifo' };
@@ -59,7 +63,7 @@ describe('files of the in-memory file system', () => {
 
   test('after a power loss an in-memory file has the content that was synced', () => {
     const kept = file('later', 'old');
-    const root = directory({ kept, new: file('x') }, { kept, gone: file('', 'gone') });
+    const root = directory({ kept, new: file('x') }, { new: undefined, gone: file('', 'gone') });
     forgetUnsynced(root);
     expect([...root.entries.keys()]).toEqual(['kept', 'gone']);
     expect([textOf(kept), kept.sizeBytes]).toEqual(['old', 3]);
@@ -70,6 +74,48 @@ describe('files of the in-memory file system', () => {
     expect(textOf(kept)).toBe('old');
     forgetUnsynced(fifo);
   });
+});
+
+test('a synced file takes no second buffer, and keeps its content until it is synced again', () => {
+  const node = file('first');
+  syncFile(node);
+  expect(node.synced.buffer).toBe(node.buffer.buffer);
+  appendTo(node, bytes(' more'));
+  truncate(node);
+  appendTo(node, bytes('other'));
+  expect([textOf(node), Buffer.from(node.synced).toString()]).toEqual(['other', 'first']);
+  forgetUnsynced(node);
+  appendTo(node, bytes(' end'));
+  expect([textOf(node), Buffer.from(node.synced).toString()]).toEqual(['first end', 'first']);
+});
+
+test('a directory records only the names that a power loss would change', () => {
+  const [old, next] = [file('old'), file('next')];
+  const parent = directory({ old, kept: old });
+  setName(parent, 'old', next);
+  setName(parent, 'old', undefined);
+  setName(parent, 'new', next);
+  setName(parent, 'kept', next);
+  expect([...(parent.unsynced ?? [])]).toEqual([
+    ['old', old],
+    ['new', undefined],
+    ['kept', old],
+  ]);
+  syncNames(parent, 'kept');
+  forgetUnsynced(parent);
+  expect([...parent.entries]).toEqual([
+    ['kept', next],
+    ['old', old],
+  ]);
+  expect(parent.unsynced).toBeUndefined();
+  setName(parent, 'temporary', next);
+  setName(parent, 'temporary', undefined);
+  expect(parent.unsynced).toBeUndefined();
+  setName(parent, 'new', next);
+  syncNames(parent, 'new');
+  setName(parent, 'other', next);
+  syncNames(parent);
+  expect(parent.unsynced).toBeUndefined();
 });
 
 describe('trees of the in-memory file system', () => {

@@ -37,10 +37,11 @@ export interface ReflectorComponents {
 export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fieldSelector' | 'labelSelector'> {
   readonly resource: Resource<T>;
   /**
-   * Reduces each object to what is kept. It must keep name, namespace, UID and resource version. Default: the whole
+   * Reduces each object to what is kept. It must keep name, namespace, UID and resource version. `previous` is the kept
+   * object of this name, if there is one, so that the new object can share equal parts with it. Default: the whole
    * object.
    */
-  readonly transform?: (object: T) => T;
+  readonly transform?: (object: T, previous: T | undefined) => T;
   /** Whether to list by streaming lists if the server supports them (KEP-3157). Default: true. */
   readonly streamingLists?: boolean;
   /**
@@ -295,7 +296,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   #kept(object: T): T {
-    return this.#options.transform?.(object) ?? object;
+    const { transform } = this.#options;
+    return transform === undefined ? object : transform(object, this.#store.objects.get(objectKey(object)));
   }
 
   #replace(objects: ReadonlyMap<string, T>, resourceVersion: string, paginatedFromCache: boolean): void {

@@ -549,3 +549,25 @@ test('an abort ends the reflector in every phase and leaves no timer', async () 
     expect(transport.requests.length).toBe(answers.length);
   }
 });
+
+test('the transformation of an object receives the kept version of this object, from a list and from a watch', async () => {
+  const seen: string[] = [];
+  const transform = (object: Pod, previous: Pod | undefined): Pod => {
+    const versionOf = (one: Pod | undefined): string => one?.metadata.resourceVersion ?? 'none';
+    seen.push(`${object.metadata.name}: ${versionOf(previous)} -> ${versionOf(object)}`);
+    return object;
+  };
+  const { clock, transport, reflector, start } = setUp({ ...plain, transform });
+  const stream = new Stream();
+  transport.script(podList('5', pod('a', '4'), pod('b', '5')), { stream });
+  start();
+  await clock.settle();
+  stream.event('MODIFIED', pod('a', '6'));
+  stream.event('DELETED', pod('b', '7'));
+  stream.event('ADDED', pod('b', '8'));
+  await clock.settle();
+  transport.script(podList('9', pod('a', '6'), pod('b', '9')), { stream: new Stream() });
+  reflector.listAnew();
+  await clock.settle();
+  expect(seen).toEqual(['a: none -> 4', 'b: none -> 5', 'a: 4 -> 6', 'b: none -> 8', 'a: 6 -> 6', 'b: 8 -> 9']);
+});

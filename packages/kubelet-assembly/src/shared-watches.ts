@@ -6,6 +6,7 @@ import type { CSIDriver } from '@node-agent/pod-spec/api';
 import { watchedCsiDrivers } from './cluster-csi.ts';
 import type { ClusterWatches } from './cluster-ports.ts';
 import { type Service, watchedServices } from './cluster-services.ts';
+import { sharingEqualParts } from './sharing-equal-parts.ts';
 
 /**
  * The watches of the API server that all kubelets of one process share: one of pods, one of nodes, one of services and
@@ -22,12 +23,12 @@ export class SharedWatches {
     this.#pods = new PartitionedReflector<Pod>(components, {
       resource: resources.pods,
       fieldSelector: 'spec.nodeName!=',
-      transform: withoutManagedFields,
+      transform: leanVersion,
       partitionOf: ({ spec }) => spec.nodeName ?? '',
     });
     this.#nodes = new PartitionedReflector<Node>(components, {
       resource: resources.nodes,
-      transform: withoutManagedFields,
+      transform: leanVersion,
       partitionOf: ({ metadata }) => metadata.name ?? '',
     });
     this.#services = new SharedReflector(components, watchedServices);
@@ -58,8 +59,12 @@ export class SharedWatches {
   }
 }
 
-/** Drops the record of which client wrote which field: no kubelet reads it, and it is half of a pod's JSON. */
-function withoutManagedFields<T extends { readonly metadata: object }>(object: T): T {
+/**
+ * Drops the record of which client wrote which field, because no kubelet reads it and it is half of a pod's JSON. The
+ * rest shares equal parts with the previous version: the kubelet keeps several versions of a pod, and most differ only
+ * in their status.
+ */
+function leanVersion<T extends { readonly metadata: object }>(object: T, previous: T | undefined): T {
   const { managedFields: _written, ...metadata } = object.metadata as { readonly managedFields?: unknown };
-  return { ...object, metadata };
+  return sharingEqualParts(previous, { ...object, metadata });
 }

@@ -1,7 +1,15 @@
+import type { Clock } from '@node-agent/async';
 import { ContainerEventType, ContainerState, NamespaceMode } from '@node-agent/cri-client';
 import { portService } from '../process/behaviour-program.ts';
 import { Console, type Sink } from '../process/console.ts';
-import { FakeProcess, type ProcessSurroundings, type Program } from '../process/process.ts';
+import type { ContainerFiles } from '../process/container-files.ts';
+import {
+  FakeProcess,
+  type OutputStream,
+  type PortService,
+  type ProcessSurroundings,
+  type Program,
+} from '../process/process.ts';
 import { signalNumber, signals } from '../process/signals.ts';
 import { failure } from './failure.ts';
 import type { Call } from './rpcs.ts';
@@ -59,26 +67,86 @@ function spawn(
   { pid, stdin, console }: { readonly pid: number; readonly stdin: boolean; readonly console: Console },
 ): FakeProcess {
   const ports = portsOf(state, sandboxOf(state, container.sandboxId, 'sandbox not found'));
-  const surroundings: ProcessSurroundings = {
-    clock: state.clock,
-    env: container.environment,
-    workingDir: container.workingDir,
-    uid: container.uid,
-    gid: container.gid,
-    hostname: container.environment.get('HOSTNAME') ?? '',
-    files: container.files,
-    stdin,
-    input: console.input,
-    ...(console.terminal === undefined ? {} : { terminal: console.terminal }),
-    write: (stream, data) => console.write(stream, data),
-    listen: (port, serve) => {
-      if (ports.has(port)) throw new Error(`port ${port}: address already in use`);
-      ports.set(port, serve);
-      return () => void ports.delete(port);
-    },
-    signalInit: (signal) => container.process?.pid === 1 && container.process.signal(signal, true),
-  };
+  const surroundings = new ContainerSurroundings(state.clock, container, console, { ports, stdin });
   return new FakeProcess(surroundings, program, pid);
+}
+
+/** The container, console and ports of a process. A fleet has thousands of processes, so it copies nothing. */
+class ContainerSurroundings implements ProcessSurroundings {
+  readonly clock: Clock;
+  readonly stdin: boolean;
+  readonly #container: ContainerRecord;
+  readonly #console: Console;
+  readonly #ports: Map<number, PortService>;
+
+  constructor(
+    clock: Clock,
+    container: ContainerRecord,
+    console: Console,
+    { ports, stdin }: { readonly ports: Map<number, PortService>; readonly stdin: boolean },
+  ) {
+    this.clock = clock;
+    this.stdin = stdin;
+    this.#container = container;
+    this.#console = console;
+    this.#ports = ports;
+  }
+
+  get env(): ReadonlyMap<string, string> {
+    const { hostname, imageEnv, config } = this.#container;
+    const environment = new Map([['PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin']]);
+    environment.set('HOSTNAME', hostname);
+    for (const pair of imageEnv) {
+      const [name = '', ...value] = pair.split('=');
+      environment.set(name, value.join('='));
+    }
+    const decoder = new TextDecoder();
+    for (const { key, value } of config.envs) environment.set(key, decoder.decode(value));
+    return environment;
+  }
+
+  get workingDir(): string {
+    return this.#container.workingDir;
+  }
+
+  get uid(): number {
+    return this.#container.uid;
+  }
+
+  get gid(): number {
+    return this.#container.gid;
+  }
+
+  get hostname(): string {
+    return this.#container.hostname;
+  }
+
+  get files(): ContainerFiles {
+    return this.#container.files;
+  }
+
+  get input(): Console['input'] {
+    return this.#console.input;
+  }
+
+  get terminal(): Console['terminal'] {
+    return this.#console.terminal;
+  }
+
+  write(stream: OutputStream, data: Uint8Array): Promise<void> {
+    return this.#console.write(stream, data);
+  }
+
+  listen(port: number, serve: PortService): () => void {
+    if (this.#ports.has(port)) throw new Error(`port ${port}: address already in use`);
+    this.#ports.set(port, serve);
+    return () => void this.#ports.delete(port);
+  }
+
+  signalInit(signal: number): void {
+    const { process } = this.#container;
+    if (process?.pid === 1) process.signal(signal, true);
+  }
 }
 
 /**

@@ -35,11 +35,13 @@ export async function createContainer(
     const reference = config.image?.image ?? '';
     const image = state.images.find(reference);
     if (image === undefined) throw failure('NOT_FOUND', `failed to resolve image "${reference}": not found`);
+    const envs = sharedEnvs(state.lastEnvs, config.envs);
+    state.lastEnvs = envs;
     const record = newRecord(state, {
       id,
       name,
       sandbox,
-      config,
+      config: { ...config, envs },
       sandboxConfig,
       imageId: image.id,
       image: image.image,
@@ -56,6 +58,19 @@ export async function createContainer(
   }
   state.emit(ContainerEventType.CONTAINER_CREATED_EVENT, id, sandbox.id);
   return { containerId: id };
+}
+
+type Envs = ContainerConfig['envs'];
+
+/**
+ * Returns the environment with the objects of another container's variables if they are equal: most containers of a
+ * fleet have the same variables of services.
+ */
+function sharedEnvs(other: Envs, envs: Envs): Envs {
+  return envs.map((variable, index) => {
+    const same = other[index];
+    return same?.key === variable.key && Buffer.compare(same.value, variable.value) === 0 ? same : variable;
+  });
 }
 
 interface NewContainer {
@@ -98,7 +113,8 @@ function newRecord(state: RuntimeState, made: NewContainer): ContainerRecord {
     startedMonotonicMs: 0,
     uid: security?.runAsUser?.value ?? image.uid ?? namedUid,
     gid: security?.runAsGroup?.value ?? 0,
-    environment: environmentOf(config, sandboxConfig, image),
+    hostname: sandboxConfig.hostname,
+    imageEnv: image.env ?? [],
     argv,
     workingDir: config.workingDir || image.workingDir || '/',
     files: filesOf(state, config, sandboxConfig),
@@ -134,32 +150,25 @@ function stopSignalOf(config: ContainerConfig, image: FakeImage): string {
   return config.stopSignal !== 0 && named !== undefined ? named : (image.stopSignal ?? 'SIGTERM');
 }
 
-function environmentOf(config: ContainerConfig, sandbox: PodSandboxConfig, image: FakeImage): Map<string, string> {
-  const environment = new Map([['PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin']]);
-  environment.set('HOSTNAME', sandbox.hostname);
-  for (const pair of image.env ?? []) {
-    const [name = '', ...value] = pair.split('=');
-    environment.set(name, value.join('='));
-  }
-  const decoder = new TextDecoder();
-  for (const { key, value } of config.envs) environment.set(key, decoder.decode(value));
-  return environment;
+function filesOf(state: RuntimeState, config: ContainerConfig, sandbox: PodSandboxConfig): ContainerFiles {
+  const { hostname, dnsConfig } = sandbox;
+  const initial = (): Readonly<Record<string, string>> => ({
+    '/etc/hostname': `${hostname}\n`,
+    '/etc/hosts': '127.0.0.1\tlocalhost\n',
+    '/etc/resolv.conf': resolvConf(dnsConfig),
+  });
+  const mounts = config.mounts
+    .filter((mount) => mount.hostPath !== '')
+    .map((mount) => ({ containerPath: mount.containerPath, hostPath: mount.hostPath, readOnly: mount.readonly }));
+  return new ContainerFiles(state.fs, mounts, initial, config.linux?.securityContext?.readonlyRootfs ?? false);
 }
 
-function filesOf(state: RuntimeState, config: ContainerConfig, sandbox: PodSandboxConfig): ContainerFiles {
-  const { servers = [], searches = [], options = [] } = sandbox.dnsConfig ?? {};
-  const resolv = [
+function resolvConf(dns: PodSandboxConfig['dnsConfig']): string {
+  const { servers = [], searches = [], options = [] } = dns ?? {};
+  const lines = [
     ...(searches.length > 0 ? [`search ${searches.join(' ')}`] : []),
     ...servers.map((server) => `nameserver ${server}`),
     ...(options.length > 0 ? [`options ${options.join(' ')}`] : []),
   ];
-  const own = new Map([
-    ['/etc/hostname', `${sandbox.hostname}\n`],
-    ['/etc/hosts', '127.0.0.1\tlocalhost\n'],
-    ['/etc/resolv.conf', resolv.map((line) => `${line}\n`).join('')],
-  ]);
-  const mounts = config.mounts
-    .filter((mount) => mount.hostPath !== '')
-    .map((mount) => ({ containerPath: mount.containerPath, hostPath: mount.hostPath, readOnly: mount.readonly }));
-  return new ContainerFiles(state.fs, mounts, own, config.linux?.securityContext?.readonlyRootfs ?? false);
+  return lines.map((line) => `${line}\n`).join('');
 }

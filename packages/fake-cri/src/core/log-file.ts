@@ -13,10 +13,8 @@ export class LogFile {
   readonly #fs: FakeCriFileSystem;
   readonly #clock: Clock;
   readonly #path: string;
-  readonly #splitters: Readonly<Record<OutputStream, LineSplitter>> = {
-    stdout: new LineSplitter(),
-    stderr: new LineSplitter(),
-  };
+  /** Those of the streams that the container has written to. */
+  readonly #splitters: Partial<Record<OutputStream, LineSplitter>> = {};
   #file: FileHandle | undefined;
   #tail: Promise<void> = Promise.resolve();
   #failedWrites = 0;
@@ -47,6 +45,7 @@ export class LogFile {
   }
 
   write(stream: OutputStream, data: Uint8Array): Promise<void> {
+    this.#splitters[stream] ??= new LineSplitter();
     const lines = this.#splitters[stream].push(data);
     if (lines.length === 0) return Promise.resolve();
     return this.#append(lines.map((line) => formatLogLine(this.#clock.now(), stream, line)));
@@ -55,7 +54,7 @@ export class LogFile {
   /** Writes output that has no newline yet as a partial line, and closes the file. */
   async close(): Promise<void> {
     for (const stream of ['stdout', 'stderr'] as const) {
-      const rest = this.#splitters[stream].end();
+      const rest = this.#splitters[stream]?.end();
       if (rest !== undefined) await this.#append([formatLogLine(this.#clock.now(), stream, rest)]);
     }
     await this.#inOrder(async () => {

@@ -9,13 +9,14 @@ export interface LogLine {
 /** Maximum length of a log line in bytes, as in containerd (`max_container_log_line_size`). */
 const MAX_LOG_LINE_BYTES: number = 16 * 1024;
 
+const NO_BYTES = new Uint8Array();
 const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;
 
 /** Splits a stream of bytes into log lines. The boundaries of the writes have no effect on the result. */
 export class LineSplitter {
   readonly #maxBytes: number;
-  #rest: Uint8Array = new Uint8Array();
+  #rest: Uint8Array = NO_BYTES;
 
   constructor(maxBytes: number = MAX_LOG_LINE_BYTES) {
     this.#maxBytes = maxBytes;
@@ -32,7 +33,7 @@ export class LineSplitter {
         lines.push({ partial: true, content: new Uint8Array(rest.subarray(0, this.#maxBytes)) });
         rest = rest.subarray(this.#maxBytes);
       } else if (end < 0) {
-        this.#rest = new Uint8Array(rest);
+        this.#rest = rest.length === 0 ? NO_BYTES : new Uint8Array(rest);
         return lines;
       } else {
         const contentEnd = end > 0 && rest[end - 1] === CARRIAGE_RETURN ? end - 1 : end;
@@ -45,7 +46,7 @@ export class LineSplitter {
   /** Returns the remaining output without a newline when the stream ends. */
   end(): LogLine | undefined {
     const content = this.#rest;
-    this.#rest = new Uint8Array();
+    this.#rest = NO_BYTES;
     return content.length === 0 ? undefined : { partial: true, content };
   }
 }

@@ -19,13 +19,9 @@ export function containerName(container: ContainerMetadata, pod: PodSandboxMetad
 
 /** Returns an id of 64 hexadecimal digits. */
 export function newId(random: Random): string {
-  let id = '';
-  while (id.length < 64) {
-    id += Math.floor(random.next() * 2 ** 32)
-      .toString(16)
-      .padStart(8, '0');
-  }
-  return id;
+  const bytes = Buffer.alloc(32);
+  for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32BE(Math.floor(random.next() * 2 ** 32), at);
+  return bytes.toString('hex');
 }
 
 /** Returns the record with this id, or with this unambiguous id prefix. */

@@ -88,7 +88,9 @@ export interface ContainerRecord {
   startedMonotonicMs: number;
   readonly uid: number;
   readonly gid: number;
-  readonly environment: ReadonlyMap<string, string>;
+  readonly hostname: string;
+  /** Environment of the image, as `NAME=value`. */
+  readonly imageEnv: readonly string[];
   readonly argv: readonly string[];
   readonly workingDir: string;
   readonly files: ContainerFiles;
@@ -132,6 +134,8 @@ export interface RuntimeState {
   ipPools: readonly IpPool[];
   readonly usesPodCidr: boolean;
   readonly images: ImageStore;
+  /** Environment of the container that was created last. */
+  lastEnvs: ContainerConfig['envs'];
   readonly sandboxes: Map<string, SandboxRecord>;
   readonly containers: Map<string, ContainerRecord>;
   /** Maps from reserved sandbox and container names to the ids that hold them. */

@@ -9,6 +9,8 @@ export function behaviourProgram(behaviour: Behaviour): Program {
   return async (process) => {
     const term = signals.SIGTERM ?? 15;
     process.setDisposition(term, behaviour.ignoreTerm === true ? 'ignore' : 'handle');
+    // Most containers only wait for their end. A fleet has thousands of them, so each holds as little as possible.
+    if (behaviour.output === undefined && behaviour.exitAfterMs === undefined) return terminate(process, behaviour);
     const started = process.clock.monotonic();
     // None of these promises outlives the process: its death rejects them.
     const printed = print(process, behaviour, started);

@@ -31,6 +31,12 @@ class FileError extends Error {
   }
 }
 
+/** The files and directories of a container that are not mounts. */
+interface OwnTree {
+  readonly files: Map<string, Uint8Array>;
+  readonly directories: Set<string>;
+}
+
 /** The files of a container, as its programs use them. */
 export type FilesOfContainer = Pick<ContainerFiles, keyof ContainerFiles>;
 
@@ -38,19 +44,21 @@ export type FilesOfContainer = Pick<ContainerFiles, keyof ContainerFiles>;
 export class ContainerFiles {
   readonly #fs: FakeCriFileSystem;
   readonly #mounts: readonly FileMount[];
-  readonly #own: Map<string, Uint8Array>;
-  readonly #directories = new Set(['/', '/tmp', '/dev', '/etc', '/bin', '/root', '/proc', '/sys', '/home', '/var']);
+  readonly #initial: () => Readonly<Record<string, string>>;
   readonly #readOnlyRoot: boolean;
+  /** Absent until a program uses the container's own files, which most containers never do. */
+  #tree: OwnTree | undefined;
 
+  /** @param initial returns the text of the container's own files at its start, by path */
   constructor(
     fs: FakeCriFileSystem,
     mounts: readonly FileMount[],
-    own: ReadonlyMap<string, string>,
+    initial: () => Readonly<Record<string, string>>,
     readOnlyRoot: boolean,
   ) {
     this.#fs = fs;
     this.#mounts = [...mounts].sort((a, b) => b.containerPath.length - a.containerPath.length);
-    this.#own = new Map([...own].map(([path, text]) => [path, new TextEncoder().encode(text)]));
+    this.#initial = initial;
     this.#readOnlyRoot = readOnlyRoot;
   }
 
@@ -58,7 +66,7 @@ export class ContainerFiles {
     if (path === '/dev/null') return new Uint8Array();
     const host = this.#hostPath(path);
     if (host !== undefined) return this.#fs.readFile(host.path);
-    const data = this.#own.get(path);
+    const data = this.#own().files.get(path);
     if (data !== undefined) return data;
     throw new FileError(this.#isDirectory(path) ? 'EISDIR' : 'ENOENT', path);
   }
@@ -80,8 +88,8 @@ export class ContainerFiles {
     if (this.#readOnlyRoot) throw new FileError('EROFS', path);
     if (this.#isDirectory(path)) throw new FileError('EISDIR', path);
     if (!this.#isDirectory(posix.dirname(path))) throw new FileError('ENOENT', path);
-    const before = append ? (this.#own.get(path) ?? new Uint8Array()) : new Uint8Array();
-    this.#own.set(path, Buffer.concat([before, data]));
+    const before = append ? (this.#own().files.get(path) ?? new Uint8Array()) : new Uint8Array();
+    this.#own().files.set(path, Buffer.concat([before, data]));
   }
 
   async kind(path: string): Promise<'file' | 'directory' | undefined> {
@@ -90,7 +98,7 @@ export class ContainerFiles {
       if (!(await this.#fs.exists(host.path))) return undefined;
       return (await this.#fs.stat(host.path)).kind === 'directory' ? 'directory' : 'file';
     }
-    if (this.#own.has(path) || path === '/dev/null') return 'file';
+    if (this.#own().files.has(path) || path === '/dev/null') return 'file';
     return this.#isDirectory(path) ? 'directory' : undefined;
   }
 
@@ -101,7 +109,7 @@ export class ContainerFiles {
       return this.#fs.mkdir(host.path);
     }
     if (this.#readOnlyRoot) throw new FileError('EROFS', path);
-    for (let at = path; at !== '/'; at = posix.dirname(at)) this.#directories.add(at);
+    for (let at = path; at !== '/'; at = posix.dirname(at)) this.#own().directories.add(at);
   }
 
   async remove(path: string): Promise<void> {
@@ -111,7 +119,7 @@ export class ContainerFiles {
       return this.#fs.remove(host.path);
     }
     if (this.#readOnlyRoot) throw new FileError('EROFS', path);
-    if (!this.#own.delete(path) && !this.#directories.delete(path)) throw new FileError('ENOENT', path);
+    if (!this.#own().files.delete(path) && !this.#own().directories.delete(path)) throw new FileError('ENOENT', path);
   }
 
   /** Returns the sorted names of a directory's entries. */
@@ -120,13 +128,27 @@ export class ContainerFiles {
     if (host !== undefined) return (await this.#fs.readdir(host.path)).map((entry) => entry.name).sort();
     if (!this.#isDirectory(path)) throw new FileError('ENOENT', path);
     const prefix = path === '/' ? '/' : `${path}/`;
-    const all = [...this.#own.keys(), ...this.#directories, ...this.#mounts.map((mount) => mount.containerPath)];
+    const all = [
+      ...this.#own().files.keys(),
+      ...this.#own().directories,
+      ...this.#mounts.map((mount) => mount.containerPath),
+    ];
     const below = all.filter((candidate) => candidate.startsWith(prefix) && candidate !== prefix);
     return [...new Set(below.map((candidate) => candidate.slice(prefix.length).split('/')[0] ?? ''))].sort();
   }
 
+  #own(): OwnTree {
+    this.#tree ??= {
+      files: new Map(Object.entries(this.#initial()).map(([path, text]) => [path, new TextEncoder().encode(text)])),
+      directories: new Set(['/', '/tmp', '/dev', '/etc', '/bin', '/root', '/proc', '/sys', '/home', '/var']),
+    };
+    return this.#tree;
+  }
+
   #isDirectory(path: string): boolean {
-    return this.#directories.has(path) || this.#mounts.some((mount) => mount.containerPath.startsWith(`${path}/`));
+    return (
+      this.#own().directories.has(path) || this.#mounts.some((mount) => mount.containerPath.startsWith(`${path}/`))
+    );
   }
 
   #hostPath(path: string): { path: string; readOnly: boolean } | undefined {

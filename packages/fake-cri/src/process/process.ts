@@ -22,7 +22,7 @@ export interface ProcessSurroundings {
   /** Standard input. If absent, the process never gets input. */
   readonly input?: Pick<Pipe, keyof Pipe>;
   /** The terminal, with its current size. Absent if the process has no terminal. */
-  readonly terminal?: { readonly size: TerminalSize };
+  readonly terminal?: { readonly size: TerminalSize } | undefined;
   /**
    * Serves a port of the pod.
    * @returns a function that stops serving
@@ -75,6 +75,13 @@ export interface ProcessContext extends Omit<ProcessSurroundings, 'input' | 'lis
 /** A program. Resolves with its exit code. */
 export type Program = (process: ProcessContext) => Promise<number>;
 
+const NO_SIGNALS: readonly number[] = [];
+
+function withSignal(all: readonly number[], signal: number, isIn: boolean): readonly number[] {
+  const others = all.includes(signal) ? all.filter((each) => each !== signal) : all;
+  return isIn ? others.concat(signal) : others;
+}
+
 class Killed extends Error {
   override readonly name = 'Killed';
 }
@@ -86,23 +93,17 @@ class Killed extends Error {
  */
 export class FakeProcess implements ProcessContext {
   readonly pid: number;
-  readonly clock: Clock;
-  readonly env: ReadonlyMap<string, string>;
-  readonly workingDir: string;
-  readonly uid: number;
-  readonly gid: number;
-  readonly hostname: string;
-  readonly files: FilesOfContainer;
-  readonly stdin: boolean;
-  readonly terminal?: { readonly size: TerminalSize };
   readonly #surroundings: ProcessSurroundings;
   readonly #input: Pick<Pipe, keyof Pipe>;
-  readonly #death = new AbortController();
   readonly #exit = Promise.withResolvers<number>();
-  readonly #dispositions = new Map<number, 'ignore' | 'handle'>();
-  readonly #pending: number[] = [];
+  #ignored: readonly number[] = NO_SIGNALS;
+  #handled: readonly number[] = NO_SIGNALS;
   readonly #waiters = new Set<() => void>();
-  readonly #listening: (() => void)[] = [];
+  #pending: readonly number[] | undefined;
+  #listening: (() => void)[] | undefined;
+  #killed: Killed | undefined;
+  /** Aborted when the process ends. Absent until the process waits for something other than a signal. */
+  #death: AbortController | undefined;
 
   /**
    * @param pid 1 makes it the first process of its PID namespace
@@ -110,18 +111,45 @@ export class FakeProcess implements ProcessContext {
   constructor(surroundings: ProcessSurroundings, program: Program, pid: number) {
     this.#surroundings = surroundings;
     this.pid = pid;
-    this.clock = surroundings.clock;
-    this.env = surroundings.env;
-    this.workingDir = surroundings.workingDir;
-    this.uid = surroundings.uid;
-    this.gid = surroundings.gid;
-    this.hostname = surroundings.hostname;
-    this.files = surroundings.files;
-    this.stdin = surroundings.stdin;
-    if (surroundings.terminal !== undefined) this.terminal = surroundings.terminal;
     this.#input = surroundings.input ?? new Pipe();
     if (!this.stdin) this.#input.end();
     this.#run(program);
+  }
+
+  get clock(): Clock {
+    return this.#surroundings.clock;
+  }
+
+  get env(): ReadonlyMap<string, string> {
+    return this.#surroundings.env;
+  }
+
+  get workingDir(): string {
+    return this.#surroundings.workingDir;
+  }
+
+  get uid(): number {
+    return this.#surroundings.uid;
+  }
+
+  get gid(): number {
+    return this.#surroundings.gid;
+  }
+
+  get hostname(): string {
+    return this.#surroundings.hostname;
+  }
+
+  get files(): FilesOfContainer {
+    return this.#surroundings.files;
+  }
+
+  get stdin(): boolean {
+    return this.#surroundings.stdin;
+  }
+
+  get terminal(): ProcessSurroundings['terminal'] {
+    return this.#surroundings.terminal;
   }
 
   /** Resolves with the exit code when the process has exited. */
@@ -130,7 +158,7 @@ export class FakeProcess implements ProcessContext {
   }
 
   get alive(): boolean {
-    return !this.#death.signal.aborted;
+    return this.#killed === undefined;
   }
 
   /** Sends a signal. `inside` means that the sender is in the same container. */
@@ -141,11 +169,11 @@ export class FakeProcess implements ProcessContext {
       if (!(isInit && inside)) this.end(128 + signal);
       return;
     }
-    const disposition = this.#dispositions.get(signal);
-    if (disposition === 'ignore' || signal === 0) return;
-    if (disposition === undefined && signal === signals.SIGWINCH) return;
-    if (disposition === 'handle') {
-      this.#pending.push(signal);
+    if (this.#ignored.includes(signal) || signal === 0) return;
+    const isHandled = this.#handled.includes(signal);
+    if (!isHandled && signal === signals.SIGWINCH) return;
+    if (isHandled) {
+      this.#pending = (this.#pending ?? NO_SIGNALS).concat(signal);
       for (const wake of [...this.#waiters]) wake();
     } else if (!isInit) this.end(128 + signal);
   }
@@ -153,14 +181,17 @@ export class FakeProcess implements ProcessContext {
   /** Ends the process immediately with this exit code. */
   end(exitCode: number): void {
     if (!this.alive) return;
-    this.#death.abort(new Killed());
+    this.#killed = new Killed();
+    this.#death?.abort(this.#killed);
+    for (const wake of [...this.#waiters]) wake();
     this.#input.close();
-    for (const stop of this.#listening.splice(0)) stop();
+    for (const stop of this.#listening ?? []) stop();
+    this.#listening = undefined;
     this.#exit.resolve(exitCode);
   }
 
   write(stream: OutputStream, data: Uint8Array): Promise<void> {
-    this.#death.signal.throwIfAborted();
+    this.#throwIfKilled();
     return this.#surroundings.write(stream, data);
   }
 
@@ -169,7 +200,7 @@ export class FakeProcess implements ProcessContext {
   }
 
   readInput(): Promise<Uint8Array | undefined> {
-    return this.#input.read(this.#death.signal);
+    return this.#input.read(this.#deathSignal());
   }
 
   unreadInput(rest: Uint8Array): void {
@@ -177,49 +208,61 @@ export class FakeProcess implements ProcessContext {
   }
 
   listen(port: number, serve: PortService): void {
-    this.#death.signal.throwIfAborted();
+    this.#throwIfKilled();
     const stop = this.#surroundings.listen?.(port, serve);
-    if (stop !== undefined) this.#listening.push(stop);
+    if (stop !== undefined) this.#listening = [...(this.#listening ?? []), stop];
   }
 
   sleep(ms: number): Promise<void> {
-    return sleep(this.clock, ms, this.#death.signal);
+    return sleep(this.clock, ms, this.#deathSignal());
   }
 
   forever(): Promise<never> {
-    const signal = this.#death.signal;
     return new Promise((_, reject) => {
-      if (signal.aborted) reject(signal.reason);
-      else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      const settle = (): void => {
+        if (this.#killed === undefined) return;
+        this.#waiters.delete(settle);
+        reject(this.#killed);
+      };
+      this.#waiters.add(settle);
+      settle();
     });
   }
 
   pause(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const signal = this.#death.signal;
-      if (signal.aborted || this.#pending.length > 0) {
-        if (signal.aborted) reject(signal.reason);
-        else resolve();
-        return;
-      }
       const settle = (): void => {
+        if (this.#killed === undefined && this.#pending === undefined) return;
         this.#waiters.delete(settle);
-        signal.removeEventListener('abort', settle);
-        if (signal.aborted) reject(signal.reason);
-        else resolve();
+        if (this.#killed === undefined) resolve();
+        else reject(this.#killed);
       };
       this.#waiters.add(settle);
-      signal.addEventListener('abort', settle, { once: true });
+      settle();
     });
   }
 
   setDisposition(signal: number, disposition: 'ignore' | 'handle' | 'default'): void {
-    if (disposition === 'default') this.#dispositions.delete(signal);
-    else this.#dispositions.set(signal, disposition);
+    this.#ignored = withSignal(this.#ignored, signal, disposition === 'ignore');
+    this.#handled = withSignal(this.#handled, signal, disposition === 'handle');
   }
 
   takeSignal(): number | undefined {
-    return this.#pending.shift();
+    const [next, ...rest] = this.#pending ?? [];
+    this.#pending = rest.length > 0 ? rest : undefined;
+    return next;
+  }
+
+  #throwIfKilled(): void {
+    if (this.#killed !== undefined) throw this.#killed;
+  }
+
+  #deathSignal(): AbortSignal {
+    if (this.#death === undefined) {
+      this.#death = new AbortController();
+      if (this.#killed !== undefined) this.#death.abort(this.#killed);
+    }
+    return this.#death.signal;
   }
 
   async #run(program: Program): Promise<void> {

@@ -19,7 +19,7 @@ import { type MemoryWalkRules, nodeBeneath } from './beneath.ts';
 import { FaultPlan, type FileFault, type FileOperation, type InjectedFault } from './faults.ts';
 import { HeldNodes } from './held-nodes.ts';
 import { namesAt, pathsBelow } from './listing.ts';
-import { MemoryFileHandle } from './memory-file-handle.ts';
+import { asFile, type FileAccess, MemoryFileHandle } from './memory-file-handle.ts';
 import {
   contentOf,
   type DirectoryNode,
@@ -27,6 +27,9 @@ import {
   forgetUnsynced,
   type MemoryNode,
   statOfNode,
+  syncFile,
+  syncNames,
+  truncate,
   usedBytes,
 } from './nodes.ts';
 import { whyNotRename } from './rename-rule.ts';
@@ -47,6 +50,10 @@ export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;
   readonly #faults = new FaultPlan();
   readonly #held = new HeldNodes();
+  readonly #access: FileAccess = {
+    check: (operation, path) => this.#faults.check(operation, path),
+    append: (at, file, data) => this.#tree.append(at, file, data),
+  };
 
   constructor(
     { clock = systemClock }: { readonly clock?: Pick<Clock, 'now'> } = {},
@@ -100,8 +107,8 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /**
-   * Simulates a power loss: content that was not synced is lost, and so are names whose directory was not synced since
-   * (new directories stay, as on a journalling file system).
+   * Simulates a power loss: content that was not synced is lost, and so are changes of names whose directory was not
+   * synced since (new directories stay and removed ones stay away, as on a journalling file system).
    */
   powerLoss(): void {
     forgetUnsynced(this.#tree.root);
@@ -144,7 +151,7 @@ export class MemoryFileSystem implements FileSystem {
     this.#faults.check('open', path);
     const found = this.#tree.lookUp(path, true, 'open');
     const file = found.node === undefined ? this.#tree.createFile(found, undefined) : asFile(found.node, path, 'open');
-    file.sizeBytes = 0;
+    truncate(file);
     this.#tree.touchFile(found, file);
     this.#fill(found, file, data, options?.mode);
   }
@@ -160,8 +167,7 @@ export class MemoryFileSystem implements FileSystem {
     const syncDirectory = async (directory: string): Promise<void> => {
       const { node } = this.#enter('syncDirectory', directory);
       if (node.kind !== 'directory') throw systemError('ENOTDIR', 'fsync', directory);
-      node.synced.clear();
-      for (const [name, child] of node.entries) node.synced.set(name, child);
+      syncNames(node);
     };
     const rename = (from: string, to: string): Promise<void> => this.rename(from, to);
     const remove = (temporary: string): Promise<void> => this.remove(temporary);
@@ -174,13 +180,11 @@ export class MemoryFileSystem implements FileSystem {
     const found = flags === 'a' ? this.#tree.lookUp(path, true, 'open') : this.#tree.existing(path, true, 'open');
     const node = found.node ?? this.#tree.createFile(found, undefined);
     // As on Linux, a directory may be opened, but neither read nor written.
-    const file = flags === 'r' && node.kind === 'directory' ? undefined : asFile(node, path, 'open');
-    const append = (data: Uint8Array): void => {
-      this.#faults.check('append', path);
-      if (file === undefined || flags === 'r') throw systemError('EBADF', 'write', path);
-      this.#tree.append(found, file, data);
-    };
-    return this.#handle(path, node, append);
+    if (flags === 'r' && node.kind === 'directory') return new MemoryFileHandle(this.#access, path, node);
+    const file = asFile(node, path, 'open');
+    if (flags === 'r') return new MemoryFileHandle(this.#access, path, file);
+    const { parent, name } = found;
+    return new MemoryFileHandle(this.#access, path, file, { parent, name, realPath: path });
   }
 
   async openBeneath(directory: string, path: string, options: BeneathOptions = {}): Promise<FileHandle> {
@@ -190,9 +194,7 @@ export class MemoryFileSystem implements FileSystem {
     const node = await nodeBeneath(root.node, path, this.#walkRules(root, options.links ?? 'refuse'), at);
     if (node.kind === 'directory') throw systemError('EISDIR', 'open', at);
     if (node.kind !== 'file') throw systemError('ENXIO', 'open', at);
-    return this.#handle(at, node, () => {
-      throw systemError('EBADF', 'write', at);
-    });
+    return new MemoryFileHandle(this.#access, at, node);
   }
 
   holdBeneath(directory: string, path: string, options: HoldOptions = {}): Promise<HeldPlace> {
@@ -368,20 +370,6 @@ export class MemoryFileSystem implements FileSystem {
     return found;
   }
 
-  #handle(path: string, node: MemoryNode, append: (data: Uint8Array) => void): FileHandle {
-    return new MemoryFileHandle(path, {
-      stat: () => statOfNode(node),
-      read: () => {
-        this.#faults.check('read', path);
-        return contentOf(asFile(node, path, 'read'));
-      },
-      append,
-      sync: () => {
-        if (node.kind === 'file') this.#sync(path, node);
-      },
-    });
-  }
-
   #fill(at: Resolved, file: FileNode, data: string | Uint8Array, mode: number | undefined): void {
     if (mode !== undefined) file.mode = mode & 0o7777;
     this.#faults.check('write', at.realPath);
@@ -390,11 +378,6 @@ export class MemoryFileSystem implements FileSystem {
 
   #sync(path: string, file: FileNode): void {
     this.#faults.check('sync', path);
-    file.synced = contentOf(file).slice();
+    syncFile(file);
   }
-}
-
-function asFile(node: MemoryNode, path: string, syscall: string): FileNode {
-  if (node.kind === 'file') return node;
-  throw systemError(node.kind === 'directory' ? 'EISDIR' : 'ENXIO', syscall, path);
 }

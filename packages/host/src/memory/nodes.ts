@@ -13,17 +13,27 @@ export interface NodeAttributes {
 /** A file, with the content that would survive a power loss. */
 export interface FileNode extends NodeAttributes {
   readonly kind: 'file';
-  /** Buffer of the content; only its first `sizeBytes` count. */
+  /**
+   * Buffer of the content; only its first `sizeBytes` count. Bytes that count are never changed: {@link truncate}
+   * replaces the buffer. So `synced` can share the buffer.
+   */
   buffer: Uint8Array;
   sizeBytes: number;
   synced: Uint8Array;
 }
 
+/** Content of an empty file. */
+export const NO_BYTES: Uint8Array = new Uint8Array(0);
+
 /** A directory, with the names that would survive a power loss. */
 export interface DirectoryNode extends NodeAttributes {
   readonly kind: 'directory';
   readonly entries: Map<string, MemoryNode>;
-  readonly synced: Map<string, MemoryNode>;
+  /**
+   * Names whose node would be another one after a power loss, with that node, or `undefined` if the name would be gone.
+   * Absent if there are none.
+   */
+  unsynced: Map<string, MemoryNode | undefined> | undefined;
 }
 
 interface LinkNode extends NodeAttributes {
@@ -55,6 +65,36 @@ export function appendTo(node: FileNode, data: Uint8Array): void {
   node.sizeBytes = sizeBytes;
 }
 
+/** Removes the content. */
+export function truncate(node: FileNode): void {
+  node.buffer = NO_BYTES;
+  node.sizeBytes = 0;
+}
+
+/** Makes the current content survive a power loss. */
+export function syncFile(node: FileNode): void {
+  node.synced = contentOf(node);
+}
+
+/** Sets or removes a name. A power loss undoes this until the name is synced. */
+export function setName(directory: DirectoryNode, name: string, node: MemoryNode | undefined): void {
+  directory.unsynced ??= new Map();
+  if (!directory.unsynced.has(name)) directory.unsynced.set(name, directory.entries.get(name));
+  put(directory.entries, name, node);
+  if (directory.unsynced.get(name) === node) syncNames(directory, name);
+}
+
+/** Makes the current node of a name, or of all names, survive a power loss. */
+export function syncNames(directory: DirectoryNode, name?: string): void {
+  if (name !== undefined) directory.unsynced?.delete(name);
+  if (name === undefined || directory.unsynced?.size === 0) directory.unsynced = undefined;
+}
+
+function put(entries: Map<string, MemoryNode>, name: string, node: MemoryNode | undefined): void {
+  if (node === undefined) entries.delete(name);
+  else entries.set(name, node);
+}
+
 /** Returns the bytes of content of the node and everything below it. */
 export function usedBytes(root: MemoryNode): number {
   // A node mounted at several places counts once.
@@ -75,14 +115,13 @@ export function usedBytes(root: MemoryNode): number {
 /** Resets the node and everything below it to the synced state. */
 export function forgetUnsynced(node: MemoryNode): void {
   if (node.kind === 'file') {
+    // A copy, because the shared buffer may have room after the synced bytes, which the next append would fill.
     node.buffer = node.synced.slice();
     node.sizeBytes = node.buffer.length;
   } else if (node.kind === 'directory') {
-    node.entries.clear();
-    for (const [name, child] of node.synced) {
-      node.entries.set(name, child);
-      forgetUnsynced(child);
-    }
+    for (const [name, child] of node.unsynced ?? []) put(node.entries, name, child);
+    node.unsynced = undefined;
+    for (const child of node.entries.values()) forgetUnsynced(child);
   }
 }
 

@@ -1,12 +1,16 @@
 import type { Clock } from '@node-agent/async';
 import { systemError } from '../system-error.ts';
+import type { OpenPlace } from './memory-file-handle.ts';
 import {
   appendTo,
   type DirectoryNode,
   type FileNode,
   type MemoryNode,
+  NO_BYTES,
   type NodeAttributes,
   type SpecialNode,
+  setName,
+  syncNames,
   usedBytes,
 } from './nodes.ts';
 import { isTooLong, type Resolved, resolvePath } from './resolve.ts';
@@ -51,9 +55,9 @@ export class MemoryTree {
   createFile(at: Resolved, mode: number | undefined): FileNode {
     const file: FileNode = {
       kind: 'file',
-      buffer: new Uint8Array(0),
+      buffer: NO_BYTES,
       sizeBytes: 0,
-      synced: new Uint8Array(0),
+      synced: NO_BYTES,
       ...this.#attributes(at.parent.device, mode ?? 0o666 & ~UMASK),
     };
     this.link(at.parent, at.name, file);
@@ -63,7 +67,7 @@ export class MemoryTree {
   createDirectoryIn(parent: DirectoryNode, name: string, mode: number): DirectoryNode {
     const directory = this.#newDirectory(parent.device, mode);
     this.link(parent, name, directory);
-    parent.synced.set(name, directory);
+    syncNames(parent, name);
     return directory;
   }
 
@@ -96,7 +100,7 @@ export class MemoryTree {
   /** Sets `name` to `node`, replacing the previous node. */
   link(parent: DirectoryNode, name: string, node: MemoryNode): void {
     const before = parent.entries.get(name);
-    parent.entries.set(name, node);
+    setName(parent, name, node);
     if (before !== undefined) this.watchers.gone(before);
     this.#touch(parent);
     this.watchers.changed(parent, name, 'entry');
@@ -104,21 +108,22 @@ export class MemoryTree {
 
   unlink(parent: DirectoryNode, name: string): void {
     const before = parent.entries.get(name);
-    parent.entries.delete(name);
+    setName(parent, name, undefined);
+    if (before?.kind === 'directory') syncNames(parent, name);
     if (before !== undefined) this.watchers.gone(before);
     this.#touch(parent);
     this.watchers.changed(parent, name, 'entry');
   }
 
   /** Appends as much of `data` as fits. @throws ENOSPC if not all fits */
-  append(at: Resolved, file: FileNode, data: Uint8Array): void {
+  append(at: OpenPlace, file: FileNode, data: Uint8Array): void {
     const room = this.#room();
     appendTo(file, data.length <= room ? data : data.subarray(0, room));
     this.touchFile(at, file);
     if (data.length > room) throw systemError('ENOSPC', 'write', at.realPath);
   }
 
-  touchFile(at: Resolved, file: MemoryNode): void {
+  touchFile(at: OpenPlace, file: MemoryNode): void {
     this.#touch(file);
     this.watchers.changed(file, at.name, 'content');
     this.watchers.changed(at.parent, at.name, 'content');
@@ -202,8 +207,8 @@ export class MemoryTree {
    * loss.
    */
   #show(parent: DirectoryNode, name: string, node: MemoryNode): void {
-    parent.entries.set(name, node);
-    parent.synced.set(name, node);
+    setName(parent, name, node);
+    syncNames(parent, name);
   }
 
   #touch(node: MemoryNode): void {
@@ -217,7 +222,7 @@ export class MemoryTree {
   }
 
   #newDirectory(device: number, mode: number): DirectoryNode {
-    return { kind: 'directory', entries: new Map(), synced: new Map(), ...this.#attributes(device, mode) };
+    return { kind: 'directory', entries: new Map(), unsynced: undefined, ...this.#attributes(device, mode) };
   }
 
   #attributes(device: number, mode: number): NodeAttributes {
