@@ -27,7 +27,7 @@ const nonsense: Record<NumberRule, readonly unknown[]> = {
 };
 
 describe.each(Object.keys(words) as NumberRule[])('%s', (rule) => {
-  it.each(fitting[rule])('a number of %s fulfils its rule', (n) => {
+  it.each(fitting[rule])('accepts %s', (n) => {
     expect(numberProblem({ n }, { n: rule })).toBeUndefined();
   });
 

@@ -81,6 +81,6 @@ function headerAt(bytes: Buffer, at: number): { readonly content: number; readon
   if (digits > 4 || first === 0x80) throw new RangeError('an element has an invalid DER length');
   const length = digits === 0 ? first : bytes.readUIntBE(at + 2, digits);
   const content = at + 2 + digits;
-  if (content + length > bytes.length) throw new RangeError('an element is truncated');
+  if (content + length > bytes.length) throw new RangeError('a DER element is truncated: its length exceeds the data');
   return { content, end: content + length };
 }

@@ -47,7 +47,7 @@ describe('cpu_manager_state', () => {
     const text =
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"podEntries":{"u":{"cpuSet":"2-3,10"}},"checksum":2686836539}';
     expect(() => decodeCpuState(text)).toThrow(
-      'pod u has CPUs of the feature gate PodLevelResourceManagers, which is off',
+      'pod u has pod-level CPUs, which need the feature gate PodLevelResourceManagers',
     );
     expect(decodeCpuState(text, new Map(), true).pods?.get('u')?.list()).toEqual([2, 3, 10]);
     expect(encodeCpuState(decodeCpuState(text, new Map(), true))).toBe(text);
@@ -193,7 +193,7 @@ describe('memory_manager_state', () => {
     [
       'memory of pods as a whole',
       text.replace(/"checksum":\d+/, '"podEntries":{"u":{}},"checksum":0'),
-      /pod u has memory of the feature gate PodLevelResourceManagers, which is off/,
+      /pod u has pod-level memory, which needs the feature gate PodLevelResourceManagers/,
     ],
     [
       'blocks that are no list',

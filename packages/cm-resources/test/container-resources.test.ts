@@ -191,7 +191,7 @@ describe('state files', () => {
     await expect(loading).rejects.toMatchObject({ code: 'StateRefused' });
   });
 
-  test('K1: a kubelet does not start while a CPU is offline that its containers may have, and keeps them when the CPU is online again', async () => {
+  test('K1: the kubelet does not start while a CPU of its state file is offline, and containers keep their CPUs when that CPU is online again', async () => {
     const node = new TestNode({ reservedSystemCPUs: '0' });
     await node.admit(pod('a', '2'));
     const file = await node.file('cpu_manager_state');

@@ -84,8 +84,8 @@ export interface NodePorts {
   /** Measures the node and its pods for eviction. Default: those of `stats`. Without either, no pods are evicted. */
   readonly statistics?: EvictionStats;
   /**
-   * Readings between two measurements, so that memory shortage is noticed immediately. Disks are read with those of
-   * `stats`.
+   * Gauges that eviction reads between two rounds, so that it notices a shortage of memory immediately. Gauges of disks
+   * are derived from `stats` and need not be given here.
    */
   readonly gauges?: readonly Gauge[];
   /** Sources of the node's and pods' stats, besides the runtime and files. If absent, there are no stats. */

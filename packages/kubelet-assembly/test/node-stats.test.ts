@@ -70,7 +70,7 @@ describe('stats of a node', () => {
   });
 });
 
-test('the stats of a node are absent without their ports', () => {
+test('nodeStats returns undefined if the stats port is absent', () => {
   const child = () => ({}) as never;
   expect(nodeStats(child, {} as never, {} as never, () => [], undefined)).toBeUndefined();
 });

@@ -190,7 +190,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('requests the status of the runtime at a sign that the runtime has gone, not only after the period', async () => {
+  test('requests the runtime status immediately when checkRuntime is called, without waiting for the end of the period', async () => {
     const { kubelet, clock, state, controller } = setUp();
     void kubelet.run(controller.signal);
     await clock.advance(1000);
@@ -317,7 +317,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P6, F1: a pod that was removed before every source was ready is terminated then, unless it was added again', async () => {
+  test('P6, F1: a pod that was removed before every source was ready is terminated when every source is ready, unless it was added again', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, getPods: () => new Promise(() => {}) },
     });

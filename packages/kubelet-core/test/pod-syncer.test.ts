@@ -270,7 +270,7 @@ describe('syncPod', () => {
   describe('with volumes that cannot be attached because the node is full', () => {
     const full = Object.assign(new Error('Node has reached its limit'), { code: 'AttachLimitExceeded' });
 
-    test('fails the pod with the reason, an event and a count, and starts nothing', async () => {
+    test('fails a pod whose volumes cannot be attached because the node is full, with reason, event and metric, and starts nothing', async () => {
       const { syncer, pod, events, behaviour, calls, status } = setUp();
       behaviour.mount = () => Promise.reject(full);
       const result = await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
@@ -283,7 +283,7 @@ describe('syncPod', () => {
       });
     });
 
-    test('S2: does not fail a pod whose containers run', async () => {
+    test('S2: does not fail a pod with running containers although its volumes cannot be attached because the node is full', async () => {
       const { syncer, pod, events, behaviour, status } = setUp();
       behaviour.mount = () => Promise.reject(full);
       const running = emptyStatus(pod, { containers: [container('running')] });

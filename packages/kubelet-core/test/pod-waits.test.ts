@@ -56,7 +56,7 @@ describe('the wait text of a pod for each step in progress', () => {
     expect(waitsOf(makePod('a'), { steps })).toEqual([{ what, sinceMs: T + 7000 }]);
   });
 
-  it('the waits of a pod include the message of a step in progress, but no completed step and not the admission twice', () => {
+  it('lists a step in progress with its message, but not a completed step or the Admission step, which has an entry of its own', () => {
     const steps = [
       open('Volumes', { message: 'secret x' }),
       open('Admission'),

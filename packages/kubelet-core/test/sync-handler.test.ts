@@ -345,12 +345,12 @@ describe('additions', () => {
       const pod = makePod('runs');
       const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
       const { handler, workers } = setUp({ admitHandlers: [noting], running, isUnread });
-      // As a pod that only the runtime knows.
+      // No source has reported the pod yet, so only the runtime knows it.
       await cleanUp(handler, running);
       expect(told(workers)).toEqual(['kill uid-runs']);
       handler.handlePodAdditions([pod], signal);
       expect(asked).toEqual([]);
-      // Its worker has finished.
+      // From here on, the pod's worker has finished, and the pod is removed and added again.
       for (const cleanUps of [0, 1, 2]) {
         handler.handlePodRemoves([pod]);
         workers.known.clear();
@@ -365,7 +365,7 @@ describe('additions', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
     const pod = makePod('a');
-    // The API shows a pod that ran before a reboot of the machine.
+    // The API still shows the status from before a reboot of the machine.
     const running = { name: 'main', state: { running: {} }, ready: true, restartCount: 0, image: '', imageID: '' };
     const before: PodStatus = { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [running] };
     const metadata = { ...pod.metadata, generation: 2 };
@@ -589,7 +589,7 @@ describe('cleanups', () => {
     ]);
   });
 
-  test('W6: housekeeping does not wait for the disk, and keeps directories of pods that were added in between', async () => {
+  test('W6: housekeeping does not wait for the disk, and keeps directories of pods that were added while the disk was slow', async () => {
     const { handler, workers, keptDirs, podManager, setDisk } = setUp();
     const disk = Promise.withResolvers<void>();
     setDisk(disk.promise);
@@ -604,7 +604,7 @@ describe('cleanups', () => {
     expect(keptDirs).toEqual(['uid-a', 'uid-b', 'orphan']);
   });
 
-  test('P6: kills a pod that only the runtime knows with a grace period of one second, and keeps its directory until then', async () => {
+  test('P6: kills a pod that only the runtime knows with a grace period of one second, and keeps its directory until its containers are gone', async () => {
     const { handler, workers, keptDirs, podManager } = setUp();
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });

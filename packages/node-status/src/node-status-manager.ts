@@ -45,7 +45,10 @@ export interface NodeStatusComponents {
   readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** Reports to the volume manager which volumes the API server knows to be in use. */
   readonly onVolumesReported?: (names: readonly string[]) => void;
-  /** Reports to the device manager which `removed` resources the API server knows to be gone. */
+  /**
+   * Called with the names of removed device resources after the API server has stored a Node status without them. The
+   * device manager can then forget them.
+   */
   readonly onDevicesReported?: (removed: readonly string[]) => void;
   /**
    * Called when the node did not exist and was created. Data read from the server before may come from a lost data

@@ -251,7 +251,10 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     this.#running.add(running);
   }
 
-  /** Reports changes to `onChange`. The first list is a change only if a read returned without it. */
+  /**
+   * Reports changes to `onChange`. The first list counts as a change only if a reader had to be answered before the
+   * list arrived.
+   */
   async #tellChanges(reflector: Reflector<T>, item: Item<T>): Promise<void> {
     const { onChange } = this.#options;
     if (onChange === undefined) return;

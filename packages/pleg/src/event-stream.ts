@@ -38,7 +38,7 @@ export class EventStream {
       over: 'The container runtime sends events again',
     });
     this.#noEvents = new LastingProblem(components.logger, {
-      ...{ failed: 'The container runtime has no events: its pods are listed every so often', level: 'info' },
+      ...{ failed: 'Container runtime sends no events; listing its pods periodically', level: 'info' },
       over: 'The container runtime sends events now',
     });
     this.#unimplementedRetryMs = unimplementedRetryMs;

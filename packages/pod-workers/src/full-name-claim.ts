@@ -2,17 +2,17 @@ import { isStaticPod } from '@node-agent/pod-spec';
 import type { PodWorkerState } from './record.ts';
 
 /**
- * How a static pod that wants to start stands in relation to its full name (P4).
+ * Claim of a static pod to its full name (P4). A static pod starts only when it holds the name.
  * - `held`: the pod has the name.
  * - `first`: the pod already runs, so it goes ahead of the waiting pods; otherwise they would wait for each other.
- * - `blocked`: another pod of the name runs or may run, and must be gone first, however many pods wait.
- * - `inLine`: the pod's place in the queue decides.
+ * - `blocked`: another pod with this name runs or may run. It must be gone first, whatever the order of the queue.
+ * - `inLine`: the pod waits in the queue.
  */
 export type FullNameClaim = 'held' | 'first' | 'blocked' | 'inLine';
 
 /**
- * Decides how a static pod stands in relation to its full name. Besides the pods that have a worker, pods that only the
- * runtime knows count too: after a kubelet restart the predecessor may still run. A terminating pod is never blocked.
+ * Returns the claim of a static pod to its full name. Besides the pods that have a worker, pods that only the runtime
+ * knows count too: after a kubelet restart the predecessor may still run. A terminating pod is never blocked.
  * @param running UIDs of the pods of this name with a running container or sandbox; `undefined` if the runtime's pods
  * are not known yet
  * @param stateOf returns the record of a pod; `undefined` if the pod has no worker
@@ -29,8 +29,8 @@ export function fullNameClaim(
 }
 
 /**
- * Returns whether a pod other than `uid` runs, or may run, and keeps a full name that no pod worker holds. Parameters
- * as in {@link fullNameClaim}.
+ * Returns whether a full name that no pod worker holds is blocked for `uid`, because another pod with this name runs or
+ * may run. Parameters as in {@link fullNameClaim}.
  */
 export function isFullNameBlocked(
   uid: string | undefined,
@@ -41,8 +41,8 @@ export function isFullNameBlocked(
 }
 
 /**
- * Returns the UID of a running pod that keeps a full name, which no pod worker holds, from `uid`; `undefined` if there
- * is none. Parameters as in {@link fullNameClaim}.
+ * Returns the UID of the running pod that blocks a full name for `uid` although no pod worker holds the name;
+ * `undefined` if there is none. Parameters as in {@link fullNameClaim}.
  */
 export function fullNameBlocker(
   uid: string | undefined,

@@ -9,9 +9,10 @@ import {
 import { toTerminating } from './run-rule.ts';
 
 /**
- * Handles the comparison of one pod with the configuration. Upstream: `removeTerminatedWorker` in
- * `pkg/kubelet/pod_workers.go`. Only housekeeping forgets a finished pod, so that its UID can be used again (P3). A pod
- * that has left the configuration is terminated here, because no pod source will send another update for it.
+ * Handles a housekeeping pass for one pod: terminates or forgets the pod if the configuration no longer contains it.
+ * Upstream: `removeTerminatedWorker` in `pkg/kubelet/pod_workers.go`. Only housekeeping forgets a finished pod, so that
+ * its UID can be used again (P3). A pod that has left the configuration is terminated here, because no pod source will
+ * send another update for it.
  */
 export function onHousekeeping(
   state: PodWorkerState,

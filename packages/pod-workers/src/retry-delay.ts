@@ -20,7 +20,7 @@ export interface RetryContext {
   readonly backOffMs: number;
   /** Monotonic clock, as for `retryAtMs` of errors. */
   readonly nowMs: number;
-  /** Monotonic clock. A `retryAtMs` of an error that is not later than `overMs` is ignored. Default: `nowMs`. */
+  /** Monotonic clock. If the `retryAtMs` of an error is at or before `overMs`, it is ignored. Default: `nowMs`. */
   readonly overMs?: number;
   readonly random: Random;
 }
@@ -29,7 +29,7 @@ export interface RetryContext {
  * Returns the delay from the end of a step to the next sync of the pod, unless something else triggers a sync earlier.
  * Upstream: `completeWork` in `pkg/kubelet/pod_workers.go`. All delays are jittered.
  * - After success: the resync interval, aligned with other pods.
- * - After an error with a `retryAtMs`: at that time, but within the resync interval.
+ * - After an error with a `retryAtMs`: the time until then, at most the resync interval.
  * - After an error that the network is not ready: 1 s.
  * - After other errors: the back-off.
  *

@@ -25,7 +25,7 @@ export interface StepResult {
   readonly idle?: boolean;
   /** When the last change to the runtime was complete, by the monotonic clock. If absent: the end of the step. */
   readonly doneAtMs?: number;
-  /** An error that is reported although nothing is retried. */
+  /** An error that is reported although the step succeeded and is not retried. */
   readonly error?: unknown;
 }
 

@@ -191,7 +191,7 @@ describe('the steps of one pod', () => {
     expect(await asked(() => ({ fail: new Error('x') }))).toBe(3500);
   });
 
-  it('the clean-up accepts a runtime status that was read after the termination or after the time when no container ran', async () => {
+  it('the clean-up waits for a runtime status newer than the last stop of a container (stoppedAtMs), or newer than the end of the termination step', async () => {
     const asked = async (uid: string, stoppedAtMs?: number): Promise<readonly number[]> => {
       cache.asked.length = 0;
       syncer.script = ({ step }) => {

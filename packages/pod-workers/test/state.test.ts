@@ -360,7 +360,7 @@ describe('record of a pod', () => {
     const begun = (runs: boolean) => stateAfter(...rows, { type: 'begin', turn: true, runs, nowMs: 1 });
     expect(begun(false)?.phase).toBe('finished');
     expect(begun(true)).toMatchObject({ phase: 'terminating', running: 'syncTerminatingPod' });
-    // Leaving the configuration in the meantime does not forget the pod.
+    // A pod that leaves the configuration while it terminates is not forgotten.
     const left = begun(true) && nextPodWorkerState(begun(true), housekeeping(false)).state;
     expect(left).toMatchObject({ phase: 'terminating', deleted: true });
   });

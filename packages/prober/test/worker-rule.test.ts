@@ -260,7 +260,7 @@ describe('afterProbe', () => {
   });
 });
 
-test('W3: the exits of many containers are checked once per pod status, with or without restart rules', () => {
+test('W3: the cost of checking exits grows linearly with the containers of a pod, with and without restart rules', () => {
   const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
   for (const rules of [{}, { restartPolicyRules }]) {
     const containers = Array.from({ length: 200 }, (_, at) =>

@@ -247,7 +247,7 @@ describe('resize', () => {
     expect(containersToUpdate.memory.map(({ container: { name } }) => name)).toEqual(['less', 'more']);
   });
 
-  test('a resize applies pod-level limits to containers without limits if the gate is enabled, and not if the pod ends', () => {
+  test('a resize applies pod-level limits to containers without limits if the gate is enabled, and not if all containers of the pod have completed', () => {
     const ofPod: ResourceRequirements = { limits: { cpu: '2' } };
     const aPod = pod({ resources: ofPod, containers: [container('app', { resources: of('1', '1') })] });
     const updates = (podLevel: boolean): number =>
@@ -279,7 +279,7 @@ describe('cgroup of a resized pod', () => {
     ]);
   });
 
-  test("the pod's cgroup keeps its values except the changed ones", () => {
+  test("groupAfter changes only those values of the pod's cgroup that the resize steps set", () => {
     const steps = resizeSteps(plan({ cpuShares: 2, memoryBytes: 7 }, { cpuShares: 512 }));
     expect(groupAfter({ cpuShares: 2, memoryBytes: 7 }, steps)).toEqual({ cpuShares: 512, memoryBytes: 7 });
   });

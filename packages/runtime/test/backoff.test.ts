@@ -193,7 +193,7 @@ describe('C2: back-off over time', () => {
   });
 });
 
-test('a run without a known start time does not count as long for the back-off', () => {
+test('a run without a known start time does not reset the back-off as a run of ten minutes does', () => {
   expect(ranLongEnough(run(0, 600_001))).toBe(true);
   expect(ranLongEnough(run(0, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: HOUR }))).toBe(false);
 });

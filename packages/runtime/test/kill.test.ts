@@ -39,7 +39,7 @@ describe('C5: grace period', () => {
   });
 });
 
-test('C4: sidecars stop after main containers and later sidecars; init containers wait for no other', () => {
+test('C4: sidecars stop after main containers and later sidecars; init containers wait for none', () => {
   const web = pod({
     initContainers: [sidecar('s1'), container('i'), sidecar('s2'), sidecar('s3')],
     containers: [container('a'), container('b')],

@@ -183,7 +183,7 @@ describe('C1: lost responses', () => {
       '0 exited',
       '1 created',
     ]);
-    // As container garbage collection does if there are too many dead containers.
+    // The record of the exited container is removed, as by container garbage collection.
     const crashed = containers.find(({ state }) => state === 'exited');
     await kubelet.removeContainer(crashed?.id ?? '', new AbortController().signal);
     full = true;

@@ -56,7 +56,7 @@ describe('restarts after a failed liveness probe', () => {
     }
   });
 
-  test('C6: a failed liveness probe leaves a restart of all containers that another exit requested to the next sync', async () => {
+  test('C6: a sync that stops a container for its liveness probe leaves a restart of all containers, which another exit requested, to the next sync', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }];
     const containers = [
       sleeper('a', { livenessProbe: probe, restartPolicy: 'Never', restartPolicyRules: rules }),
@@ -100,7 +100,7 @@ describe('C6: container that the kubelet stopped for a restart and that exited w
   );
 
   test.each(['liveness', 'startup'] as const)(
-    'K1: a container that exits with 0 after its %s probe failed is restarted by a kubelet that started in between',
+    'K1: a container that exits with 0 after its %s probe failed is restarted by a kubelet that started after the stop',
     async (kind) => {
       const machine = new Machine(polite);
       await delayed(machine, job(), kind);

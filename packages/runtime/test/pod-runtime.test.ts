@@ -253,7 +253,7 @@ describe('failed probe', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toEqual([]);
   });
 
-  test('P7: a failed probe of a container whose exit restarts all containers marks the status as outdated, so that it is reported first', async () => {
+  test('P7: if a probe failed because the container exited, and that exit restarts all containers, the sync does nothing and returns isOutdated', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
@@ -303,7 +303,7 @@ describe('failures', () => {
     );
   });
 
-  test('images are pulled with the first sandbox; after a failure only once a sandbox exists', async () => {
+  test('images are pulled while the first sandbox is created; if a sandbox could not be created, they are pulled only once a sandbox exists', async () => {
     const wanted: string[] = [];
     let handler = (): string => {
       throw new Error('runtimeclass.node.k8s.io "gvisor" not found');

@@ -88,7 +88,7 @@ describe('the status of a container', () => {
 });
 
 describe('sandboxes', () => {
-  test('sandboxes without metadata are the first attempt, and are ready or not ready', () => {
+  test('a sandbox without metadata counts as attempt 0', () => {
     const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_NOTREADY });
     expect(toSandboxStatus(status)).toMatchObject({ attempt: 0, state: 'notReady' });
   });
@@ -117,7 +117,7 @@ describe('attempts', () => {
     ]);
   });
 
-  test('container attempts may differ by less than a millisecond', () => {
+  test('the newer of two container attempts is the current one, even if they were created within one millisecond', () => {
     const older = record('x', 'exited', { id: 'a', createdAtMs: 5 });
     const newer = record('x', 'exited', { id: 'b', createdAtMs: 5.5 });
     expect([currentStatus([newer, older], 'x'), currentStatus([older, newer], 'x')]).toEqual([newer, newer]);

@@ -139,7 +139,7 @@ describe('the response of StartContainer is lost or fails', () => {
   });
 });
 
-describe('C5: a container whose postStart hook failed does not run on', () => {
+describe('C5: a container whose postStart hook failed is stopped', () => {
   const unavailable: RpcFault = { kind: 'error', code: 'UNAVAILABLE' };
   const hooked = (restartPolicy: 'Never' | 'OnFailure' | 'Always'): Pod =>
     pod({ restartPolicy, containers: [sleeper('a', { lifecycle: { postStart } })] });
@@ -183,7 +183,7 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     [1, 'the same', []],
     [1, 'the next', []],
   ] as const)(
-    'C6: with policy Never and a rule for 42, exit code %i decides after %s kubelet has stopped it, and sidecars run until then',
+    'C6: exit code %i of a container that %s kubelet stopped for its failed hook decides about its restart (policy Never, rule for 42), and sidecars keep running until then',
     async (termExitCode, which, expected) => {
       let hookFails = true;
       const outcome = async (name: string): Promise<void> => {

@@ -130,7 +130,7 @@ seenBroken([
   ],
 ]);
 
-test('N11: a prepared claim without a pod is left, one of a wanted pod is not', () => {
+test('N11: claimLeft reports a prepared claim that no pod wants, and no claim of a wanted pod', () => {
   const plan = pod('a1');
   const of = (pods: readonly PodPlan[]) => ({ wanted: new Map(pods.map((one) => [one.uid, one])) });
   const claims = { prepared: ['a1-u-claim'] };

@@ -59,7 +59,7 @@ function exec(change: (execSync: Cri['execSync']) => Cri['execSync']): Decoratio
   return { cri: (cri) => changed(cri, { execSync: change((request, signal) => cri.execSync(request, signal)) }) };
 }
 
-/** Completes with exit code 0 before its hook would fail. */
+/** A container that completes with exit code 0 before its hook would fail. */
 const exitsInHook = scenario(
   comes({
     ...healthy,

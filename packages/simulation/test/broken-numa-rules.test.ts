@@ -102,12 +102,12 @@ describe('N12: misplaced', () => {
     ['two NUMA nodes by choice', [1, 2], 2, {}, { topology: 'restricted' }, undefined],
     ['whole cores', [1, 5], 2, {}, { cpuOptions: { 'full-pcpus-only': 'true' } }, undefined],
     ['half cores', [1, 2], 2, {}, { cpuOptions: { 'full-pcpus-only': 'true' } }, 'CPU 1 is half a core'],
-  ])('%s', (_what, cpus, count, plan, policy, wrong) => {
+  ])('N12: misplaced judges the exclusive CPUs of a container: %s', (_what, cpus, count, plan, policy, wrong) => {
     expect(misplaced(cpus, count, { ...machine, ...plan }, { ...policies, ...policy })).toBe(wrong);
   });
 });
 
-test('N12: a CPU of two pods is found, one of two containers of a pod is not', () => {
+test('N12: sharedCpu reports a CPU that two pods have, and not a CPU that two containers of one pod share', () => {
   const held = (a: readonly number[], b: readonly number[]) =>
     new Map([
       ['u1', new Map([['c', a]])],
@@ -130,7 +130,7 @@ test('N12: a CPU of two pods is found, one of two containers of a pod is not', (
   ).toBeUndefined();
 });
 
-test('N12: more memory than NUMA nodes have is found', () => {
+test('N12: overbooked reports a group of NUMA nodes from which more memory is allocated than the group has', () => {
   const block = (nodes: readonly number[], mebibytes: number) => ({
     nodes,
     resource: 'memory',
@@ -142,7 +142,7 @@ test('N12: more memory than NUMA nodes have is found', () => {
   expect(overbooked(held(block([0], 300), block([0], 300)), machine)).toMatch('of memory of NUMA nodes 0');
 });
 
-test('lists of CPUs are read', () => {
+test('parseCpus reads a list of CPUs in the kernel notation', () => {
   expect(parseCpus('0-2,5,7-8')).toEqual([0, 1, 2, 5, 7, 8]);
   expect(parseCpus('')).toEqual([]);
 });

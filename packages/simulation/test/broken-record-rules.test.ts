@@ -9,7 +9,7 @@ function scenario(pod: Partial<PodPlan>, actions: Scenario['actions'] = []): Sce
   return { ...quietNode, actions: [comes, ...actions] };
 }
 
-/** Fails its liveness probe in its first three runs, and exits with code 0 each time. */
+/** A container that fails its liveness probe in its first three runs, and exits with code 0 each time. */
 const ill: ContainerPlan = {
   ...{ name: 'main', runs: [{}], version: 1, termExitCode: 0 },
   probes: { liveness: { periodSeconds: 1, wellAfterMs: 0, illAfterMs: 2000, illRuns: 3 } },

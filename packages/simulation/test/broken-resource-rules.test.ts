@@ -34,7 +34,7 @@ const shortForLong: Scenario = {
   ],
 };
 
-/** The same with stats that can be 15 s old. */
+/** Like `shortForLong`, with stats that can be 15 s old. */
 const seldomMeasured: Scenario = {
   ...shortForLong,
   node: { ...node, resources: { cpuCount: 2, pressureTransitionMs: 60_000, figuresEveryMs: 15_000 } },

@@ -36,13 +36,13 @@ const firstDecides = scenario({
   ],
 });
 
-/** Exits and is restarted by its rule, against its policy. */
+/** A container that exits and is restarted by its rule, against its policy. */
 const ruled: ContainerPlan = {
   ...{ name: 'main', runs: [{ exitAfterMs: 4000, exitCode: 2 }, {}], version: 1, restartPolicy: 'Never' },
   restartRules: [{ operator: 'In', codes: [2, 143] }],
   probes: { liveness: { periodSeconds: 1, wellAfterMs: 0, illAfterMs: 6000, illRuns: 1 } },
 };
-/** Runs until it is stopped for its liveness probe. */
+/** A container that runs until it is stopped for its liveness probe. */
 const ill: ContainerPlan = { ...ruled, runs: [{}] };
 const besideSidecar = (main: ContainerPlan): Scenario => scenario({ init: [side], containers: [main] });
 

@@ -223,6 +223,6 @@ test.each([
   [call('publish', '/p1'), call('publish', '/p2'), false],
   [call('stage', '/s', 'v1'), call('stage', '/s'), false],
   [{ ...call('stage', '/s'), driver: 'other' }, call('stage', '/s'), false],
-])('V2: %o during %o is a conflict: %s', (next, running, expected) => {
+])('V2: whether the CSI call %o conflicts with the call %o in progress: %s', (next, running, expected) => {
   expect(conflicting(next, [running]) !== undefined).toBe(expected);
 });

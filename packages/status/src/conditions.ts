@@ -32,7 +32,7 @@ type Draft = Omit<PodCondition, 'type' | 'lastTransitionTime' | 'lastProbeTime' 
 export interface ReadinessInput {
   readonly pod: Pod;
   readonly phase: PodPhase;
-  /** Main and init containers together. */
+  /** Statuses of main and init containers together. */
   readonly statuses: readonly ContainerStatus[];
   /**
    * Conditions that readiness gates may refer to: those of other writers, and the kubelet's conditions other than

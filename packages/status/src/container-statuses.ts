@@ -107,7 +107,7 @@ function containerStatus(
 
   // A container that should start but could not is shown as waiting, with the reason of the failure.
   const waiting = failure ?? delayedRestart(newest);
-  // If the runtime no longer has the container, the terminated state of its status is its outcome.
+  // If the runtime no longer has the container, the status shows how the container terminated.
   const shown = status.state?.terminated;
   const ended = newest ?? (shown == null ? undefined : exited(shown));
   if (waiting !== undefined && !context.podIsTerminal && shouldStart(pod, container, ended, context.features)) {

@@ -140,7 +140,7 @@ describe('init container after a main container was created', () => {
     },
   );
 
-  test('an init container waits if it was created again after a main container', () => {
+  test('an init container that was created again after a main container, and has not started, is shown as waiting', () => {
     const again = runtimeContainer({ id: 'i2', name: 'init', state: 'created' });
     expect(shown(INIT, [main, again], options).state).toEqual({ waiting: {} });
   });

@@ -91,7 +91,7 @@ describe('a pod with a restart of all containers', () => {
         lastState: { terminated: { reason: 'RestartingAllContainers' } },
       });
     }
-    // During the first initialization no container record has been removed.
+    // If a restart of all containers has not begun, an unknown container is shown as lost, not as restarting.
     const lost = runtimeContainer({ name: 'init', id: 'i1', state: 'unknown' });
     const running = runtimeContainer({ name: 'init', id: 'i1' });
     const first = generateApiPodStatus(withInit, { ...runtimeStatus(running), ...ready }, makeContext());

@@ -29,12 +29,12 @@ const staticPod = (hash: string) => {
 };
 
 test.each([
-  ['a pod of the API', makePod(), undefined, 'u1'],
-  ['a static pod without a mirror pod', makeStaticPod(), undefined, undefined],
-  ['a static pod with its mirror pod', staticPod('h1'), mirrorOf('h1'), 'm1'],
-  ['a static pod without a hash, with its mirror pod', makeStaticPod(), mirrorOf('h1'), 'm1'],
-  ['a static pod whose mirror pod shows an older manifest', staticPod('h2'), mirrorOf('h1'), undefined],
-])('the pod that the status of %s is written to: %#', (_name, pod, mirror, uid) => {
+  ['a pod of the API', 'u1', makePod(), undefined],
+  ['a static pod without a mirror pod', undefined, makeStaticPod(), undefined],
+  ['a static pod with its mirror pod', 'm1', staticPod('h1'), mirrorOf('h1')],
+  ['a static pod without a hash, with its mirror pod', 'm1', makeStaticPod(), mirrorOf('h1')],
+  ['a static pod whose mirror pod shows an older manifest', undefined, staticPod('h2'), mirrorOf('h1')],
+])('the status of %s is written to the object with UID %s', (_name, uid, pod, mirror) => {
   expect(writeTarget(pod, mirror)?.uid).toBe(uid);
 });
 

@@ -165,17 +165,22 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
   it.each([
     ['file system', 'Filesystem', claimPod('u1')],
     ['block device', 'Block', blockPod('u1')],
-  ])('fails the pod after 123 s and reports the new limit of the driver (%s)', async (_what, volumeMode, pod) => {
-    const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 }, { volumeMode });
-    fixture.api.attachment = exhausted;
-    const { error } = await waitInVain(fixture, pod);
-    expect(error.code).toBe('AttachLimitExceeded');
-    expect(error.message).toBe(`Node has reached its volume attachment limit, rejecting pod. ${UNMOUNTED}: ${TIMEOUT}`);
-    expect(fixture.limits.refreshed).toEqual([DRIVER]);
-    await fixture.stop();
-  });
+  ])(
+    'fails a pod whose CSI volume does not fit on the full node after 123 s, and reports the new limit of the driver (%s)',
+    async (_what, volumeMode, pod) => {
+      const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 }, { volumeMode });
+      fixture.api.attachment = exhausted;
+      const { error } = await waitInVain(fixture, pod);
+      expect(error.code).toBe('AttachLimitExceeded');
+      expect(error.message).toBe(
+        `Node has reached its volume attachment limit, rejecting pod. ${UNMOUNTED}: ${TIMEOUT}`,
+      );
+      expect(fixture.limits.refreshed).toEqual([DRIVER]);
+      await fixture.stop();
+    },
+  );
 
-  it('fails the pod also if the driver does not report its limit', async () => {
+  it('fails a pod whose CSI volume does not fit on the full node also if the driver does not report its limit', async () => {
     const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
     fixture.api.attachment = exhausted;
     fixture.limits.failure = new Error('driver is gone');
@@ -183,7 +188,7 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
     await fixture.stop();
   });
 
-  it('does not fail the pod if the limit of the driver never changes', async () => {
+  it('does not fail a pod whose CSI volume does not fit on the full node if the CSIDriver says that the limit never changes', async () => {
     const fixture = await makeAttachable();
     fixture.api.attachment = exhausted;
     const { error, asked } = await waitInVain(fixture);
@@ -192,10 +197,13 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
   });
 
   it.each([
-    ['of another error', { metadata: {}, status: { attached: false, attachError: { errorCode: 13 } } }],
-    ['it is not attached yet', { metadata: {}, status: { attached: false } }],
-    ['no controller has begun', undefined],
-  ])('does not fail the pod if the volume is missing because %s', async (_why, attachment) => {
+    [
+      'because of an error other than a full node',
+      { metadata: {}, status: { attached: false, attachError: { errorCode: 13 } } },
+    ],
+    ['yet', { metadata: {}, status: { attached: false } }],
+    ['because no controller has begun', undefined],
+  ])('does not fail a pod whose CSI volume is not attached %s', async (_why, attachment) => {
     const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
     fixture.api.attachment = attachment;
     const { error } = await waitInVain(fixture);
@@ -203,7 +211,7 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
     await fixture.stop();
   });
 
-  it('does not fail the pod if the API server cannot be asked', async () => {
+  it('does not fail a pod whose CSI volume is not attached if the API server does not answer why', async () => {
     const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
     const { api } = fixture;
     api.getVolumeAttachment = () => Promise.reject(new Error('no connection'));

@@ -41,10 +41,16 @@ function make(): CsiFixture & { readonly run: (manager: VolumeManager) => Runnin
   return { ...fixture, run };
 }
 
-/** The pod whose volume is disturbed is to be gone, if the call belongs to its end. */
+/**
+ * Whether the kubelet makes this call only when the pod terminates. The test then removes the pod before it injects the
+ * fault.
+ */
 const isEnd = (call: Call): boolean => call === 'unpublish' || call === 'unstage';
 
-/** Mounts the volume of `u1`, and removes it if the call belongs to the end of the pod; nothing is awaited. */
+/**
+ * Starts to mount the volume of `u1`, or, if the call belongs to the pod's termination, mounts it and starts to remove
+ * it. Does not wait for the call with the fault.
+ */
 async function begin({ clock, signal }: CsiFixture, manager: VolumeManager, call: Call): Promise<void> {
   const pod = claimPod('u1');
   const mounting = manager.waitForAttachAndMount(pod, signal).catch(() => undefined);
@@ -81,7 +87,7 @@ describe.each(CALLS)('a fault in the call %s', (call) => {
   const expected = [isEnd(call) ? [] : MOUNTED, []];
 
   it.each(['before', 'after'] as const)(
-    'V3: a driver that is killed %s the call took effect is called again when it is back, and no other pod waits',
+    'V3: a CSI driver that is killed %s the call took effect is called again when it is back, and no other pod waits',
     async (at) => {
       const fixture = make();
       const { driver, registered, manager, run } = fixture;
@@ -103,7 +109,7 @@ describe.each(CALLS)('a fault in the call %s', (call) => {
   );
 
   it.each(['before', 'after'] as const)(
-    'K1, V4: a driver and a kubelet that are killed %s the call took effect go on after a restart, and no other pod waits',
+    'K1, V4: if CSI driver and kubelet are killed %s the call took effect, both continue after a restart, and no other pod waits',
     async (at) => {
       const fixture = make();
       const { driver, registered, manager, newManager, run, clock } = fixture;
@@ -128,7 +134,7 @@ describe.each(CALLS)('a fault in the call %s', (call) => {
     },
   );
 
-  it('W6: a driver that never answers holds up its own pod alone, and goes on when it answers', async () => {
+  it('W6: a CSI driver that does not answer delays only its own pod, and the pod continues when the driver answers', async () => {
     const fixture = make();
     const { driver, manager, run, clock } = fixture;
     const { stop } = run(manager);

@@ -52,9 +52,12 @@ describe('names of CSI volumes', () => {
     ['ReadWriteOncePod', true, 'SINGLE_NODE_SINGLE_WRITER'],
     ['ReadOnlyMany', true, 'MULTI_NODE_READER_ONLY'],
     ['ReadWriteMany', false, 'MULTI_NODE_MULTI_WRITER'],
-  ])('access mode %s of a volume is %s for a CSI driver that knows single writers: %s', (mode, can, expected) => {
-    expect(csiAccessMode({ ...(mode && { accessModes: [mode, 'ReadOnlyMany'] }) }, can)).toBe(expected);
-  });
+  ])(
+    'for the access mode %s, and a driver with the capability SINGLE_NODE_MULTI_WRITER: %s, the CSI access mode is %s',
+    (mode, can, expected) => {
+      expect(csiAccessMode({ ...(mode && { accessModes: [mode, 'ReadOnlyMany'] }) }, can)).toBe(expected);
+    },
+  );
 
   it('an unknown access mode of a CSI volume is refused', () => {
     expect(() => csiAccessMode({ accessModes: ['Any'] }, true)).toThrow('access mode "Any" is not supported');

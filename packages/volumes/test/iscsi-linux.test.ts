@@ -110,7 +110,7 @@ describe.runIf(canMount)('iSCSI volumes with a fake iscsiadm and a loop device, 
     await rm(directory, { recursive: true });
   });
 
-  /** @returns what the program told, and the tool's calls */
+  /** @returns what the program printed, and the tool's calls */
   async function run(portal: string) {
     // The machine's own /sys and /dev stay as they are: the namespace has copies of what is needed.
     const script = [
@@ -156,7 +156,7 @@ describe.runIf(canMount)('iSCSI volumes with a fake iscsiadm and a loop device, 
     ]);
   });
 
-  it("show the tool's own reason if the login fails", async () => {
+  it('the mount error of an iSCSI volume has the reason that iscsiadm printed if the login fails', async () => {
     const { told } = await run('192.0.2.9');
     expect(told.error).toMatch(
       /failed to attach disk: Error: iscsiadm: connect to 192\.0\.2\.9 timed out \(exit status 8\)/,

@@ -399,7 +399,7 @@ describe('an iSCSI volume', () => {
     await stop();
   });
 
-  it('V4: an iSCSI volume that a former kubelet process mounted is used again by its pod, and is logged out after it', async () => {
+  it('V4: an iSCSI volume that a former kubelet process mounted is used again by its pod, and is logged out after the pod is gone', async () => {
     const { start, newManager, tools, mounter, clock, signal } = makeIscsi();
     const first = await start();
     await first.mount(claimPod('u1'));
@@ -526,7 +526,7 @@ describe('an iSCSI volume with volumeMode Block', () => {
     expect([await fs.exists(BLOCKS), loops.devices.size, manager.volumesInUse()]).toEqual([false, 0, []]);
   });
 
-  it('K1: after a restart, an iSCSI block volume is known again, and a pod that is gone leaves nothing behind', async () => {
+  it('K1: after a restart, an iSCSI block volume is recognised, and a pod that is gone leaves nothing behind', async () => {
     const { tools, loops, fs, clock, newManager, signal, start } = makeIscsi({}, { volumeMode: 'Block' });
     const first = await start();
     await first.mount(blockPod('u1'));

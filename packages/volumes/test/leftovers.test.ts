@@ -48,7 +48,7 @@ async function takeIn(
   return { found, told: lines.map(({ message, fields }) => ({ message, plugin: fields.plugin })) };
 }
 
-it('a plugin that cannot find its staged volumes is named in a warning, and those of other plugins are registered', async () => {
+it('a warning names a plugin that cannot find its staged volumes, and the staged volumes of other plugins are registered', async () => {
   const failure = new VolumeError('Io', 'input/output error');
   expect(await takeIn([pluginOf('a'), pluginOf('b', failure), pluginOf('c')])).toEqual({
     found: ['a/disk', 'c/disk'],

@@ -143,7 +143,7 @@ describe('the CSI form of an in-tree persistent volume', () => {
       volumeOf({ portworxVolume: { volumeID: 'p1' } }, { annotations: { 'openstorage.io/auth-secret-name': 's' } }),
       { driver: 'pxd.portworx.com', volumeHandle: 'p1', fsType: '', volumeAttributes: {} },
     ],
-  ])('%s gets the source of its driver, and keeps everything else', (_what, volume, csi) => {
+  ])('the CSI form of %s has the source of its CSI driver, and the other fields unchanged', (_what, volume, csi) => {
     const before = structuredClone(volume);
     const { spec, metadata } = csiForm(volume);
     expect(spec?.csi).toEqual(csi);
@@ -191,12 +191,12 @@ describe('the CSI form of an in-tree persistent volume', () => {
       volumeOf({ gcePersistentDisk: { pdName: 'd' } }, { labels: { [ZONE]: 'here__there' } }),
       'zone in unexpected format',
     ],
-  ])('%s is refused with the reason', (_what, volume, why) => {
+  ])('csiForm refuses %s with the reason', (_what, volume, why) => {
     expect(() => csiForm(volume)).toThrow(why);
     expect(() => csiForm(volume)).toThrow(/^failed to translate in-tree pv to CSI: /);
   });
 
-  it('other persistent volumes are returned as they are', () => {
+  it('csiForm returns a persistent volume of another type unchanged', () => {
     const volume = volumeOf({ nfs: { server: 's', path: '/' } });
     expect(csiForm(volume)).toBe(volume);
   });
@@ -206,7 +206,7 @@ describe('the CSI form of an in-tree persistent volume', () => {
     [['ReadWriteOnce', 'ReadOnlyMany'], ['ReadWriteOnce']],
     [['ReadOnlyMany'], ['ReadOnlyMany']],
     [['ReadWriteOncePod'], ['ReadWriteOnce']],
-  ])('a GCE disk with access modes %j has %j', (accessModes, expected) => {
+  ])('a GCE disk with the access modes %j has the access modes %j in its CSI form', (accessModes, expected) => {
     expect(csiForm(volumeOf({ gcePersistentDisk: { pdName: 'd' }, accessModes })).spec?.accessModes).toEqual(expected);
   });
 });
@@ -273,7 +273,7 @@ describe("the topology of an in-tree persistent volume's CSI form", () => {
       volumeOf({ azureDisk: { diskName: 'd', diskURI: 'u' }, ...affinity([requirement(ZONE, 'a')]) }),
       [[requirement(ZONE, 'a')]],
     ],
-  ])('%s', (_what, volume, terms) => {
+  ])('topology of the CSI form of an in-tree persistent volume: %s', (_what, volume, terms) => {
     expect(termsOf(csiForm(volume))).toEqual(terms);
   });
 });
@@ -292,13 +292,13 @@ describe('an inline volume of an in-tree type', () => {
     [{ cinder: { volumeID: 'c' } }, 'cinder.csi.openstack.org-c', 'c', 'ReadWriteOnce'],
     [{ vsphereVolume: { volumePath: 'v' } }, 'csi.vsphere.vmware.com-v', 'v', 'ReadWriteOnce'],
     [{ portworxVolume: { volumeID: 'p', readOnly: true } }, 'pxd.portworx.com-p', 'p', 'ReadOnlyMany'],
-  ])('%j is the persistent CSI volume %s', (source, name, handle, mode) => {
+  ])('the inline volume %j becomes the persistent CSI volume %s', (source, name, handle, mode) => {
     const { persistent, isMigrated } = inlineSpec({ name: 'data', ...source }, 'ns');
     expect([persistent?.metadata, persistent?.spec?.csi?.volumeHandle, isMigrated]).toEqual([{ name }, handle, true]);
     expect([persistent?.spec?.accessModes, persistent?.spec?.volumeMode]).toEqual([[mode], 'Filesystem']);
   });
 
-  it('a volume of another type is returned as it is', () => {
+  it('inlineSpec returns an inline volume of another type unchanged', () => {
     expect(inlineSpec({ name: 'data', emptyDir: {} }, 'ns')).toEqual({ volume: { name: 'data', emptyDir: {} } });
   });
 });
@@ -337,7 +337,7 @@ describe('a pod with a volume of an in-tree type', () => {
     expect(durations).toEqual(operations.map((operation) => `${name} ${operation} success true`));
   });
 
-  it("a node of another zone refuses the PVC by the driver's topology", async () => {
+  it('a node outside the zone of an EBS disk refuses the PVC, by the zone label of the CSI driver', async () => {
     const { claims, manager, signal } = makeEbs();
     claims.bind('c', 'pv-1', { awsElasticBlockStore: { volumeID: 'vol-9' }, ...affinity([requirement(ZONE, 'a')]) });
     claims.labels = { [ZONE]: 'a', 'topology.ebs.csi.aws.com/zone': 'b' };
@@ -346,7 +346,7 @@ describe('a pod with a volume of an in-tree type', () => {
     );
   });
 
-  it('an inline volume is shared by the pods of the node, in a directory without slashes', async () => {
+  it('an inline vSphere volume is shared by the pods of the node, in a directory whose name has no slashes', async () => {
     const { ebs, clock, fs, manager, newManager, events, signal } = makeEbs('csi.vsphere.vmware.com');
     const pod = (uid: string): ReturnType<typeof podOf> =>
       podOf([{ name: 'data', vsphereVolume: { volumePath: '[d] a/b' } }], uid);
@@ -371,7 +371,7 @@ describe('a pod with a volume of an in-tree type', () => {
     expect(ebs.calls.filter((call) => call.startsWith('unpublish'))).toHaveLength(2);
   });
 
-  it('a volume that cannot be translated keeps the pod waiting with the reason, and is not refused', async () => {
+  it('a pod whose EBS volume cannot be translated to CSI waits with the reason, and is not rejected', async () => {
     const { manager, signal } = makeEbs();
     const pod = podOf([{ name: 'data', awsElasticBlockStore: { volumeID: 'aws://z/disk' } }], 'u1');
     expect(manager.unsupported(pod)).toEqual([]);
@@ -379,7 +379,7 @@ describe('a pod with a volume of an in-tree type', () => {
     expect(error.message).toContain('Invalid format for AWS volume (aws://z/disk)');
   });
 
-  it('a volume of a PVC is expanded by the CSI driver', async () => {
+  it('an EBS volume of a PVC is expanded by the CSI driver', async () => {
     const { claims, ebs, manager, signal } = makeEbs();
     ebs.can = { ...ebs.can, expandVolume: true };
     const spec = {

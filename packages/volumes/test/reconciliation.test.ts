@@ -185,7 +185,7 @@ describe('C7: a volume whose setup hangs', () => {
     block.resolve();
     await clock.settle();
     expect(ready).toEqual(['u1']);
-    // One more operation, because the second sync requested the content of its own time.
+    // A second set-up follows, because the second sync requires content that is at least as new as that sync.
     expect(plugin.log.filter((line) => line.endsWith('setUp slow'))).toEqual(['0 setUp slow', '246000 setUp slow']);
   });
 

@@ -107,7 +107,10 @@ export const containers = {
   EnvVarSource: [
     works('configMapKeyRef secretKeyRef', selected),
     works('fieldRef', [t.env, 'the variable with fieldRef %s has the expected value']),
-    works('fileKeyRef', [t.env, 'reads variables from files, where an absent variable is an empty value']),
+    works('fileKeyRef', [
+      t.env,
+      'reads variables from files; an empty value counts as missing, which is an error unless the reference is optional',
+    ]),
     works('resourceFieldRef', [t.env, 'the variable with resourceFieldRef %j has the expected value']),
   ],
   ConfigMapKeySelector: [works('key name optional', selected)],
@@ -118,7 +121,7 @@ export const containers = {
   FileKeySelector: [
     works('key optional path volumeName', [
       t.env,
-      'reads variables from files, where an absent variable is an empty value',
+      'reads variables from files; an empty value counts as missing, which is an error unless the reference is optional',
     ]),
   ],
   ResourceFieldSelector: [

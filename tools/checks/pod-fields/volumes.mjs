@@ -67,8 +67,8 @@ const removed = 'upstream has removed the plugin too';
 /** An in-tree type whose volumes become volumes of its CSI driver. */
 const migrated = (fields) => works(fields, ...inTree);
 const inTree = [
-  [t.migration, '%j is the persistent CSI volume %s'],
-  [t.migration, 'an inline volume is shared by the pods of the node, in a directory without slashes'],
+  [t.migration, 'the inline volume %j becomes the persistent CSI volume %s'],
+  [t.migration, 'an inline vSphere volume is shared by the pods of the node, in a directory whose name has no slashes'],
 ];
 const payload = [t.payload, 'missing keys of an optional volume are skipped'];
 const filled = [

@@ -32,7 +32,10 @@ export class Parent {
     return this.#ending.signal;
   }
 
-  /** Returns the result of work. @throws Error if the program must end before; the work is not waited for then */
+  /**
+   * Returns the result of `work`. @throws Error, without waiting for `work`, if the program must end before `work` is
+   * done
+   */
   unlessEnding<T>(work: Promise<T>): Promise<T> {
     const ended = this.ended.then((): never => {
       throw new Error('interrupted');
@@ -52,7 +55,10 @@ export class Parent {
     return this.#hurry.signal;
   }
 
-  /** Asks for a link in the network namespace and waits for it. @throws Error if the program must end before */
+  /**
+   * Asks the parent process to connect this network namespace by a veth pair, and waits until that is done.
+   * @throws Error if the program must end before the pair exists
+   */
   async attach(): Promise<void> {
     await this.send({ type: 'attach' });
     await this.#attached.promise;

@@ -67,7 +67,8 @@ export class Admissions {
     this.#undecided.end(uid);
     if (before.cpus.size + before.memory.size === 0) this.#affinities.delete(uid);
     if (isMore) onChanged();
-    // Also if the pod has no more than before: its memory may have returned to other nodes of a group.
+    // The state is written even if the pod gives nothing back: its memory may now be booked on other NUMA nodes of its
+    // group.
     ledger.writeSoon();
   }
 

@@ -79,7 +79,7 @@ export function decodeCpuState(
   const version3 = () => checksumOf(policyName, shared, dump, podEntriesDump(podCpus));
   expectChecksum(file, podCpus.length > 0 ? [version3] : [version2, version3]);
   if (podCpus.length > 0 && !podLevel) {
-    throw new Error(`pod ${podCpus[0]?.[0]} has CPUs of the feature gate PodLevelResourceManagers, which is off`);
+    throw new Error(`pod ${podCpus[0]?.[0]} has pod-level CPUs, which need the feature gate PodLevelResourceManagers`);
   }
   const assignments = (pods ?? []).map(
     ([pod, containers]) =>

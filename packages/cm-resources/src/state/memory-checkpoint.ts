@@ -95,7 +95,9 @@ export function decodeMemoryState(text: string, podLevel = false): MemoryCheckpo
   const version2 = checksum(podEntriesDump(ofPods));
   expectChecksum(file, ofPods.length > 0 ? [version2] : [checksum(), version2]);
   if (ofPods.length > 0 && !podLevel) {
-    throw new Error(`pod ${ofPods[0]?.[0]} has memory of the feature gate PodLevelResourceManagers, which is off`);
+    throw new Error(
+      `pod ${ofPods[0]?.[0]} has pod-level memory, which needs the feature gate PodLevelResourceManagers`,
+    );
   }
   return { policyName, nodes, assignments, ...(ofPods.length > 0 && { pods: new Map(ofPods) }) };
 }

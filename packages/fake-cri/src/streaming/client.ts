@@ -64,7 +64,8 @@ export interface RemoteCommand {
   readonly stderr: Readable | undefined;
   resize(size: TerminalSize): void;
   /**
-   * How the command ended. With a protocol without status objects, a message means failure.
+   * How the command ended. Protocols before v4 send no status object: any text on the error stream then means that the
+   * command failed.
    * @throws if the connection ended before the outcome was received
    */
   readonly outcome: Promise<StreamStatus>;

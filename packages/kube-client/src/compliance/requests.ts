@@ -15,7 +15,7 @@ export const requestCases: readonly (readonly [name: string, run: (harness: Harn
   ['JSON, merge and strategic merge patches change the fields that they name', patches],
   ['server-side apply makes an object, and a field of another manager is a conflict until it is forced', apply],
   ['a deletion names the object that it means by its UID', deletion],
-  ['refusals say their reason, and what is wrong with which field', refusals],
+  ['a rejected request names the reason and each invalid field', refusals],
   ['a list is selected by fields and labels, and comes page by page', lists],
   ['a dry run changes nothing', dryRun],
   ['the server says its version, and which of several API versions it serves', discovery],

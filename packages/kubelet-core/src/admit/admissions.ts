@@ -33,10 +33,10 @@ interface Applicant {
 type Decision = AdmitResult & { readonly final: boolean };
 
 /**
- * Admits new pods with the same result as one after another in order of arrival, but without one slow admission
- * delaying the others (C7): a handler may query a device plugin or preempt other pods. Until the older pod is decided,
- * a younger pod is evaluated as if the older one had been admitted. If the younger pod would be rejected only because
- * of that, it waits for the decision about the older pod.
+ * Admits new pods concurrently. The result is the same as if the pods were admitted one after another in order of
+ * arrival, but a slow admission does not delay the others (C7): a handler may query a device plugin or preempt other
+ * pods. Until the older pod is decided, a younger pod is evaluated as if the older one had been admitted. If the
+ * younger pod would be rejected only because of that, it waits for the decision about the older pod.
  */
 export class Admissions {
   readonly #components: AdmissionsComponents;
@@ -58,8 +58,8 @@ export class Admissions {
   }
 
   /**
-   * Starts the admission of pods that arrive together, in this order. None of them holds resources until it is decided.
-   * A pod is decided when this returns if no handler has to wait.
+   * Starts the admission of pods that arrive together, in this order. No pod holds resources before its admission is
+   * decided. If no handler has to wait, all these pods are decided when this method returns.
    * @param signal cancels the admission without a decision
    */
   admit(pods: readonly Pod[], signal: AbortSignal): void {

@@ -4,8 +4,8 @@ import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 
 /**
  * Calls each handler in turn. The first rejection decides, and the handlers before it release their reservations. A
- * handler that throws rejects the pod. Returns a promise only if a handler returns
- * one; that promise never rejects, because a refused pod is a result with `admit: false`.
+ * handler that throws rejects the pod. Returns a promise only if a handler returns one. That promise never rejects: a
+ * refused pod is a result with `admit: false`.
  * @param signal if aborted, the pod is rejected and all reservations are released
  * @param onRecovery called when a recoverable rejection starts its recovery; if absent, recoverable rejections are
  * final

@@ -42,7 +42,8 @@ export class PodPreparation {
   /**
    * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
    * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
-   * parallel. If the kubelet is killed in between, the restarted kubelet admits the pod again and reuses both.
+   * parallel. If the kubelet is killed before the allocation is saved, the restarted kubelet admits the pod again and
+   * reuses cgroup and volumes.
    * @returns the pod's current runtime status
    */
   async prepare(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {

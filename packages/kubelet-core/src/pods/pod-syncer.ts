@@ -213,8 +213,8 @@ export class KubeletPodSyncer implements PodSyncer {
     const { clock, status, podCache, probes, allocation, podCgroups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid } = pod.metadata;
-    // Read for the final status while the cgroup exists: for a pod that ran for less than a sync interval the limits
-    // have not been read yet.
+    // The final status shows the limits of the cgroup, so they are read while the cgroup exists. They may be unread so
+    // far if the pod ran for less than a sync interval.
     const limitsRead = podCgroups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);
@@ -238,8 +238,8 @@ export class KubeletPodSyncer implements PodSyncer {
     probes?.removePod(uid);
     await limitsRead;
 
-    // Read again, because the status must show how the containers terminated. Resources of the pod are released based
-    // on this reading, too.
+    // The pod is read from the runtime again, because the status must show how the containers terminated. The pod's
+    // resources are released based on this reading, too.
     const read = await podCache.getNewerThan(uid, stoppedAtMs, signal);
     const stopped = withDataFromBeforeStopping(read, runtimeStatus);
     const running = stillRunning(stopped);
@@ -250,7 +250,8 @@ export class KubeletPodSyncer implements PodSyncer {
         `detected running containers after a successful KillPod, CRI violation: ${ids}`,
       );
     }
-    // Before the final status is shown: the API server frees the devices of a pod that is shown as terminated.
+    // Claims are unprepared before the final status is shown, because the API server frees the devices of a pod that is
+    // shown as terminated.
     await this.#deps.claims?.unprepare(pod, signal);
     // The status function is applied again: its first result was not shown if it was not a valid transition from the
     // status before (P2).

@@ -90,9 +90,10 @@ export class PodCleanups {
   }
 
   /**
-   * Restarts terminated static pods that are desired again (P3), before all sources are ready; also static pods that
-   * only the runtime knew when they terminated. They must not wait for the other sources, because the other sources may
-   * wait for them: a static pod can be the API server itself, whose manifest was changed and changed back (F4).
+   * Restarts terminated static pods that are desired again (P3), although some sources are not ready. This includes
+   * static pods that only the runtime knew when they terminated. A static pod must not wait for the other sources,
+   * because a source may wait for the static pod: the pod can be the API server itself, whose manifest was changed and
+   * changed back (F4).
    */
   restartReused(signal: AbortSignal): void {
     const { podManager, podConfig, workers, uids, active } = this.#deps;

@@ -57,8 +57,7 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
 
   const reset = containersToReset(pod, status, features);
   if (reset.length > 0) {
-    // All containers are removed first. The sandbox is kept, or checked in the next pass. Containers start only after
-    // that.
+    // This pass only removes containers. The next pass checks the sandbox and starts the containers again.
     return { ...actions, killPod: false, createSandbox: false, containersToReset: reset };
   }
   if (sandbox.changed) {
@@ -189,8 +188,9 @@ function killCause(
       reason: 'FailedPostStartHook',
       always: false,
       wasDecidedBefore: true,
-      // As if the start that ran the hook had also stopped the container (`startContainer` in
-      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+      // The start that ran the hook should have stopped the container (upstream: `startContainer` in
+      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`). Then the container's rules would have seen its exit code,
+      // so they decide now, too.
       exitDecides: true,
     };
   }

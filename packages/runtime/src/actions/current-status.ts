@@ -5,8 +5,9 @@ type Attempt = Pick<RuntimeContainerStatus, 'state' | 'restartCount' | 'createdA
 /**
  * Orders the attempts of one container, the current one first: running attempts, then by attempt number, then by age.
  *
- * Not simply the newest, as upstream does: a CreateContainer whose response was lost can leave a container that is
- * newer than the running one. If that counted as the current attempt, it would be started beside the running one (C1).
+ * Upstream takes the newest attempt. That is not enough: a CreateContainer whose response was lost can leave a
+ * container that is newer than the running one. If that counted as the current attempt, it would be started beside the
+ * running one (C1).
  */
 export function byPrecedence(a: Attempt, b: Attempt): number {
   return (

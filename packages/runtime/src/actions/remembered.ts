@@ -95,7 +95,10 @@ function waitingForInit(
   return new Set(first < 0 ? [] : [...initContainers.slice(first), ...containers].map(({ name }) => name));
 }
 
-/** Returns the run after which a container waits for its restart; `undefined` if the container does not wait after one. */
+/**
+ * Returns the last run of a container that waits for its restart; `undefined` if the container does not wait, or has
+ * not run.
+ */
 function waitsAfter({ state, lastState }: ContainerStatus): Ended | undefined {
   return state?.waiting == null ? undefined : (lastState?.terminated ?? undefined);
 }

@@ -88,9 +88,9 @@ export class RestartBackOff {
   }
 
   /**
-   * Makes the delay follow this exit. If {@link started} was not called for the exited attempt, the attempt was started
-   * without this kubelet's knowledge: by a kubelet that was killed before the runtime responded, or by a call whose
-   * response was lost. It counts like any other start.
+   * Counts the delay from this exit on. If {@link started} was not called for the exited attempt, the attempt was
+   * started without this kubelet's knowledge: by a kubelet that was killed before the runtime responded, or by a call
+   * whose response was lost. It counts like any other start.
    */
   #follow(entry: Entry, death: RuntimeContainerStatus): void {
     if (entry.deathId === death.id) return;

@@ -222,7 +222,7 @@ export class ContainerStarter {
     const [context] = await step('CreateContainerConfigError', () =>
       Promise.all([
         contexts.container(pod, container, pulled, podIps, targetId(request), signal),
-        // In parallel, if no earlier container can exist.
+        // The resources are recorded in parallel if no earlier container can exist.
         request.empty && this.#noteResources(request),
       ]),
     );
@@ -328,7 +328,7 @@ export class ContainerStarter {
       await step('RunContainerError', () => withDelayedAbort(clock, signal, start), id);
     } catch (err) {
       const isOpen = signal.aborted || isUnanswered(err instanceof StepError ? err.cause : err);
-      // The container may run all the same: an error may come from what follows the start.
+      // An error does not prove that the container does not run: a step of the runtime after the start may have failed.
       const isRefused = !isOpen && (await this.#stateOf(id, signal)) !== ContainerState.CONTAINER_RUNNING;
       if (isRefused) await this.#noteStartRefused(request, id);
       throw err;

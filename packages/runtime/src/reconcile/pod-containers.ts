@@ -151,7 +151,8 @@ export class PodContainers {
     let hook: Promise<Outcome> = Promise.resolve('started');
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
-      // Containers after one that may run without its hook are left to the next sync.
+      // If it is unknown whether a container runs, its hook may not have run. The containers after it are left to the
+      // next sync.
       const start = hook.then((before) =>
         before === 'unknown' ? before : this.#start(run, sandbox, candidate, turns),
       );

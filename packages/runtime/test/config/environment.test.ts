@@ -93,7 +93,7 @@ describe('makeEnvironment', () => {
     );
   });
 
-  it('reads variables from files, where an absent variable is an empty value', () => {
+  it('reads variables from files; an empty value counts as missing, which is an error unless the reference is optional', () => {
     const read = (key: string, optional?: boolean): Record<string, string> => {
       const fileKeyRef = { key, path: 'p', volumeName: 'v', ...(optional !== undefined && { optional }) };
       const files = (volume: string, path: string) => (volume === 'v' && path === 'p' ? "A='a'\nB=''\n" : '');

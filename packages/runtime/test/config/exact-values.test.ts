@@ -136,7 +136,7 @@ describe('the environment', () => {
     },
   );
 
-  it('an invalid environment reference is an error of the pod, and any other error is not', () => {
+  it('an invalid fieldRef is reported as InvalidSpec, and asInvalidSpec passes other errors on unchanged', () => {
     expect(() => podFieldValue(makePod(), 'metadata.none', context)).toThrow(
       expect.objectContaining({ code: 'InvalidSpec', message: expect.stringMatching(/^unsupported fieldPath: /) }),
     );
@@ -288,7 +288,7 @@ describe('numbers in the CRI config', () => {
   });
 });
 
-test('a container port is mapped once, whatever fields are left to defaults', () => {
+test('container ports that are equal after defaulting give one port mapping', () => {
   const ports: ContainerPort[] = [
     { containerPort: 80 },
     { containerPort: 80, protocol: 'TCP', hostIP: '', hostPort: 0 },

@@ -61,9 +61,12 @@ describe('serviceVariables', () => {
     expect(variables([service('shop', 'db', { ports: [] })], 'shop', true)).toEqual({ DB_SERVICE_HOST: '10.0.0.9' });
   });
 
-  it.each([[[kubernetes, service('shop', 'kubernetes')]], [[service('shop', 'kubernetes'), kubernetes]]])(
-    'of two services named kubernetes, the same one counts as in upstream: order %#',
-    (services) => {
+  it.each([
+    ['last', [kubernetes, service('shop', 'kubernetes')]],
+    ['first', [service('shop', 'kubernetes'), kubernetes]],
+  ])(
+    'a service named kubernetes in the own namespace of the pod hides that of the namespace default: listed %s',
+    (_place, services) => {
       const { KUBERNETES_SERVICE_HOST } = variables(services, 'shop', true);
       expect(KUBERNETES_SERVICE_HOST).toBe('10.0.0.9');
     },

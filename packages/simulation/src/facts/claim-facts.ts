@@ -1,7 +1,7 @@
 import type { Observation } from '../observation.ts';
 import { type Action, durationMs } from '../scenario/actions.ts';
 
-/** Claims as their driver has them. */
+/** States of claims according to the DRA driver. */
 export class ClaimFacts {
   readonly #prepared = new Set<string>();
   /** Claims whose preparation was answered since they were last unprepared. */

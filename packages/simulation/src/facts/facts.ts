@@ -121,8 +121,8 @@ export class Facts {
   /** Times at which a kubelet last requested the creation of each container, by `uid/name`. */
   readonly #createAskedAtMs = new Map<string, number>();
   /**
-   * UIDs of pods that were unwanted when a kubelet started that knew only their containers, and UIDs that were removed
-   * without a grace period.
+   * UIDs of pods that the user did not want when a kubelet started, so that this kubelet knew them only by their
+   * containers; and UIDs of pods that were removed without a grace period.
    */
   readonly #orphaned = new Set<string>();
 

@@ -1,14 +1,14 @@
 import type { Observation } from '../observation.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 
-/** Memory that a container has of some NUMA nodes together. */
+/** Memory that is allocated to a container from a group of NUMA nodes. */
 export interface HeldMemory {
   readonly nodes: readonly number[];
   readonly resource: string;
   readonly bytes: number;
 }
 
-/** What containers have, by pod UID and container. */
+/** Allocations to containers, by pod UID and container name. */
 export type Held<T> = ReadonlyMap<string, ReadonlyMap<string, T>>;
 
 /** Allocations that the kubelet has stored, and changes of its policies. */
@@ -60,7 +60,7 @@ export class NumaFacts {
 const CPU_FILE = `${ROOT_DIRECTORY}/cpu_manager_state`;
 const MEMORY_FILE = `${ROOT_DIRECTORY}/memory_manager_state`;
 
-/** Files of what containers have. */
+/** State files in which the kubelet stores the allocations to containers. */
 export const STATE_FILES: readonly string[] = [CPU_FILE, MEMORY_FILE];
 
 type Entries<T> = Readonly<Record<string, Readonly<Record<string, T>>>>;

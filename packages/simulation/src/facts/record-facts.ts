@@ -61,7 +61,7 @@ export class RecordFacts {
       this.#told.clear();
       this.#shownAtStart = new Set(this.#shown);
     }
-    // What the API shows may be old, or not all there.
+    // The API's content may be stale or incomplete.
     if (this.#api.stale) this.#shownAtStart = new Set();
     if (observation.kind === 'apiRequest' && observation.shown?.mirror === false) this.#onShown(observation.shown);
     if (observation.kind === 'recordRemoved') this.#removedAtMs.set(observation.id, observation.atMs);

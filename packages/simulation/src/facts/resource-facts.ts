@@ -80,7 +80,7 @@ export class ResourceFacts {
     return this.#ended.has(uid);
   }
 
-  /** Whether this has happened to any pod. */
+  /** Whether the node has ever rejected or terminated any pod for lack of resources. */
   get someWereEnded(): boolean {
     return this.#ended.size > 0;
   }

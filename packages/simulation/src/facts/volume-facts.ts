@@ -12,14 +12,16 @@ export interface RunningCall {
   readonly kubelet: number;
 }
 
-/** CSI volumes as their drivers and the controller that attaches them have them. */
+/**
+ * States of CSI volumes: staged and published according to their drivers, attached according to the attach controller.
+ */
 export class VolumeFacts {
   readonly #attachable: ReadonlySet<string>;
   readonly #staged = new Map<string, string>();
   readonly #published = new Map<string, string>();
   readonly #attached = new Set<string>();
   readonly #running = new Map<CsiCall, RunningCall>();
-  /** Places of which the running kubelet knows that they are staged or published. */
+  /** Places at which, as the running kubelet knows, a volume is staged or published. */
   readonly #known = new Set<string>();
   /** Paths whose last answered call published a volume. */
   readonly #confirmed = new Set<string>();
@@ -74,7 +76,10 @@ export class VolumeFacts {
     return places.filter(({ path }) => podOfPath(path) === uid);
   }
 
-  /** Whether the kubelet has learned that the call succeeded of which this is the place, and has not reverted it. */
+  /**
+   * Whether the kubelet has learned that the volume was staged or published at this path, and has not reverted that
+   * since.
+   */
   isKnown({ call, volume, path }: Pick<CsiCall, 'call' | 'volume' | 'path'>): boolean {
     return this.#known.has(`${call === 'stage' ? 'stage' : 'publish'} ${volume} ${path}`);
   }
@@ -153,7 +158,7 @@ export function volumeCount({ csi = [], inlineCsi = [] }: PodPlan): number {
   return csi.length + inlineCsi.length;
 }
 
-/** Returns the staged volumes of which `volumesInUse` does not say that they are in use. */
+/** Returns the staged volumes that are missing in `volumesInUse`. */
 export function unreported(
   staged: readonly CsiPlace[],
   inUse: readonly string[],

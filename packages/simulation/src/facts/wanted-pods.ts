@@ -77,7 +77,7 @@ export class WantedPods {
     );
   }
 
-  /** Whether this is uncertain for any pod. */
+  /** Whether it is uncertain for any pod that a kubelet keeps the pod, see {@link isUnsure}. */
   get someAreUnsure(): boolean {
     return this.knownUids.some((uid) => this.isUnsure(uid));
   }

@@ -85,8 +85,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     if (changedAtMs >= earlier.startedAtMs) break;
     // A restart of all containers resets the crash count, because their records are removed.
     if (facts.restartAll.isOver(earlier)) break;
-    // A kubelet that did not know the pod has terminated all of it. (Other invariants check whether it was allowed to.)
-    // A later pod with the same UID is a new pod.
+    // The kubelet has terminated the pod as an orphan, and has forgotten its crashes. A later pod with the same UID is
+    // a new pod. (Other invariants check whether the termination was allowed.)
     if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
   }

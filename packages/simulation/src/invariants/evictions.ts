@@ -67,7 +67,7 @@ export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
   };
 });
 
-/** Returns why the eviction of a pod has no reason. */
+/** Returns the violation if a pod was evicted without a reason. */
 function needless(
   { uid, of }: Extract<Observation, { readonly kind: 'podEndedByNode' }>,
   { resources, kubeletStartedAtMs, clockJumpedAtMs, node, nowMs }: Facts,
@@ -92,8 +92,8 @@ function needless(
 }
 
 /**
- * Returns why a pod was evicted too early: the previously evicted pod is not gone, or the stats are from before its
- * end.
+ * Returns the violation if a pod was evicted too early: the previously evicted pod is not gone, or the stats were
+ * measured before it was gone.
  */
 function tooSoon(before: Eviction, { uid, atMs, measuredAtMs }: Eviction, facts: Facts): string | undefined {
   const [life] = facts.lives.runningOf(before.uid);

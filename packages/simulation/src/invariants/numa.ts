@@ -5,7 +5,7 @@ import type { Life } from '../world/ledger.ts';
 import { cpusOfNodes, RESERVED_CPU } from '../world/machine.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** N12: no CPU that a running container has for itself is in a container of another pod that starts. */
+/** N12: a container that starts gets no CPU that is exclusive to a running container of another pod. */
 export const cpusAreOnes: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
   if (!isExclusive(life, facts)) return undefined;
   const mine = parseCpus(life.cpus);
@@ -43,7 +43,7 @@ export function sharedCpu(held: Held<readonly number[]>): string | undefined {
   return undefined;
 }
 
-/** Returns a group of NUMA nodes of which containers have more memory than it has. */
+/** Returns a group of NUMA nodes from which more memory is allocated to containers than the group has. */
 export function overbooked(
   held: Held<readonly HeldMemory[]>,
   { memoryMiPerNode, hugePagesPerNode }: Pick<NumaPlan, 'memoryMiPerNode' | 'hugePagesPerNode'>,
@@ -66,7 +66,7 @@ export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], ()
   const { numa } = facts.node;
   if (numa === undefined || !isExclusive(life, facts)) return undefined;
   const asked = facts.pods.planOf(life.podUid)?.whole?.[life.name]?.cpuMillis ?? 0;
-  // A pod that was resized before it was admitted gets what it requests then.
+  // A pod that was resized before its admission gets what it requests at its admission.
   const later = facts.numa.resizedTo(life.podUid, life.name) ?? asked;
   const cpus = parseCpus(life.cpus);
   const count = cpus.length === later / 1000 ? cpus.length : asked / 1000;
@@ -156,7 +156,7 @@ interface Update {
   readonly linux?: { readonly cpusetCpus?: string };
 }
 
-/** N12: what a pod had is free when the pod is gone. */
+/** N12: the CPUs and memory of a pod are free when the pod is gone. */
 export const cpusAreFreed: Invariant = invariant(
   'N12',
   ['end'],
@@ -166,7 +166,7 @@ export const cpusAreFreed: Invariant = invariant(
 /** Returns a pod that is gone and still has CPUs or memory. */
 export function heldByNobody(facts: Facts): string | undefined {
   const { numa, pods, node } = facts;
-  // Without CPUs to reconcile, memory is freed by the next admission, as upstream's.
+  // Without CPUs to reconcile, memory is freed by the next admission, as in upstream.
   if (node.numa === undefined || policiesOf(facts).cpu === 'none') return undefined;
   const uids = [...numa.cpus.keys(), ...numa.memory.keys()];
   const gone = uids.find((uid) => !pods.wanted.has(uid) && !pods.isUnsure(uid));

@@ -27,7 +27,10 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
    * new reason (P2).
    */
   const endedAgain = new Set<string>();
-  /** The shutdown for which this happened. It also updates the reason, once. */
+  /**
+   * By pod UID: time of the shutdown for which the termination of an already terminated pod was repeated. A shutdown
+   * repeats it once, so that the status states the shutdown as the reason.
+   */
   const endedForShutdown = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
@@ -59,7 +62,7 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     const isLate =
       phase === 'terminated' && observation.reason === SHUTDOWN_REASON && endedForShutdown.get(uid) !== heardAtMs;
     if (isLate) endedForShutdown.set(uid, heardAtMs);
-    // The repeat comes next, with any outcome.
+    // The next operation of the pod is the repeat, whether or not the repeat succeeds.
     const isRepeat = (endedAgain.delete(uid) || isLate) && next === 'terminating';
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);

@@ -50,8 +50,9 @@ export const oneCallAtATime: Invariant = invariant('V2', ['csiCall'], () => (obs
 });
 
 /**
- * Returns a call in progress that must end before a call begins: on the node, one at a time stages or unstages a volume,
- * and at each path, one at a time publishes, unpublishes or expands it. A volume is not unstaged meanwhile.
+ * Returns a call in progress that must end before `call` begins. On the node, only one call at a time stages or
+ * unstages a volume. At each path, only one call at a time publishes, unpublishes or expands the volume, and the volume
+ * is not unstaged during such a call.
  */
 export function conflicting(call: CsiCall, running: readonly CsiCall[]): CsiCall | undefined {
   const isOfNode = ({ call: what }: CsiCall): boolean => what === 'stage' || what === 'unstage';
@@ -128,7 +129,7 @@ export const nothingIsLeft: Invariant = invariant('V6', ['end'], () => ({ look }
   return judged(leftOverVolume(facts, look));
 });
 
-/** Returns what is left of a volume that no pod wants, or that has not the size that its claim requests. */
+/** Returns what is left of a volume that no pod wants, or a volume whose size differs from what its claim requests. */
 export function leftOverVolume({ pods, lives }: Facts, { volumes, paths }: LastLook): string | undefined {
   if (volumes === undefined) return undefined;
   const used = new Set([...pods.wanted.values()].flatMap(({ csi = [] }) => csi.map(({ name }) => name)));

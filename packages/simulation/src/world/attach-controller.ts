@@ -79,7 +79,10 @@ export class AttachController {
     });
   }
 
-  /** The node's status and the VolumeAttachment say it before the volume is really detached. */
+  /**
+   * Detaches a volume after the plan's delay. The node's status and the VolumeAttachment show the volume as detached
+   * before that.
+   */
   #detach(volume: CsiVolumePlan): void {
     const { name } = volume;
     this.#states.set(name, 'detaching');

@@ -126,7 +126,8 @@ export class SimulatedCsiDriver {
     const { staged, published } = this.#driver.volumes;
     staged.clear();
     published.clear();
-    // Below the device of a block volume is a plain file.
+    // A driver mounts the device of a block volume over a plain file. The power loss removes that mount, so the plain
+    // file is there again.
     for (const path of this.#blockPaths) {
       await this.#fs.remove(path);
       await this.#fs.writeFile(path, '');
@@ -181,7 +182,8 @@ export class SimulatedCsiDriver {
     if (fault === 'diesBefore') this.#die(one.call);
     await this.#unlessDead(deaths);
     if (fault === 'unsure') throw failure('UNAVAILABLE', 'the driver is overloaded');
-    // A driver that says for good that it failed has left nothing behind.
+    // A final error code means that nothing is left behind. If something may be left, the driver returns a code of
+    // unknown effect.
     if (fault === 'final') throw failure(this.#hasNothing(one) ? 'INTERNAL' : 'UNAVAILABLE', 'the volume is broken');
     const result = await this.#effect(one, request, act);
     if (fault === 'diesAfter') this.#die(one.call);

@@ -11,7 +11,7 @@ export interface BegunHook {
   readonly fails: boolean;
 }
 
-/** The hooks' side of containers. Outcomes follow the containers' plans. */
+/** Runs the hooks that reach containers, with the outcomes that the containers' plans define. */
 export class HookTargets {
   readonly #clock: Clock;
   readonly #ledger: Pick<Ledger, 'live' | 'onEnd'>;

@@ -84,7 +84,7 @@ export class World {
   readonly sockets: MemorySockets = new MemorySockets();
   /** CSI drivers, if the node has any. */
   readonly csi: CsiDrivers | undefined;
-  /** The controller that attaches their volumes. */
+  /** The controller that attaches the volumes of CSI drivers. */
   readonly attacher: AttachController | undefined;
   /** The DRA driver, if the node has one. */
   readonly dra: SimulatedDraDriver | undefined;
@@ -212,7 +212,7 @@ export class World {
     this.pressure?.begin(of, forMs, unused);
   }
 
-  /** Serves this at the manifest URL from now on. */
+  /** Serves these manifests at the manifest URL from now on. */
   serve(manifests: string): void {
     this.#served = manifests;
     this.#servingError = { status: 0, untilMs: 0 };

@@ -48,7 +48,7 @@ export class LoopCommand implements LoopDevices {
     for (const { name } of await fs.readdir(BLOCK_DEVICES)) {
       if (!name.startsWith('loop')) continue;
       const file = `${BLOCK_DEVICES}/${name}/loop/backing_file`;
-      // A loop device without a file, or one that is removed now, has no such file.
+      // `backing_file` does not exist if nothing is attached to the loop device, or if the device is being removed.
       const bytes = await readFileBounded(fs, file, LIMIT_BYTES).catch(() => undefined);
       const backing = backingPath(new TextDecoder().decode(bytes));
       if (backing === path || backing === real) return `/dev/${name}`;

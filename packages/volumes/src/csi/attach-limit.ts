@@ -29,7 +29,10 @@ export class AttachLimit {
     this.#nodeName = nodeName;
   }
 
-  /** Returns false if that cannot be determined. @throws the signal's reason */
+  /**
+   * Returns whether the node is full for this volume's driver; false if that cannot be determined. @throws the signal's
+   * reason
+   */
   async isExceeded({ uniqueName }: Pick<NodeVolume, 'uniqueName'>, signal: AbortSignal): Promise<boolean> {
     const { objects, logger, refreshLimit } = this.#components;
     const { driver, handle } = csiIdentity(uniqueName);

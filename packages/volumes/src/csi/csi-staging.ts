@@ -111,7 +111,8 @@ export class CsiStaging implements NodeVolumePlugin {
       const why = `the device mount path ${JSON.stringify(path)} is still mounted by other references`;
       throw new VolumeError('StillMounted', `${why} [${others.join(' ')}]`);
     }
-    // The identity is known already: a damaged file counts as a file.
+    // Here the data file only shows that the volume may be staged. Its content is not needed, so a damaged file
+    // suffices.
     const data = await readVolumeData(fs, paths.stagedVolumeDir(identity)).catch(() => 'damaged' as const);
     if (data === undefined && !(await isMountPoint(this.#components, path))) {
       await removeMountDir(this.#components, path);

@@ -22,8 +22,8 @@ export const BLOCK_VOLUMES = 'volumeDevices';
 const LIMIT_BYTES = 4096;
 
 /**
- * Directories of connected disks, one for each disk. A hidden file beside a directory has the names of the volume, which
- * the directory's name does not tell exactly.
+ * Directories of connected disks, one for each disk. A hidden file beside each directory contains the names of the
+ * volume, because they cannot be derived exactly from the directory's name.
  */
 export class DiskDirectories {
   readonly #components: DiskDirectoriesComponents;
@@ -39,7 +39,10 @@ export class DiskDirectories {
     this.#depth = depth;
   }
 
-  /** Creates a directory. The names exist before the directory, so that the next process knows every directory. */
+  /**
+   * Creates a directory. The file with the names is written first, so that the next process can identify every
+   * directory.
+   */
   async make(directory: string, { uniqueName, name, selinuxLabel = '' }: DiskRecord): Promise<void> {
     const { fs } = this.#components;
     await fs.mkdir(dirname(directory), { mode: 0o750 });
@@ -57,7 +60,7 @@ export class DiskDirectories {
     });
   }
 
-  /** Returns the names of the directories between the root and the directory of a disk, with the latter. */
+  /** Returns the names of the directories from below the root down to the directory of a disk. */
   namesOf(directory: string): readonly string[] {
     return relative(this.#root, directory).split('/');
   }

@@ -43,8 +43,9 @@ export interface DiskPluginComponents {
 }
 
 /**
- * Plugin for disks of other machines (`pkg/volume/iscsi`, `pkg/volume/fc`): a disk is connected and mounted once for the
- * node, and the mount is bound into each pod. The attach and detach controller only allows the use of the disk.
+ * Plugin for disks of other machines (`pkg/volume/iscsi`, `pkg/volume/fc`): a disk is connected and mounted once for
+ * the node, and the mount is bound into each pod. The attach/detach controller does not connect the disk; it only
+ * decides whether this node may use it.
  */
 export class DiskPlugin implements VolumePlugin {
   readonly name: string;

@@ -18,7 +18,7 @@ export interface DiskTools {
 
 /** Maximum duration of a command, in milliseconds: `iscsiadm` tries to log in for two minutes. */
 const DEADLINE_MS = 180_000;
-/** Number of hanging commands at which no more are run. */
+/** Number of hanging commands at which further commands are refused. */
 const MAX_ABANDONED = 256;
 
 /** Runs the tools as children of a small shell, out of this process's thread pool (W6). */

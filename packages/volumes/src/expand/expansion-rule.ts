@@ -30,7 +30,7 @@ export type ExpansionStep =
       readonly size: string;
       /** Whether the PVC does not have the new size yet, so that its status is updated. */
       readonly updatesClaim: boolean;
-      /** Whether the controller follows the expansion in `allocatedResourceStatuses` (KEP-1790). */
+      /** Whether the controller tracks the expansion in `allocatedResourceStatuses` (KEP-1790). */
       readonly isFollowed: boolean;
       /** Whether a failure ends this expansion, because the PVC requests another size by now. */
       readonly endsOnFailure: boolean;
@@ -96,7 +96,7 @@ export function finishedPatch(claim: Claim, size: string): object {
 /**
  * Returns the patch after a final failure (`MarkNodeExpansionFailedCondition`, `MarkNodeExpansionInfeasible`).
  * @param isInfeasible whether the controller must choose another size
- * @param at time of the failure, as the API has it
+ * @param at time of the failure, in the API's format
  */
 export function failedPatch(claim: Claim, why: string, isInfeasible: boolean, at: string): object {
   const kept = (claim.status?.conditions ?? []).filter(({ type }) => type !== 'NodeResizeError');

@@ -108,7 +108,7 @@ export class VolumeExpander {
           this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
         });
       }
-      // The volume cannot be expanded while it is in use, which does not keep it from being used.
+      // The driver cannot expand the volume while it is in use. Pods may still use the volume with its old size.
       if (state.isInUse) return;
       throw new VolumeError('ExpandFailed', failure.message, failure);
     }

@@ -21,7 +21,7 @@ export interface DriverStatus {
   readonly capabilities: FlexCapabilities;
 }
 
-/** Response to a command that the driver does not implement; the kubelet then does something by itself. */
+/** Response to a command that the driver does not implement; the kubelet then performs the step itself. */
 export const NOT_SUPPORTED = 'Not supported';
 
 /** Result of a driver's program. */

@@ -73,7 +73,7 @@ export class FlexDriver {
 
   /** Returns what the driver can do (`init`). @throws VolumeError `DriverFailed`; the next call asks again */
   async capabilities(signal: AbortSignal): Promise<FlexCapabilities> {
-    // Several pods wait for one answer: it does not end with the wait of the first one.
+    // Several pods may wait for this answer, so the call is not aborted when the first of them stops waiting.
     const asking = this.#capabilities ?? this.#ask(new AbortController().signal);
     this.#capabilities = asking;
     try {

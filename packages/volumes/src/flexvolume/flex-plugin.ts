@@ -132,7 +132,7 @@ export class FlexPlugin implements VolumePlugin {
     const device = volume.node === undefined ? '' : this.#staging.deviceOf(volume.node);
     const args = [driverOptions(requiredFlexSource(volume)), device, hostPath, `${bytes}`, `${formerBytes}`];
     const expanded = await this.#driver.call('expandfs', args, hostPath, signal);
-    // A volume without a device is no disk.
+    // Without a device, the volume is not on a disk, so there is no file system to grow.
     if (expanded === NOT_SUPPORTED && device !== '') {
       await this.#components.devices?.grow?.(device, hostPath, signal);
     }

@@ -5,7 +5,7 @@ import type { FlexPrograms } from './flex-driver.ts';
 
 /** Maximum duration of a command, in milliseconds: a driver may format a disk (`waitForAttachTimeout`). */
 const DEADLINE_MS = 600_000;
-/** Number of hanging commands at which no more are run. */
+/** Number of hanging commands at which further commands are refused. */
 const MAX_ABANDONED = 256;
 /** Maximum size of a response: 1 MiB. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;

@@ -51,7 +51,7 @@ export class FlexStaging implements NodeVolumePlugin {
     if (await isMountPoint(this.#components, path)) return;
     await fs.mkdir(path, { mode: 0o750 });
     const mounted = await driver.call('mountdevice', [path, device, options], path, signal);
-    // Without a device, the driver's volumes are not disks.
+    // Without a device, the volume is not on a disk, so there is nothing for the kubelet to mount.
     if (mounted !== NOT_SUPPORTED || device === '') return;
     const { devices } = this.#components;
     if (devices === undefined) throw new VolumeError('UnsupportedVolume', `cannot mount disk ${device}`);

@@ -42,7 +42,7 @@ interface Entry {
   /** Whether a former process may have staged the volume, and it was not staged since. */
   isReconstructed: boolean;
   busy: boolean;
-  /** Whether the volume was staged before, or tried to be. */
+  /** Whether staging the volume was attempted before. */
   isTried: boolean;
   readonly backOff: BackOff;
   timer: Timer | undefined;

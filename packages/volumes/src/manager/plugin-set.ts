@@ -29,7 +29,7 @@ export class PluginSet {
     return this.#fixed.find(supports) ?? this.#more?.plugins().find(supports);
   }
 
-  /** Returns the plugin of a volume; if there is only a stand-in, after another look. */
+  /** Returns the plugin of a volume. If only a stand-in supports the volume, plugins are searched for first. */
   async newest(spec: VolumeSpec): Promise<VolumePlugin | undefined> {
     const known = this.of(spec);
     if (!known?.isStandIn) return known;

@@ -9,7 +9,10 @@ const WAIT_MS = 123_000;
 /** Waits of pods for their volumes. */
 export class PodWaits {
   readonly #clock: Clock;
-  /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
+  /**
+   * By pod: monotonic time of the last event about failed volumes, or else the time at which the pod began to wait for
+   * them.
+   */
   readonly #since = new Map<string, number>();
 
   constructor(clock: Clock) {

@@ -67,7 +67,7 @@ export interface VolumeEntry extends VolumeKey {
   /** Whether the volume must be expanded. */
   expands: boolean;
   busy: boolean;
-  /** Whether the volume was set up before, or tried to be. */
+  /** Whether setting up the volume was attempted before. */
   isTried: boolean;
   readonly backOff: BackOff;
   /** Whether the volume waits until its node volume is staged. */

@@ -102,7 +102,7 @@ export class VolumeUsages {
     }
   }
 
-  /** Sends upstream's event (`pkg/kubelet/server/stats/volume_stat_calculator.go`), at each measurement as upstream. */
+  /** Sends an event at each measurement, as upstream does (`pkg/kubelet/server/stats/volume_stat_calculator.go`). */
   #tellAbnormal(pod: Pod, volume: string, message: string): void {
     const { recorder } = this.#components;
     const text = `Volume ${volume}: ${message}`;

@@ -38,7 +38,7 @@ export interface CommandShellComponents {
 export interface CommandShellOptions {
   /** Time after which a command is killed, in milliseconds. Default: 120,000. */
   readonly deadlineMs?: number;
-  /** Number of killed commands that have not exited at which no more commands are run. Default: 16. */
+  /** Number of killed commands that have not exited at which further commands are refused. Default: 16. */
   readonly maxAbandoned?: number;
   /**
    * Whether the children of a killed command are killed, too: mount(8) starts a helper for a network file system. Each
@@ -145,7 +145,7 @@ export class CommandShell {
       // The end may be reported twice; pending commands may already belong to the next shell.
       if (this.#shell !== shell) return;
       this.#shell = undefined;
-      // The shell that would report their exit is gone.
+      // Only the shell that has exited could report the exit of the killed commands.
       this.#abandoned.clear();
       for (const { reject } of this.#waiting.values()) reject(new Error(`command shell: ${why}`));
     };
@@ -188,7 +188,7 @@ export class CommandShell {
   #onStart(shell: Shell, id: string, pid: string): void {
     const killed = this.#abandoned.get(id);
     const starting = killed ?? this.#waiting.get(id);
-    // An id names one process.
+    // A command has one process. A second report with the same id could name a foreign process to kill.
     if (starting === undefined || starting.pid !== undefined) return;
     starting.pid = pid;
     // The command started after its deadline had passed.

@@ -27,7 +27,10 @@ export class DiskCommand implements LocalDevices {
   readonly #components: WithDefaults<DiskCommandComponents>;
   readonly #shell: CommandShell;
 
-  /** @param options number of killed commands that have not exited at which no more commands are run, default 16 */
+  /**
+   * @param options `maxAbandoned`: number of killed commands that have not exited at which further commands are
+   * refused, default 16
+   */
   constructor(given: DiskCommandComponents, options: Pick<CommandShellOptions, 'maxAbandoned'> = {}) {
     checkOptions('DiskCommand', options, { maxAbandoned: 'count?' });
     checkComponents('DiskCommand', given, { mounter: ['mount'] });

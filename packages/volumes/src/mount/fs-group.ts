@@ -31,8 +31,8 @@ const HELP =
   'https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods';
 
 /**
- * Returns whether the volume must be changed. It need not be with policy `OnRootMismatch` if its root directory already
- * has the group and mode (upstream: `skipPermissionChange` of `pkg/volume`).
+ * Returns whether the group of the volume's files must be changed. With policy `OnRootMismatch`, nothing is changed if
+ * the root directory already has the group and mode (upstream: `skipPermissionChange` of `pkg/volume`).
  */
 export function isForGroup({ kind, mode, gid }: GroupVolume['root'], group: FsGroup): boolean {
   if (group.policy === 'Always') return true;

@@ -46,10 +46,10 @@ export class FcDisks implements NetworkDisks {
 
   async connect(spec: VolumeSpec, _namespace: string, directory: string, signal: AbortSignal): Promise<string> {
     const disk = requiredFcDisk(spec);
-    // The directory's name does not tell identifiers that contain hyphens.
+    // Identifiers that contain hyphens cannot be recovered from the directory's name, so they are stored in a file.
     await this.#components.fs.writeFileAtomic(join(directory, FILE), formatFcFile(disk), { mode: 0o640 });
     let paths = await this.#pathsOf(disk);
-    // A disk that has a multipath device is complete.
+    // A disk with a multipath device needs no scan.
     if (paths.every(({ map }) => map === undefined)) {
       await this.#scan(signal);
       paths = await this.#pathsOf(disk);
@@ -75,7 +75,7 @@ export class FcDisks implements NetworkDisks {
   async #load(directory: string): Promise<FcDisk | undefined> {
     const path = join(directory, FILE);
     const bytes = await readFileBounded(this.#components.fs, path, LIMIT_BYTES).catch((error: unknown) => {
-      // Another error must not lead to the wrong disk.
+      // Any other error is thrown on: without the file, the wrong disk could be disconnected.
       if (isMissing(error)) return undefined;
       throw error;
     });
@@ -102,7 +102,7 @@ export class FcDisks implements NetworkDisks {
     );
     const paths = new Map<string, FcPath>();
     for (const link of found) {
-      // A link that goes at the same time leads to no disk.
+      // A link that was removed in the meantime is skipped.
       const device = await fs.realpath(join(directory, link)).catch(() => undefined);
       if (device !== undefined) paths.set(device, { device, map: await multipathOf(fs, device) });
     }

@@ -73,8 +73,8 @@ export function deviceName({ portals, iqn, lun }: Pick<IscsiDisk, 'portals' | 'i
 export type ConnectedIscsiDisk = Pick<IscsiDisk, 'portals' | 'iqn' | 'lun' | 'iface' | 'volumeName' | 'initiatorName'>;
 
 /**
- * Returns the disk that is mounted in directories of these names, as far as they tell (`extractPortalAndIqn`,
- * `extractIface`). @throws VolumeError `InvalidSource`
+ * Returns the disk that is mounted in directories of these names, with the facts that the names contain
+ * (`extractPortalAndIqn`, `extractIface`). @throws VolumeError `InvalidSource`
  */
 export function diskOfNames([interfaceName = '', device = '']: readonly string[]): ConnectedIscsiDisk {
   const [, portal = '', iqn = '', lun = ''] = /^(.+?)-((?:iqn|eui)\..*)-lun-(\d+)$/.exec(device) ?? [];

@@ -20,7 +20,7 @@ export interface IscsiSession {
 
 /**
  * Returns the sessions with a target (`GetISCSIPortalHostMapForTarget` of `pkg/volume/util/device_util_linux.go`). A
- * session that goes at the same time is left out.
+ * session that ends during the call is left out.
  */
 export async function iscsiSessions(fs: SysFiles, iqn: string): Promise<readonly IscsiSession[]> {
   const found: IscsiSession[] = [];

@@ -3,13 +3,15 @@ export type Tried = 'again' | 'enough';
 
 /** Attempts after which the found paths are used, however few (`maxAttachAttempts`). */
 const MAX_ATTEMPTS = 5;
-/** Number of paths that suffice for a multipath device, and attempts before they do. */
+/**
+ * Number of paths that suffice for a multipath device. Fewer than all paths suffice only from the second attempt on.
+ */
 const ENOUGH_PATHS = 2;
 const ENOUGH_ATTEMPTS = 2;
 
 /**
- * Decides whether more paths to a disk are tried (`AttachDisk`). Without any path, nothing is tried again: the volume is
- * staged again later.
+ * Decides whether more paths to a disk are tried (`AttachDisk`). If no path was found, the portals are not tried again
+ * here: staging fails and is retried with its back-off.
  * @param attempt number of the attempt, from 1
  */
 export function pathsFound(found: number, portals: number, attempt: number): Tried {
