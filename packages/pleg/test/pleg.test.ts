@@ -102,7 +102,7 @@ describe('log of runtime failures', () => {
     start();
     await clock.advance(1_000_000);
     expect(runtime.streams).toBeGreaterThan(2);
-    expect(lines.filter(({ level, message }) => level !== 'debug' && /has no events/.test(message))).toHaveLength(1);
+    expect(lines.filter(({ level, message }) => level !== 'debug' && /sends no events/.test(message))).toHaveLength(1);
   });
 });
 

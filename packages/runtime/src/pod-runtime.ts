@@ -261,7 +261,7 @@ export class PodRuntime {
     });
   }
 
-  /** Returns all pods of which the runtime has anything left, including dead parts; newest first. */
+  /** Returns all pods that have any container or sandbox in the runtime, including dead ones; newest first. */
   getPods(signal?: AbortSignal): Promise<RuntimePod[]> {
     return listPods(this.#components.cri, this.#reader, signal);
   }

@@ -106,8 +106,8 @@ export function illegalTransition(
 
 /**
  * Returns a terminal status in which containers that had terminated for good keep their previous state. The generated
- * status can differ if a new sandbox was to run init containers again or the runtime has lost their records; the pod's
- * termination must be reported nevertheless (S1).
+ * status can differ if init containers had to run again in a new sandbox, or if the runtime has lost their records. The
+ * pod's termination must be reported nevertheless (S1).
  */
 export function withTerminatedStatuses(
   pod: Pod,
@@ -206,8 +206,8 @@ export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus 
 }
 
 /**
- * Returns whether the main containers were to be started; a main container that was never started then counts as
- * failed.
+ * Returns whether the pod had reached the start of its main containers. If so, a main container that was never started
+ * counts as failed.
  */
 function hasInitialized(
   pod: Pod,

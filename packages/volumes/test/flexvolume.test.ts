@@ -382,7 +382,7 @@ it('a directory whose program is no file, or whose name is no driver name, is no
 describe('a flexVolume of a PVC that a controller has expanded', () => {
   const ATTACH = '{"status": "Success", "device": "/dev/sdx"}';
 
-  /** A node with a pod's volume that has 1 GiB and is to have 2 GiB. */
+  /** A node with a pod's volume of 1 GiB that a controller has expanded to 2 GiB. */
   async function makeExpanded(responses: Record<string, string>) {
     const fixture = await makeFlex();
     const { claims, programs, status } = fixture;

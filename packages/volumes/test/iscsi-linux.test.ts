@@ -137,7 +137,7 @@ describe.runIf(canMount)('iSCSI volumes with a fake iscsiadm and a loop device, 
     return { told: JSON.parse(`${stdout}`) as Record<string, unknown>, calls: calls.trim().split('\n') };
   }
 
-  it('V1, V4: iSCSI volumes with a fake iscsiadm and a loop device are formatted, mounted once for two pods, known from the disk, and leave nothing', async () => {
+  it('V1, V4: iSCSI volumes with a fake iscsiadm and a loop device are formatted, mounted once for two pods, found on disk by the next kubelet, and leave nothing', async () => {
     const { told, calls } = await run('192.0.2.1');
     const root = join(directory, 'kubelet');
     const staged = `${root}/plugins/kubernetes.io/iscsi/iface-default/192.0.2.1:3260-${IQN}-lun-2`;

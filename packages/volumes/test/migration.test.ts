@@ -363,7 +363,7 @@ describe('a pod with a volume of an in-tree type', () => {
     const directory = `${ROOT}/pods/u1/volumes/kubernetes.io~csi/csi.vsphere.vmware.com-[d] a~b`;
     const data = JSON.parse(await text(fs, `${directory}/vol_data.json`));
     expect(data.specVolID).toBe('csi.vsphere.vmware.com-[d] a/b');
-    // The data file is lost; the pod tells the driver.
+    // The data file is lost, so the driver is taken from the pod's spec.
     await fs.remove(`${directory}/vol_data.json`);
     const next = newManager();
     await next.waitForUnmount(pod('u1'), signal);

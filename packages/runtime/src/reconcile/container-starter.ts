@@ -387,7 +387,9 @@ export class ContainerStarter {
     return attempt ?? (await files.restartCount(pod, container));
   }
 
-  /** Lists the containers of this name. Those whose start was interrupted are `created`, whatever the list says. */
+  /**
+   * Lists the containers of this name. Containers whose start was interrupted are `created`, whatever the list says.
+   */
   async #listed({ pod, container, status }: StartRequest, signal: AbortSignal): Promise<ListedContainer[]> {
     const { cri } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };

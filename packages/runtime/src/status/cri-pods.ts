@@ -15,7 +15,7 @@ export type PodCalls = Pick<
 /** Read-only view of a runtime's pods, as `@node-agent/pleg` needs it. */
 export interface CriPods {
   /**
-   * Returns all pods of which the runtime has anything left, including dead parts; newest first.
+   * Returns all pods that have any container or sandbox in the runtime, including dead ones; newest first.
    * @throws CriError
    */
   getPods(signal?: AbortSignal): Promise<RuntimePod[]>;
@@ -65,8 +65,8 @@ export function criPods(
 }
 
 /**
- * Lists all pods of which the runtime has anything left, newest first, and records in the reader what labels do not
- * show.
+ * Lists all pods that have any container or sandbox in the runtime, newest first, and records in the reader which pods
+ * a list by label shows incompletely.
  */
 export async function listPods(
   cri: Pick<RuntimeService, 'listPodSandbox' | 'listContainers'>,
@@ -89,8 +89,8 @@ const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
 };
 
 /**
- * Yields runtime events with the pod that each concerns, and records in the reader what labels do not show. Ends or
- * throws when the stream is lost.
+ * Yields runtime events with the pod that each concerns, and records in the reader which pods a list by label shows
+ * incompletely. Ends or throws when the stream is lost.
  */
 export async function* containerNews(
   cri: Pick<RuntimeService, 'getContainerEvents'>,

@@ -2,7 +2,10 @@ import type { Observation } from '../observation.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 
 const PODS_DIRECTORY = `${ROOT_DIRECTORY}/pods`;
-/** Time by which a kubelet has written what it could not write before. Longer than the time between two syncs of a pod. */
+/**
+ * Time after a fault by which a kubelet has written the notes that it could not write before. Longer than the time
+ * between two syncs of a pod.
+ */
 const REWRITTEN_MS = 90_000;
 const READS: ReadonlySet<string> = new Set(['readdir', 'read', 'stat', 'watch']);
 

@@ -268,7 +268,7 @@ function leftOfDeletionSeconds(facts: Facts, uid: string): number {
  */
 function spentOnHookMs(life: Life, facts: Facts): number {
   if (life.plan.preStopSeconds === undefined) return 0;
-  // The start of this stop is not observable.
+  // If the container was stopped for its liveness probe, it cannot be observed when the preStop hook started.
   if (life.plan.probes?.liveness !== undefined) return Number.POSITIVE_INFINITY;
   const toldAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
   const others = facts.lives

@@ -20,7 +20,7 @@ const END_LATE_MS = 8000;
  */
 function endsUndisturbed(uid: string, facts: Facts): boolean {
   if (!facts.kubeletUp || !facts.runtimeUp || !facts.isBeingEnded(uid)) return false;
-  // The termination includes giving the claim back, for which the driver is needed.
+  // The termination waits until the DRA driver has unprepared the claim.
   if (facts.pods.planOf(uid)?.claim !== undefined) return false;
   return facts.lastFaultOverAtMs < facts.endBeganAtMs(uid);
 }

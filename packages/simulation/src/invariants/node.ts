@@ -93,7 +93,7 @@ export function startsPromptly(
   };
 }
 
-/** Whether the pod mounts the foreign file system and that has hung at any time. */
+/** Whether the pod mounts the foreign file system, and that file system has hung at any time. */
 function waitsForItself({ foreign }: PodPlan, { foreignHangsUntilMs }: Facts): boolean {
   return foreign === true && foreignHangsUntilMs >= 0;
 }

@@ -113,7 +113,7 @@ export interface PodPlan {
   readonly disks?: readonly string[];
   /** Volumes of CSI drivers that its containers use through claims. Never set for static pods. */
   readonly csi?: readonly CsiVolumePlan[];
-  /** Drivers of which its containers use an inline volume. Never set for static pods. */
+  /** Drivers whose inline volumes its containers use. Never set for static pods. */
   readonly inlineCsi?: readonly string[];
   /** Initial CPU requests of its main containers. They are not part of the hash of the container specs. */
   readonly cpu?: CpuPlan;

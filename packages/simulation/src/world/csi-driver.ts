@@ -110,7 +110,7 @@ export class SimulatedCsiDriver {
     this.#faults.delete(call);
     this.#curing.resolve();
     this.#curing = Promise.withResolvers<void>();
-    // The fault may have been the death of the process.
+    // The process is started again if the fault had killed it.
     void this.start();
   }
 

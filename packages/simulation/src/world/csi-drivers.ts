@@ -29,12 +29,12 @@ export class CsiDrivers {
     this.#drivers = new Map(plan.drivers.map((one) => [one.name, new SimulatedCsiDriver(components, one)]));
   }
 
-  /** What is staged now. */
+  /** The volumes that are staged now, with their paths. */
   get staged(): readonly CsiPlace[] {
     return this.#all.flatMap(({ staged }) => staged);
   }
 
-  /** What is published now. */
+  /** The volumes that are published now, with their paths. */
   get published(): readonly CsiPlace[] {
     return this.#all.flatMap(({ published }) => published);
   }

@@ -1,6 +1,6 @@
 import { VolumeError } from '../errors.ts';
 
-/** What a driver can do. */
+/** Capabilities of a driver. */
 export interface FlexCapabilities {
   /** Whether a controller attaches volumes to nodes, and volumes are mounted once per node. */
   readonly attach: boolean;

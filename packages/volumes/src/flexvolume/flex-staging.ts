@@ -27,7 +27,7 @@ export interface FlexStagingComponents {
 
 /**
  * Node level of a driver's volumes, if the driver attaches volumes (`flexVolumeAttacher`, `flexVolumeDetacher` of
- * `pkg/volume/flexvolume`). What a driver does not implement is done by the kubelet.
+ * `pkg/volume/flexvolume`). The kubelet performs the steps that a driver does not implement.
  */
 export class FlexStaging implements NodeVolumePlugin {
   readonly #components: FlexStagingComponents;

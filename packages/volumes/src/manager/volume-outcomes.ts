@@ -29,7 +29,7 @@ export interface VolumeOutcomesComponents {
   readonly nodes: Pick<NodeVolumes, 'awaitsAttachment' | 'stageFailure'>;
 }
 
-/** Tells which volumes are in their desired state, and waits for the others. */
+/** Determines which volumes are in their desired state, and waits for the others. */
 export class VolumeOutcomes {
   readonly #components: VolumeOutcomesComponents;
 

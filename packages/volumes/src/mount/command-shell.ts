@@ -17,8 +17,8 @@ export interface RunOptions {
   /** Whether the output of a successful command is returned. Default: false. */
   readonly alwaysTells?: boolean;
   /**
-   * What the command acts on. While a killed command with the same subject has not exited, no other one is run, so that
-   * one hanging file system does not use up the number of hanging commands.
+   * The object that the command acts on, for example a path. While a killed command with the same subject has not
+   * exited, no other one is run, so that one hanging file system does not use up the number of hanging commands.
    */
   readonly subject?: string | undefined;
   /** Size of the output, in bytes, above which the command is killed and fails. Default: longer output is cut. */

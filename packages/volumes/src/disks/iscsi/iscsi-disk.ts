@@ -15,7 +15,7 @@ export interface IscsiDisk {
   readonly portals: readonly [string, ...string[]];
   readonly iqn: string;
   readonly lun: number;
-  /** Interface from which a new one is made, if the volume has an initiator name. */
+  /** Interface that is cloned for the volume, if the volume has an initiator name. */
   readonly initIface: string;
   readonly iface: string;
   /** Initiator name of the volume. If '', the initiator name of the interface is used. */
@@ -69,7 +69,7 @@ export function deviceName({ portals, iqn, lun }: Pick<IscsiDisk, 'portals' | 'i
   return `${portals[0]}-${iqn}-lun-${lun}`;
 }
 
-/** What must be known to disconnect a disk. */
+/** The facts that are needed to disconnect a disk. */
 export type ConnectedIscsiDisk = Pick<IscsiDisk, 'portals' | 'iqn' | 'lun' | 'iface' | 'volumeName' | 'initiatorName'>;
 
 /**

@@ -1,4 +1,4 @@
-/** What to do after all portals of a disk were tried: `again`, or use the paths that were found. */
+/** Decision after all portals of a disk were tried: try them again, or use the paths that were found. */
 export type Tried = 'again' | 'enough';
 
 /** Attempts after which the found paths are used, however few (`maxAttachAttempts`). */
