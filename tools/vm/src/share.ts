@@ -22,7 +22,7 @@ export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' 
   shutdown: ['kubelet', 'runtime'],
   package: ['packages'],
   compare: ['kubelet', 'runtime', 'upstream'],
-  numa: ['kubelet', 'runtime'],
+  numa: ['kubelet', 'runtime', 'upstream'],
 };
 
 const directory = join(import.meta.dirname, '..');

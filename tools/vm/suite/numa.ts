@@ -1,17 +1,19 @@
 // The CPU, memory and topology managers on a machine with two sockets and two NUMA nodes: CPUs 0-3 and 4-7, two threads
 // per core.
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Pod } from '@node-agent/pod-spec';
 import { GroupSide, type ManifestPod } from '@node-agent/tools-compare/groups';
-import { binaries, KUBELET } from './guest-binaries.ts';
+import { binaries, KUBELET, UPSTREAM } from './guest-binaries.ts';
 import { groupsBelow, run, systemd, textsOf } from './machine.ts';
 
 const { signal } = new AbortController();
 /** An emulated machine on busy CPUs needs minutes instead of seconds. */
-const TIMEOUT = { timeout: 2_700_000 };
-const SCRIPT = 'trap "exit 0" TERM; while :; do sleep 1 & wait $!; done';
+const TIMEOUT = { timeout: 7_000_000 };
+/** Writes the CPUs and NUMA nodes that the container sees, and waits for its end. */
+const SCRIPT =
+  'cd /sys/fs/cgroup; cat cpuset.cpus.effective cpuset.mems.effective; grep _list /proc/self/status; trap "exit 0" TERM; while :; do sleep 1 & wait $!; done';
 
 function pod(name: string, resources: object): ManifestPod {
   const image = 'node-agent.local/busybox:1';
@@ -38,6 +40,13 @@ describe('kubelet on two NUMA nodes', TIMEOUT, () => {
     const files = await textsOf(group, ['cpuset.cpus.effective', 'cpuset.mems.effective', 'cpu.max']);
     return Object.values(files).join(' on ');
   };
+  /** Returns what the container of a pod wrote at its start. */
+  const outputOf = async (name: string): Promise<readonly string[]> => {
+    const logs = side.kubelet.podLogsDirectory;
+    const pod = (await readdir(logs)).find((each) => each.includes(`_${name}-here_`));
+    const lines = (await readFile(`${logs}/${pod}/main/0.log`, 'utf8')).trim().split('\n');
+    return lines.map((line) => line.split(' ').slice(3).join(' ').trim());
+  };
   const state = async (name: string): Promise<string> =>
     await readFile(`${side.kubelet.rootDirectory}/${name}`, 'utf8');
 
@@ -50,7 +59,7 @@ describe('kubelet on two NUMA nodes', TIMEOUT, () => {
     directory = await mkdtemp('/tmp/k-');
     side = await GroupSide.start({
       ...{ name: 'here', program: KUBELET, binaries, driver: 'systemd', systemd, directory },
-      ...{ subnet: '10.199.0.0/24', timeoutMs: 1_500_000, everyMs: 5000 },
+      ...{ subnet: '10.199.0.0/24', timeoutMs: 1_500_000, everyMs: 15_000 },
       configuration: {
         cpuManagerPolicy: 'static',
         cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' },
@@ -80,6 +89,8 @@ describe('kubelet on two NUMA nodes', TIMEOUT, () => {
     say('two pods with exclusive CPUs are running');
     assert.equal(await placeOf('first'), '2-3 on 0 on max 100000');
     assert.equal(await placeOf('second'), '6-7 on 1 on max 100000');
+    assert.deepEqual(await outputOf('first'), ['2-3', '0', 'Cpus_allowed_list:\t2-3', 'Mems_allowed_list:\t0']);
+    assert.deepEqual(await outputOf('second'), ['6-7', '1', 'Cpus_allowed_list:\t6-7', 'Mems_allowed_list:\t1']);
     assert.match(await state('cpu_manager_state'), /"defaultCpuSet":"0-1,4-5"/);
     assert.match(await state('memory_manager_state'), /"numaAffinity":\[1\],"type":"hugepages-2Mi","size":33554432/);
   });
@@ -94,7 +105,7 @@ describe('kubelet on two NUMA nodes', TIMEOUT, () => {
       await new Promise((resolve) => setTimeout(resolve, 3000));
       third = await side.pod('third');
     }
-    assert.equal(third?.status?.phase, 'Failed');
+    assert.deepEqual([third?.status?.phase, third?.status?.reason], ['Failed', 'TopologyAffinityError']);
     say(`the third pod was rejected: ${third?.status?.reason}: ${third?.status?.message}`);
   });
 
@@ -105,5 +116,23 @@ describe('kubelet on two NUMA nodes', TIMEOUT, () => {
     await side.running(['first', 'second'], signal);
     assert.deepEqual([await state('cpu_manager_state'), containerOf(await side.pod('first'))], before);
     assert.equal(await placeOf('second'), '6-7 on 1 on max 100000');
+  });
+
+  test('the Go kubelet reads the placements of this kubelet, and this kubelet starts with the state files of the Go kubelet', async () => {
+    for (const name of ['second', 'third']) await side.remove(name);
+    while ((await side.pod('second')) !== undefined) await new Promise((resolve) => setTimeout(resolve, 3000));
+    const uid = (await side.pod('first'))?.metadata.uid;
+    await side.replaceKubelet(UPSTREAM);
+    // The Go kubelet gives static pods other UIDs, so that it starts them again.
+    await side.running(['shared'], signal);
+    say('the Go kubelet runs a pod');
+    const log = await readFile(side.kubelet.logFile, 'utf8');
+    assert.match(log, new RegExp(`Updated CPUSet assignments.*"${uid}":`));
+    await side.remove('first');
+    await side.write(pod('fourth', exclusive));
+    await side.running(['fourth'], signal);
+    assert.match(await placeOf('fourth'), /^(2-3 on 0|6-7 on 1) on max 100000$/);
+    await side.replaceKubelet(KUBELET);
+    await side.running(['shared'], signal);
   });
 });

@@ -41,7 +41,7 @@ const ONLINE_CPUS = '/sys/devices/system/cpu/online';
 export class GroupSide {
   readonly #options: GroupSideOptions;
   readonly #runtime: Containerd;
-  readonly #kubelet: ClusterKubelet;
+  #kubelet: ClusterKubelet;
   readonly #manager: CgroupManager;
   readonly #readOnlyPort: number;
 
@@ -74,16 +74,7 @@ export class GroupSide {
       const cpus = manager.version === 2 ? { cpus: (await readFile(ONLINE_CPUS, 'utf8')).trim() } : {};
       await manager.create([name], cpus);
       const [readOnlyPort = 0] = await freePorts(1);
-      const kubelet = new ClusterKubelet({
-        ...{ program, nodeName: name, endpoint: runtime.endpoint, directory: join(directory, 'k') },
-        cgroupRoot: `/${name}`,
-        configuration: {
-          ...{ cgroupDriver: driver, readOnlyPort, staticPodPath: join(directory, 'manifests') },
-          ...{ fileCheckFrequency: '1s', syncFrequency: '10s', podPidsLimit: 200 },
-          ...{ systemReserved: { memory: '300Mi', cpu: '100m', pid: '500' } },
-          ...options.configuration,
-        },
-      });
+      const kubelet = kubeletOf(options, program, runtime.endpoint, readOnlyPort);
       const side = new GroupSide(options, runtime, kubelet, manager, readOnlyPort);
       await kubelet.start();
       return side;
@@ -95,6 +86,13 @@ export class GroupSide {
 
   get kubelet(): ClusterKubelet {
     return this.#kubelet;
+  }
+
+  /** Stops the kubelet and starts another program with the same files; the pods keep running. */
+  async replaceKubelet(program: string): Promise<void> {
+    await this.#kubelet.stop();
+    this.#kubelet = kubeletOf(this.#options, program, this.#runtime.endpoint, this.#readOnlyPort);
+    await this.#kubelet.start();
   }
 
   /** Path of the cgroup that contains all cgroups of the side. */
@@ -195,6 +193,23 @@ export class GroupSide {
   #manifest(name: string): string {
     return join(this.#options.directory, 'manifests', `${name}.json`);
   }
+}
+
+function kubeletOf(
+  { name, driver, directory, configuration }: GroupSideOptions,
+  program: string,
+  endpoint: string,
+  readOnlyPort: number,
+): ClusterKubelet {
+  return new ClusterKubelet({
+    ...{ program, endpoint, nodeName: name, directory: join(directory, 'k'), cgroupRoot: `/${name}` },
+    configuration: {
+      ...{ cgroupDriver: driver, readOnlyPort, staticPodPath: join(directory, 'manifests') },
+      ...{ fileCheckFrequency: '1s', syncFrequency: '10s', podPidsLimit: 200 },
+      ...{ systemReserved: { memory: '300Mi', cpu: '100m', pid: '500' } },
+      ...configuration,
+    },
+  });
 }
 
 function isReady({ ready }: { readonly ready: boolean }): boolean {
