@@ -121,4 +121,9 @@ export const onPurpose: readonly Purpose[] = [
     go: /^"directory 750 0:0"$/,
     why: 'upstream creates the directory of a CSI volume before it has read the secret; this kubelet creates it with the data file',
   },
+  {
+    pattern:
+      /^csi-stage-uncertain-deleted: csi\.((disk|mounts)\.plugins\/|calls\.(order|(requests|succeeded)\.NodeUnstageVolume)$)/,
+    why: 'upstream goes on staging the volume of a deleted pod while a finalizer keeps the object of the pod; this kubelet unstages it when the pod has terminated',
+  },
 ];
