@@ -1,6 +1,7 @@
 // Implements `npm start`, `npm test` and the other npm scripts: installs the tools, builds what changed, and runs the
 // program.
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runChild } from './child.mjs';
 import { installMissing, NODE_PACKAGES, SUITE_PACKAGES } from './system-packages.mjs';
@@ -70,6 +71,7 @@ if (!chosen) {
 
 const env = prepare();
 const program = chosen.program && [
+  ...flagsOf(path.join(root, chosen.program)),
   '--conditions=@node-agent/source',
   '--disable-warning=ExperimentalWarning',
   path.join(root, chosen.program),
@@ -91,6 +93,12 @@ if (chosen.packages) {
   // If packages are missing, the program still starts and reports what it cannot run.
   const { output } = installMissing(chosen.packages, say);
   if (output !== undefined) say(output);
+}
+
+/** Returns the Node flags in a program's first line, `#!/usr/bin/env -S node --flag`. */
+function flagsOf(file) {
+  const [, flags = ''] = /^#!\S+ -S node +([^\n]*)/.exec(readFileSync(file, 'utf8')) ?? [];
+  return flags.split(' ').filter((flag) => flag !== '');
 }
 
 const nx = (...nxArgs) => run(env, 'nx', [...nxArgs, '--output-style=static', '--parallel=2']);

@@ -1,10 +1,12 @@
-import { type Clock, linkAbort, sleep, TaskGroup } from '@node-agent/async';
+import { type Clock, linkAbort, Semaphore, sleep, TaskGroup, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { NodePlan } from './node-plan.ts';
 
 /** A node that runs until its signal is aborted. */
 interface RunnableNode {
   run(signal: AbortSignal): Promise<void>;
+  /** Resolves when the node is Ready. */
+  ready(signal: AbortSignal): Promise<void>;
 }
 
 /** Components of a {@link Fleet}. */
@@ -14,12 +16,19 @@ export interface FleetComponents<N extends RunnableNode> {
   readonly make: (plan: NodePlan) => N;
 }
 
+/**
+ * Number of nodes that may be starting. If the machine or the API server is slower than the start rate, the nodes start
+ * more slowly instead of all timing out together, and the heartbeats of the nodes that run are not missed.
+ */
+const MOST_STARTING = 50;
+/** Time after which a node that is not Ready no longer delays the others. */
+const START_TIMEOUT_MS = 60_000;
 /** Delay before a node that failed is started again, as by a service manager. */
 const RESTART_MS = 10_000;
 
 /**
- * Many nodes in one process. They start one after another, so that their registrations and, from then on, their
- * heartbeats are spread. A node that fails is started again and affects no other node.
+ * Many nodes in one process. They start one after another, and only some at a time, so that their registrations and,
+ * from then on, their heartbeats are spread. A node that fails is started again and affects no other node.
  */
 export class Fleet<N extends RunnableNode = RunnableNode> {
   readonly #components: FleetComponents<N>;
@@ -36,7 +45,7 @@ export class Fleet<N extends RunnableNode = RunnableNode> {
 
   /**
    * Starts the nodes and runs them until `signal` is aborted.
-   * @param ratePerSecond number of nodes that are started per second
+   * @param ratePerSecond greatest number of nodes that are started per second
    * @param onStarted called when all nodes have been started
    */
   async run(
@@ -46,9 +55,12 @@ export class Fleet<N extends RunnableNode = RunnableNode> {
     onStarted: () => void = () => {},
   ): Promise<void> {
     const group = new TaskGroup(signal);
+    const starting = new Semaphore(MOST_STARTING);
     group.add(async (ending) => {
       for (const plan of plans) {
+        const permit = await starting.acquire(ending);
         group.add((until) => this.#keep(plan, until));
+        group.add((until) => this.#untilStarted(plan.name, permit, until));
         await sleep(this.#components.clock, 1000 / ratePerSecond, ending);
       }
       onStarted();
@@ -76,6 +88,16 @@ export class Fleet<N extends RunnableNode = RunnableNode> {
   /** Stops a node, as a power loss does: its containers end, and its objects stay in the API server. */
   async remove(name: string): Promise<void> {
     await this.#nodes.get(name)?.remove();
+  }
+
+  /** Releases the permit when the node is Ready, has failed, or has taken too long. */
+  async #untilStarted(name: string, permit: Disposable, signal: AbortSignal): Promise<void> {
+    using _permit = permit;
+    const { clock, logger } = this.#components;
+    const node = this.#nodes.get(name)?.node;
+    await withTimeout(clock, START_TIMEOUT_MS, async (limit) => node?.ready(limit), signal).catch((err: unknown) => {
+      if (!signal.aborted) logger.warn({ err, node: name }, 'A node did not become Ready; starting further nodes');
+    });
   }
 
   /** Runs a node, and starts it again after a failure. */

@@ -57,6 +57,7 @@ export interface HollowNodeOptions extends HollowNodeSettings {
 export class HollowNode {
   readonly #components: HollowComponents;
   readonly #plan: NodePlan;
+  readonly #node: ClusterWatches['node'];
   readonly #machine: HollowMachine;
   readonly #events: ApiEventRecorder;
   readonly #assembled: AssembledKubelet<undefined>;
@@ -69,10 +70,12 @@ export class HollowNode {
     { clients, watched }: NodeConnection,
     makeServer?: MakeServer,
   ) {
-    const { clock, random, metrics } = components;
+    const { random, metrics } = components;
+    const clock = shiftedClock(components.clock, plan.phaseMs);
     const logger = components.logger.child({ node: plan.name });
-    this.#components = { ...components, logger };
+    this.#components = { ...components, clock, logger };
     this.#plan = plan;
+    this.#node = watched.node;
     const machine = new HollowMachine({ clock, random }, options.size, {
       ...options.runtime,
       podCidrs: [plan.podCidr],
@@ -146,10 +149,29 @@ export class HollowNode {
     }
   }
 
+  /** Resolves when the API server has the node as Ready. @throws the signal's reason */
+  async ready(signal: AbortSignal): Promise<void> {
+    using changes = this.#node.changes();
+    for (let change = await changes.take(signal); change !== undefined; change = await changes.take(signal)) {
+      if (change.type !== 'changed') continue;
+      const { conditions = [] } = change.object.status ?? {};
+      if (conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return;
+    }
+  }
+
   #handlers(kubelet: KubeletView): NodeHandlers {
     const stats = (): AssembledKubelet<undefined>['stats'] => this.#assembled.stats;
     return hollowEndpoints({ ...this.#components, machine: this.#machine, stats }, kubelet);
   }
+}
+
+/** Returns a clock on which multiples of a second, at which much periodic work begins, are shifted. */
+function shiftedClock(clock: Clock, shiftMs: number): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic() + shiftMs,
+    setTimer: (delayMs, callback) => clock.setTimer(delayMs, callback),
+  };
 }
 
 /** Probes and hooks over the network succeed: hollow pods have addresses, but nothing listens on them. */

@@ -3,6 +3,8 @@ export interface NodePlan {
   readonly name: string;
   /** Port of the node's kubelet server. `undefined`: the node has no server. */
   readonly port: number | undefined;
+  /** Offset of the node's periodic work within a second, so that the work of many nodes is spread. */
+  readonly phaseMs: number;
   /** Range of pod addresses until the cluster has one for the node (`node.spec.podCIDR`). */
   readonly podCidr: string;
 }
@@ -23,6 +25,11 @@ export interface NodePlanSettings {
   readonly maxPods: number;
 }
 
+/**
+ * Number of different offsets. With one offset for all nodes, the process would be busy for hundreds of milliseconds at
+ * the beginning of each second. With one for each node, it would wake up a thousand times a second.
+ */
+const PHASES = 20;
 const HIGHEST_PORT = 65_535;
 
 /**
@@ -41,6 +48,7 @@ export function planNodes({ nodes, first, namePrefix, port, podCidr, maxPods }: 
     return {
       name: `${namePrefix}${index}`,
       port: port > 0 ? port + index : undefined,
+      phaseMs: (index % PHASES) * (1000 / PHASES),
       podCidr: nodeCidr(podCidr, index, maxPods),
     };
   });

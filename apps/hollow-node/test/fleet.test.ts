@@ -4,13 +4,15 @@ import { captureLogger } from '@node-agent/telemetry/testing';
 import { expect, test } from 'vitest';
 import { Fleet } from '../src/fleet.ts';
 
-const plan = (name: string) => ({ name, port: undefined, podCidr: '10.0.0.0/24' });
+const plan = (name: string) => ({ name, port: undefined, phaseMs: 0, podCidr: '10.0.0.0/24' });
+const ready = async (): Promise<void> => {};
 
 test('nodes start at the given rate, and a node that fails starts again without the others', async () => {
   const clock = new FakeClock();
   const { logger, lines } = captureLogger();
   const starts: string[] = [];
   const make = ({ name }: { readonly name: string }) => ({
+    ready,
     async run(signal: AbortSignal) {
       starts.push(`${name} at ${clock.monotonic() - startMs}`);
       if (name === 'b' && starts.length < 4) throw new Error('disk is full');
@@ -40,6 +42,7 @@ test('a removed node is not started again', async () => {
   const { logger } = captureLogger();
   let starts = 0;
   const make = () => ({
+    ready,
     async run(signal: AbortSignal) {
       starts++;
       await untilAborted(signal);
@@ -55,4 +58,36 @@ test('a removed node is not started again', async () => {
   expect([starts, fleet.nodes.size]).toEqual([1, 0]);
   controller.abort();
   await running;
+});
+
+test('at most 50 nodes are starting at a time, and a node that takes a minute no longer delays the others', async () => {
+  const clock = new FakeClock();
+  const { logger, lines } = captureLogger();
+  const becomeReady: (() => void)[] = [];
+  const make = () => ({
+    run: untilAborted,
+    ready(signal: AbortSignal) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      becomeReady.push(resolve);
+      signal.addEventListener('abort', () => reject(signal.reason));
+      return promise;
+    },
+  });
+  const fleet = new Fleet({ clock, logger, make });
+  const controller = new AbortController();
+  const plans = Array.from({ length: 120 }, (_, index) => plan(`n${index}`));
+  const running = fleet.run(plans, 100, controller.signal);
+  await clock.advance(10_000);
+  expect(fleet.nodes.size).toBe(50);
+  for (const done of becomeReady.splice(0, 20)) done();
+  await clock.advance(1_000);
+  expect(fleet.nodes.size).toBe(70);
+  await clock.advance(48_000);
+  expect([fleet.nodes.size, lines.length]).toEqual([70, 0]);
+  await clock.advance(3_000);
+  expect([fleet.nodes.size, lines.length]).toEqual([100, 30]);
+  controller.abort();
+  await clock.settle();
+  await running;
+  expect(clock.pendingTimers).toBe(0);
 });

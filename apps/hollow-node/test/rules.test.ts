@@ -8,10 +8,17 @@ const SETTINGS = { nodes: 2, first: 3, namePrefix: 'n-', port: 20_000, podCidr: 
 
 test('a node with the same index has the same name, port and range in every process', () => {
   expect(planNodes(SETTINGS)).toEqual([
-    { name: 'n-3', port: 20_003, podCidr: '10.128.3.0/24' },
-    { name: 'n-4', port: 20_004, podCidr: '10.128.4.0/24' },
+    { name: 'n-3', port: 20_003, phaseMs: 150, podCidr: '10.128.3.0/24' },
+    { name: 'n-4', port: 20_004, phaseMs: 200, podCidr: '10.128.4.0/24' },
   ]);
   expect(planNodes({ ...SETTINGS, port: 0 })[0]?.port).toBeUndefined();
+});
+
+test('the periodic work of 1000 nodes begins at 20 different times of a second, 50 nodes at each', () => {
+  const phases = planNodes({ ...SETTINGS, nodes: 1000 }).map(({ phaseMs }) => phaseMs);
+  const counts = Map.groupBy(phases, (phaseMs) => phaseMs);
+  expect([...counts.values()].map(({ length }) => length)).toEqual(Array.from({ length: 20 }, () => 50));
+  expect([Math.min(...phases), Math.max(...phases)]).toEqual([0, 950]);
 });
 
 test('ports beyond 65535 are refused', () => {
