@@ -41,7 +41,10 @@ describe('trustedPath', () => {
 
   it('refuses a client whose certificate path was valid in the past, but is not valid now', () => {
     const { bundle, client } = named('old and new authority, signed by the new one');
-    const endMs = Date.parse(x509(client).validTo);
+    const authority = bundle.find((pair) => x509(client).verify(x509(pair).publicKey));
+    // The authority ends first if it was made in an earlier second.
+    const path = authority === undefined ? [client] : [client, authority];
+    const endMs = Math.min(...path.map((pair) => Date.parse(x509(pair).validTo)));
     const rotation = { name: '', bundle, client, accepted: true };
     expect([endMs, endMs + 1000].map((nowMs) => pathOf(rotation, nowMs) !== undefined)).toEqual([true, false]);
   });

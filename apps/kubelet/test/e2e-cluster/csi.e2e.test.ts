@@ -76,7 +76,11 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     await it.until('the driver to be removed from CSINode', async () =>
       ((await csiNode(it))?.spec.drivers ?? []).length === 0 ? true : undefined,
     );
-    expect((await nodeMetadata())?.annotations['csi.volume.kubernetes.io/nodeid']).toBeUndefined();
+    // As upstream, the kubelet removes the driver from CSINode first, and from the Node afterwards.
+    await it.until('the annotation to be removed from the Node', async () => {
+      const annotations = (await nodeMetadata())?.annotations;
+      return annotations !== undefined && !('csi.volume.kubernetes.io/nodeid' in annotations) ? true : undefined;
+    });
     await driver.start();
     await it.until('the driver in CSINode', async () => (await csiNode(it))?.spec.drivers?.[0]?.nodeID);
   });
