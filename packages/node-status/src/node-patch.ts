@@ -91,8 +91,8 @@ function withEqualQuantities(before: NodeStatus, after: NodeStatus): Json {
   const reword = (own: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): object =>
     Object.fromEntries(
       Object.entries(own).map(([name, text]) => {
-        const other = wanted[name];
-        return [name, other !== undefined && parseQuantity(other).equals(parseQuantity(text)) ? other : text];
+        const other = wanted[name] ?? text;
+        return [name, other !== text && parseQuantity(other).equals(parseQuantity(text)) ? other : text];
       }),
     );
   return {
@@ -118,12 +118,13 @@ function objectPatch(before: Json, after: Json): Json | undefined {
 
 /** Compares JSON values. As in Go's types, empty values equal absent ones. */
 function same(a: unknown, b: unknown): boolean {
-  if (isEmpty(a) && isEmpty(b)) return true;
+  if (a === b || (isEmpty(a) && isEmpty(b))) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => same(item, b[i]));
   if (isObject(a) && isObject(b)) {
-    return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => same(a[key], b[key]));
+    const isSame = (key: string): boolean => same(a[key], b[key]);
+    return Object.keys(a).every(isSame) && Object.keys(b).every((key) => Object.hasOwn(a, key) || isSame(key));
   }
-  return a === b;
+  return false;
 }
 
 function isEmpty(value: unknown): boolean {

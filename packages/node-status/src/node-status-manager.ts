@@ -1,5 +1,4 @@
 import {
-  abortable,
   type Clock,
   checkComponents,
   checkOptions,
@@ -7,7 +6,6 @@ import {
   type Random,
   StartOnce,
   sleep,
-  type Timer,
   untilNextMs,
   withTimeout,
 } from '@node-agent/async';
@@ -251,18 +249,24 @@ export class NodeStatusManager {
     }
   }
 
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    let timer: Timer | undefined;
-    const elapsed = new Promise<void>((resolve) => {
-      timer = this.#components.clock.setTimer(ms, resolve);
-      this.#wake = resolve;
+  /** Resolves after `ms`, or when {@link wake} is called. @throws the signal's reason */
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const end = (): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', end);
+        this.#wake = undefined;
+        if (signal.aborted) reject(signal.reason);
+        else resolve();
+      };
+      const timer = this.#components.clock.setTimer(ms, end);
+      this.#wake = end;
+      signal.addEventListener('abort', end);
     });
-    try {
-      await abortable(elapsed, signal);
-    } finally {
-      timer?.cancel();
-      this.#wake = undefined;
-    }
   }
 
   /** Tries up to five times without delay; the first attempt may use a cached node (updateNodeStatus). */

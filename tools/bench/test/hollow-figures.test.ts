@@ -5,12 +5,15 @@ import { parseHollowOptions } from '../src/hollow/options.ts';
 test('the table has a line per number of nodes and pods, and no times of pods without pods', () => {
   const idle = {
     ...{ nodes: 100, pods: 0, nodesReadySeconds: 12.34, podsReadySeconds: undefined, cpuMsPerPod: undefined },
-    ...{ restShare: 0.0512, rssBytes: 234_500_000, controlPlaneShare: 0.2, notReady: 0 },
+    ...{ restShare: 0.0512, rssBytes: 234_500_000, peakRssBytes: 300e6, controlPlaneShare: 0.2, timesNotReady: 0 },
   };
-  const table = hollowTable([idle, { ...idle, pods: 10, podsReadySeconds: 20, cpuMsPerPod: 4.2, notReady: 1 }]);
+  const table = hollowTable([
+    idle,
+    { ...idle, pods: 10, podsReadySeconds: 20, cpuMsPerPod: 4.2, timesNotReady: 1, controlPlaneShare: undefined },
+  ]);
   const [, , first, second] = table.split('\n').map((line) => line.split(/ {2,}/));
-  expect(first).toEqual(['100', '0', '12.3', '-', '-', '5.1', '235', '20.0', '0']);
-  expect(second).toEqual(['100', '10', '12.3', '20.0', '4.2', '5.1', '235', '20.0', '1']);
+  expect(first).toEqual(['100', '0', '12.3', '-', '-', '5.1', '235', '300', '20.0', '0']);
+  expect(second).toEqual(['100', '10', '12.3', '20.0', '4.2', '5.1', '235', '300', '-', '1']);
 });
 
 test('lists of nodes and pods are read, and pods must increase', () => {

@@ -14,10 +14,12 @@ export interface HollowFigures {
   /** Share of one CPU that the hollow nodes used at rest. */
   readonly restShare: number;
   readonly rssBytes: number;
-  /** Share of one CPU that the control plane used at rest. */
-  readonly controlPlaneShare: number;
-  /** Nodes that were not Ready at the end of the rest. */
-  readonly notReady: number;
+  /** Largest resident memory since the start of the program. */
+  readonly peakRssBytes: number;
+  /** Share of one CPU that the control plane used at rest; `undefined` if it was not measured. */
+  readonly controlPlaneShare: number | undefined;
+  /** Number of times that a node was Ready and then was not, in this step. */
+  readonly timesNotReady: number;
 }
 
 const HEADING = [
@@ -28,8 +30,9 @@ const HEADING = [
   'CPU a pod start (ms)',
   'CPU at rest (%)',
   'RSS (MB)',
+  'peak RSS (MB)',
   'control plane at rest (%)',
-  'nodes not Ready',
+  'times not Ready',
 ] as const;
 
 /** Formats the figures as a table. */
@@ -45,8 +48,9 @@ export function hollowTable(figures: readonly HollowFigures[]): string {
       optional(one.cpuMsPerPod, 1),
       (one.restShare * 100).toFixed(1),
       (one.rssBytes / 1e6).toFixed(0),
-      (one.controlPlaneShare * 100).toFixed(1),
-      String(one.notReady),
+      (one.peakRssBytes / 1e6).toFixed(0),
+      optional(one.controlPlaneShare === undefined ? undefined : one.controlPlaneShare * 100, 1),
+      String(one.timesNotReady),
     ]),
   );
 }

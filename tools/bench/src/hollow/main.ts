@@ -1,9 +1,9 @@
 import { access } from 'node:fs/promises';
-import { findControlPlane } from '@node-agent/tools-control-plane';
 import { inDirectoryOfItsOwn, machineLoad, runCommand, say } from '../command.ts';
+import { hollowApis } from './api.ts';
 import { type HollowFigures, hollowTable } from './figures.ts';
 import { HELP, parseHollowOptions } from './options.ts';
-import { HOLLOW_NODE, takeHollowTurn } from './turn.ts';
+import { HOLLOW_NODE, hollowTurn } from './turn.ts';
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseHollowOptions(argv);
@@ -12,16 +12,20 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   await access(HOLLOW_NODE);
-  const found = await findControlPlane({ say });
-  if ('reason' in found) throw new Error(found.reason);
+  const startApi = await hollowApis(options, say);
   return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
     const loadBefore = machineLoad(0.5);
     const figures: HollowFigures[] = [];
-    for (const nodes of options.nodes) {
-      figures.push(...(await takeHollowTurn({ binaries: found.binaries, directory, nodes, options, say }, signal)));
+    try {
+      for (const nodes of options.nodes) {
+        const turn = hollowTurn({ startApi, directory, nodes, options, say }, signal);
+        for await (const step of turn) figures.push(step);
+      }
+    } finally {
+      // If a step is too much for the machine, the steps before it are shown.
+      const all = { node: process.version, loadBefore, options, figures };
+      process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : hollowTable(figures));
     }
-    const all = { node: process.version, loadBefore, options, figures };
-    process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : hollowTable(figures));
     return 0;
   });
 }

@@ -8,6 +8,10 @@ export interface HollowBenchOptions {
   /** Numbers of pods on each node, in increasing order. */
   readonly pods: readonly number[];
   readonly idleSeconds: number;
+  /** Whether the API server is in memory, which needs no control plane. Pods are bound when they are created. */
+  readonly memoryApi: boolean;
+  /** Whether pods are bound when they are created, so that the control plane needs no scheduler. */
+  readonly withoutScheduler: boolean;
   readonly json: boolean;
   readonly help: boolean;
 }
@@ -16,8 +20,10 @@ export interface HollowBenchOptions {
 export const HELP: string = `Usage: npm run bench-hollow -- [options]
 Measures hollow nodes against a private control plane: memory, CPU, and the time until nodes and pods are Ready.
   --nodes LIST         numbers of nodes (1,100,1000)
-  --pods LIST          numbers of pods on each node, of one Deployment that is scaled up (0,10,30)
+  --pods LIST          numbers of pods on each node (0,10,30), of one Deployment that is scaled up
   --idle-seconds N     seconds for measuring the CPU time at rest (60)
+  --memory-api         use an API server in memory, and bind pods when they are created
+  --without-scheduler  stop the scheduler, and bind pods when they are created
   --json               print JSON on the standard output
   --help
 `;
@@ -30,6 +36,8 @@ export function parseHollowOptions(argv: readonly string[]): HollowBenchOptions 
       nodes: { type: 'string', default: '1,100,1000' },
       pods: { type: 'string', default: '0,10,30' },
       'idle-seconds': { type: 'string', default: '60' },
+      'memory-api': { type: 'boolean', default: false },
+      'without-scheduler': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -44,6 +52,8 @@ export function parseHollowOptions(argv: readonly string[]): HollowBenchOptions 
     nodes: list('--nodes', values.nodes, 1, 10_000),
     pods,
     idleSeconds: numberOption('--idle-seconds', values['idle-seconds'], 1, 3600),
+    memoryApi: values['memory-api'],
+    withoutScheduler: values['without-scheduler'],
     json: values.json,
     help: values.help,
   };
