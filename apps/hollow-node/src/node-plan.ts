@@ -3,7 +3,7 @@ export interface NodePlan {
   readonly name: string;
   /** Port of the node's kubelet server. `undefined`: the node has no server. */
   readonly port: number | undefined;
-  /** Offset of the node's periodic work within a second, so that the work of many nodes is spread. */
+  /** Offset of the node's periodic work, so that the work of many nodes is spread. */
   readonly phaseMs: number;
   /** Range of pod addresses until the cluster has one for the node (`node.spec.podCIDR`). */
   readonly podCidr: string;
@@ -26,10 +26,12 @@ export interface NodePlanSettings {
 }
 
 /**
- * Number of different offsets. With one offset for all nodes, the process would be busy for hundreds of milliseconds at
- * the beginning of each second. With one for each node, it would wake up a thousand times a second.
+ * A kubelet does its periodic work at whole seconds, and syncs pods at rest at multiples of five seconds. With the same
+ * instants on all nodes, the process would be busy for hundreds of milliseconds at each, and late with heartbeats.
  */
-const PHASES = 20;
+const PHASE_PERIOD_MS = 5000;
+/** The process wakes up this often for the periodic work of some of its nodes. */
+const PHASE_STEP_MS = 50;
 const HIGHEST_PORT = 65_535;
 
 /**
@@ -48,7 +50,7 @@ export function planNodes({ nodes, first, namePrefix, port, podCidr, maxPods }: 
     return {
       name: `${namePrefix}${index}`,
       port: port > 0 ? port + index : undefined,
-      phaseMs: (index % PHASES) * (1000 / PHASES),
+      phaseMs: (index % (PHASE_PERIOD_MS / PHASE_STEP_MS)) * PHASE_STEP_MS,
       podCidr: nodeCidr(podCidr, index, maxPods),
     };
   });
