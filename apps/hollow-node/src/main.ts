@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=25 --max-old-space-size=16384
 // V8 flags for a process of many nodes. Without them, on a machine with 24 GiB:
 // - V8's young generation grows to 128 MiB within the first pods. 16 MiB for each half take no more CPU time.
-// - V8 lets the old generation grow to up to four times its live objects before it collects garbage.
+// - V8 lets the old generation grow to a multiple of its live objects before it collects garbage.
 // - The old generation may take at most 4 GiB, whatever memory the machine has.
 import { setMaxListeners } from 'node:events';
 import { nodeProblem } from '@node-agent/async/node-version';
