@@ -7,9 +7,10 @@ import { expect, test } from 'vitest';
 import { countCalls } from '../src/claims/calls.ts';
 import { claimingPod } from '../src/claims/claimed-volumes.ts';
 import { ExtraMounts } from '../src/claims/extra-mounts.ts';
-import { claimsFigureMeets, claimsFigures, claimsTable } from '../src/claims/figures.ts';
+import { claimsFigures, claimsTable } from '../src/claims/figures.ts';
 import { parseClaimsOptions } from '../src/claims/options.ts';
 import type { ClaimsTurn } from '../src/claims/turn.ts';
+import { ratioMeetsTarget } from '../src/target.ts';
 
 const MIB = 2 ** 20;
 const turn = (scale: number, more: Partial<ClaimsTurn> = {}): ClaimsTurn => ({
@@ -46,12 +47,12 @@ test('claimsFigures omits values that were not measured, and has no ratio withou
   const figures = claimsFigures({ ours: [turn(1, { rest: undefined })], go: [] });
   expect(figures.map(({ name }) => name).join()).not.toContain('at rest');
   expect(figures.every(({ go, ratio }) => go === undefined && ratio === undefined)).toBe(true);
-  expect(figures.map(claimsFigureMeets)).not.toContain(true);
+  expect(figures.map(ratioMeetsTarget)).not.toContain(true);
 });
 
-test('claimsFigureMeets reports a value above its target', () => {
+test('ratioMeetsTarget reports a value above its target', () => {
   const slow = claimsFigures({ ours: [turn(2)], go: [turn(1)] });
-  const missed = slow.flatMap((figure) => (claimsFigureMeets(figure) === false ? [figure.name] : []));
+  const missed = slow.flatMap((figure) => (ratioMeetsTarget(figure) === false ? [figure.name] : []));
   expect(missed).toContain('until all pods are Ready');
   expect(missed).not.toContain('RSS with the pods');
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { clusterFigureMeetsTarget, clusterFigures, type Turn } from '../src/cluster/figures.ts';
+import { clusterFigures, type Turn } from '../src/cluster/figures.ts';
 import { parseClusterOptions } from '../src/cluster/options.ts';
 import { topFunctions } from '../src/cluster/profile.ts';
+import { ratioMeetsTarget } from '../src/target.ts';
 
 const turn = (factor: number, more: Partial<Turn> = {}): Turn => ({
   batchReadyMs: [1000 * factor, 2000 * factor, 4000 * factor],
@@ -43,10 +44,10 @@ describe('clusterFigures', () => {
 
   test('a ratio above its target misses the target; without the Go kubelet there is no verdict', () => {
     const [batch] = clusterFigures([turn(1)], [turn(1)]);
-    expect(batch && clusterFigureMeetsTarget(batch)).toBe(false);
+    expect(batch && ratioMeetsTarget(batch)).toBe(false);
     const [alone] = clusterFigures([turn(1)], []);
     expect(alone).toMatchObject({ go: undefined, ratio: undefined });
-    expect(alone && clusterFigureMeetsTarget(alone)).toBeUndefined();
+    expect(alone && ratioMeetsTarget(alone)).toBeUndefined();
   });
 
   test('only pod starts have values of the bare runtime', () => {

@@ -1,4 +1,4 @@
-import { abortable, type Clock, untilNextMs } from '@node-agent/async';
+import { abortable, type Clock, sleep, untilNextMs } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { RuntimeState } from '../node/runtime-state.ts';
 import type { HandlerFailures } from './loop-health.ts';
@@ -164,22 +164,8 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
 
 /** Sleeps for `ms`. Returns `false`, instead of throwing, if `signal` is aborted. */
 export function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-  // A node at rest does little else, so this takes one promise, one timer and one listener.
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve(false);
-      return;
-    }
-    const onAbort = (): void => {
-      timer.cancel();
-      resolve(false);
-    };
-    const timer = clock.setTimer(ms, () => {
-      signal.removeEventListener('abort', onAbort);
-      resolve(true);
-    });
-    signal.addEventListener('abort', onAbort, ONCE);
-  });
+  return sleep(clock, ms, signal).then(
+    () => true,
+    () => false,
+  );
 }
-
-const ONCE = { once: true } as const;

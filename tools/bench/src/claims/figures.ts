@@ -2,6 +2,7 @@ import { rounded } from '../rounded.ts';
 import type { SideBySide } from '../side-by-side.ts';
 import { median } from '../statistics.ts';
 import { renderTable } from '../table.ts';
+import { ratioMeetsTarget, verdict } from '../target.ts';
 import type { ClaimsTurn } from './turn.ts';
 
 /** One value of both kubelets: the medians of their turns. */
@@ -83,21 +84,15 @@ function callRows({ ours, go }: SideBySide<ClaimsTurn>): readonly Row[] {
   });
 }
 
-/** Returns whether a value meets its target; `undefined` if there is no target or no comparison. */
-export function claimsFigureMeets({ ratio, target }: ClaimsFigure): boolean | undefined {
-  return ratio === undefined || target === undefined ? undefined : ratio <= target;
-}
-
 export function claimsTable(figures: readonly ClaimsFigure[]): string {
   return renderTable(
     ['figure', 'Go', 'this', 'ratio', 'target', ''],
     figures.map((figure) => {
       const { name, unit, go, ours, ratio, target } = figure;
-      const meets = claimsFigureMeets(figure);
       return [
         ...[unit === '' ? name : `${name} [${unit}]`, rounded(go), rounded(ours), rounded(ratio)],
         target === undefined ? '' : `ratio <= ${target}`,
-        meets === undefined ? '' : meets ? 'ok' : 'MISS',
+        verdict(ratioMeetsTarget(figure)),
       ];
     }),
   );

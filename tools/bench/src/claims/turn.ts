@@ -119,14 +119,15 @@ async function withPods(
     return { goneMs, unmountedMs: performance.now() - startMs };
   });
   return {
-    ...{ pods: names.length, readyMs: start.result, startCpuSeconds: start.cpuSeconds, startCalls: start.calls },
-    ...{
-      machineSeconds: start.machineSeconds,
-      rest,
-      ...end.result,
-      endCpuSeconds: end.cpuSeconds,
-      endCalls: end.calls,
-    },
+    pods: names.length,
+    readyMs: start.result,
+    startCpuSeconds: start.cpuSeconds,
+    machineSeconds: start.machineSeconds,
+    startCalls: start.calls,
+    rest,
+    ...end.result,
+    endCpuSeconds: end.cpuSeconds,
+    endCalls: end.calls,
   };
 }
 

@@ -123,8 +123,3 @@ export function clusterFigures(
     ];
   });
 }
-
-/** Returns whether a value meets its target; `undefined` if there is no target or no comparison. */
-export function clusterFigureMeetsTarget({ ratio, target }: ClusterFigure): boolean | undefined {
-  return ratio === undefined || target === undefined ? undefined : ratio <= target;
-}

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { BUILT_KUBELET, inDirectoryOfItsOwn, machineLoad, runCommand, say, subnetsForPods } from '../command.ts';
+import { ratioMeetsTarget } from '../target.ts';
 import { takeBareTurn } from './bare-turn.ts';
-import { type Bare, clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
+import { type Bare, clusterFigures, type Turn } from './figures.ts';
 import { type ClusterBenchOptions, HELP, parseClusterOptions } from './options.ts';
 import { topOfProfiles } from './profile.ts';
 import { measureStorm } from './storm.ts';
@@ -33,7 +34,7 @@ async function main(argv: readonly string[]): Promise<number> {
       if (figures.length > 0 && ofStorm.length > 0) process.stdout.write('\n');
       if (ofStorm.length > 0) process.stdout.write(stormTable(ofStorm));
     }
-    const missed = [...figures.map(clusterFigureMeetsTarget), ...ofStorm.map(({ meets }) => meets)].includes(false);
+    const missed = [...figures.map(ratioMeetsTarget), ...ofStorm.map(({ meets }) => meets)].includes(false);
     if (missed && options.profiles !== undefined) say(await topOfProfiles(options.profiles));
     return 0;
   });

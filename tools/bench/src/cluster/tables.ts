@@ -1,5 +1,6 @@
 import { renderTable } from '../table.ts';
-import { type ClusterFigure, clusterFigureMeetsTarget } from './figures.ts';
+import { ratioMeetsTarget, verdict } from '../target.ts';
+import type { ClusterFigure } from './figures.ts';
 import type { StormFigure } from './storm-figures.ts';
 
 /** Formats the values of both kubelets on one control plane. `bare` is the runtime without kubelet and API server. */
@@ -13,7 +14,7 @@ export function clusterTable(figures: readonly ClusterFigure[]): string {
       rounded(figure.ours),
       rounded(figure.ratio),
       figure.target === undefined ? '' : `<= ${rounded(figure.target)}`,
-      verdict(clusterFigureMeetsTarget(figure)),
+      verdict(ratioMeetsTarget(figure)),
     ]),
   );
 }
@@ -30,10 +31,6 @@ export function stormTable(figures: readonly StormFigure[]): string {
       verdict(meets),
     ]),
   );
-}
-
-function verdict(meets: boolean | undefined): string {
-  return meets === undefined ? '' : meets ? 'ok' : 'MISS';
 }
 
 /** Rounds to three significant digits. */

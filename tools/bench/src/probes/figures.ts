@@ -2,6 +2,7 @@ import { rounded } from '../rounded.ts';
 import type { SideBySide } from '../side-by-side.ts';
 import { median, quantile } from '../statistics.ts';
 import { renderTable } from '../table.ts';
+import { verdict } from '../target.ts';
 import type { ProbesTurn } from './turn.ts';
 
 /** One value of both kubelets: the medians of their turns. */
@@ -98,7 +99,7 @@ export function probesTable(figures: readonly ProbesFigure[]): string {
       return [
         ...[unit === '' ? name : `${name} [${unit}]`, rounded(go), rounded(ours), rounded(ratio)],
         target === undefined ? '' : targetText(target),
-        meets === undefined ? '' : meets ? 'ok' : 'MISS',
+        verdict(meets),
       ];
     }),
   );

@@ -1,6 +1,7 @@
 import { rounded } from '../rounded.ts';
 import { median, quantile } from '../statistics.ts';
 import { renderTable } from '../table.ts';
+import { verdict } from '../target.ts';
 import type { Load } from './loads.ts';
 import type { ServerTurn, Used } from './turn.ts';
 
@@ -95,7 +96,7 @@ export function serverTable(figures: readonly ServerFigure[]): string {
       return [
         ...[unit === '' ? name : `${name} [${unit}]`, rounded(go), rounded(ours), rounded(ratio)],
         target === undefined ? '' : `${atLeast ? '>=' : '<='} ${target}`,
-        meets === undefined ? '' : meets ? 'ok' : 'MISS',
+        verdict(meets),
       ];
     }),
   );

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Json } from '../differences.ts';
 import { plain } from '../observed.ts';
 import { type DriverCall, isRepublished } from './drivers.ts';
@@ -21,22 +22,15 @@ export function callsOf(calls: readonly DriverCall[], { podUid, handles }: Calls
   const succeeded: Record<string, number | string> = {};
   for (const call of own.toSorted((a, b) => a.startedAtMs - b.startedAtMs)) {
     const { rpc, driver, request, code, details } = call;
-    const shown = sorted(plain({ driver, request, code, details }));
+    const shown = plain({ driver, request, code, details });
     const known = requests[rpc] ?? [];
-    if (!known.some((one) => JSON.stringify(one) === JSON.stringify(shown))) requests[rpc] = [...known, shown];
+    // The Go kubelet sends the entries of a map in a random order.
+    if (!known.some((one) => isDeepStrictEqual(one, shown))) requests[rpc] = [...known, shown];
     if (code !== 'OK' || rpc === 'NodeGetVolumeStats') continue;
     succeeded[rpc] = isRepublished(call, driver) ? 'repeatedly' : Number(succeeded[rpc] ?? 0) + 1;
   }
   const order = Object.keys(requests).filter((rpc) => rpc !== 'NodeGetVolumeStats');
   return { order: order.join(), requests, succeeded };
-}
-
-/** Sorts the keys of all objects: the Go kubelet sends the entries of a map in a random order. */
-function sorted(value: Json): Json {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(sorted);
-  const entries = Object.entries(value).map(([key, child]): [string, Json] => [key, sorted(child)]);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** UID of a pod in a path. */
