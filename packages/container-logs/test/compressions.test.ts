@@ -31,7 +31,7 @@ describe('N7: compressions beside the rotation loop', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('N7: a rotated log is compressed by one task at a time, and again if it became due meanwhile', async () => {
+  it('N7: a rotated log is compressed by one task at a time, and once more if compression became due during that task', async () => {
     const { begun, compressions, end } = gated(2);
     for (const id of ['a', 'a', 'a', 'b']) compressions.add(log(id), signal);
     expect(begun).toEqual(['a', 'b']);

@@ -353,7 +353,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
       expect(error.details).toMatch(/^dockershim 1\.23 at unix:.* serves only CRI v1alpha2/);
     });
 
-    it('connect refuses a server that is no CRI runtime', async () => {
+    it('connect refuses a server without the CRI services', async () => {
       await start({ imageFsInfo: () => ({}) });
       const error = await failure(client().connect());
       expect(error).toMatchObject({ code: 'UNIMPLEMENTED' });

@@ -13,7 +13,7 @@ export class LogFile {
   readonly #fs: FakeCriFileSystem;
   readonly #clock: Clock;
   readonly #path: string;
-  /** Those of the streams that the container has written to. */
+  /** Line splitters of the output streams to which the container has written. */
   readonly #splitters: Partial<Record<OutputStream, LineSplitter>> = {};
   #file: FileHandle | undefined;
   #tail: Promise<void> = Promise.resolve();

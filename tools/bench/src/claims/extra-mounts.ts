@@ -30,7 +30,7 @@ export class ExtraMounts implements AsyncDisposable {
     for (const point of points) await mkdir(point);
     const fstab = join(directory, 'fstab');
     await writeFile(fstab, points.map((point) => `${source} ${point} none bind 0 0\n`).join(''));
-    // One process makes all mounts.
+    // A single mount process for all mounts, because starting one for each would take seconds.
     await exec('mount', ['--all', '--fstab', fstab]);
     stack.move();
     return mounts;

@@ -5,7 +5,7 @@ import { renderTable } from '../table.ts';
 import { ratioMeetsTarget, verdict } from '../target.ts';
 import type { ClaimsTurn } from './turn.ts';
 
-/** One value of both kubelets: the medians of their turns. */
+/** A measured value of both kubelets: the median of each kubelet's turns. */
 export interface ClaimsFigure {
   readonly name: string;
   readonly unit: string;

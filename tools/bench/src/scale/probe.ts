@@ -9,7 +9,7 @@ import { type CpuProfile, functionMs } from '../cluster/profile.ts';
  */
 export type ProbeOrder = { readonly watch: { readonly profile?: readonly string[] } } | { readonly report: true };
 
-/** What the probe measured between a `watch` and a `report`. */
+/** Measurements of the probe between a `watch` and a `report`. */
 export interface ProbeReport {
   /**
    * Longest time in ms for which the main thread used the CPU without serving timers. CPU time is measured, because the
