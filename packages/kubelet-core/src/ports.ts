@@ -215,7 +215,8 @@ export interface VolumesPort {
   makePodDataDirs(uid: string): Promise<void>;
   /**
    * Rejects if a volume is missing. The error has `isReported` if the events of the volumes already contain all details, and
-   * the code `AttachLimitExceeded` if the pod must be rejected because no more volumes can be attached to the node.
+   * the code `AttachLimitExceeded` if the pod must be rejected because no more volumes can be attached to the node. If the
+   * error has an `explanation`, explanations of the pod contain that text instead of the message.
    */
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;

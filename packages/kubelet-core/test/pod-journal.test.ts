@@ -47,6 +47,14 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'done', times: 3 });
   });
 
+  it('the journal keeps the explanation of an error instead of its message', async () => {
+    journal.known('u');
+    const message = 'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: no such secret';
+    const error = Object.assign(new Error(message), { explanation: 'data: no such secret' });
+    await expect(journal.during('u', 'Volumes', {}, () => Promise.reject(error))).rejects.toBe(error);
+    expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'failed', message: 'data: no such secret' });
+  });
+
   it('the journal returns since when a step has failed continuously', async () => {
     journal.known('u');
     const fails = () =>

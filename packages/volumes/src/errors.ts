@@ -78,6 +78,11 @@ export class VolumeError extends Error {
   readonly isReported: boolean;
   /** Default: `unknown`. */
   readonly effect: OperationEffect;
+  /**
+   * The failed volumes with their reasons, such as `data: secret "s" not found`. Shorter than the message, whose wording
+   * is upstream's.
+   */
+  readonly explanation?: string;
 
   constructor(
     code: VolumeErrorCode,
@@ -87,10 +92,12 @@ export class VolumeError extends Error {
       retryAtMs,
       isReported = false,
       effect = 'unknown',
+      explanation,
     }: {
       readonly retryAtMs?: number | undefined;
       readonly isReported?: boolean;
       readonly effect?: OperationEffect;
+      readonly explanation?: string;
     } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
@@ -98,6 +105,7 @@ export class VolumeError extends Error {
     if (retryAtMs !== undefined) this.retryAtMs = retryAtMs;
     this.isReported = isReported;
     this.effect = effect;
+    if (explanation !== undefined) this.explanation = explanation;
   }
 
   /** Returns whether `value` is a `VolumeError`, created by this or another copy of the package. */

@@ -143,6 +143,7 @@ describe('volumes that cannot be set up', () => {
       expect(error.message).toBe(
         `unmounted volumes=[v], unattached volumes=[], failed to process volumes=[${unprocessed}]: ${message}`,
       );
+      expect(error.explanation).toBe(`v: ${message}`);
       expect(events).toEqual([`FailedMount: MountVolume.SetUp failed for volume "v" : ${message}`]);
       expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
     },

@@ -175,7 +175,7 @@ export class PodJournal implements PodJournalPort {
         return;
       }
       const outcome = failure === undefined ? 'done' : failure.cancelled ? 'cancelled' : 'failed';
-      const message = outcome === 'failed' ? shortened(errorText(failure?.error)) : entry.step.message;
+      const message = outcome === 'failed' ? shortened(reasonOf(failure?.error)) : entry.step.message;
       const { failingSinceMs: _before, ...rest } = entry.step;
       const since = outcome === 'failed' ? (failingSinceMs ?? entry.step.startedAtMs) : undefined;
       steps.set(keyOf(step, target), {
@@ -243,6 +243,12 @@ export const noJournal: PodJournalPort = {
 };
 
 /** Copies the shortened text, because a substring would keep the whole original in memory. */
+/** Returns the `explanation` of an error that has one, because its message may have to keep upstream's wording. */
+function reasonOf(error: unknown): string {
+  const explained = error instanceof Error && 'explanation' in error ? error.explanation : undefined;
+  return typeof explained === 'string' ? explained : errorText(error);
+}
+
 function shortened(text: string): string {
   return text.length <= MAX_MESSAGE ? text : Buffer.from(text.slice(0, MAX_MESSAGE)).toString();
 }

@@ -68,6 +68,11 @@ export function unmountedMessage(
   return `${lists.join(', ')}: ${failed.map(({ failure }) => failure?.message).join('; ')}`;
 }
 
+/** Returns the failed volumes with their reasons: `data: secret "s" not found; cache: ...`. */
+export function reasonsOf(failed: readonly Pick<VolumeOutcome, 'name' | 'failure'>[]): string {
+  return failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
+}
+
 /** Returns the message for a pod that is rejected, in upstream's wording (`VolumeAttachLimitExceededError`). */
 export function attachLimitMessage(unmounted: string): string {
   return `Node has reached its volume attachment limit, rejecting pod. ${unmounted}`;

@@ -12,7 +12,7 @@ import { SelinuxMetrics } from '../selinux/selinux-metrics.ts';
 import { ContainerVolumes } from './container-volumes.ts';
 import { FailureEvents } from './failure-events.ts';
 import { Leftovers } from './leftovers.ts';
-import { attachLimitMessage, unmountedMessage } from './mount-messages.ts';
+import { attachLimitMessage, reasonsOf, unmountedMessage } from './mount-messages.ts';
 import { PluginSet } from './plugin-set.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import { PodWaits } from './pod-waits.ts';
@@ -168,7 +168,9 @@ export class VolumeManager {
       throw new VolumeError('AttachLimitExceeded', attachLimitMessage(message), failed[0]?.failure);
     }
     throw new VolumeError('NotMounted', message, failed[0]?.failure, {
-      ...{ retryAtMs: earliestRetry(failed), isReported: this.#waits.isReported(uid, startMs) && unknown.size === 0 },
+      retryAtMs: earliestRetry(failed),
+      isReported: this.#waits.isReported(uid, startMs) && unknown.size === 0,
+      explanation: reasonsOf(failed),
     });
   }
 
