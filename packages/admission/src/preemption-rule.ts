@@ -94,8 +94,8 @@ function closest(from: readonly Pod[], requirements: readonly Requirement[], amo
 }
 
 /**
- * Returns how far the eviction of a pod would be from the missing amounts; all resources have equal weight, whatever
- * their unit.
+ * Returns the distance between the resources that the eviction of a pod frees and the missing amounts. All resources
+ * have the same weight, whatever their unit.
  */
 function distanceOf(missing: readonly Requirement[], pod: Pod, amountOf: AmountOf): number {
   return missing.reduce((sum, { resource, amount }) => {

@@ -29,7 +29,7 @@ export interface AllocationPods {
   applicants?(): readonly Pod[];
   /** Returns a pod as its source has it now. */
   byUid(uid: string): Pod | undefined;
-  /** Returns whether all pod sources are ready; before that, no resources are allocated to resizes. */
+  /** Returns whether all pod sources are ready. Until all are ready, no resources are allocated to resizes. */
   sourcesReady(): boolean;
 }
 

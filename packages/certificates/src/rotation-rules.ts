@@ -7,8 +7,8 @@ export function isExpired({ notAfterMs }: Pick<LeafCertificate, 'notAfterMs'>, n
 }
 
 /**
- * Returns when a certificate should be replaced: after 70 to 90% of its lifetime, spread so that the nodes of a cluster
- * do not all request at the same time (`certificate_manager.go`, `nextRotationDeadline`).
+ * Returns when a certificate should be replaced: at a random time after 70 to 90% of its lifetime, so that the nodes of
+ * a cluster do not all request at once (`certificate_manager.go`, `nextRotationDeadline`).
  * @param fraction from 0 to 1, drawn once per certificate
  * @returns milliseconds since the epoch
  */

@@ -179,7 +179,7 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** Enables the controllers for a cgroup's children, all in one write, or one by one if that fails. */
+  /** Enables the controllers for a cgroup's children in one write. If the write fails, enables them one by one. */
   async #enableControllers(directory: string): Promise<void> {
     const { fs } = this.#components;
     const file = `${directory}/cgroup.subtree_control`;

@@ -58,8 +58,8 @@ export interface PodSyncer {
     signal: AbortSignal,
   ): Promise<SyncPodOutcome>;
   /**
-   * Stops all containers of the pod, and returns only when none runs. If a shorter grace period is requested before that, the
-   * step is aborted and called again with the shorter one.
+   * Stops all containers of the pod, and returns only when none runs. If a shorter grace period is requested in the
+   * meantime, the step is aborted and called again with the shorter grace period.
    * @returns `stoppedAtMs`: when the last container had stopped (monotonic clock). Any runtime status that was read after that
    *   serves the next step. If absent, the next step needs a status that is read after this step.
    */

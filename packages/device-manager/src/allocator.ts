@@ -49,7 +49,8 @@ interface AllocatorParts {
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
   readonly ending: () => readonly string[];
   /**
-   * Maximum wait of a pod for the plugin of a resource that an earlier process knew, counted from when that was read.
+   * Maximum wait of a pod for the plugin of a resource that an earlier process knew, counted from the time at which the
+   * checkpoint was read.
    */
   readonly pluginWaitMs: number;
 }

@@ -66,8 +66,8 @@ export function chooseDevices(demand: DeviceDemand): DeviceChoice {
 }
 
 /**
- * Applies the affinity of a container to an open choice: if the aligned devices suffice, only those are considered;
- * otherwise the container gets all of them, and more of the others.
+ * Applies the NUMA affinity of a container to an open choice. If the aligned devices suffice, only aligned devices are
+ * considered. Otherwise the container gets all aligned devices, and the rest from the others.
  */
 export function aligned(choice: OpenChoice, { aligned: close, others }: AlignedChoice): OpenChoice {
   const { taken, needed } = choice;

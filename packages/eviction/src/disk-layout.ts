@@ -10,9 +10,9 @@ export interface DiskLayout {
 }
 
 /**
- * Returns the thresholds with those of `containerfs` replaced. Writable layers share a disk either with images or with
- * the kubelet's root directory, so `containerfs` takes the thresholds of that disk, whatever was configured for it
- * (upstream: `UpdateContainerFsThresholds`).
+ * Returns the thresholds, with the `containerfs` thresholds replaced. Writable layers share a disk either with images
+ * or with the kubelet's root directory, so `containerfs` takes the thresholds of that disk, whatever was configured for
+ * it (upstream: `UpdateContainerFsThresholds`).
  * @returns `overridden`: the `containerfs` signals whose configured thresholds are ignored
  */
 export function withContainerFs(

@@ -22,7 +22,8 @@ export interface EvictionPods {
   /** Returns whether the pod is critical for the node; critical pods are never evicted. */
   isCritical(pod: Pod): boolean;
   /**
-   * Kills a pod. Resolves when none of its containers run; rejects if that takes too long, while the kill continues.
+   * Kills a pod. Resolves when no container of the pod runs. Rejects if the containers take too long to stop; the kill
+   * continues.
    */
   kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void>;
   /** Returns whether all resources of the pod, including its volumes, are free. */

@@ -82,10 +82,10 @@ interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'la
 }
 
 /**
- * Responds to one met threshold: removes unused resources and, if that is not enough, evicts one pod (N2;
- * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). {@link nextResponse} has
- * the decisions; this class performs its actions. Long work runs in the background of the control loop.
- * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
+ * Responds to one met threshold: removes dead containers and unused images and, if this does not free enough, evicts
+ * one pod (N2; `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`).
+ * {@link nextResponse} has the decisions; this class performs its actions. Long work runs in the background of the
+ * control loop. Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class ThresholdResponder {
   readonly #components: Components;

@@ -220,7 +220,7 @@ it('generated types of imported messages keep their name and their full name', (
   ]);
 });
 
-it('the generator with --services generates only these services and the messages that they use', async () => {
+it('the generator with --services generates only the named services and the messages that these services use', async () => {
   const proto = `${OUTPUT}/services.proto`;
   const text = `message A { B b = 1; map<string, C> c = 2; } message B { E e = 1; } message C {} message D { F f = 1; }
     enum E { X = 0; } enum F { Y = 0; } service S { rpc R (A) returns (C); } service T { rpc R (D) returns (C); }`;

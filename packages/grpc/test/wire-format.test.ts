@@ -286,7 +286,7 @@ describe('a field', () => {
     expect(all.create({ large: -(2 ** 63) }).large).toBe(-(2 ** 63));
   });
 
-  it('malformed characters of a text are replaced, both when it is created and when it is encoded', () => {
+  it('lone surrogates in a string are replaced, both when the message is created and when it is encoded', () => {
     const odd = { text: '\ud800a', texts: ['\udc00'], labels: { 'b\ud800': '\ud800' } };
     expect(all.create(odd)).toEqual(all.decode(all.encode(odd)));
     expect(all.create(odd).text).toBe('\ufffda');

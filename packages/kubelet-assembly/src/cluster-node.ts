@@ -195,8 +195,8 @@ export class ClusterNode {
   }
 
   /**
-   * Returns the volumes that a controller has attached to this node, as the newest known Node object has them, which is
-   * at least as new as the last written status; `undefined` before the node is known.
+   * Returns the volumes that a controller has attached to this node, according to the newest known Node object (at
+   * least as new as the last written status). Returns `undefined` until the Node is known.
    */
   attachedVolumes(): readonly string[] | undefined {
     return this.#attached()?.map(({ name }) => name);

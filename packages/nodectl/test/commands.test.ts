@@ -328,7 +328,7 @@ describe('nodectl explain, events, top, images and node', () => {
     );
   });
 
-  it('node --check exits with 7 and says why', async () => {
+  it('node --check exits with 7 and prints the message of the Ready condition if the node is not Ready', async () => {
     const node = (status: string) => ({
       body: { metadata: { name: 'n1' }, status: { conditions: [{ type: 'Ready', status, message: 'no runtime' }] } },
     });

@@ -270,8 +270,8 @@ export class FileSource {
       const versions = await Promise.all(
         listing.files.map(async (file) => {
           const known = this.#files.get(file);
-          // A file that could not be read is read again at every pass, even if no change was reported: it may define a
-          // pod with the name of a pod in another file, which would then be ignored.
+          // A file that could not be read is read again at every pass, even if no change was reported. The file may
+          // define a pod with the same name as a pod in another file; only one of the two may run.
           const unread = known?.bytes === undefined;
           const stale = unread || changed === 'all' || changed.has(basename(file));
           if (!stale) return known;

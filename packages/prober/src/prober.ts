@@ -195,8 +195,8 @@ export class Prober {
 
   /**
    * Schedules the first round. The state of a static pod before a restart is only in its mirror pod, which may not be
-   * known yet. If it is unknown whether a container of a static pod has started or is ready, it is probed immediately,
-   * so that the API does not show it as not ready (S6).
+   * known yet. A container of a static pod is probed immediately if the prober does not know whether the container has
+   * started or is ready. Otherwise the API would show a ready container as not ready (S6).
    */
   #begin(worker: Worker): void {
     const nowMs = this.#nowMs();

@@ -113,8 +113,8 @@ export interface PodRuntimeComponents {
   /** Secrets and ConfigMaps; absent if there is no API server. */
   readonly objects?: ObjectSource;
   /**
-   * Returns all services of the cluster, for environment variables; `undefined` until they have been read once, and
-   * pods of the API server wait for that. Absent if there is no API server.
+   * Returns all services of the cluster, for environment variables. Returns `undefined` until they have been read once;
+   * pods of the API server are not started before. Absent if there is no API server.
    */
   readonly services?: () => Iterable<ServiceData> | undefined;
   /**

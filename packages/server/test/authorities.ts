@@ -39,8 +39,9 @@ export interface RotationCase {
 }
 
 /**
- * A case that a server may refuse although Go accepts it: Node.js 24 does not tell the certificates that a client has sent
- * when OpenSSL has found the authority of the last one. Which authority OpenSSL takes of two is chance.
+ * A case that a server may refuse although Go accepts it. If OpenSSL has found the authority of a client's last
+ * certificate, Node.js 24 does not show the certificates that the client sent. Which authority OpenSSL takes of two is
+ * chance.
  */
 export const UNTOLD = 'old and new authority and an intermediate that the client sends';
 

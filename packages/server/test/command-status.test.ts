@@ -54,7 +54,7 @@ describe('the exit status of a command', () => {
   });
 
   it.each(['v2.channel.k8s.io', 'v3.channel.k8s.io'])(
-    'protocol %s reports the exit as text, or not at all',
+    'with protocol %s an empty status means success, and any text is the error message',
     (protocol) => {
       expect(JSON.stringify(commandStatus(protocol, ''))).toBe(SUCCESS);
       const words = 'error executing remote command: exit code 3';

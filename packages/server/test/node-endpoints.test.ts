@@ -190,7 +190,7 @@ describe('node stats', () => {
     expect((await ask(endpoints.resourceMetrics)).body).toBe('node_cpu_usage_seconds_total 1\n');
   });
 
-  it('counts check results when all checks are requested, and resets the counts on request', async () => {
+  it('/metrics/slis counts the results of health checks only if all checks are requested, and DELETE resets the counts', async () => {
     let problem: string | undefined;
     const slis = new HealthcheckSlis(1_500_000);
     const state = stateEndpoints({

@@ -364,8 +364,8 @@ function endBeforeRestart(
 /**
  * C3: returns whether an init container must have completed because a main container was created, whatever records are
  * left. Returns false during a restart of all containers. An init container that could not be started runs again in a
- * new sandbox, so main containers of older sandboxes do not count; upstream alternates between completed and the
- * waiting reason in this case.
+ * new sandbox, so main containers of older sandboxes do not count. In this case, upstream's status alternates between
+ * completed and the waiting reason.
  */
 function initMustHaveCompleted(
   { pod, runtimeStatus: { sandboxes, containers }, restartsAll, features }: ContainerStatusContext,

@@ -481,7 +481,7 @@ describe('readiness', () => {
     expect(status.containerStatuses?.[0]).toMatchObject({ started: true, ready: true });
   });
 
-  test('S6: Ready does not change on a kubelet restart before the first probe, but on a container restart', () => {
+  test('S6: until the first probe, Ready stays True after a kubelet restart and becomes False after a container restart', () => {
     const oldStatus = generateApiPodStatus(probed, running, makeContext({ probes: succeeding }));
     const after = generateApiPodStatus(probed, running, makeContext({ oldStatus }));
     expect(condition(after, 'Ready')?.status).toBe('True');

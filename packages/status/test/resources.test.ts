@@ -114,7 +114,7 @@ describe('the resources of a container', () => {
     expect(shown(both('2', '2Gi'), undefined)).toEqual(both('2', '2Gi'));
   });
 
-  test('a container that does not run has the resources that it will start with', () => {
+  test('the status of a container that does not run shows the resources that it will start with', () => {
     expect(shown(both('2', '2Gi'), { cpuLimitMilli: 1 }, { state: 'exited' })).toEqual(both('2', '2Gi'));
   });
 });

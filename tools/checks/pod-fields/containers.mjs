@@ -64,7 +64,7 @@ export const containers = {
     ),
     works('resizePolicy', [
       t.resizes,
-      'a resize with resizePolicy RestartContainer restarts the container with its allocation',
+      'a resize with resizePolicy RestartContainer restarts the container with the new resources',
     ]),
     works('resources', [t.resources, "the huge page limit of the container takes precedence over the pod's"]),
     works(
@@ -90,7 +90,7 @@ export const containers = {
   ContainerResizePolicy: [
     works('resourceName restartPolicy', [
       t.resizes,
-      'a resize with resizePolicy RestartContainer restarts the container with its allocation',
+      'a resize with resizePolicy RestartContainer restarts the container with the new resources',
     ]),
   ],
   ContainerRestartRule: [

@@ -178,7 +178,7 @@ export const pod = {
     works('matchExpressions matchFields', [t.affinity, 'a term with expressions and fields, not all of which match']),
   ],
   NodeSelectorRequirement: [
-    works('key operator values', [t.affinity, 'NotIn with an invalid label value, which is malformed']),
+    works('key operator values', [t.affinity, 'NotIn with an invalid label value: malformed, so no node matches']),
   ],
   PreferredSchedulingTerm: [others('preference weight', scheduler)],
   PodAffinity: [

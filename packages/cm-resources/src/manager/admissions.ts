@@ -110,7 +110,8 @@ export class Admissions {
   async #admit(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger, load, onChanged } = this.#parts;
     const { uid } = pod.metadata;
-    // If the state of an earlier process is refused, the kubelet stops; no pod is rejected for that.
+    // If the state of an earlier process is invalid, the kubelet exits. Until it has exited, no pod is rejected because
+    // of the state.
     await load().catch(async () => await untilAborted(signal));
     signal.throwIfAborted();
     await devices?.load();
@@ -169,8 +170,8 @@ export class Admissions {
   }
 
   /**
-   * Returns the pods that hold CPUs or memory but are not active. Before all pods are known, a pod that is not active
-   * yet may be one of them, and is waited for.
+   * Returns the pods that hold CPUs or memory but are not active. Until all pods are known, a pod with resources that
+   * is not active may still be reported by a source. New pods wait for its resources.
    */
   #leaving(): readonly string[] {
     return this.#absent(this.#parts.ledger.uids());

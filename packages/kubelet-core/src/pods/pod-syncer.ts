@@ -30,7 +30,8 @@ const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
 /**
  * Delay before a ready sandbox is written to the pod's status. Most pods start their containers within this time, and
- * that status update shows the sandbox too; the extra write would be a third of all status writes of a pod start.
+ * the status update for the containers shows the sandbox too. A separate write for the sandbox would be a third of all
+ * status writes of a pod start.
  */
 const SANDBOX_SHOWN_AFTER_MS = 500;
 

@@ -208,8 +208,9 @@ function killCause(
 }
 
 /**
- * Returns the situation in which containers that may run in another sandbox than the pod's count as unknown, and adds
- * them to the containers to kill: their network is gone, and they must not count as the pod's own.
+ * Returns the situation with containers that may run in a sandbox other than the pod's current one counted as unknown,
+ * and adds them to the containers to kill. Their network no longer exists, and they must not count as containers of the
+ * pod.
  */
 function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
   const { status } = situation;

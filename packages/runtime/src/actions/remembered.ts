@@ -35,9 +35,10 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
 /**
  * Returns a pod's runtime status with the containers that, according to the pod's own status, have run but have no
  * record in the runtime any more: dead containers may be removed at any time, for example to free disk space. Without
- * them, an ephemeral container or one with policy Never would run a second time, init containers would run again in
- * their sandbox (C3), and a crashing container would restart without back-off (C2). Upstream uses only the runtime's
- * records. A container that was lost while it ran, and that must run again, is omitted.
+ * these containers, an ephemeral container or a container with restart policy Never would run a second time, init
+ * containers would run again in their sandbox (C3), and a crashing container would restart without back-off (C2).
+ * Upstream uses only the runtime's records. A container that was lost while it ran, and that must run again, is
+ * omitted.
  *
  * If the pod can restart all containers, the kubelet itself removes their records for a restart, so only ephemeral
  * containers are added.
@@ -151,8 +152,8 @@ function remembered(
  * have whole seconds, so in the second in which one sandbox replaces another, the container may belong to either.
  *
  * Times in the future are from before the clock was set back, for example at a boot without a battery-backed clock. A
- * sandbox whose time is not in the future was created after that, so it is not the sandbox of the container. Two times
- * in the future are compared like two times in the past.
+ * container with such a start time does not belong to a sandbox whose creation time is not in the future: the sandbox
+ * was created after the clock was set back. Two times in the future are compared like two times in the past.
  */
 function isOf(
   { id: sandboxId, createdAtMs, attempt }: RuntimeSandboxStatus,

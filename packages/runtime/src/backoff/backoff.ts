@@ -88,8 +88,8 @@ export class RestartBackOff {
   }
 
   /**
-   * Counts the delay from this exit on. If {@link started} was not called for the exited attempt, the attempt was
-   * started without this kubelet's knowledge: by a kubelet that was killed before the runtime responded, or by a call
+   * Counts the delay from this exit on. If {@link started} was not called for the exited attempt, this kubelet did not
+   * learn of its start. The attempt was started by a kubelet that was killed before the runtime responded, or by a call
    * whose response was lost. It counts like any other start.
    */
   #follow(entry: Entry, death: RuntimeContainerStatus): void {

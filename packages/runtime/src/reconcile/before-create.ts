@@ -15,9 +15,10 @@ export type BeforeCreate =
   /** A container already runs, because a start whose response was lost has completed. Nothing is created. */
   | { readonly kind: 'running'; readonly id: string }
   /**
-   * Containers in `stop` may run and are stopped; then those in `remove`, which never started, are removed. If either
-   * fails, nothing is created, except beside containers with `startOver`. Then a container is created with the number
-   * `attempt`; `undefined`: the number is taken from the log directory.
+   * First, the containers in `stop`, which may be running, are stopped. Then the containers in `remove`, which never
+   * started, are removed. If a stop or removal fails, nothing is created. Exception: a container with `startOver` may
+   * stay, because it can never run. Finally, a container is created with the number `attempt`; `undefined`: the number
+   * is taken from the log directory.
    */
   | {
       readonly kind: 'create';

@@ -234,8 +234,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Handles a running container whose start was not completed: links its log, and records the `Started` event if it was
-   * not recorded or if the missing link shows that it may be missing.
+   * Handles a running container whose start was not completed: links its log, and records the `Started` event if this
+   * kubelet has not recorded it or if the missing link shows that an earlier kubelet may not have recorded it.
    */
   async #handleLateStart(subject: ContainerOfPod, run: StartedRun, isUnrecorded: boolean): Promise<void> {
     const wasMissing = await this.#link(subject, run);
@@ -456,9 +456,9 @@ export class ContainerStarter {
   }
 
   /**
-   * Notes that the hook of a container failed. If the container runs, it must be restarted: it counts as failed, although
-   * it may exit with code 0 when it is stopped. If it had already exited, the hook may have failed because of that, so
-   * the exit code counts (C6).
+   * Notes that the hook of a container failed. If the container runs, it must be restarted: it counts as failed,
+   * although it may exit with code 0 when it is stopped. If the container had already exited, the hook may have failed
+   * because of the exit, so the exit code counts (C6).
    * @returns what follows the stop of the container; `unknown` if the runtime did not say whether the container had
    * exited, so that it must not be stopped yet
    */

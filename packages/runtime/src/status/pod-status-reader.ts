@@ -127,8 +127,8 @@ export class PodStatusReader {
   }
 
   /**
-   * Returns the ID of the sandbox of a container that an earlier read has shown, also if the runtime has removed the
-   * container's record since; `undefined` if no read has shown the container.
+   * Returns the sandbox ID of a container that an earlier read has shown, even if the runtime has removed the
+   * container's record since. Returns `undefined` if no read has shown the container.
    */
   sandboxOf(uid: string, containerId: string): string | undefined {
     return this.#placed.of(uid, containerId);

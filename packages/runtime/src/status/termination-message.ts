@@ -24,9 +24,9 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 
 /**
- * Returns the termination message of an exited container: its termination message file; or, if that is empty, the
- * policy is `FallbackToLogsOnError` and the container failed, the end of its log. If the message cannot be read, the
- * result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * Returns the termination message of an exited container, read from its termination message file. If the file is empty,
+ * the policy is `FallbackToLogsOnError` and the container failed, returns the end of the log. If the message cannot be
+ * read, the result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  * @param answers rejects if the file system of the message file, which may be a volume, does not respond; the file is
  * then not read (W6)
  */

@@ -16,8 +16,8 @@ import { fileSystemOf, isDisk, LOCAL_VOLUME, localNodeVolume, localPath } from '
 export interface LocalDevices {
   /**
    * Mounts a disk. A disk without any data is formatted first; a disk with a file system is checked first. With the
-   * option `ro`, nothing is written to the disk. @param fsType file system type; '' means that of the disk, or ext4 for
-   * an empty disk. @throws VolumeError `MountFailed`, `FileSystemMismatch`
+   * option `ro`, nothing is written to the disk. @param fsType file system type; '' means the type that the disk has,
+   * or ext4 for an empty disk. @throws VolumeError `MountFailed`, `FileSystemMismatch`
    */
   formatAndMount(
     device: string,

@@ -6,7 +6,7 @@ export interface DiskSource {
   readonly uniqueName: string;
   /** Names of the directories below the plugin's directory; the disk is mounted in the last one for the node. */
   readonly directory: readonly string[];
-  /** File system type; '' means that of the disk, or ext4 for an empty disk. */
+  /** File system type; '' means the type that the disk has, or ext4 for an empty disk. */
   readonly fsType: string;
   readonly readOnly: boolean;
 }

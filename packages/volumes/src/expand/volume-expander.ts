@@ -52,7 +52,8 @@ export class VolumeExpander {
   }
 
   /**
-   * Expands a volume if that is due; pods that share a volume take turns. @param expand called with the requested size. @throws VolumeError `ExpandFailed`
+   * Expands a volume if an expansion is due. Pods that share a volume expand it one after another. @param expand called
+   * with the requested size. @throws VolumeError `ExpandFailed`
    */
   async expand(pod: Pod, volume: ResolvedVolume, expand: ExpandOnNode, signal: AbortSignal): Promise<void> {
     await this.#volumes.run(nameOf(volume), () => this.#expandNow(pod, volume, expand, signal), signal);

@@ -106,8 +106,8 @@ export class NodeVolumes {
   }
 
   /**
-   * Returns the names of all volumes that a controller attaches and that are in use, or may be. Of a volume that a former
-   * process left, the node's status says whether a controller attaches it (upstream:
+   * Returns the names of all volumes that a controller attaches and that are, or may be, in use. Of a volume that a
+   * former process left, the node's status says whether a controller attaches it (upstream:
    * `UpdateReconstructedVolumeAttachability`). Returns `undefined` while that is not known.
    */
   attachableInUse(): readonly string[] | undefined {
@@ -136,7 +136,7 @@ export class NodeVolumes {
     return busy || presence === 'staged' ? undefined : backOff;
   }
 
-  /** Returns whether the volume is, or may be, in another pod than that of `user`. */
+  /** Returns whether a pod other than the one of `user` has, or may have, the volume. */
   isInAnotherPod(uniqueName: string, user: string): boolean {
     const users = this.#entries.get(uniqueName)?.users ?? [];
     return [...users].some(([other, { inPods }]) => inPods && other !== user);

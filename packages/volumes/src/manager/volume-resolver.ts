@@ -42,7 +42,8 @@ export interface VolumeResolverComponents {
   /** SELinux labels of volumes. Absent on a node without SELinux. */
   readonly labels?: Pick<SelinuxLabels, 'labelled'> | undefined;
   /**
-   * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for that.
+   * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for a
+   * refused volume.
    */
   readonly onRefused: (pod: Pod, error: VolumeError) => void;
 }

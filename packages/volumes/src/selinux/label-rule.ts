@@ -58,7 +58,10 @@ export function isMountable(label: string): boolean {
   return /^[\w.:,-]*$/.test(label);
 }
 
-/** Returns mount options with that of a label. The quotes protect commas in the label (`AddSELinuxMountOption`). */
+/**
+ * Returns mount options with the option for a SELinux label added. The quotes protect commas in the label
+ * (`AddSELinuxMountOption`).
+ */
 export function withLabel(options: readonly string[], label: string | undefined): readonly string[] {
   return label ? [...options, `context="${label}"`] : options;
 }
