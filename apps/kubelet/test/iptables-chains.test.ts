@@ -68,7 +68,7 @@ describe('the iptables chains of the kubelet', () => {
     expect(rules).toHaveLength(3);
   });
 
-  it('creates them again within a minute after a flush', async () => {
+  it('creates the iptables chains again within a minute after a flush', async () => {
     const iptables = new FakeIptables();
     const { clock } = await running(iptables);
     const quiet = iptables.calls;
@@ -92,7 +92,7 @@ describe('the iptables chains of the kubelet', () => {
     expect(lines).toMatchObject([{ level: 'warn', fields: { because: 'the xtables lock is held' } }, {}]);
   });
 
-  it('says once that the host has no iptables, and runs nothing more', async () => {
+  it('logs once that the host has no iptables, and runs no further command', async () => {
     const iptables = new FakeIptables();
     iptables.programs = [];
     const { clock, lines } = await running(iptables);

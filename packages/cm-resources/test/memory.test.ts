@@ -54,7 +54,7 @@ describe('allocation', () => {
     expect(free(second)).toEqual([1, 1]);
   });
 
-  test('memory comes from two NUMA nodes if one has too little, and these nodes then serve only such containers', () => {
+  test('memory comes from two NUMA nodes if one has too little; the two nodes are then allocated only as a group', () => {
     const grouped = allocated(unused, pod('a', '4Gi'));
     expect(nodesOf(grouped, 'a')).toEqual([0, 1]);
     expect(free(grouped)).toEqual([0, 2]);
@@ -96,7 +96,7 @@ describe('allocation', () => {
     expect(podMemoryHints(unused, both[1] as Pod, false).size).toBe(0);
   });
 
-  test('a container that already has memory keeps it unchanged', () => {
+  test('a container that already has allocated memory keeps the allocation', () => {
     const state = allocated(unused, pod('a', '1Gi'));
     expect(allocated(state, pod('a', '1Gi'))).toEqual(state);
   });

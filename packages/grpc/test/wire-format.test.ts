@@ -397,7 +397,7 @@ describe('reader', () => {
 });
 
 describe('writer', () => {
-  it('the writer writes texts of any length, ASCII or not, as UTF-8 after their length', () => {
+  it('the writer writes strings of any length, ASCII or not, as UTF-8 preceded by the length in bytes', () => {
     const writer = new Writer();
     for (const length of [0, 1, 39, 40, 41, 127, 128, 200, 1023, 1024, 20_000, 70_000]) {
       for (const text of ['a'.repeat(length), `${'a'.repeat(length)}é`, 'é'.repeat(length)]) {

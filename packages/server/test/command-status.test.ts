@@ -47,7 +47,7 @@ describe('the exit status of a command', () => {
     expect(JSON.stringify(commandStatus('v5.channel.k8s.io', said))).toBe(expected);
   });
 
-  it('a status that is not JSON yields no exit code, and is quoted shortened', () => {
+  it('a command status that is not JSON yields no exit code, and the error quotes its beginning', () => {
     const { message = '' } = commandStatus('v4.channel.k8s.io', 'command terminated'.repeat(10_000));
     expect(message).toMatch(/^Internal error occurred: error stream protocol error: .* in "command terminated/);
     expect(message.length).toBeLessThan(2000);

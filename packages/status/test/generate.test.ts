@@ -673,7 +673,7 @@ describe('optional values', () => {
     expect(generate(makePod(), { oldStatus: { phase: 'Running', reason: 'r' } })).not.toHaveProperty('message');
   });
 
-  test('S1: the phase is that of the API if it is terminal and the reported one is not', () => {
+  test('S1: the phase of the API is kept if it is terminal and the last reported phase is not', () => {
     const pod = makePod({}, { status: { phase: 'Succeeded' } });
     expect(generate(pod, { oldStatus: { phase: 'Running' } }).phase).toBe('Succeeded');
     expect(generate(pod, { oldStatus: { phase: 'Failed' } }).phase).toBe('Succeeded');

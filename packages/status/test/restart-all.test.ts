@@ -32,7 +32,7 @@ describe('a pod with a restart of all containers', () => {
     });
   });
 
-  test('after a restart of all containers, those without a record wait, with their exit as last state', () => {
+  test('after a restart of all containers, containers without a record wait, with their exit as last state', () => {
     const context = makeContext({ oldStatus: asked });
     const status = generateApiPodStatus(pod, runtimeStatus(), context);
     const waiting = { reason: 'RestartingAllContainers' };
@@ -302,7 +302,7 @@ describe('a pod with a restart of all containers', () => {
     expect(condition(status)).toEqual({ type: 'AllContainersRestarting', status: 'False', reason });
   });
 
-  test('S1: a restart of all containers includes those that had terminated for good, and the pod does not terminate meanwhile', () => {
+  test('S1: a restart of all containers includes containers that had terminated for good, and the pod does not terminate during the restart', () => {
     const done = side({ state: 'exited', exitCode: 0 });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(exited, done), makeContext({ oldStatus: before }));
     const waiting = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus }));

@@ -237,7 +237,7 @@ test('all termination messages of a pod together are kept within 12 KiB', () => 
   expect(lengths).toEqual([6144, 6144]);
 });
 
-test('S6: a static pod has the status of its own mirror pod, not that of an older manifest', () => {
+test('S6: a static pod has the status of its own mirror pod, not of the mirror pod of an older manifest', () => {
   const withHash = (kind: 'hash' | 'mirror', hash: string): Readonly<Record<string, string>> => ({
     'kubernetes.io/config.source': 'file',
     [`kubernetes.io/config.${kind}`]: hash,

@@ -194,7 +194,7 @@ export const containers = {
     works(
       'periodSeconds timeoutSeconds',
       [t.prober, 'a readiness probe runs as soon as its container runs, then every period, and reports changes'],
-      [t.probeRules, 'the times of a probe are those of its spec, or upstream’s defaults'],
+      [t.probeRules, 'period, timeout and delays of a probe come from its spec, with upstream’s defaults'],
     ),
     works('terminationGracePeriodSeconds', [t.kill, 'terminationGracePeriodSeconds of a failed liveness probe']),
   ],

@@ -91,7 +91,7 @@ export const pod = {
     works(
       'resources',
       [t.amounts, 'the pod-level resources instead of those of the containers'],
-      [t.sandbox, 'the sandbox config has the pod-level resources instead of those of the containers'],
+      [t.sandbox, 'the sandbox config has the pod-level resources instead of the sum over the containers'],
     ),
     works('restartPolicy', [t.actions, 'OnFailure: a container that exited with 0 does not restart']),
     works('runtimeClassName', [
