@@ -19,7 +19,7 @@ export function rotationDeadlineMs(
   return notBeforeMs + (notAfterMs - notBeforeMs) * (0.7 + 0.2 * fraction);
 }
 
-/** Returns what a certificate lacks of the wanted subject, or `undefined`. Additional names are accepted. */
+/** Returns the part of the wanted subject that a certificate lacks, or `undefined`. Additional names are accepted. */
 export function subjectMismatch(leaf: CertificateSubject, wanted: CertificateSubject): string | undefined {
   if (leaf.commonName !== wanted.commonName) {
     return `its CN is ${JSON.stringify(leaf.commonName)}, not ${JSON.stringify(wanted.commonName)}`;

@@ -313,8 +313,8 @@ export class PodCgroups {
   }
 
   /**
-   * Kills what is left in the pod's cgroup and removes the cgroup, in whichever QoS class it is; resolves when it is
-   * gone.
+   * Kills the remaining processes in the pod's cgroup and removes the cgroup, whatever its QoS class. Resolves when the
+   * cgroup no longer exists.
    * @throws CgroupError `NotRemoved`; try again
    */
   async destroy(uid: string, signal: AbortSignal): Promise<void> {

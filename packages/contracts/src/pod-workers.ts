@@ -49,7 +49,7 @@ export interface SyncPodOutcome {
  * again after it failed. A step should end soon after its signal is aborted, by throwing the signal's reason.
  */
 export interface PodSyncer {
-  /** Brings a pod closer to what its spec says. */
+  /** Brings a pod closer to the state that its spec describes. */
   syncPod(
     updateType: PodUpdateType,
     pod: Pod,
@@ -72,7 +72,10 @@ export interface PodSyncer {
   ): Promise<{ readonly stoppedAtMs?: number }>;
   /** Stops all containers of a pod that only the runtime knows, and returns only when none runs. */
   syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void>;
-  /** Releases what a pod without containers still holds. When the step returns, the pod is finished on this node. */
+  /**
+   * Releases the resources that a pod without containers still holds. When the step returns, the pod is finished on
+   * this node.
+   */
   syncTerminatedPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
 }
 

@@ -322,7 +322,7 @@ function checkAnswer({ resource, socketPath }: Plugin, answer: ContainerAllocate
   );
 }
 
-/** Returns the device limits of a pod as a whole, without what ResourceClaims back. */
+/** Returns the device limits of a pod as a whole, without extended resources that ResourceClaims back. */
 function podAsContainer(pod: Pod): Container {
   const { containers, initContainers } = pod.spec;
   const withoutClaimed = (container: Container): Container => {

@@ -33,9 +33,9 @@ export interface OpenChoice {
 }
 
 /**
- * Chooses the devices of a container, as far as the kubelet alone decides (`devicesToAllocate`,
- * `pkg/kubelet/cm/devicemanager/manager.go`; messages are upstream's). Among equal devices,
- * those with the first names are chosen.
+ * Chooses the devices of a container if the kubelet alone can decide; otherwise returns the choice for the plugin
+ * (`devicesToAllocate`, `pkg/kubelet/cm/devicemanager/manager.go`; messages are upstream's). Among equal devices, those
+ * with the first names are chosen.
  */
 export function chooseDevices(demand: DeviceDemand): DeviceChoice {
   const { podUid, container, resource, required, granted, healthy, inUse, reusable } = demand;

@@ -52,8 +52,8 @@ export function diskPartsOf(signal: Signal, { dedicatedImageFs, splitContainerFs
 export type Reclaim = 'containers' | 'images';
 
 /**
- * Returns what to remove for a signal, in order (upstream: `buildSignalToNodeReclaimFuncs`). For memory and PID
- * signals, there is nothing to remove.
+ * Returns the kinds of data to remove for a signal, in order (upstream: `buildSignalToNodeReclaimFuncs`). For memory
+ * and PID signals, there is nothing to remove.
  */
 export function reclaimsOf(signal: Signal, { dedicatedImageFs, splitContainerFs }: DiskLayout): readonly Reclaim[] {
   if (!/^(nodefs|imagefs|containerfs)\./.test(signal)) return [];

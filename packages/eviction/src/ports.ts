@@ -32,7 +32,9 @@ export interface EvictionPods {
 
 /** Port to the stats of the node and its pods. */
 export interface EvictionStats {
-  /** Returns stats measured now, as far as possible. Each value has its own time. */
+  /**
+   * Returns stats that are measured now, unless the provider cannot measure on request. Each value has its own time.
+   */
   summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
   /**
    * Returns fresh stats of the node without pods. Used while there is no shortage and no pod has a local storage limit,

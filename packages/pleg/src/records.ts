@@ -20,8 +20,8 @@ export interface PodRecord {
 
 /**
  * One observation of a pod: a status read, or the pod's entry in a list. Starts and ends are numbered by a logical
- * clock. When exactly the runtime sampled the state is unknown, so an observation is known to be newer than another
- * only if it began after the other had ended.
+ * clock. The exact time at which the runtime sampled the state is unknown. An observation therefore counts as newer
+ * than another one only if it began after the other had ended.
  */
 export interface Observation {
   readonly kind: 'look' | 'list';

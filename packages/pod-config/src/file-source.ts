@@ -66,7 +66,10 @@ export interface FileSourceOptions {
   readonly nodeName: string;
   /** Interval of reading everything again, changed or not (`fileCheckFrequency`). Default: 20 s. */
   readonly periodMs?: number;
-  /** Delay between a hint of a change and the reading, so that files are complete by then. Default: 10 ms. */
+  /**
+   * Delay between an inotify hint and the read, so that the changed files are complete when they are read. Default: 10
+   * ms.
+   */
   readonly settleMs?: number;
   /** Largest manifest that is read. Default: 1 MiB (upstream: 10 MiB). */
   readonly limitBytes?: number;

@@ -288,8 +288,8 @@ export class Prober {
 
   /**
    * Returns whether an attempt is early (outside the grid), and its timeout. An early attempt ends when the next
-   * attempt of the grid is due. Its failure does not count: the cause may be gone by the next attempt of the grid, and
-   * a container must get the full time that its thresholds grant.
+   * attempt of the grid is due. The failure of an early attempt does not count: the cause may have ended before the
+   * next regular attempt, and a container must get the full time that its thresholds grant.
    */
   #attemptLimits(worker: Worker, startedMs: number): { readonly early: boolean; readonly timeoutMs: number } {
     const { timeoutMs, periodMs } = worker.times;

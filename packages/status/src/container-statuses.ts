@@ -62,7 +62,7 @@ export const RESTARTING_ALL: { readonly reason: string; readonly message: string
 /**
  * Returns the statuses of one group of a pod's containers, in the order that clients expect: init containers as in the
  * spec, the others by name (`convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go`).
- * @param previous last reported statuses; they supply what the runtime has forgotten (S3)
+ * @param previous last reported statuses, from which values are taken whose records the runtime has removed (S3)
  */
 export function containerStatuses(
   context: ContainerStatusContext,

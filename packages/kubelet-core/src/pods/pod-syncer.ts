@@ -214,8 +214,8 @@ export class KubeletPodSyncer implements PodSyncer {
     const { clock, status, podCache, probes, allocation, podCgroups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid } = pod.metadata;
-    // The final status shows the limits of the cgroup, so they are read while the cgroup exists. They may be unread so
-    // far if the pod ran for less than a sync interval.
+    // The final status shows the limits of the cgroup, so they are read while the cgroup exists. If the pod ran for
+    // less than a sync interval, its limits may not have been read yet.
     const limitsRead = podCgroups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);

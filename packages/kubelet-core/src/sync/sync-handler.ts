@@ -40,8 +40,8 @@ export class SyncHandler {
   }
 
   /**
-   * Sorts new pods for {@link handlePodAdditions}: pods that already run first, then the others, each oldest first.
-   * Works in time slices, because a list may have thousands of pods (K5).
+   * Sorts new pods for {@link handlePodAdditions}: first the pods that already run, then all others. Each of the two
+   * groups is sorted oldest first. Works in time slices, because a list may have thousands of pods (K5).
    */
   async inAdmissionOrder(pods: readonly Pod[], slice: TimeSlice, signal: AbortSignal): Promise<readonly Pod[]> {
     const running = new CreationOrder();

@@ -25,7 +25,7 @@ type Step =
    */
   | { readonly kind: 'passed'; readonly restart: boolean }
   | { readonly kind: 'start' }
-  /** The container failed for good, and so does the pod. */
+  /** The container has failed and is not restarted, so the pod fails. */
   | { readonly kind: 'fatal' };
 
 /**

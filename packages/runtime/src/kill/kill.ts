@@ -322,7 +322,7 @@ export class Killer {
   }
 
   /**
-   * Reads what killing needs to know about a container whose spec is gone, from the annotations written at its
+   * Reads the grace period and hook of a container whose spec is no longer known, from the annotations written at its
    * creation. Returns `undefined` if the container is gone too. If the response takes too long and the grace period is
    * known, the container is stopped without these settings (W6).
    */

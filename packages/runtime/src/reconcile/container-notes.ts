@@ -155,7 +155,7 @@ export class ContainerNotes {
     else await this.put(podUid, container, note.replaces);
   }
 
-  /** Forgets a pod that is gone. Its file goes with its directory. */
+  /** Forgets a pod that is gone. The file of the pod is removed together with the pod's directory. */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
     this.#writes.delete(podUid);

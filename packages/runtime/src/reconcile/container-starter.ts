@@ -281,8 +281,8 @@ export class ContainerStarter {
 
   /**
    * Records the container's resources before it is created, because a container without a record would be resized as if
-   * it had none. The previous container must be gone by then, because otherwise these resources would count as its own
-   * while it may still run.
+   * it had none. The previous container must have been removed before. Otherwise these resources would count as the
+   * resources of the previous container, which may still run.
    */
   async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
     if (type === 'ephemeral') return;

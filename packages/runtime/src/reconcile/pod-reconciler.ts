@@ -60,8 +60,8 @@ export interface PodReconcilerComponents {
 }
 
 /**
- * Makes the runtime match a pod's spec: kills what must go, creates the sandbox, starts the containers (`SyncPod` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Failures of containers are results, not errors.
+ * Makes the runtime match a pod's spec: kills containers that must not run, creates the sandbox, and starts containers
+ * (`SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Failures of containers are results, not errors.
  */
 export class PodReconciler {
   readonly #components: PodReconcilerComponents;
@@ -216,7 +216,7 @@ export class PodReconciler {
     }
   }
 
-  /** Starts containers once their sandbox is ready; images are pulled meanwhile. */
+  /** Starts containers once their sandbox is ready. Their images are pulled while the sandbox starts. */
   async #start(
     run: Run,
     actions: PodActions,

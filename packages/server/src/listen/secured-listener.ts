@@ -29,7 +29,7 @@ export interface SecuredListenerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly certificate: ServingCertificate;
-  /** The authorities of client certificates. If absent, clients are not asked for a certificate. */
+  /** The authorities of client certificates. If absent, the server requests no client certificates. */
   readonly authorities?: ClientAuthorities;
 }
 

@@ -57,7 +57,7 @@ function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') return;
     const key = keyOf(socket);
-    // A stranger may send the next request while the last one is under way. Bodies of strangers are not read.
+    // A stranger may send the next request before the last one is answered. Bodies of strangers are not read.
     const count = (chunk: Buffer): void => ledger.receivedPiece(key, chunk.length);
     counters.set(socket, count);
     socket.on('data', count);

@@ -80,7 +80,7 @@ export class Facts {
   nowMs = 0;
   /** Number of the kubelet's current life. 0 before the first start. */
   kubelet = 0;
-  /** Whether a kubelet is running that was not asked to stop. */
+  /** Whether a kubelet is running and has not been requested to stop. */
   kubeletUp = false;
   kubeletStartedAtMs = 0;
   sourcesReady = false;

@@ -19,7 +19,7 @@ export interface NetworkDisks {
   source(spec: VolumeSpec): DiskSource | undefined;
   /**
    * Connects a disk; does nothing if it is connected. @param namespace namespace of the pod, for secrets
-   * @param directory directory for what {@link disconnect} must know; the disk is mounted there afterwards
+   * @param directory directory for the data that {@link disconnect} needs; the disk is mounted there afterwards
    * @returns the path of its device
    * @throws VolumeError
    */

@@ -192,7 +192,7 @@ interface Found {
 /** Codes of a driver that mean that the requested size is impossible (`isInfeasibleError`). */
 const INFEASIBLE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'OUT_OF_RANGE', 'NOT_FOUND']);
 
-/** Returns the code of the driver's failure; '' if the driver was not asked. */
+/** Returns the code of the driver's failure; '' if the driver was not called. */
 function codeOf({ cause }: VolumeError): string {
   const isCoded = typeof cause === 'object' && cause !== null && 'code' in cause;
   return isCoded && typeof cause.code === 'string' ? cause.code : '';

@@ -55,7 +55,7 @@ export interface VolumePlugin {
   readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
-  /** Returns what this kubelet does not support about a volume of this type. If absent, everything is supported. */
+  /** Returns why this kubelet does not support a volume of this type. If absent, everything is supported. */
   unsupported?(volume: Volume): string | undefined;
   /**
    * Whether {@link setUp} updates the content of a ready volume (upstream: `RequiresRemount`). If an update fails, the

@@ -73,7 +73,7 @@ export class VolumeResolver {
   }
 
   /**
-   * Returns what this kubelet does not support about a volume, as far as the pod shows. For a volume with a PVC, more
+   * Returns why this kubelet does not support a volume, if the pod's spec alone shows it. For a volume with a PVC, more
    * is known when the PVC has been read.
    */
   unsupported(pod: Pod, volume: Volume): string | undefined {
