@@ -240,17 +240,20 @@ describe('a stored state', () => {
         { nodes: [1], bytes: GI },
       ],
     ],
-  ])('K1: a stored memory state is used if a node of a group was used alone %s the group', (_name, order) => {
-    const blocks = order.map((one) => ({ ...one, resource: 'memory' }));
-    const nodes = blocks.reduce(takeMemory, unused.nodes);
-    const assignments = new Map(
-      [...blocks]
-        .sort((a, b) => b.nodes.length - a.nodes.length)
-        .map((block, at) => [`${at}`, new Map([['main', [block]]])]),
-    );
-    const stored = { nodes, assignments };
-    expect(startingMemoryState(stored, unused.nodes)).toBe(stored);
-  });
+  ])(
+    'K1: a stored memory state is accepted if memory was allocated from a node alone %s it became part of a group',
+    (_name, order) => {
+      const blocks = order.map((one) => ({ ...one, resource: 'memory' }));
+      const nodes = blocks.reduce(takeMemory, unused.nodes);
+      const assignments = new Map(
+        [...blocks]
+          .sort((a, b) => b.nodes.length - a.nodes.length)
+          .map((block, at) => [`${at}`, new Map([['main', [block]]])]),
+      );
+      const stored = { nodes, assignments };
+      expect(startingMemoryState(stored, unused.nodes)).toBe(stored);
+    },
+  );
 
   /** Returns a state in which a container has only this block, and the nodes' memory is accounted for. */
   function stateWith(block: MemoryBlock): MemoryState {

@@ -107,7 +107,7 @@ function theirForm(value: unknown): unknown {
 describe('generated code of oneofs, maps of messages and imported messages', () => {
   const theirs = loadProto(local('./shapes.proto')).lookupType('shapes.v1.Choice');
 
-  it('generated code encodes what protobufjs decodes, decodes it unchanged, and creates what would be decoded', () => {
+  it('generated code encodes messages that protobufjs decodes and decodes them unchanged, and create() returns the message that decoding would return', () => {
     fc.assert(
       fc.property(choices(2), (message) => {
         const bytes = messages.Choice.encode(message);

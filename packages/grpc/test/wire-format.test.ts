@@ -47,7 +47,7 @@ const bytesOf = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 
 const wrong = (value: unknown): never => value as never;
 
 describe('any message', () => {
-  it('any message is encoded as by protobufjs, decoded unchanged, and created as it would be decoded', () => {
+  it('any message is encoded with the same bytes as by protobufjs and decoded unchanged, and create() returns the message that decoding would return', () => {
     fc.assert(
       fc.property(messages(), (message) => {
         const bytes = all.encode(message);

@@ -137,7 +137,8 @@ export class ClusterNode {
         onPodCidr: parts.onPodCidr,
         onVolumesReported: (names) => volumes.volumesReported(names),
         ...(devices && { onDevicesReported: (removed: readonly string[]) => devices.reported(removed) }),
-        // The store may have been lost between the first list and this call; only this call detects it.
+        // The API server's store may have been lost between the first list and the creation of the Node. The missing
+        // Node is the only sign of it.
         onCreated: listAnew,
         sources: {
           ...ports.machine,

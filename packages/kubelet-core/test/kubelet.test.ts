@@ -363,7 +363,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F4: terminates a pod that was removed before all sources were ready as soon as a static pod replaces it', async () => {
+  test('F4: a pod that was removed before all sources were ready is terminated when a static pod replaces it', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;
     void kubelet.run(controller.signal);

@@ -52,7 +52,8 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
     const status = currentStatus(statuses, container.name);
     const sidecar = isRestartableInit(container);
     if (status === undefined) {
-      // A later container exists, so this one existed too and its record is gone. Only a sidecar must be running now.
+      // A later container exists, so this container existed too, and its record was removed. Only a sidecar must be
+      // running now.
       if (followerSeen && sidecar) starts.push(index);
       continue;
     }

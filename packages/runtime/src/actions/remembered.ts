@@ -64,8 +64,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
       const container = recorded.has(one.name) ? undefined : byName.get(one.name);
       const last = container && remembered(kind, container, one, sandbox, known);
       if (container === undefined || last === undefined) return [];
-      // The running time of a lost container is unknown, so its restart must not be delayed like one after a crash
-      // (C2).
+      // The running time of a lost container is unknown, so its restart must not be delayed like a restart after a
+      // crash (C2).
       const restarts = kind !== 'ephemeral' && shouldRestartExited(pod, container, last, features);
       return last.reason === LOST.reason && restarts ? [] : [last];
     });
@@ -132,8 +132,8 @@ function remembered(
     state: 'exited',
     createdAtMs: startedAtMs,
     startedAtMs,
-    // API times have whole seconds. Counted from the start of the second, the back-off could be up to a second too
-    // short (C2).
+    // API times have whole seconds. If the back-off were counted from the start of the second, it could be up to a
+    // second too short (C2).
     finishedAtMs: finishedAtMs > 0 ? finishedAtMs + LAST_OF_SECOND_MS : 0,
     exitCode,
     image,

@@ -33,8 +33,8 @@ export function ranLongEnough({ createdAtMs, startedAtMs, finishedAtMs }: Run): 
  * kubelet uses this, so that its own restart does not reset the back-off of crashing containers.
  *
  * After the first exit, the container is restarted without delay. Each further short run in a row doubles the delay. A
- * long run, or a run with another spec, resets the delay. Attempts without a record, before or within the row, count as
- * short runs.
+ * long run, or a run with another spec, resets the delay. Attempts without a record, before or among the consecutive
+ * short runs, count as short runs.
  * @param runs all attempts of one container
  * @returns 0 if the container may start now
  */

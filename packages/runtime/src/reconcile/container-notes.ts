@@ -120,14 +120,14 @@ export class ContainerNotes {
     return this.#byPod.get(podUid) ?? notes;
   }
 
-  /** Notes that the runtime has nothing of a pod, so that {@link load} has nothing to read. */
+  /** Records that the runtime has no container or sandbox of a pod, so that {@link load} need not read a file. */
   nothingToLoad(podUid: string): void {
     if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map());
   }
 
   /**
-   * Resolves when the note is on disk or could not be written. In the second case the sync continues, the next sync
-   * writes the note again, and a kubelet restart before that loses the note.
+   * Resolves when the note is on disk or could not be written. If it could not be written, the sync continues and the
+   * next sync writes the note again. A kubelet restart in between loses the note.
    */
   async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
     await this.#fill(podUid);
@@ -163,8 +163,8 @@ export class ContainerNotes {
   }
 
   /**
-   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain a restart that is owed (C6), so
-   * nothing is decided without it.
+   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain an owed restart (C6), so no
+   * restart is decided until it can be read.
    */
   async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
     const path = this.#path(podUid);

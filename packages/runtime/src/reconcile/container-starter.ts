@@ -135,8 +135,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Counts image volumes as upstream does: a start that failed for another reason counts as one that mounted its
-   * images.
+   * Counts image volumes as upstream does: a start that failed for a reason other than its images counts as having
+   * mounted them.
    */
   async #countImageVolumes({ container, pull }: StartRequest, failure: SyncFailure | undefined): Promise<void> {
     const pulled = await pull;
@@ -373,7 +373,8 @@ export class ContainerStarter {
       } catch (err) {
         signal.throwIfAborted();
         if (startOver !== true || !isLeaked(err)) {
-          // The runtime may still work on the container, so it blocks the next one like a name that is taken.
+          // A call for this container may still be in progress in the runtime, so the container blocks its successor
+          // like a name that is in use.
           tried.inTheWay(uid, container.name, restartCount);
           throw err;
         }
@@ -399,7 +400,8 @@ export class ContainerStarter {
       sameName.map(async (listed) => {
         const known = status.containers.find(({ id }) => id === listed.id);
         if (listed.state !== 'exited' || known?.state === 'exited') return listed;
-        // The container exited since the pod's status was read, or never started; only its status shows which.
+        // The container has exited since the pod's status was read, or has never started. Only its own status shows
+        // which is the case.
         const answer = await cri.containerStatus({ containerId: listed.id }, signal);
         if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
         const { state } = toContainerStatus(answer.status, listed.sandboxId);

@@ -12,7 +12,7 @@ const MAX_MESSAGE_BYTES = 4096;
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 
-/** Prefix of messages which say that the message could not be read. */
+/** Prefix of the text that replaces a termination message that could not be read. */
 const UNREADABLE = 'Error on reading termination';
 
 const FIRST_LOG_WINDOW_BYTES = 16 * 1024;

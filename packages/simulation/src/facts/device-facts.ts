@@ -22,7 +22,7 @@ export class DeviceFacts {
   /** Times at which a kubelet first synced each pod. */
   readonly #begunAtMs = new Map<string, number>();
   #hangsUntilMs = -1;
-  /** Allocations as last stored. */
+  /** Device allocations that the kubelet last stored. */
   held: readonly HeldDevices[] = [];
 
   /** Time since which a kubelet knows that the resource belongs to a device plugin. Infinity if no kubelet knows it. */

@@ -372,7 +372,8 @@ function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boole
   // A container that the kubelet stopped in order to restart it is restarted unless its policy is Never. If a container
   // exits after the stop request, the kubelet cannot know whether it exited because of the request.
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
-  // A failed hook is the cause of such a stop. The container may exit during its preStop hook, before that request.
+  // A failed `postStart` hook makes the kubelet stop a container in order to restart it. The container may exit during
+  // its preStop hook, before that request.
   const stopped =
     end === 'terminated' ||
     end === 'killed' ||

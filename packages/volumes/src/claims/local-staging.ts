@@ -82,8 +82,8 @@ export class LocalStaging implements NodeVolumePlugin {
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const directory = this.#directoryOf(name);
     if (await isMountPoint(this.#components, directory)) {
-      // A pod may use the volume without being known: the pod's directory may have been unreadable when the kubelet
-      // started.
+      // A pod that this kubelet does not know may use the volume: its directory may have been unreadable when the
+      // kubelet started.
       const inPods = await this.#mountedInPods(name);
       if (inPods.length > 0) {
         throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);

@@ -64,7 +64,7 @@ export class NodeVolumes {
   /** Records how a pod uses a node volume from now on. @param user identifies the pod's volume */
   note(staged: StagedVolume, user: string, use: NodeVolumeUse): void {
     const isUse = use.wanted || use.inPods;
-    // If the volume is already in a pod, a former process staged it.
+    // If a pod already has the volume, a former kubelet process staged it.
     const presence = use.inPods ? 'uncertain' : 'absent';
     const entry = isUse ? this.#entry(staged, presence) : this.#entries.get(staged.volume.uniqueName);
     if (entry === undefined) return;
@@ -169,7 +169,7 @@ export class NodeVolumes {
     return entry;
   }
 
-  /** Replaces the spec of a volume by that of a pod. */
+  /** Replaces the spec of a volume by the spec that a pod has of it. */
   #become(entry: Entry, staged: StagedVolume): void {
     const wasAttachable = entry.staged.volume.attachable;
     entry.staged = staged;

@@ -35,7 +35,7 @@ export class VolumeRunner {
     this.#components = components;
   }
 
-  /** Never rejects. If the signal is aborted meanwhile, the result is not recorded. */
+  /** Never rejects. If the signal is aborted during the operation, the result is not recorded. */
   async run(entry: VolumeEntry, step: RunningStep, signal: AbortSignal): Promise<void> {
     const { clock, metrics } = this.#components;
     const startedAtMs = clock.monotonic();

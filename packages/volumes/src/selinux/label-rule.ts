@@ -51,8 +51,8 @@ const MODES = [
 ] as const;
 
 /**
- * Returns whether a label may be in a mount option. The author of a pod chooses user and level. A quote in them would end
- * the option, so that the rest could override the administrator's mount options.
+ * Returns whether a label may be in a mount option. The author of a pod chooses user and level. A quote in user or
+ * level would end the option, so that the rest could override the administrator's mount options.
  */
 export function isMountable(label: string): boolean {
   return /^[\w.:,-]*$/.test(label);
