@@ -10,7 +10,7 @@ export const SETTLING_MS = 10_000;
 const HORIZON_MS = 30_000;
 
 /**
- * Returns whether a disk that is still short after a removal can be given time to become free. It cannot if the disk
+ * Returns whether eviction can wait for a disk that is still short of space after a removal. It cannot if the disk
  * keeps filling fast.
  * @param before an earlier observation, from which the fill rate is calculated
  */

@@ -92,7 +92,7 @@ export class ThresholdResponder {
   #options: Options;
   readonly #report: ResponseReport;
   readonly #age: Histogram<'eviction_signal'>;
-  /** The removals of thresholds in state `removed`: no stats have shown their effect yet. */
+  /** Removals of thresholds in state `removed`, whose effect no stats have shown yet. */
   readonly #removals = new Map<Threshold, Removal>();
 
   constructor(components: Components, options: Options) {
@@ -201,7 +201,7 @@ export class ThresholdResponder {
     const earlier = settling.record(threshold, stats);
     attempt.before = earlier ?? stats;
     if (settling.maySettle(threshold, earlier, stats)) {
-      // The last removal will be out of date when the settling time has passed.
+      // When the settling time has passed, unused resources must be removed again before a pod is evicted.
       this.#removals.delete(threshold);
       return { type: 'assessed', maySettle: true, isRemovalDue: false };
     }

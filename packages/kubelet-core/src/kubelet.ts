@@ -141,7 +141,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => runService(service, ending));
     // Configuration updates are handled immediately. If an update were delayed until the runtime is healthy again, it
-    // would then be outdated (P6). Only the first time they wait for the runtime, so that pods which ran before this
+    // would then be outdated (P6). Only the first updates wait for the runtime, so that pods which ran before this
     // kubelet started are admitted before new pods (N1).
     const whenever = { always: true };
     group.add((ending) =>

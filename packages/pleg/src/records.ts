@@ -34,9 +34,9 @@ export interface Observation {
 }
 
 /**
- * Returns `record` updated by an observation; `snapshot` is the same object if nothing changed. Returns `undefined`,
- * meaning that the pod must be read again, if the observed state differs and the observation proves nothing: it began
- * before the known state had been observed, or it is a list that repeats a state which a read did not confirm.
+ * Returns `record` updated by an observation; `snapshot` is the same object if nothing changed. Returns `undefined` if
+ * the pod must be read again: the observed state differs, but the observation proves nothing. Either it began before
+ * the known state had been observed, or it is a list that repeats a state which a read did not confirm.
  */
 export function observe(record: PodRecord | undefined, seen: Observation): PodRecord | undefined {
   const before = record?.snapshot ?? noPod;

@@ -339,8 +339,8 @@ export class Prober {
   }
 
   /**
-   * Returns whether the container started after this prober, so it is not a container from before a restart. A start in
-   * the future shows only that the clock was set back since.
+   * Returns whether the container started after this prober, so it is not a container from before a restart. A start
+   * time in the future shows only that the clock has been set back since.
    */
   #isNew({ podUid, container: { name } }: Worker): boolean {
     const sinceMs = runningSinceMs(this.#components.statuses.getPodStatus(podUid), name);

@@ -180,8 +180,8 @@ function isHidden(
 }
 
 /**
- * Returns whether a running container is a restart of one that was reported as running, terminated or waiting to
- * restart, although all earlier records and logs are gone.
+ * Returns whether a running container is a restart although all earlier records and logs were removed: its last
+ * reported state was running, terminated or waiting to restart.
  */
 function isUnreportedRestart(
   newest: RuntimeContainerStatus,

@@ -234,8 +234,8 @@ function keptConditions(pod: Pod, old: PodStatus | undefined): readonly PodCondi
 }
 
 /**
- * Takes the start time of a static pod from its first sandbox. After a kubelet restart nothing else shows when the pod
- * started, and its age and active deadline must not restart.
+ * Takes the start time of a static pod from its first sandbox. After a kubelet restart, no other source shows when the
+ * pod started. The pod's age and active deadline must not start again.
  */
 function startedWithSandbox(old: PodStatus | undefined, { sandboxes }: RuntimePodStatus): Pick<PodStatus, 'startTime'> {
   if (old?.startTime !== undefined || sandboxes.length === 0) return {};

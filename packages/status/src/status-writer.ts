@@ -313,7 +313,7 @@ export class StatusWriter implements AsyncDisposable {
     return this.#needsRepair(status, this.#newestKnown(status.pod, to, state), state);
   }
 
-  /** Returns whether the API shows a status other than it should, as far as the watch and the last write show. */
+  /** Returns whether the API shows another status than it should, according to the watch and the last write. */
   #needsRepair(
     { pod, status, version, finished }: VersionedStatus,
     newest: Pod | undefined,

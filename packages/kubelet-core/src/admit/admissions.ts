@@ -71,7 +71,7 @@ export class Admissions {
     });
     for (const applicant of applicants) this.#undecided.set(applicant.pod.metadata.uid, applicant);
     for (const applicant of applicants) {
-      // An earlier pod may have been decided synchronously, and this one as a consequence.
+      // The decision about an earlier pod may have been synchronous and may have decided this pod, too.
       const isNext = !applicant.isEvaluating && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
       if (isNext) this.#evaluate(applicant);
     }

@@ -150,9 +150,9 @@ export class SyncHandler {
 
   /**
    * Handles pods whose status changed in the API, usually because this kubelet has just written it. The pod worker is
-   * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated while
-   * its worker does not know (another client or an earlier kubelet wrote that; S1). Upstream notices the second case
-   * only at the pod's next sync.
+   * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated
+   * although its worker does not terminate it (another client or an earlier kubelet wrote that status; S1). Upstream
+   * notices the second case only at the pod's next sync.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
     const { podManager, podCache, containerGc, allocation, status, workers, updates } = this.#deps;
@@ -173,7 +173,7 @@ export class SyncHandler {
     }
   }
 
-  /** Stores a pod's newest version. Returns the pod that it belongs to: for a mirror pod, its static pod. */
+  /** Stores a pod's newest version. Returns the pod to which an API pod belongs: for a mirror pod, its static pod. */
   #store(how: 'addPod' | 'updatePod', pod: Pod): ReturnType<Dependencies['podManager']['getPodAndMirrorPod']> {
     const { podManager, startup, active } = this.#deps;
     podManager[how](pod);

@@ -29,10 +29,10 @@ interface Certificate {
  * certificate; during a rotation, both are in the CA file. OpenSSL also rejects an authority that is not self-signed,
  * such as an intermediate in the CA file.
  *
- * The search runs only after OpenSSL has rejected a certificate, so it must never accept what Go rejects. Therefore it
- * rejects what it does not verify itself, although Go may accept it: constraints on names and policies, critical
- * extensions other than basic constraints and usages, authorities of version 1, RSA-PSS, and weak or very long keys.
- * The handshake has already proven that the client owns the certificate's key.
+ * The search runs only after OpenSSL has rejected a certificate, so it must never accept a certificate that Go rejects.
+ * Therefore the search rejects everything that it does not verify itself, although Go may accept it: constraints on
+ * names and policies, critical extensions other than basic constraints and usages, authorities of version 1, RSA-PSS,
+ * and weak or very long keys. The handshake has already proven that the client owns the certificate's key.
  *
  * @param sent other certificates that the client sent; they are trusted only if an authority has signed them
  * @returns the client's certificate first, the authority last; `undefined` if there is no path

@@ -174,7 +174,8 @@ export class SecuredListener {
       allowHTTP1: true,
       // HTTP/1.1 upgrades need half-open connections: one end of a stream may finish before the other.
       allowHalfOpen: true,
-      // Streams send small chunks. With Nagle's algorithm, each would wait for the acknowledgement of the one before.
+      // Streams send small chunks. With Nagle's algorithm, each small write would wait for the acknowledgement of the
+      // previous write.
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
