@@ -109,7 +109,7 @@ describe('the file of the admin socket', () => {
     await once(busy.stdout, 'data');
     const codes: unknown[] = [];
     while (!codes.includes('EAGAIN')) {
-      // Those in the queue are reset when the process ends.
+      // Queued connections are reset when the process ends.
       const socket = connect(path).on('error', () => {});
       ends.push(async () => void socket.destroy());
       await once(socket, 'connect').catch((error: NodeJS.ErrnoException) => codes.push(error.code));

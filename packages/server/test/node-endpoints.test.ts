@@ -167,7 +167,7 @@ describe('node stats', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     const form = { method: 'POST', headers, body: 'only_cpu_and_memory=true' };
     expect((await ask(endpoints.stats, form)).body).toBe(only);
-    // A repeated parameter does not count as one, and only `true` is true.
+    // The parameter has no effect if it is repeated, or if its value is not `true`.
     for (const query of ['only_cpu_and_memory=1', 'only_cpu_and_memory=true&only_cpu_and_memory=true']) {
       expect((await ask(endpoints.stats, { query })).body).toBe(all.body);
     }
