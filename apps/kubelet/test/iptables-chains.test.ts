@@ -53,7 +53,7 @@ async function running(iptables: FakeIptables) {
 }
 
 describe('the iptables chains of the kubelet', () => {
-  it('creates the hint chain and the firewall, once', async () => {
+  it('creates the hint chain and the firewall chain with its rules once, not again at the next start', async () => {
     const iptables = new FakeIptables();
     await running(iptables);
     const { chains, rules } = iptables;

@@ -25,8 +25,8 @@ export interface ContainerGcComponents {
   readonly runtime: {
     removeContainer(containerId: string, signal: AbortSignal): Promise<void>;
     /**
-     * Returns whether a container listed as dead has never run because its start was interrupted; such a container is
-     * no record of an exit. If absent, every container listed as dead counts as having run.
+     * Returns whether a container that is listed as dead has never run because its start was interrupted. Such a
+     * container does not count as an earlier exit. If absent, every container listed as dead counts as having run.
      */
     hasNeverRun?(containerId: string, signal: AbortSignal): Promise<boolean>;
   };

@@ -411,7 +411,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P7: retries housekeeping after listing pods failed, and forgets no pod worker before', async () => {
+  test('P7: if the list of the runtime’s pods fails, housekeeping is retried, and forgets no pod worker until the list succeeds', async () => {
     let asked = 0;
     const { kubelet, clock, workers, controller } = setUp({
       runtime: {

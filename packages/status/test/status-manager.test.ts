@@ -130,7 +130,7 @@ describe('terminated containers', () => {
     expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', initContainerStatuses });
   });
 
-  test('S1: shows a restartable container of a terminated pod as it is, although another one is inconsistent', () => {
+  test('S1: in a terminated pod, shows a restartable container as running although the state of the init container is rejected', () => {
     const { manager } = setUp();
     const twice = makePod({ restartPolicy: 'OnFailure', initContainers: [{ name: 'init' }] });
     const initContainerStatuses = [apiStatus('init', 0)];
