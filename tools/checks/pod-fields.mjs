@@ -59,13 +59,13 @@ function checkType(type, fields, list) {
   for (const verdict of list) {
     for (const field of verdict.fields.split(' ')) {
       if (!fields.has(field)) faults.push(`${type}.${field}: the schema has no such field`);
-      if (seen.has(field)) faults.push(`${type}.${field}: has two verdicts`);
+      if (seen.has(field)) faults.push(`${type}.${field}: is listed twice`);
       seen.add(field);
       checkShown(`${type}.${field}`, field, verdict);
     }
   }
   for (const field of fields.keys()) {
-    if (!seen.has(field)) faults.push(`${type}.${field}: has no verdict; add one in tools/checks/pod-fields`);
+    if (!seen.has(field)) faults.push(`${type}.${field}: is not listed; add the field to tools/checks/pod-fields`);
   }
 }
 

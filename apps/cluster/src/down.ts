@@ -26,7 +26,8 @@ export async function down(options: ClusterOptions, say: (line: string) => void)
   if (state === undefined) return false;
   if ((await startTimeOf(state.pid)) === state.startTime) process.kill(state.pid, 'SIGTERM');
   const until = performance.now() + END_MS;
-  // The command has removed everything when its directory is gone or its lock is released. Its state is gone before.
+  // The command has removed everything when its directory is gone or its lock is released. Its state file is removed
+  // earlier.
   while (existsSync(directory)) {
     const lock = await lockDirectory(directory).catch(() => undefined);
     if (lock !== undefined) {

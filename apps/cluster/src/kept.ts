@@ -7,7 +7,7 @@ export interface Kept {
   readonly block: number;
 }
 
-/** Returns the facts in a text, or `undefined` if the text has none. */
+/** Parses the facts about a kept cluster. Returns `undefined` if the text contains none. */
 export function parseKept(text: string): Kept | undefined {
   let value: unknown;
   try {
@@ -20,7 +20,7 @@ export function parseKept(text: string): Kept | undefined {
 }
 
 /**
- * Reads the facts of a kept cluster in a directory. @returns `undefined` if the directory is empty
+ * Reads the facts about the kept cluster in a directory. @returns `undefined` if the directory is empty
  * @throws Error if the directory contains anything else, or a kept cluster although none is expected
  */
 export async function readKept({ directory, kept }: Places, keeps: boolean): Promise<Kept | undefined> {
@@ -35,7 +35,7 @@ export async function readKept({ directory, kept }: Places, keeps: boolean): Pro
   return facts;
 }
 
-/** Writes the facts of a kept cluster. */
+/** Writes the facts about a kept cluster. */
 export async function writeKept({ kept }: Places, facts: Kept): Promise<void> {
   await writeFile(kept, JSON.stringify(facts));
 }

@@ -35,7 +35,7 @@ export interface NodePlaces {
   readonly proxyConfig: string;
   readonly proxyKubeconfig: string;
   readonly proxyLog: string;
-  /** Log of the program that runs the node, if that is a process of its own. */
+  /** Log of the program that runs the node, if the program is a separate process. */
   readonly log: string;
   /** Parent of the node's own `/var/lib/kubelet` and similar directories. */
   readonly own: string;

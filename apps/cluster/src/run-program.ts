@@ -20,7 +20,7 @@ export async function attempt(file: string, args: readonly string[]): Promise<bo
   );
 }
 
-/** Returns an environment in which the programs of the system are found, too. */
+/** Returns an environment whose PATH includes the system's program directories. */
 export function withSystemPath(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, PATH: `${env.PATH ?? ''}:/usr/local/sbin:/usr/sbin:/sbin` };
 }

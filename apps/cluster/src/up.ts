@@ -82,7 +82,7 @@ async function upIn(places: Places, options: ClusterOptions, surroundings: Surro
   const block = await chooseBlock(directory, kept?.block);
   const network = clusterNetwork(block, options.nodes);
   const mountPoints = await ownMountPoints(OWN_DIRECTORIES);
-  // The state is written first, so that the next command finds what a killed one has created.
+  // The state file is written first, so that the next command finds everything that a killed command has created.
   await writeState(places.state, {
     pid: process.pid,
     startTime: (await startTimeOf(process.pid)) ?? '',

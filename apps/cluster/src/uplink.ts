@@ -21,8 +21,8 @@ export interface FirewallRule {
 export const INSIDE_LINK = 'up0';
 
 /**
- * Returns the firewall rules of a cluster on this machine: pods reach other networks with the machine's address, and
- * forwarding is permitted for the link, because some machines drop forwarded packets by default.
+ * Returns the firewall rules of a cluster on this machine. Pods reach other networks with the machine's address.
+ * Forwarding is permitted for the link, because some machines drop forwarded packets by default.
  */
 export function firewallRules({ link, subnet }: Uplink): readonly FirewallRule[] {
   const comment = ['-m', 'comment', '--comment', link];

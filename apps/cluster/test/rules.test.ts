@@ -22,7 +22,7 @@ test.each([
   [['down', '--cluster', '--run-dir', '/r'], 'npm start -- --cluster', ['down', '--run-dir', '/r']],
   [['up', '--nodes', '2'], 'kubelet-cluster', ['up', '--nodes', '2']],
   [[], 'kubelet-cluster', []],
-])('the arguments %j are those of the command %s %j', (argv, calledAs, args) => {
+])('the command line %j means that the program was called as %s with the arguments %j', (argv, calledAs, args) => {
   expect(readCall(argv)).toEqual({ calledAs, args });
   expect(usage(calledAs)).toContain(`\n       ${calledAs} down [`);
 });
@@ -105,7 +105,7 @@ test.each([
   expect(parseState(text)).toBe(undefined);
 });
 
-test('parses the state file of a running cluster, and the address block that is kept with the data of a stopped cluster', () => {
+test('parses the state file of a running cluster, and the address block that is stored with the data of a stopped cluster', () => {
   expect(parseState(JSON.stringify(STATE))).toEqual(STATE);
   expect(parseKept('{"block":161}')).toEqual({ block: 161 });
   for (const text of ['', '{}', '{"block":256}', '{"block":1.5}', '[]']) expect(parseKept(text)).toBe(undefined);
@@ -146,7 +146,7 @@ test('the cluster DNS is the service kube-dns at the address that kubelets give 
   expect(kubeletConfiguration(facts)).toMatchObject({ clusterDNS: ['10.161.128.10'], cgroupRoot: '/node-2' });
 });
 
-test('a condition that is absent, False or Unknown is not true', () => {
+test('a node condition that is absent, False or Unknown does not count as True', () => {
   const node = (conditions?: { type: string; status: string }[]) => ({
     metadata: { name: 'n' },
     ...(conditions && { status: { conditions } }),
@@ -186,7 +186,7 @@ test('messages are split at line ends, also if a line arrives in pieces', () => 
   expect(lines.push('c\n\n')).toEqual(['bc', '']);
 });
 
-test('the summary says how to end the cluster and what stays', () => {
+test('the summary of a started cluster shows how to stop it and which data is kept', () => {
   const places = { kubectl: '/k/kubectl', kubeconfig: '/d/kubeconfig', directory: '/d' };
   const facts = { ...places, calledAs: 'kubelet cluster', selection: ['--data', '/d'] };
   const attached = summary({ ...facts, keeps: false, detaches: false });

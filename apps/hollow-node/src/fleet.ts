@@ -17,8 +17,8 @@ export interface FleetComponents<N extends RunnableNode> {
 }
 
 /**
- * Number of nodes that may be starting. If the machine or the API server is slower than the start rate, the nodes start
- * more slowly instead of all timing out together, and the heartbeats of the nodes that run are not missed.
+ * Number of nodes that may be starting. If the machine or the API server cannot keep up with the start rate, nodes
+ * start more slowly. Otherwise all would time out together, and running nodes would miss their heartbeats.
  */
 const MOST_STARTING = 50;
 /** Time after which a node that is not Ready no longer delays the others. */

@@ -16,8 +16,8 @@ export const CGROUP_MOUNT = '/sys/fs/cgroup';
 type Render = (figures: MachineFigures) => string;
 
 /**
- * The kernel's files that the stats of a node are read from, as functions of the machine's figures. Cgroups of pods are
- * missing, so the stats of pods come from the runtime.
+ * The kernel files from which the stats of a node are read, generated from the simulated usage of the machine. Cgroups
+ * of pods are missing, so the stats of pods come from the runtime.
  */
 export const machineTexts: Readonly<Record<string, Render>> = {
   '/proc/stat': ({ cpus, bootedAtMs }) =>

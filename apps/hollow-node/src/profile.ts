@@ -2,7 +2,7 @@ import { BEHAVIOUR_ANNOTATION, type Behaviour, parseBehaviour, type Script } fro
 import { parseQuantity } from '@node-agent/pod-spec';
 import { parse } from 'yaml';
 
-/** A rule of a profile: the containers that it applies to, and what they do. */
+/** A rule of a profile: the containers that it applies to, and their scripted behaviour. */
 interface ProfileRule {
   /** Patterns with `*`. Absent fields match everything. */
   readonly match: Readonly<Partial<Record<MatchField, RegExp>>>;
@@ -13,7 +13,8 @@ const MATCH_FIELDS = ['namespace', 'pod', 'container', 'image'] as const;
 type MatchField = (typeof MATCH_FIELDS)[number];
 
 /**
- * Reads a profile: what containers do, from YAML. The first rule that matches a container applies.
+ * Reads a profile, which defines the behaviour of containers, from YAML. The first rule that matches a container
+ * applies.
  *
  * ```yaml
  * rules:

@@ -41,7 +41,7 @@ export async function runFleet(
   const version = `hollow-node/${HOLLOW_VERSION}`;
   await using clients = new KubeClients(
     { clock, logger, metrics, environment, fs: userFiles },
-    // Each node has the rate limit of a kubelet; what the nodes share has none.
+    // Each node has the rate limit of a kubelet. Shared requests are not limited.
     { connection, requests: UNLIMITED, events: UNLIMITED, userAgent: version },
   );
   const watches = new SharedWatches({ clock, random, logger, client: clients.requests });

@@ -32,7 +32,7 @@ test.each([
   ['10.128.0.0/9', 1000, 110, '10.131.232.0/24'],
   ['10.128.0.0/9', 0, 250, '10.128.0.0/23'],
   ['192.168.77.5/16', 1, 10, '192.168.0.32/27'],
-])('the part of %s for node %i with %i pods is %s', (cidr, index, maxPods, expected) => {
+])('of the pod range %s, node %i with %i pods gets %s', (cidr, index, maxPods, expected) => {
   expect(nodeCidr(cidr, index, maxPods)).toBe(expected);
 });
 

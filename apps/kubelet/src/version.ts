@@ -8,9 +8,9 @@ const KUBERNETES_VERSION = 'v1.36.3';
 declare const NODE_AGENT_COMMIT: string | undefined;
 
 /**
- * Version in `kubelet --version` and the node's status: a semantic version with the Kubernetes release and this
- * program's own version, and its commit if it was built in a checkout: `v1.36.3+node-agent.0.1.0.g1a2b3c4d5e6f`. kubeadm
- * and the API server accept that form (`cmd/kubeadm/app/preflight/utils.go: GetKubeletVersion`).
+ * Version in `kubelet --version` and in the node's status, for example `v1.36.3+node-agent.0.1.0.g1a2b3c4d5e6f`: the
+ * Kubernetes release, this program's own version, and the commit if the program was built in a checkout. kubeadm and
+ * the API server accept a version of this form (`cmd/kubeadm/app/preflight/utils.go: GetKubeletVersion`).
  */
 export const KUBELET_VERSION: string = versionText(ownVersion(), commit());
 

@@ -63,7 +63,7 @@ describe('a changed configuration', () => {
     expect([reload.state, applied]).toEqual([undefined, []]);
   });
 
-  test('changes nothing if it is invalid, and says why with file and field, once', async () => {
+  test('an invalid configuration changes nothing, and the error with file and field is logged once', async () => {
     const { reload, change, files, applied, events, lines } = setUp({ maxPods: 10 });
     const origin = { source: 'file', file: '/etc/kubelet.yaml', line: 3, column: 10 } as const;
     files.error = new ConfigError('invalid', [{ path: 'maxPods', message: 'must not be negative', origin }]);
@@ -106,7 +106,7 @@ describe('watchConfiguration', () => {
     await rm(directory, { recursive: true });
   });
 
-  test('reads the files after a replaced file, a drop-in, a new directory of drop-ins, and a request', async () => {
+  test('reads the configuration again after a file was replaced, after a drop-in or a directory of drop-ins was added, and on request', async () => {
     const onRequest = (listener: () => void) => {
       request = listener;
       return () => {};
@@ -139,7 +139,7 @@ describe('watchConfiguration', () => {
     await reloaded(async () => request());
   }, 60_000);
 
-  test('ends while the files are being read, even if the read never ends', async () => {
+  test('the reload stops on abort, even if reading the files never ends', async () => {
     const reading = Promise.withResolvers<void>();
     const reload = (): Promise<void> => {
       reading.resolve();

@@ -76,7 +76,7 @@ describe('the loopback port', () => {
     ]);
   });
 
-  test('leaves the file alone while another process holds the port', async () => {
+  test('does not change the file with the address while another process uses the port', async () => {
     const { port } = await serve(0, async () => {});
     const { dashboard, lines } = make({ clock: new FakeClock() });
     const ending = new AbortController();
@@ -97,7 +97,7 @@ describe('the endpoint', () => {
     return given as unknown as Parameters<ReturnType<NodeDashboard['endpoint']>>[0];
   };
 
-  test('the second request succeeds after the page could not be loaded for the first', async () => {
+  test("after the page's code could not be loaded for one request, the next request succeeds", async () => {
     let loads = 0;
     const { dashboard } = make({
       get cri(): Components['cri'] {

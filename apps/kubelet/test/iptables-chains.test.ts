@@ -53,7 +53,7 @@ async function running(iptables: FakeIptables) {
 }
 
 describe('the iptables chains of the kubelet', () => {
-  it('creates the hint chain and the firewall, once', async () => {
+  it('creates the hint chain and the firewall chain with its rules once, not again at the next start', async () => {
     const iptables = new FakeIptables();
     await running(iptables);
     const { chains, rules } = iptables;
@@ -68,7 +68,7 @@ describe('the iptables chains of the kubelet', () => {
     expect(rules).toHaveLength(3);
   });
 
-  it('creates them again within a minute after a flush', async () => {
+  it('creates the iptables chains again within a minute after a flush', async () => {
     const iptables = new FakeIptables();
     const { clock } = await running(iptables);
     const quiet = iptables.calls;
@@ -92,7 +92,7 @@ describe('the iptables chains of the kubelet', () => {
     expect(lines).toMatchObject([{ level: 'warn', fields: { because: 'the xtables lock is held' } }, {}]);
   });
 
-  it('says once that the host has no iptables, and runs nothing more', async () => {
+  it('logs once that the host has no iptables, and runs no further command', async () => {
     const iptables = new FakeIptables();
     iptables.programs = [];
     const { clock, lines } = await running(iptables);

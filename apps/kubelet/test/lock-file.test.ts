@@ -18,7 +18,7 @@ afterEach(() => rm(directory, { recursive: true }));
 const { signal } = new AbortController();
 
 describe('the lock file', () => {
-  it('makes a second kubelet wait, and tells the first one that it does', async () => {
+  it('a second kubelet waits for the lock file, and the first kubelet is notified of the wait', async () => {
     const first = await acquireLockFile({ logger }, path, signal);
     let hasSecond = false;
     const second = acquireLockFile({ logger }, path, signal).then((lock) => {
@@ -31,7 +31,7 @@ describe('the lock file', () => {
     await using _lock = await second;
   });
 
-  it('ends the wait with the signal', async () => {
+  it('a wait for the lock file ends when the signal is aborted', async () => {
     await using _first = await acquireLockFile({ logger }, path, signal);
     const ending = new AbortController();
     const second = acquireLockFile({ logger }, path, ending.signal);

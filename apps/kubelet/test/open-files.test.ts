@@ -33,7 +33,7 @@ describe('the limit of open files', () => {
     expect(parseOpenFileLimits(text)).toEqual(expected);
   });
 
-  it('sets both limits, and runs nothing if they are right', async () => {
+  it('sets the soft and the hard limit of open files, and runs nothing if both are already right', async () => {
     expect(await adjusted(limits(1024, 4096), 2000, [OK])).toMatchObject({
       calls: ['prlimit --pid=7 --nofile=2000:2000'],
       lines: [],
@@ -41,7 +41,7 @@ describe('the limit of open files', () => {
     expect((await adjusted(limits(2000, 2000), 2000, [])).calls).toEqual([]);
   });
 
-  it('raises the soft limit up to the hard one if the hard limit must not be raised, and says so', async () => {
+  it('without the right to raise the hard limit of open files, raises the soft limit to the hard limit and logs it', async () => {
     const { calls, lines } = await adjusted(limits(1024, 4096), 1_000_000, [DENIED, OK]);
     expect(calls).toEqual(['prlimit --pid=7 --nofile=1000000:1000000', 'prlimit --pid=7 --nofile=4096:']);
     expect(lines).toMatchObject([

@@ -329,7 +329,7 @@ describe("the settings of the kubelet's parts", () => {
     expect(make('/l', { containerLogMaxSizeBytes }).logs?.maxSizeBytes).toBe(maxSizeBytes);
   });
 
-  test('a second node on one machine does not write to /var/log/containers', () => {
+  test('a kubelet with its own podLogsDir does not write to /var/log/containers', () => {
     expect(make('/srv/n2/pods').containerLogsDirectory).toBe('/srv/n2/containers');
   });
 });

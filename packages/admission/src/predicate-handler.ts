@@ -67,8 +67,8 @@ export function predicateHandler(
     // Insufficient resources alone do not keep a critical pod out; any other reason does.
     if (other !== undefined) return { admit: false, ...other };
     const recover = async (signal: AbortSignal): Promise<Verdict> => {
-      // While a victim is being resized down, its former usage counted against the pod; all of that is free when the
-      // victim is gone.
+      // While a victim is being resized down, its former requests count against the pod. When the victim has
+      // terminated, all of them are free.
       return verdict(await preemption.makeRoom(pod, misfit.short, others, heldBy, signal));
     };
     return { admit: false, ...firstRefusal(misfit), recover };

@@ -7,7 +7,7 @@ import { type InsufficientResource, insufficientResources, type RequestsOf } fro
 import { toleratesTaint } from './tolerations.ts';
 import type { TotalOf } from './total-held.ts';
 
-/** Inputs of the predicates besides pod, other pods and node. */
+/** Inputs of the predicates in addition to pod, other pods and node. */
 export interface PredicateContext {
   readonly requestsOf: RequestsOf;
   /** Returns the resources held by running pods. */
@@ -25,8 +25,8 @@ export interface Misfit {
 }
 
 /**
- * Returns why a pod does not fit the node beside the others; `undefined` if it fits. Order and messages are upstream's
- * (`pkg/kubelet/lifecycle/predicate.go`).
+ * Returns why a pod does not fit on the node together with the other pods. Returns `undefined` if the pod fits. Order
+ * and messages are upstream's (`pkg/kubelet/lifecycle/predicate.go`).
  */
 export function checkPredicates(
   pod: Pod,
@@ -93,8 +93,8 @@ function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, co
 }
 
 /**
- * Returns the insufficient resources for a pod beside the others; `undefined` if all suffice or the node's resources
- * are unknown.
+ * Returns the resources that are insufficient for a pod together with the other pods. Returns `undefined` if all
+ * suffice or the node's resources are unknown.
  */
 export function resourceMisfit(
   pod: Pod,
@@ -106,7 +106,7 @@ export function resourceMisfit(
   return short.length > 0 ? { short, refusals: [] } : undefined;
 }
 
-/** Returns the insufficient resources for a pod beside the others. */
+/** Returns the resources that are insufficient for a pod together with the other pods. */
 function shortages(
   pod: Pod,
   others: readonly Pod[],

@@ -7,7 +7,7 @@ export interface Requirement {
   readonly amount: bigint;
 }
 
-/** The pods to evict; or what would be missing even without all preemptable pods. */
+/** The pods to evict, or the resources that would be missing even if all preemptable pods were evicted. */
 export type PreemptionPlan = { readonly victims: readonly Pod[] } | { readonly missing: readonly Requirement[] };
 
 /** Returns the resources that must become free for a pod that does not fit. */
@@ -34,7 +34,7 @@ export function planPreemption(
   const [bestEffort, burstable, guaranteed] = [ofClass('BestEffort'), ofClass('Burstable'), ofClass('Guaranteed')];
   const choose = (from: readonly Pod[], ...gone: readonly (readonly Pod[])[]): readonly Pod[] =>
     closest(from, remaining(requirements, gone.flat(), amountOf), amountOf);
-  // For each class, only what is needed beyond all pods of the lower classes.
+  // From each class, pods are chosen only if evicting all pods of the lower classes does not suffice.
   const guaranteedToGo = choose(guaranteed, bestEffort, burstable);
   const burstableToGo = choose(burstable, bestEffort, guaranteedToGo);
   const bestEffortToGo = choose(bestEffort, burstableToGo, guaranteedToGo);
@@ -66,7 +66,7 @@ function amounts(heldBy: RequestsOf): AmountOf {
   };
 }
 
-/** Returns what would still be missing without these pods. */
+/** Returns the resources that would still be missing if the pods `gone` were evicted. */
 function remaining(requirements: readonly Requirement[], gone: readonly Pod[], amountOf: AmountOf): Requirement[] {
   return requirements.flatMap(({ resource, amount }) => {
     const left = gone.reduce((sum, pod) => sum - amountOf(pod, resource), amount);
@@ -94,8 +94,8 @@ function closest(from: readonly Pod[], requirements: readonly Requirement[], amo
 }
 
 /**
- * Returns how far the eviction of a pod would be from the missing amounts; all resources have equal weight, whatever
- * their unit.
+ * Returns the distance between the resources that the eviction of a pod frees and the missing amounts. All resources
+ * have the same weight, whatever their unit.
  */
 function distanceOf(missing: readonly Requirement[], pod: Pod, amountOf: AmountOf): number {
   return missing.reduce((sum, { resource, amount }) => {

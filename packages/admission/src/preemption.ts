@@ -23,8 +23,8 @@ export interface PreemptionComponents {
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
   /**
-   * Kills a pod and applies `change` to its status; resolves when its containers have stopped. Rejects, and sends an
-   * event to the pod, if that takes too long; the kill continues.
+   * Kills a pod and applies `change` to its status; resolves when its containers have stopped. If the pod does not
+   * terminate in time, the promise rejects and the pod gets an event; the kill continues.
    */
   readonly kill: (pod: Pod, change: (status: PodStatus) => PodStatus, signal: AbortSignal) => Promise<void>;
 }

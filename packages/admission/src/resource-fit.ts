@@ -30,8 +30,8 @@ export function rememberedRequests(options: { readonly useStatusResources?: bool
 
 /**
  * Returns the pod without requests for extended resources that a ResourceClaim backs, because the node's capacity does
- * not provide them (`removeMissingExtendedResources` in `pkg/kubelet/lifecycle/predicate.go`). Upstream counts those of
- * the other pods as used.
+ * not provide them (`removeMissingExtendedResources` in `pkg/kubelet/lifecycle/predicate.go`). Upstream counts the
+ * claimed resources of the other pods as used.
  */
 function withoutClaimedResources(pod: Pod): Pod {
   if (pod.status?.extendedResourceClaimStatus === undefined) return pod;
@@ -55,7 +55,8 @@ function withoutClaimedResources(pod: Pod): Pod {
  * Returns the resources that are insufficient for one more pod, the pod count first (`noderesources/fit.go`). Extended
  * resources that the node does not know are ignored: they may be managed by the cluster.
  * @param others the pods that hold resources of the node
- * @param totalOf returns the resources that the others hold; during a resize to less, the former amounts
+ * @param totalOf returns the resources that the other pods hold; while a pod is being resized down, its former
+ * resources
  */
 export function insufficientResources(
   pod: Pod,
@@ -93,7 +94,7 @@ function isCounted(name: string): boolean {
   return FIRST.includes(name) || isHugePageResource(name) || name.includes('/');
 }
 
-/** Returns the resources that every node has, whether or not they are requested, then the others by name. */
+/** Returns the resources that every node has, whether or not they are requested, then all other resources by name. */
 function inOrder(names: Iterable<string>): Iterable<string> {
   return new Set([...FIRST, ...[...names].sort()]);
 }

@@ -53,7 +53,7 @@ describe('sysctlHandler', () => {
       'SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowed with host IPC enabled',
     ],
     ['a network sysctl with host IPC', withSysctls(['net.ipv4.tcp_syncookies'], { hostIPC: true }), [], 'admitted'],
-  ])('admission of a pod with these sysctls: %s', (_, pod, allowedUnsafe, expected) => {
+  ])('admission of a pod by its sysctls: %s', (_, pod, allowedUnsafe, expected) => {
     expect(admit(pod, allowedUnsafe)).toBe(expected);
   });
 

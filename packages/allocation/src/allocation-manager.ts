@@ -150,7 +150,7 @@ export class AllocationManager {
     return this.#allocated.get(uid) !== undefined;
   }
 
-  /** Allocates the resources that the pod's spec requests; {@link saved} resolves when that is on disk. */
+  /** Allocates the resources that the pod's spec requests. {@link saved} resolves when the allocation is on disk. */
   allocate(pod: Pod): void {
     this.#allocated.set(pod.metadata.uid, resourcesOf(pod, this.#node));
   }
@@ -176,7 +176,7 @@ export class AllocationManager {
 
   /**
    * Records that a container has these resources, or is about to be created with them. @throws the file system's error
-   * if that is not on disk
+   * if the resources could not be written to disk
    */
   async containerApplied(uid: string, name: string, resources: ResourceRequirements): Promise<void> {
     this.#actuated.setContainer(uid, name, resources);
@@ -197,7 +197,7 @@ export class AllocationManager {
     this.#waiting.ended(uid);
   }
 
-  /** Removes all pods except these, including those of an earlier process. */
+  /** Removes all pods except those in `uids`; pods that an earlier process recorded are removed, too. */
   retain(uids: { has(uid: string): boolean }): void {
     const known = [...this.#allocated.uids(), ...this.#actuated.uids(), ...this.#waiting.uids(), ...this.#known.keys()];
     for (const uid of new Set(known)) if (!uids.has(uid)) this.forget(uid);

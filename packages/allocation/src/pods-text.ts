@@ -18,9 +18,9 @@ const REMOVED_SHARE = 0.25;
 
 /**
  * Text of a state file, as {@link encodePods} encodes it, that is updated when few of many pods change. The work does
- * not depend on the number of the other pods, except for joining their texts: a new pod is appended, the hash continues
- * from the last unchanged pod, and removed pods stay in the text until they are many. Upstream reads the pods in any
- * order, and drops pods that no longer exist.
+ * not depend on the number of the other pods, except for joining their JSON. A new pod is appended, and the hash
+ * continues from the last unchanged pod. Removed pods stay in the JSON until there are many of them. Upstream reads the
+ * pods in any order, and drops pods that no longer exist.
  */
 export class PodsText {
   #entries: Entry[] = [];

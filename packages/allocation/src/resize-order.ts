@@ -12,8 +12,8 @@ export interface WaitingResize {
 /**
  * Compares two pending resizes for `Array.sort` (`sortPendingResizes` in
  * `pkg/kubelet/allocation/allocation_manager.go`): first those that request no more, then higher priority, then
- * Guaranteed pods, then the longest deferred. Upstream's comparison is inconsistent if neither requests more; here the
- * other rules apply then.
+ * Guaranteed pods, then the longest deferred. Upstream's comparison is inconsistent if neither pod requests more. In
+ * this case, the other rules decide here.
  */
 export function compareResizes(one: WaitingResize, other: WaitingResize): number {
   return (

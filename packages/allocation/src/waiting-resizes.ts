@@ -29,7 +29,7 @@ export interface AllocationPods {
   applicants?(): readonly Pod[];
   /** Returns a pod as its source has it now. */
   byUid(uid: string): Pod | undefined;
-  /** Returns whether all pod sources are ready; before that, no resources are allocated to resizes. */
+  /** Returns whether all pod sources are ready. Until all are ready, no resources are allocated to resizes. */
   sourcesReady(): boolean;
 }
 
@@ -48,8 +48,8 @@ export type ResizeVerdict =
     };
 
 /**
- * Checks whether the node has room for a pod with its requested resources beside the others' allocated ones.
- * Synchronous, so that no other pod is allocated the same resources in between.
+ * Checks whether the node has room for the requested resources of a pod together with the allocated resources of the
+ * other pods. Synchronous, so that no other pod is allocated the same resources in between.
  */
 export type AdmitResize = (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
 
@@ -218,7 +218,10 @@ export class WaitingResizes {
     return beside.admit ? beside : { admit: false, reason: beside.reason, message: beside.message };
   }
 
-  /** Evicts other pods for the pod. If another pod has taken the freed resources by then, the resize stays pending. */
+  /**
+   * Evicts other pods for the pod. If another pod has got the freed resources in the meantime, the resize stays
+   * pending.
+   */
   async #recover(pod: Pod, recover: (signal: AbortSignal) => Promise<ResizeVerdict>): Promise<void> {
     const { logger, ending, onDecided } = this.#components;
     const { uid, name } = pod.metadata;

@@ -204,7 +204,7 @@ describe('resizeRefusal', () => {
       'pod-level resources whose resize gate is off',
       ...([wholeMore, whole, { podLevel: false }, 'InPlacePodLevelResourcesVerticalScaling is disabled'] as const),
     ],
-  ])('resizeRefusal on a node with this feature: %s', (_what, asks, allocated, node, message) => {
+  ])('resizeRefusal on a node with the configuration: %s', (_what, asks, allocated, node, message) => {
     expect(resizeRefusal(asks, allocated, node)?.message).toBe(message);
   });
 
@@ -234,7 +234,7 @@ describe('resizeRefusal', () => {
       ofTwo(exactly('1', '1Gi')),
       undefined,
     ],
-  ])('resizeRefusal with limited swap, if this changes: %s', (_what, asks, allocated, message) => {
+  ])('resizeRefusal with limited swap, for a change of: %s', (_what, asks, allocated, message) => {
     expect(resizeRefusal(asks, allocated, { limitedSwap: true })?.message).toBe(message);
   });
 
@@ -269,7 +269,7 @@ describe('resizeRefusal', () => {
     ['no container', withInit('1', '1'), withInit('1', '1'), true, undefined],
     ['a sidecar', withInit('1', '2', sidecar), withInit('1', '1', sidecar), false, CPUS],
   ])(
-    'resizeRefusal with the static CPU policy, if the CPU of this changes: %s',
+    'resizeRefusal with the static CPU policy, for a CPU change of: %s',
     (_what, asks, allocated, initContainers, message) => {
       expect(resizeRefusal(asks, allocated, { staticCpus: true, initContainers })?.message).toBe(message);
     },

@@ -16,9 +16,9 @@ const RULES: Readonly<Record<NumberRule, readonly [words: string, holds: (value:
 };
 
 /**
- * Returns the problem of the first number that breaks its rule, as in `historyLength must be a whole number of at least
- * 0, not -1`, or `undefined` if all numbers are valid. NaN, `undefined` and values of other types break every rule, so
- * defaults must be filled in first.
+ * Returns the problem of the first invalid number, such as
+ * `historyLength must be a whole number of at least 0, not -1`. Returns `undefined` if all numbers are valid. NaN,
+ * `undefined` and values of other types break every rule, so defaults must be filled in first.
  */
 export function numberProblem<T extends object>(
   options: T,

@@ -140,7 +140,7 @@ export class CertificateManager {
   /** Reports that the server rejected the pair. Another one is requested, with the bootstrap credentials. */
   reject(pair: CertificatePair): void {
     if (pair !== this.#pair || !this.#isAccepted || this.#options.rotate === false) return;
-    // A server that rejects a newly issued certificate is not asked for yet another one.
+    // If the server rejects a newly issued certificate, no further certificate is requested.
     if (this.#components.clock.monotonic() - this.#issuedAtMs < REJECT_GRACE_MS) return;
     this.#isAccepted = false;
     this.#forced = true;

@@ -7,8 +7,8 @@ export function isExpired({ notAfterMs }: Pick<LeafCertificate, 'notAfterMs'>, n
 }
 
 /**
- * Returns when a certificate should be replaced: after 70 to 90% of its lifetime, spread so that the nodes of a cluster
- * do not all request at the same time (`certificate_manager.go`, `nextRotationDeadline`).
+ * Returns when a certificate should be replaced: at a random time after 70 to 90% of its lifetime, so that the nodes of
+ * a cluster do not all request at once (`certificate_manager.go`, `nextRotationDeadline`).
  * @param fraction from 0 to 1, drawn once per certificate
  * @returns milliseconds since the epoch
  */
@@ -19,7 +19,7 @@ export function rotationDeadlineMs(
   return notBeforeMs + (notAfterMs - notBeforeMs) * (0.7 + 0.2 * fraction);
 }
 
-/** Returns what a certificate lacks of the wanted subject, or `undefined`. Additional names are accepted. */
+/** Returns the part of the wanted subject that a certificate lacks, or `undefined`. Additional names are accepted. */
 export function subjectMismatch(leaf: CertificateSubject, wanted: CertificateSubject): string | undefined {
   if (leaf.commonName !== wanted.commonName) {
     return `its CN is ${JSON.stringify(leaf.commonName)}, not ${JSON.stringify(wanted.commonName)}`;

@@ -37,7 +37,7 @@ describe('CheckpointStore', () => {
     });
   });
 
-  it('uses another checksum field and function for files of other programs', async () => {
+  it('writes files of other programs with the checksum field and function that the options set', async () => {
     const { fs, store } = make({ checksumField: 'Checksum', checksum: () => 42 });
     await store.create('cpu_manager_state', { Data: {}, checksum: 'free' });
     expect(new TextDecoder().decode(await fs.readFile(path))).toBe('{"Data":{},"checksum":"free","Checksum":42}');

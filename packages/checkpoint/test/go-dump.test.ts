@@ -39,7 +39,7 @@ test("the hash of a structure's dump is the same as upstream's", () => {
   expect(fnv32a(goPointer('state.CPUManagerCheckpoint', checkpoint).typed)).toBe(2_202_980_046);
 });
 
-test('the hash of a text is that of its UTF-8 bytes', () => {
+test('the FNV hash of a string is computed over its UTF-8 bytes', () => {
   expect(fnv32a('\u00e9')).not.toBe(fnv32a('e'));
   expect(fnv32a('')).toBe(0x811c9dc5);
 });

@@ -43,7 +43,7 @@ export interface CgroupManager {
   /**
    * Kills all processes in a cgroup and its descendants, and removes these cgroups. Resolves when they are gone or did
    * not exist. Refuses the root (`InvalidName`).
-   * @throws CgroupError `NotRemoved`, naming what is left; try again later
+   * @throws CgroupError `NotRemoved`, naming the remaining processes or cgroups; the caller retries later
    */
   destroy(name: CgroupName, signal: AbortSignal): Promise<void>;
   /** Returns the last name parts of a cgroup's direct children in any hierarchy; empty if the cgroup does not exist. */

@@ -85,8 +85,8 @@ export class CgroupsSystemd implements CgroupManager {
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
     checkLimits(config);
     await this.#start(name);
-    // systemd creates the cgroup only in the hierarchies that it uses, and delegates only the controllers that it was
-    // asked for.
+    // systemd creates the cgroup only in the hierarchies that it uses, and delegates only the controllers that a unit
+    // requests.
     await this.#groups.make(name);
     await this.update(name, config);
   }

@@ -65,7 +65,7 @@ export class CgroupsV2 implements CgroupGroups {
     try {
       let absent = await this.#absentControllers(directory);
       if (absent.length > 0 && this.#driver === 'systemd' && name.length > 0) {
-        // systemd delegates only the controllers that it was asked for, and removes the others when it reloads its
+        // systemd delegates only the controllers that a unit requests, and removes all others when it reloads its
         // units. The cgroup and its remaining limits still exist, and its processes must keep running, so the
         // controllers are enabled again.
         await this.make(name);
@@ -179,7 +179,7 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** Enables the controllers for a cgroup's children, all in one write, or one by one if that fails. */
+  /** Enables the controllers for a cgroup's children in one write. If the write fails, enables them one by one. */
   async #enableControllers(directory: string): Promise<void> {
     const { fs } = this.#components;
     const file = `${directory}/cgroup.subtree_control`;
@@ -189,8 +189,8 @@ export class CgroupsV2 implements CgroupGroups {
     try {
       await fs.writeFile(file, wanted.map((controller) => `+${controller}`).join(' '));
     } catch {
-      // A controller that cannot be enabled must not prevent the others. Setting a limit of the missing controller
-      // fails later.
+      // A controller that cannot be enabled must not keep other controllers from being enabled. Setting a limit of the
+      // missing controller fails later.
       for (const controller of wanted) await fs.writeFile(file, `+${controller}`).catch(() => undefined);
     }
   }

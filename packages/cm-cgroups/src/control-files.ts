@@ -7,8 +7,8 @@ import { CgroupError, type CgroupErrorCode } from './errors.ts';
  * Writes values into the files of one cgroup. All steps are tried before an error is thrown.
  * @param directoryOf returns the cgroup's directory in the hierarchy of a controller; `undefined` if this machine lacks
  * the controller
- * @throws CgroupError `Refused`, `MissingController`, `Io` if the cgroup does not exist, or `Busy` if that is the only
- * problem; the message contains all errors
+ * @throws CgroupError `Refused`, `MissingController`, `Io` if the cgroup does not exist, or `Busy` if every failed
+ * write was busy; the message contains all errors
  */
 export async function writeControls(
   fs: Pick<FileSystem, 'writeFile' | 'exists'>,

@@ -22,8 +22,8 @@ export function podMemoryProtection(
 }
 
 /**
- * Memory protection of all pods together. A cgroup's protection is limited by that of its parent (upstream:
- * `setMemoryQoS`).
+ * Memory protection of all pods together. The protection of a cgroup is limited by the protection of its parent
+ * (upstream: `setMemoryQoS`).
  */
 export interface MemoryProtection {
   /** `memory.min` of the cgroup of all pods: the requests of Guaranteed and Burstable pods. */

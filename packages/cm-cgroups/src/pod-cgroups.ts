@@ -191,7 +191,8 @@ export class PodCgroups {
 
   /**
    * Returns the pod's cgroup in the form that runtimes expect in `cgroup_parent`. The driver is known once cgroups have
-   * been opened, which is the case after a pod's cgroup was created; before that, the cgroupfs form is returned.
+   * been opened, at the latest when the first pod cgroup was created. Until the driver is known, the cgroupfs form is
+   * returned.
    * @throws CgroupError `InvalidName`
    */
   podCgroupParent(pod: Pod): string {
@@ -223,9 +224,9 @@ export class PodCgroups {
   }
 
   /**
-   * Creates the pod's cgroup and sets its limits, unless that has been done. A cgroup of an earlier process may hold
-   * containers that exceed the pod's new limits: then limits are only raised here, and {@link differs} reports that
-   * they must be lowered after the containers' limits.
+   * Creates the pod's cgroup and sets its limits, unless both were done before. A cgroup that an earlier process
+   * created may hold containers that exceed the pod's new limits. In this case the call only raises limits.
+   * {@link differs} then reports that the limits must be lowered after those of the containers.
    * @param pod the pod with its allocated resources
    * @returns whether anything was done
    * @throws CgroupError, including `Refused`: a pod whose limit cannot be set must not run without it
@@ -247,8 +248,8 @@ export class PodCgroups {
         this.#set.set(uid, { ...config, ...kept });
       } catch (err) {
         if (!CgroupError.is(err) || err.code !== 'Busy') throw err;
-        // The pod is already running and uses more than its limit; it must not be killed for that. Its next sync tries
-        // again.
+        // The pod is already running and uses more than its limit. Setting the limit must not kill the pod. Its next
+        // sync tries again.
         this.#logger.warn({ podUid: uid, err }, "The pod's cgroup uses more than its limit");
       }
       return true;
@@ -312,8 +313,8 @@ export class PodCgroups {
   }
 
   /**
-   * Kills what is left in the pod's cgroup and removes the cgroup, in whichever QoS class it is; resolves when it is
-   * gone.
+   * Kills the remaining processes in the pod's cgroup and removes the cgroup, whatever its QoS class. Resolves when the
+   * cgroup no longer exists.
    * @throws CgroupError `NotRemoved`; try again
    */
   async destroy(uid: string, signal: AbortSignal): Promise<void> {

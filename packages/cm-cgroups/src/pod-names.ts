@@ -9,8 +9,8 @@ export function kubepodsName(root: CgroupName): CgroupName {
 }
 
 /**
- * Returns the parent cgroup of the pods of each QoS class. Cgroups of Guaranteed pods are beside the cgroups of the two
- * other classes.
+ * Returns the parent cgroup of the pods of each QoS class. Cgroups of Guaranteed pods have the same parent as the
+ * cgroups of the two other classes.
  */
 export function qosNames(kubepods: CgroupName): Readonly<Record<QosClass, CgroupName>> {
   return {

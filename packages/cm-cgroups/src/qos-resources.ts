@@ -7,8 +7,8 @@ const burstableMilliCpu = oncePer((pod: Pod): number =>
 
 /**
  * Returns the CPU shares of the two QoS cgroups: the sum of the requests for Burstable, the minimum for BestEffort
- * (`setCPUCgroupConfig` in `pkg/kubelet/cm/qos_container_manager_linux.go`). Cgroups of Guaranteed pods are beside
- * these two.
+ * (`setCPUCgroupConfig` in `pkg/kubelet/cm/qos_container_manager_linux.go`). Cgroups of Guaranteed pods have the same
+ * parent as these two cgroups.
  * @param active the pods that hold resources of the node
  */
 export function qosShares(active: readonly Pod[]): { readonly burstable: number; readonly bestEffort: number } {

@@ -69,7 +69,7 @@ describe.each([1, 2] as const)('cgroups as systemd slices, on cgroup v%i', (vers
     expect(await cgroups.missing([])).toEqual([]);
   });
 
-  test("other cgroups beside the pods' cgroups do not count as children", async () => {
+  test('scopes and slices that are not pod cgroups do not count as children of a QoS cgroup', async () => {
     await cgroups.create(POD, {});
     const parent = '/kubepods.slice/kubepods-burstable.slice';
     for (const other of ['cri-containerd-1.scope', 'other-pod9.slice', 'kubepods-burstable-a-b.slice']) {

@@ -20,7 +20,7 @@ describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
     cgroups = await openCgroups(kernel);
   });
 
-  test('a cgroup is created with its parents, and exists then', async () => {
+  test('a cgroup is created together with its missing parents', async () => {
     expect(cgroups.version).toBe(version);
     expect(await cgroups.exists(POD)).toBe(false);
     await cgroups.create(POD, { pidsLimit: 7, memoryBytes: 4096 });
@@ -33,13 +33,13 @@ describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
     expect(await cgroups.children(['other'])).toEqual([]);
   });
 
-  test('recreating a cgroup keeps the limits that are not named', async () => {
+  test('recreating a cgroup keeps the limits that the new config does not set', async () => {
     await cgroups.create(POD, { pidsLimit: 7 });
     await cgroups.create(POD, { cpuShares: 1024 });
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('7');
   });
 
-  test('one refused value is named and does not prevent the others', async () => {
+  test('a limit that the kernel rejects is named in the error, and the other limits are still written', async () => {
     kernel.refuse = (path) => (path.includes('cpu.shares') || path.includes('cpu.weight') ? 'EINVAL' : undefined);
     const making = cgroups.create(POD, { cpuShares: 1024, pidsLimit: 7 });
     await expect(making).rejects.toMatchObject({
@@ -267,7 +267,7 @@ describe('detection of the cgroup hierarchy', () => {
     });
   });
 
-  test('a machine without cgroups is reported as such', async () => {
+  test('a machine without cgroups is reported as having no cgroups', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.memory.mkdir('/proc/self');
     await kernel.memory.writeFile('/proc/self/mountinfo', '31 1 0:2 / / rw - ext4 /dev/sda rw\n');

@@ -112,7 +112,7 @@ test.each([
   expect(isDefault(file, text)).toBe(expected);
 });
 
-test('limits that share one file, or are refused without each other, are handled as one', () => {
+test('limits that share one file, or of which the kernel rejects one without the other, are written together', () => {
   const config = {
     cpuShares: 2,
     cpuQuotaUs: 1,

@@ -1,6 +1,9 @@
 import { ContainerResourcesError } from './errors.ts';
 
-/** Returns the error for a pod whose containers leave nothing for those that share (`NewEmptyPodSharedPoolError`). */
+/**
+ * Returns the error for a pod whose containers with exclusive resources leave none for its other containers
+ * (`NewEmptyPodSharedPoolError`).
+ */
 export function emptyPool(problem: string): ContainerResourcesError {
   return new ContainerResourcesError('Refused', `pod rejected, ${problem}`, { reason: 'EmptyPodSharedPoolError' });
 }

@@ -4,8 +4,8 @@ import { brand, hasBrand } from '@node-agent/async';
  * Error codes of `ContainerResourcesError`. `TopologyUnreadable`: the machine's CPUs or NUMA nodes cannot be read.
  * `InvalidOptions`: a policy or an option does not fit this machine or the other options. `StateRefused`: a state file
  * of an earlier kubelet cannot be used; the node must be drained and the file removed. `StateNotWritten`: an allocation
- * could not be stored, so that it must not be used. `Refused`: a container cannot get what it requests. The messages of
- * the last four are upstream's.
+ * could not be stored, so that it must not be used. `Refused`: a container cannot get the resources that it requests.
+ * The messages of the last four are upstream's.
  */
 export type ContainerResourcesErrorCode =
   | 'TopologyUnreadable'

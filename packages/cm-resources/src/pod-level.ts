@@ -24,7 +24,10 @@ export function isPodLevel(pod: Pod, podLevel: boolean): boolean {
   return podLevel && hasPodLevelResources(pod);
 }
 
-/** Returns whether a container gets what it requests for itself; otherwise it shares what its pod has. */
+/**
+ * Returns whether a container gets the resources that it requests for itself. Otherwise it shares the resources of its
+ * pod.
+ */
 export function hasOwnResources(pod: Pod, container: Container, podLevel: boolean): boolean {
   return isManaged(pod, podLevel) && (!hasPodLevelResources(pod) || isGuaranteedAlone(container));
 }

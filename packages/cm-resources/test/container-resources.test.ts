@@ -253,7 +253,7 @@ describe('state files', () => {
     await expect(node.resources.load()).rejects.toSatisfy(ContainerResourcesError.is);
   });
 
-  test('N12: without shared CPUs are used if only reserved CPUs are left', async () => {
+  test('N12: a state file without shared CPUs is accepted if all CPUs except the reserved ones are exclusive', async () => {
     const node = new TestNode({ cpuManagerPolicyOptions: { 'strict-cpu-reservation': 'true' } });
     await node.admit(podOf('a', [containerOf('main', '7')]));
     expect(await node.file('cpu_manager_state')).toContain('"defaultCpuSet":""');
@@ -261,7 +261,7 @@ describe('state files', () => {
     expect(node.cpus('a')).toBe('1,2,3,4,5,6,7');
   });
 
-  test('N12: a pod as a whole is placed at once, before its devices are waited for', async () => {
+  test('N12: CPUs and memory of a whole pod are allocated in one step, before its devices are awaited', async () => {
     const devices = {
       load: async () => {},
       hints: () => new Map(),

@@ -54,7 +54,7 @@ describe('allocation', () => {
     expect(free(second)).toEqual([1, 1]);
   });
 
-  test('memory comes from two NUMA nodes if one has too little, and these nodes then serve only such containers', () => {
+  test('memory comes from two NUMA nodes if one has too little; the two nodes are then allocated only as a group', () => {
     const grouped = allocated(unused, pod('a', '4Gi'));
     expect(nodesOf(grouped, 'a')).toEqual([0, 1]);
     expect(free(grouped)).toEqual([0, 2]);
@@ -96,7 +96,7 @@ describe('allocation', () => {
     expect(podMemoryHints(unused, both[1] as Pod, false).size).toBe(0);
   });
 
-  test('a container that already has memory keeps it unchanged', () => {
+  test('a container that already has allocated memory keeps the allocation', () => {
     const state = allocated(unused, pod('a', '1Gi'));
     expect(allocated(state, pod('a', '1Gi'))).toEqual(state);
   });
@@ -240,17 +240,20 @@ describe('a stored state', () => {
         { nodes: [1], bytes: GI },
       ],
     ],
-  ])('K1: a stored memory state is used if a node of a group was used alone %s the group', (_name, order) => {
-    const blocks = order.map((one) => ({ ...one, resource: 'memory' }));
-    const nodes = blocks.reduce(takeMemory, unused.nodes);
-    const assignments = new Map(
-      [...blocks]
-        .sort((a, b) => b.nodes.length - a.nodes.length)
-        .map((block, at) => [`${at}`, new Map([['main', [block]]])]),
-    );
-    const stored = { nodes, assignments };
-    expect(startingMemoryState(stored, unused.nodes)).toBe(stored);
-  });
+  ])(
+    'K1: a stored memory state is accepted if memory was allocated from a node alone %s it became part of a group',
+    (_name, order) => {
+      const blocks = order.map((one) => ({ ...one, resource: 'memory' }));
+      const nodes = blocks.reduce(takeMemory, unused.nodes);
+      const assignments = new Map(
+        [...blocks]
+          .sort((a, b) => b.nodes.length - a.nodes.length)
+          .map((block, at) => [`${at}`, new Map([['main', [block]]])]),
+      );
+      const stored = { nodes, assignments };
+      expect(startingMemoryState(stored, unused.nodes)).toBe(stored);
+    },
+  );
 
   /** Returns a state in which a container has only this block, and the nodes' memory is accounted for. */
   function stateWith(block: MemoryBlock): MemoryState {

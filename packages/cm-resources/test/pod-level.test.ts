@@ -37,7 +37,7 @@ describe('scope pod', () => {
     expect(node.resources.placementOf('a', 'shared')).toMatchObject({ cpus: '3,7', mems: '1' });
   });
 
-  test('only containers with CPUs of their own run without a CFS quota, and the pod if all have some', async () => {
+  test('only containers with exclusive CPUs run without a CFS quota; the pod has no quota if all its containers have exclusive CPUs', async () => {
     const node = new TestNode(options);
     const own = containerOf('own', '1', '256Mi');
     const [mixed, all] = [podLevelPod('a', '2', [own, shared]), podLevelPod('b', '1', [own])];
@@ -47,7 +47,7 @@ describe('scope pod', () => {
     expect([has(mixed, own), has(mixed, shared), has(mixed), has(all)]).toEqual([true, false, false, true]);
   });
 
-  test('an init container may use all CPUs and memory of its pod that no sidecar before it has', async () => {
+  test('an init container may use all CPUs and memory of its pod except those of the sidecars before it', async () => {
     const node = new TestNode(options);
     const inits = [sidecarOf('sidecar', '1', '64Mi'), { name: 'init', image: 'x' }];
     await node.admit(podLevelPod('a', '3', [shared], inits));
@@ -94,7 +94,7 @@ describe('scope pod', () => {
     expect(node.cpus('b', 'shared')).toBe('2,3,6,7');
   });
 
-  test('a pod that is rejected after it got CPUs as a whole leaves them free', async () => {
+  test('a pod that is rejected after pod-level CPUs were allocated frees these CPUs', async () => {
     const node = new TestNode({ ...options, topologyManagerPolicy: 'best-effort' });
     const verdict = await node.admit(podLevelPod('a', '4', [shared], [], '99Gi'));
     expect(verdict).toMatchObject({ admit: false, reason: 'UnexpectedAdmissionError' });
@@ -129,7 +129,7 @@ test('scope container gives CPUs and memory only to containers that request as m
   expect(node.resources.memoryOf('a', 'less')).toEqual([]);
 });
 
-test('a pod with pod-level resources gets nothing of its own if the feature gate is off', async () => {
+test('a pod with pod-level resources gets no exclusive CPUs and no memory allocation if the feature gate is off', async () => {
   const node = new TestNode({ ...options, podLevelResourceManagers: false });
   expect(await node.admit(podLevelPod('a', '4', [containerOf('own', '2', '256Mi')]))).toEqual({ admit: true });
   expect(node.cpus('a', 'own')).toBe('');

@@ -238,7 +238,10 @@ function applyFlagDefaults(draft: Draft, origins: Origins): Draft {
   return result;
 }
 
-/** Flags replace the values of files, including whole lists and maps. Feature gates are added to those of the files. */
+/**
+ * Flags replace the values of files, including whole lists and maps. Feature gates given as flags are merged with the
+ * feature gates of the files.
+ */
 function applyFlags(draft: Draft, { settings }: CommandLine, origins: Origins): Draft {
   let result = draft;
   for (const { mirror, value, text } of settings) {

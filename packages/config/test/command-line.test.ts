@@ -277,7 +277,7 @@ describe('flags beside the configuration', () => {
     expect(parseCommandLine(argv).flags).toEqual({ ...parseCommandLine([]).flags, ...flags });
   });
 
-  it("deprecated flags cause one warning each, in upstream's words", () => {
+  it("each deprecated flag causes one warning with upstream's message", () => {
     const { warnings } = parseCommandLine(['--max-pods=1', '--max-pods=2', '--maximum-dead-containers=3', '-v=1']);
     expect(warnings.map(({ message }) => message)).toEqual([
       "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.",

@@ -9,14 +9,17 @@ import { completionScript, completionShells } from '../src/index.ts';
 const has = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
 
 describe('completionScript', () => {
-  it.each(completionShells)('for %s has every flag with an effect, and no flag of cAdvisor', (shell) => {
-    const script = completionScript(shell);
-    for (const name of ['config', 'max-pods', 'admin-socket', 'strict-config', 'logging-format'])
-      expect(script).toMatch(new RegExp(`(--|-l )${name}\\b`));
-    expect(script).not.toContain('storage-driver-password');
-  });
+  it.each(completionShells)(
+    'the completion script for %s has every flag with an effect, and no flag of cAdvisor',
+    (shell) => {
+      const script = completionScript(shell);
+      for (const name of ['config', 'max-pods', 'admin-socket', 'strict-config', 'logging-format'])
+        expect(script).toMatch(new RegExp(`(--|-l )${name}\\b`));
+      expect(script).not.toContain('storage-driver-password');
+    },
+  );
 
-  it('for fish and zsh shows what a flag does, with quotes escaped', () => {
+  it('the completion scripts for fish and zsh describe each flag, with quotes escaped', () => {
     expect(completionScript('fish')).toContain("-l config -r -F -d 'Configuration file, relative to");
     expect(completionScript('zsh')).toContain("'--config=[Configuration file, relative to");
     expect(completionScript('zsh')).toMatch(/'--tls-min-version=\[[^\n]*\]:value:\(VersionTLS10 /);

@@ -206,7 +206,7 @@ describe('problems of several stages', () => {
     ]);
   });
 
-  it('reports out-of-range values beside a value of the wrong type', async () => {
+  it('reports out-of-range values together with a value of the wrong type', async () => {
     const error = await refusal({
       config: file('maxPods: many\nregistryPullQPS: -1\nfeatureGates: {NoSuchGate: true}\nport: 99999999\n'),
     });

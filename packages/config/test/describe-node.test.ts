@@ -17,7 +17,7 @@ describe('a value in an error', () => {
     ['the string "a\\"b"', 'a string', scalar('a"b')],
     [`the string "${'a'.repeat(60)}"`, 'a string', scalar('a'.repeat(60))],
     [`the string "b${'a'.repeat(56)}..."`, 'a string', scalar(`b${'a'.repeat(60)}`)],
-  ])('an error describes a value as %s, or as %s if the field is secret', (text, secret, node) => {
+  ])('an error message shows a value as %s, and as %s if the field is secret', (text, secret, node) => {
     expect(describeNode(node)).toBe(text);
     expect(describeNode(node, true)).toBe(secret);
   });

@@ -299,7 +299,7 @@ describe('relative paths', () => {
     await expect(load({ config: file('podLogsDir: /logs/\n') })).rejects.toThrow('must be normalized: /logs');
   });
 
-  it('relative paths in the file are resolved against its directory; those in drop-ins and flags stay relative', async () => {
+  it('relative paths in the --config file are resolved against its directory; relative paths in drop-ins and flags stay relative', async () => {
     const { configuration } = await load({
       config: file(
         'staticPodPath: manifests\nresolvConf: ../resolv.conf\nauthentication: {x509: {clientCAFile: ca.crt}}\ntlsCertFile: /a/b\npodLogsDir: logs\n',

@@ -16,7 +16,7 @@ describe('planReload', () => {
     expect(await plan('maxPods: 5\n', 'maxPods: 5\n')).toEqual({ configuration, live: [], restart: [] });
   });
 
-  it('takes live fields over and keeps the running value of the others', async () => {
+  it('a reload applies live fields and keeps the running value of all other fields', async () => {
     const { configuration, live, restart } = await plan(
       'maxPods: 5\nport: 10250\nlogging: {verbosity: 2, format: text}\n',
       'maxPods: 6\nport: 10251\nlogging: {verbosity: 4, format: json}\n',
@@ -30,7 +30,7 @@ describe('planReload', () => {
     expect(configuration).toMatchObject({ maxPods: 6, port: 10_250, logging: { verbosity: 4, format: 'text' } });
   });
 
-  it('compares maps by content, and sees a removed entry', async () => {
+  it('a reload compares maps by content, and detects a removed entry', async () => {
     const same = await plan(
       'evictionHard: {memory.available: 1Gi, pid.available: 5%}\n',
       'evictionHard: {pid.available: 5%, memory.available: 1Gi}\n',
@@ -44,7 +44,7 @@ describe('planReload', () => {
     expect(removed.configuration.evictionHard).toEqual({ 'memory.available': '1Gi' });
   });
 
-  it('needs a restart for a feature gate', async () => {
+  it('a changed feature gate needs a restart', async () => {
     expect((await plan('', 'featureGates: {MemoryQoS: true}\n')).restart).toContain('featureGates');
   });
 
@@ -65,7 +65,7 @@ describe('planReload', () => {
     }
   });
 
-  it('lists every changed field exactly once, and after a restart nothing is left', () => {
+  it('a reload plan lists every changed field exactly once; after the live fields are applied, only fields that need a restart are left', () => {
     const leaves = fc.record({
       maxPods: fc.integer({ min: 1, max: 500 }),
       port: fc.integer({ min: 1, max: 65_535 }),

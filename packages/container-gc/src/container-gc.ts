@@ -25,8 +25,8 @@ export interface ContainerGcComponents {
   readonly runtime: {
     removeContainer(containerId: string, signal: AbortSignal): Promise<void>;
     /**
-     * Returns whether a container listed as dead has never run because its start was interrupted; such a container is
-     * no record of an exit. If absent, every container listed as dead counts as having run.
+     * Returns whether a container that is listed as dead has never run because its start was interrupted. Such a
+     * container does not count as an earlier exit. If absent, every container listed as dead counts as having run.
      */
     hasNeverRun?(containerId: string, signal: AbortSignal): Promise<boolean>;
   };
@@ -132,9 +132,9 @@ export class ContainerGc {
   }
 
   /**
-   * Removes the pod's dead containers with the same name as `exitedContainerId` (all names if empty), except the newest
-   * ones that the policy keeps, at least one; removes all dead containers if `removeAll` is true. Returns immediately.
-   * Failures are logged and left for the next collection.
+   * Removes the pod's dead containers that have the same name as `exitedContainerId`, or any name if it is empty. The
+   * newest containers are kept, as many as the policy says and at least one. If `removeAll` is true, all dead
+   * containers are removed. Returns immediately. Failures are logged and left for the next collection.
    */
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void {
     const planned = removeAll
@@ -182,9 +182,9 @@ export class ContainerGc {
   }
 
   /**
-   * Returns the containers, with those that are listed as dead but never ran marked as `created`: such a container must
-   * not displace the record of its container's last exit (C2, C3). If this cannot be determined, the container counts
-   * as never run, so that no needed record is removed.
+   * Returns the containers, and marks a container as `created` if it is listed as dead but never ran. Such a container
+   * must not displace the record of the last exit (C2, C3). If this cannot be determined, the container counts as never
+   * run, so that no needed record is removed.
    */
   async #withoutUnrun(
     containers: readonly ListedContainer[],

@@ -11,8 +11,8 @@ export interface GcSandbox {
 
 /**
  * Returns the sandboxes to remove, first attempts first. Sandboxes with containers are kept. If the pod is removed, all
- * others are removed; otherwise the pod's newest sandbox and ready sandboxes are kept, too (`evictSandboxes`,
- * `pkg/kubelet/kuberuntime/kuberuntime_gc.go`, which never removes a ready sandbox of a removed pod).
+ * other sandboxes are removed; otherwise the pod's newest sandbox and its ready sandboxes are kept, too. Upstream never
+ * removes a ready sandbox, not even of a removed pod (`evictSandboxes`, `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
  * @param occupied IDs of the sandboxes that have containers
  */
 export function planSandboxGc<S extends GcSandbox>(

@@ -141,7 +141,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual(['stop lost 7', 'remove lost', 'stop hung 7']);
   });
 
-  it('C2, C3: keeps the record of the last exit beside dead containers that never ran or may never have run', async () => {
+  it('C2, C3: keeps the record of the last exit even if newer dead containers never ran or may never have run', async () => {
     const unrun = new Set(['broken-off', 'again']);
     const gc = makeGc({}, async (id) => {
       called(`ask ${id}`);
@@ -170,7 +170,7 @@ describe('garbageCollect', () => {
     expect(calls).toEqual([]);
   });
 
-  it('K4: reports removed sandboxes, and not those that could not be removed', async () => {
+  it('K4: reports removed sandboxes, but no sandbox that could not be removed', async () => {
     gone.add('uid-1').add('uid-2').add('uid-3');
     for (const uid of gone) addSandbox(`sandbox-${uid}`, uid);
     failing.add('stopSandbox sandbox-uid-1').add('removeSandbox sandbox-uid-3');

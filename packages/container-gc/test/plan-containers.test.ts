@@ -58,7 +58,7 @@ describe('planContainerGc', () => {
     expect(plan(['a/x@3', 'a/x@2:unknown', 'a/x@1'])).toEqual(['a/x@1', 'a/x@2:unknown']);
   });
 
-  it('C2: keeps the newest terminated record beside one that was created but not started', () => {
+  it('C2: keeps the newest terminated container even if a newer one was created but not started', () => {
     expect(plan(['a/x@3:created', 'a/x@2', 'a/x@1'])).toEqual(['a/x@1']);
     expect(plan(['a/x@3:created', 'a/x@2'], { maxPerPodContainer: 0 })).toEqual([]);
     expect(plan(['a/x@990:created', 'a/x@2'], { maxPerPodContainer: 0, minAgeMs: 100 })).toEqual([]);
@@ -151,7 +151,7 @@ describe('planContainerGc', () => {
     expect(plan(['a/x@950', 'a/x@2', 'a/x@1'], { minAgeMs: 100, maxPerPodContainer: 0 })).toEqual(['a/x@1', 'a/x@2']);
   });
 
-  it('treats a created container beside a running one as dead', () => {
+  it('treats a created container as dead if another container of the same name runs', () => {
     expect(plan(['a/x@3:created', 'a/x@2:running'], { maxPerPodContainer: 0 })).toEqual(['a/x@3:created']);
   });
 

@@ -51,7 +51,7 @@ export class LogRotator {
     this.maxFiles = maxFiles;
   }
 
-  /** Returns the size of a log. If the file is missing, the runtime is asked to recreate it. */
+  /** Returns the size of a log. If the file is missing, the runtime is called to recreate it. */
   async size({ containerId, path }: ContainerLog, signal: AbortSignal): Promise<number> {
     const { cri, fs } = this.#components;
     try {

@@ -49,8 +49,8 @@ export function excessFiles(rotated: readonly RotatedFile[], maxFiles: number): 
 }
 
 /**
- * Returns the stamp for a log that is rotated now. It sorts after all existing stamps, even if one is from the same
- * second or the clock was set back, so that no file is overwritten and the order is kept.
+ * Returns the stamp for a log that is rotated now. The new stamp sorts after all existing stamps, even if an existing
+ * stamp is from the same second or the clock was set back. No file is overwritten, and the order is kept.
  */
 export function nextStamp(rotated: readonly RotatedFile[], nowMs: number): string {
   const last = rotated.map(({ stamp }) => stampTimeMs(stamp)).filter((ms) => ms !== undefined);

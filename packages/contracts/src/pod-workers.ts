@@ -49,7 +49,7 @@ export interface SyncPodOutcome {
  * again after it failed. A step should end soon after its signal is aborted, by throwing the signal's reason.
  */
 export interface PodSyncer {
-  /** Brings a pod closer to what its spec says. */
+  /** Brings a pod closer to the state that its spec describes. */
   syncPod(
     updateType: PodUpdateType,
     pod: Pod,
@@ -58,8 +58,8 @@ export interface PodSyncer {
     signal: AbortSignal,
   ): Promise<SyncPodOutcome>;
   /**
-   * Stops all containers of the pod, and returns only when none runs. If a shorter grace period is requested before that, the
-   * step is aborted and called again with the shorter one.
+   * Stops all containers of the pod, and returns only when none runs. If a shorter grace period is requested in the
+   * meantime, the step is aborted and called again with the shorter grace period.
    * @returns `stoppedAtMs`: when the last container had stopped (monotonic clock). Any runtime status that was read after that
    *   serves the next step. If absent, the next step needs a status that is read after this step.
    */
@@ -72,7 +72,10 @@ export interface PodSyncer {
   ): Promise<{ readonly stoppedAtMs?: number }>;
   /** Stops all containers of a pod that only the runtime knows, and returns only when none runs. */
   syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void>;
-  /** Releases what a pod without containers still holds. When the step returns, the pod is finished on this node. */
+  /**
+   * Releases the resources that a pod without containers still holds. When the step returns, the pod is finished on
+   * this node.
+   */
   syncTerminatedPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
 }
 

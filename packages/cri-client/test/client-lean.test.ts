@@ -12,7 +12,7 @@ describe('lists over the lean transport', () => {
   });
   afterEach(() => directory.remove());
 
-  it('use the plain RPC, and only the stream after a list of the same kind was too large', async () => {
+  it('lists over the lean transport use the plain RPC; after a list was too large, lists of its kind use only the streaming RPC', async () => {
     const socket = `${directory.path}/cri.sock`;
     const asked: string[] = [];
     let sizeMebibytes = 1;

@@ -3,9 +3,9 @@ import type { CsiFailure } from '@node-agent/contracts';
 import type { GrpcCode } from '@node-agent/grpc';
 
 /**
- * Code of a {@link CsiError}: the gRPC code of a failed call, or one of these. `InvalidRequest`: the call was not made,
- * because its arguments are not valid. `InvalidResponse`: the driver's response cannot be used. `Rejected`: the driver
- * cannot be registered.
+ * Code of a {@link CsiError}: the gRPC code of a failed call, or one of the following codes. `InvalidRequest`: the call
+ * was not made, because its arguments are not valid. `InvalidResponse`: the driver's response cannot be used.
+ * `Rejected`: the driver cannot be registered.
  */
 export type CsiErrorCode = GrpcCode | 'InvalidRequest' | 'InvalidResponse' | 'Rejected';
 

@@ -99,7 +99,7 @@ describe('CSINode', () => {
 });
 
 describe('the Node', () => {
-  it('the Node gets the node ID of a CSI driver in addition to those of other drivers, and its topology labels', () => {
+  it('the Node gets the node ID and the topology labels of a CSI driver, and keeps the node IDs of other drivers', () => {
     const node = { annotations: { [NODE_ID]: '{"z":"1"}' }, labels: { same: 'x', own: 'y' } };
     expect(patchForDriver(node, 'a', { ...info, topology: { same: 'x', zone: 'z1' } })).toEqual({
       annotations: { [NODE_ID]: '{"a":"id-1","z":"1"}' },

@@ -218,7 +218,7 @@ describe('failures', () => {
     },
   );
 
-  it('a failure to connect to a CSI driver is not final', async () => {
+  it('a failure to connect to a CSI driver is an error that is not final', async () => {
     client = new CsiNodeClient({ clock, transport: sockets }, { name: NAME, socketPath: '/nobody.sock' });
     expect(await failureOf(client.stageVolume(stage, signal))).toMatchObject({ code: 'UNAVAILABLE', isFinal: false });
   });
@@ -244,7 +244,7 @@ describe('failures', () => {
 
 describe('W6: a driver that never answers', () => {
   it.each(CALLS)(
-    'W6: %s of a CSI driver that never answers fails after two minutes and is not final',
+    'W6: %s of a CSI driver that never answers fails after two minutes with an error that is not final',
     async (name, call) => {
       await inMemory();
       usedVolume(name);

@@ -20,7 +20,7 @@ const list = fc.uniqueArray(fc.record({ uid: fc.constantFrom(...'abcdef'), value
 });
 
 describe('ChangeLog', () => {
-  it('a reader that takes changes at any times has the newest rows', () => {
+  it('a reader that reads changes at arbitrary times ends with the newest rows', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(list, fc.boolean()), { maxLength: 30 }), (rounds) => {
         const log = new ChangeLog<Row>();
@@ -56,7 +56,7 @@ describe('ChangeLog', () => {
     expect(log.since(log.version - 10).isAll).toBe(false);
   });
 
-  it('a version of the future is unknown, so the reader gets all rows', () => {
+  it('a reader with a version that does not exist yet gets all rows', () => {
     const log = new ChangeLog<Row>();
     log.update([{ uid: 'a', value: 1 }]);
     expect(log.since(7)).toMatchObject({ isAll: true, changed: [{ uid: 'a' }] });

@@ -55,7 +55,7 @@ const settle = async (): Promise<void> => {
 };
 
 describe('the answers of the dashboard', () => {
-  it('the page has a strict policy, and no answer may be cached, framed or sniffed', () => {
+  it('the page has a strict Content-Security-Policy, and no response may be cached, framed or sniffed', () => {
     const page = ask('/dashboard/');
     expect(page.status).toBe(200);
     const policy = page.headers['Content-Security-Policy'] ?? '';
@@ -75,7 +75,7 @@ describe('the answers of the dashboard', () => {
     }
   });
 
-  it('the page names no other host, and every address in it is relative', () => {
+  it('the page refers to no other host, and all its URLs are relative', () => {
     const page = ask('/dashboard/');
     const body = 'body' in page ? page.body.replaceAll('http://www.w3.org/2000/svg', '') : '';
     expect(body).not.toMatch(/https?:\/\/|src=|@import/);
@@ -126,7 +126,7 @@ describe('the answers of the dashboard', () => {
 });
 
 describe('the stream of events', () => {
-  it('nothing is read and no timer runs before a page is opened and after the last one has left', async () => {
+  it('before the first page is opened and after the last page is closed, nothing is read and no timer runs', async () => {
     const before = structuredClone(node.calls);
     await clock.advance(60_000);
     expect(node.calls).toEqual(before);
@@ -295,7 +295,7 @@ describe('the log of a container', () => {
     expect(log.readers).toBe(0);
   });
 
-  it('the log of a container that waits for its restart is that of the last instance', async () => {
+  it('for a container that waits for its restart, the log of its last instance is shown', async () => {
     node.list = [fakePod({ name: 'web', state: 'crashing' })];
     const log = new FakeLog();
     log.write('last words\n');

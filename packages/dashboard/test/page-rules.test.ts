@@ -32,7 +32,7 @@ describe('texts of pods', () => {
     expect(plain(given)).toBe(shown);
   });
 
-  it('no text keeps a character that hides or reorders other text', () => {
+  it('text of a pod is shown without characters that hide or reorder other text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (given) => {
         expect(plain(given)).not.toMatch(/[\p{Cc}\u202A-\u202E\u2066-\u2069\u200E\u200F]/u);
@@ -100,7 +100,7 @@ describe('ANSI sequences of a log', () => {
     expect(ansiSpans(line).map((span) => [span.text, span.style])).toEqual(wanted);
   });
 
-  it('no style is made of text of the log', () => {
+  it('text of a log never becomes a style of the page', () => {
     fc.assert(
       fc.property(fc.string(), (parameters) => {
         for (const { style } of ansiSpans(`\u001B[${parameters}mx`)) {
@@ -110,7 +110,7 @@ describe('ANSI sequences of a log', () => {
     );
   });
 
-  it('a line of a megabyte of sequences is split in less than a second', () => {
+  it('a log line of 1 MB of ANSI sequences is split in less than a second', () => {
     for (const piece of ['\u001B[', '\u001B]', '\u001B[1;', '\u001B[31mx', '\u001B ']) {
       const startedAt = performance.now();
       ansiSpans(piece.repeat(4096 / piece.length));
@@ -120,7 +120,7 @@ describe('ANSI sequences of a log', () => {
 });
 
 describe('LogLines', () => {
-  it('gives the same lines however the bytes are split', () => {
+  it('LogLines returns the same lines however the bytes are split', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' })), fc.array(fc.nat(200)), (lines, cuts) => {
         const clean = lines.map((line) => line.replaceAll(/[\r\n\uFEFF]/g, ''));
@@ -138,7 +138,7 @@ describe('LogLines', () => {
     );
   });
 
-  it('cuts a line of a megabyte, also if it has no end', () => {
+  it('LogLines cuts a line of 1 MB, even if the line has no end', () => {
     const reader = new LogLines();
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
     expect(reader.push(megabyte)).toEqual([]);
@@ -153,7 +153,7 @@ describe('LogLines', () => {
 });
 
 describe('the state of the page', () => {
-  it('filters by words in name, state, image and label, and by readiness', () => {
+  it('the page filters pods by words in name, state, image and label, and by readiness', () => {
     const rows = [
       podRow(fakePod({ name: 'web', labels: { app: 'shop' } })),
       podRow(fakePod({ name: 'api', state: 'crashing', image: 'reg/api:2' })),
@@ -167,7 +167,7 @@ describe('the state of the page', () => {
     expect(names('nothing')).toEqual([]);
   });
 
-  it('keeps ten minutes of samples, and drops them when the clock goes back', () => {
+  it('the page keeps ten minutes of usage samples, and drops them when the clock goes back', () => {
     const sample = (atMs: number) => ({ atMs, node: { cpus: 1 }, pods: {} });
     let history = addSample([], sample(0));
     for (let at = 5000; at <= 2 * HISTORY_MS; at += 5000) history = addSample(history, sample(at));
@@ -209,7 +209,7 @@ describe('numbers and plots', () => {
     expect(shown).toBe(wanted);
   });
 
-  it('a line has a gap if samples are missing, and stays inside of its area', () => {
+  it("the line of a plot has a gap if samples are missing, and stays inside of the plot's area", () => {
     const area = { width: 100, height: 10, fromMs: 0, toMs: 100_000, top: 1 };
     const points = [0, 5000, 60_000].map((atMs) => ({ atMs, value: 2 }));
     expect(linePath(points, area)).toBe('M0.0 0.0L5.0 0.0M60.0 0.0');

@@ -59,7 +59,7 @@ describe.skipIf(CHROMIUM === '')(
 
     const pod = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(name) });
 
-    it('shows pods, node and thresholds, and follows a pod that appears, fails and goes', async () => {
+    it('the page shows pods, node and eviction thresholds, and follows a pod that is created, fails and is deleted', async () => {
       node.list = [fakePod({ name: 'web' })];
       await withPage(async (page) => {
         await pod(page, 'web').getByText('Running').waitFor();
@@ -94,7 +94,7 @@ describe.skipIf(CHROMIUM === '')(
       });
     });
 
-    it('follows a log, stops at a scroll, bounds its lines, and goes on after a restart of the container', async () => {
+    it('the page follows a log, pauses when the user scrolls, limits the number of lines, and continues after a restart of the container', async () => {
       const log = new FakeLog();
       node.logs.set('containerd://uid-default-web', log);
       node.list = [fakePod({ name: 'web' })];
@@ -193,7 +193,7 @@ describe.skipIf(CHROMIUM === '')(
       );
     });
 
-    it('can be used with the keyboard alone, and has a name and role for everything', async () => {
+    it('the page can be used with the keyboard alone, and all its elements have an accessible name and role', async () => {
       node.list = [fakePod({ name: 'api', state: 'crashing' }), fakePod({ name: 'db' }), fakePod({ name: 'web' })];
       await withPage(async (page) => {
         await pod(page, 'web').waitFor();
@@ -279,7 +279,7 @@ describe.skipIf(CHROMIUM === '')(
       });
     });
 
-    it('follows the preferred colours, and tells when the connection is lost and found again', async () => {
+    it('the page follows the preferred colour scheme, and shows when the connection is lost and established again', async () => {
       node.list = [fakePod({ name: 'web' })];
       const background = (page: Page): Promise<string> =>
         page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -302,7 +302,7 @@ describe.skipIf(CHROMIUM === '')(
       await page.close();
     });
 
-    it('tells that too many pages are open', async () => {
+    it('the page shows that too many pages are open', async () => {
       dashboard = new Dashboard({ node }, { maxPages: 1 });
       await withPage(
         async (page) => {

@@ -49,7 +49,8 @@ interface AllocatorParts {
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
   readonly ending: () => readonly string[];
   /**
-   * Maximum wait of a pod for the plugin of a resource that an earlier process knew, counted from when that was read.
+   * Maximum wait of a pod for the plugin of a resource that an earlier process knew, counted from the time at which the
+   * checkpoint was read.
    */
   readonly pluginWaitMs: number;
 }
@@ -321,7 +322,7 @@ function checkAnswer({ resource, socketPath }: Plugin, answer: ContainerAllocate
   );
 }
 
-/** Returns the device limits of a pod as a whole, without what ResourceClaims back. */
+/** Returns the device limits of a pod as a whole, without extended resources that ResourceClaims back. */
 function podAsContainer(pod: Pod): Container {
   const { containers, initContainers } = pod.spec;
   const withoutClaimed = (container: Container): Container => {

@@ -33,9 +33,9 @@ export interface OpenChoice {
 }
 
 /**
- * Chooses the devices of a container, as far as the kubelet alone decides (`devicesToAllocate`,
- * `pkg/kubelet/cm/devicemanager/manager.go`; messages are upstream's). Among equal devices,
- * those with the first names are chosen.
+ * Chooses the devices of a container if the kubelet alone can decide; otherwise returns the choice for the plugin
+ * (`devicesToAllocate`, `pkg/kubelet/cm/devicemanager/manager.go`; messages are upstream's). Among equal devices, those
+ * with the first names are chosen.
  */
 export function chooseDevices(demand: DeviceDemand): DeviceChoice {
   const { podUid, container, resource, required, granted, healthy, inUse, reusable } = demand;
@@ -66,8 +66,8 @@ export function chooseDevices(demand: DeviceDemand): DeviceChoice {
 }
 
 /**
- * Applies the affinity of a container to an open choice: if the aligned devices suffice, only those are considered;
- * otherwise the container gets all of them, and more of the others.
+ * Applies the NUMA affinity of a container to an open choice. If the aligned devices suffice, only aligned devices are
+ * considered. Otherwise the container gets all aligned devices, and the rest from the others.
  */
 export function aligned(choice: OpenChoice, { aligned: close, others }: AlignedChoice): OpenChoice {
   const { taken, needed } = choice;

@@ -16,9 +16,9 @@ export function hasTopology(devices: ReadonlyMap<string, Device> | undefined): b
 }
 
 /**
- * Returns the sets of NUMA nodes from which devices can be allocated, and which are preferred: those with as few nodes
- * as possible when no device is in use (`generateDeviceTopologyHints`,
- * `pkg/kubelet/cm/devicemanager/topology_hints.go`). Only nodes that have devices are considered.
+ * Returns the sets of NUMA nodes from which devices can be allocated. Preferred are the sets with as few nodes as would
+ * be needed if no device were in use (`generateDeviceTopologyHints`, `pkg/kubelet/cm/devicemanager/topology_hints.go`).
+ * Only nodes that have devices are considered.
  * @param machineNodes NUMA nodes of the machine; other nodes that a plugin reports are ignored
  */
 export function deviceHints(

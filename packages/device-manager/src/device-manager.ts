@@ -36,7 +36,7 @@ export interface DevicePods {
    * Default: no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known; before that, no devices are freed. */
+  /** Returns whether all pods of the node are known. Until they are, no devices are freed. */
   sourcesReady(): boolean;
 }
 

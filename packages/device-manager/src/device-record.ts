@@ -72,8 +72,8 @@ export class DeviceRecord {
   }
 
   /**
-   * Returns whether the file did not exist at the start and has not been written since; false if that is not known yet
-   * (`ShouldResetExtendedResourceCapacity`, `manager.go`).
+   * Returns whether the file did not exist at the start and has not been written since. Returns false until the file
+   * has been looked for (`ShouldResetExtendedResourceCapacity`, `manager.go`).
    */
   async isMissing(): Promise<boolean> {
     void this.load();

@@ -12,9 +12,9 @@ export const MAX_RESOURCES = 256;
 
 /**
  * Maximum total size of device ids, counted once for each NUMA node: a small part of the checkpoint's limit, because
- * the checkpoint is serialized in one go. It equals gRPC's message limit, so that no list of a single plugin is
- * rejected that upstream accepts: plugins that offer GPU memory by the MiB fill one message, with some 60,000 devices,
- * and a node has at most one such plugin.
+ * the checkpoint is serialized in one go. The limit equals gRPC's message limit, so that every list of a single plugin
+ * that upstream accepts is accepted here. A plugin that offers GPU memory by the MiB fills one message with some 60,000
+ * devices, and a node has at most one such plugin.
  */
 const MAX_NAMES_BYTES = 4 * 1024 * 1024;
 

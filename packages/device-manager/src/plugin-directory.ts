@@ -6,10 +6,10 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 const LINK_MS = 1_000;
 
 /**
- * Removes the sockets in the directory: the earlier kubelet's, and those of its plugins, which register again when they
- * see the new kubelet's socket (`CleanupPluginDirectory`, `manager.go`). Other files are kept: the checkpoint,
- * directories, dangling links. If a link leads to a file system that does not answer, no more links are followed, so
- * that plugins can still register (W6).
+ * Removes the sockets in the directory: the socket of an earlier kubelet process and the sockets of its plugins. The
+ * plugins register again when they see the new kubelet's socket (`CleanupPluginDirectory`, `manager.go`). Other files
+ * are kept: the checkpoint, directories, dangling links. If a link leads to a file system that does not answer, no more
+ * links are followed, so that plugins can still register (W6).
  * @throws the file system's error of the first socket that could not be removed
  */
 export async function removeSockets(

@@ -301,7 +301,7 @@ describe('device manager: state of the node', () => {
     expect(await unloaded().isNewNode()).toBe(false);
   });
 
-  it('K1: does not allocate held devices to other pods while the checkpoint is unreadable after a restart', async () => {
+  it('K1: does not allocate devices of running pods to other pods if the checkpoint was unreadable at the restart', async () => {
     const fs = new MemoryFileSystem({ clock });
     const pods = { active: () => [], sourcesReady: () => false };
     const make = (): DeviceManager => new DeviceManager({ clock, fs, transport, pods }, { directory });

@@ -92,7 +92,7 @@ describe('an open choice', () => {
     expect(choice).toEqual({ kind: 'open', taken: ['r'], needed: 2, available: ['a', 'b', 'c'] });
   });
 
-  test('all aligned devices are taken if they are too few, and the plugin chooses the rest', () => {
+  test('all aligned devices are allocated if they are too few, and the plugin chooses the rest', () => {
     expect(aligned(open, { aligned: ['a'], others: ['b', 'c'] })).toEqual({
       kind: 'open',
       taken: ['r', 'a'],

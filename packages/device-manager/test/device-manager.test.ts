@@ -605,7 +605,7 @@ describe('device manager after a kubelet restart', () => {
     expect(await admit(onePod('next'))).toMatchObject({ admit: false });
   });
 
-  it('K1: after a restart, a pod that was refused has the devices that it held before the refused request', async () => {
+  it('K1: a pod that is refused when it is admitted again, as after a restart, keeps the devices that it holds', async () => {
     await start();
     const plugin = await plug(['a']);
     const pod = onePod('u');

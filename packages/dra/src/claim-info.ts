@@ -20,7 +20,7 @@ export interface ClaimInfo {
   readonly podUids: ReadonlySet<string>;
   /** Prepared devices of each driver of the claim; empty before the driver has prepared the claim. */
   readonly drivers: ReadonlyMap<string, readonly PreparedDevice[]>;
-  /** Whether all drivers prepared the claim in this process. After a restart, drivers are asked again. */
+  /** Whether all drivers prepared the claim in this process. After a restart, drivers are called again. */
   readonly isPrepared: boolean;
   /** Devices of the claim according to the API server; `undefined` for a claim from the checkpoint. */
   readonly allocated: readonly AllocatedDevice[] | undefined;

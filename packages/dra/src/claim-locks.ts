@@ -1,8 +1,8 @@
 import { KeyedMutex } from '@node-agent/async';
 
 /**
- * Locks of claims. A claim is prepared or unprepared for one pod at a time, so that a pod that shares a claim does not
- * start while the claim is unprepared for another pod. Pods with other claims do not wait.
+ * Locks of claims. A claim is prepared or unprepared for one pod at a time. A pod that shares a claim with another pod
+ * must not start while the claim is being unprepared for that other pod. Pods with other claims do not wait.
  */
 export class ClaimLocks {
   readonly #locks = new KeyedMutex<string>();

@@ -28,7 +28,7 @@ const FILE_NAME = 'dra_health_state';
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Pause before a stream that has ended is opened again (`add` in `dra_plugin_manager.go`). */
 const RETRY_MS = 5_000;
-/** Pause before a plugin without the health service is asked again, in case it was replaced at its socket. */
+/** Pause before a plugin without the health service is called again, in case another plugin now serves its socket. */
 const UNIMPLEMENTED_RETRY_MS = 300_000;
 /** Minimum pause between two messages of one plugin, and devices processed per second (W6). */
 const MIN_PAUSE_MS = 100;

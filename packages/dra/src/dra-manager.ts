@@ -39,7 +39,7 @@ export interface DraPods {
    * no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known; before that, no claim of an unknown pod is unprepared. */
+  /** Returns whether all pods of the node are known. Until they are, no claim of an unknown pod is unprepared. */
   sourcesReady(): boolean;
 }
 

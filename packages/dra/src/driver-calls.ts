@@ -25,7 +25,9 @@ export interface CallOutcome<T> {
   readonly failure: { readonly error: unknown } | undefined;
 }
 
-/** Calls all drivers of a pod at the same time; one that fails or hangs does not keep the others from being called. */
+/**
+ * Calls all drivers of a pod at the same time. A driver that fails or hangs does not delay the calls of other drivers.
+ */
 export async function callDrivers<T>(
   { plugins, noted }: { readonly plugins: Pick<DraPlugins, 'get'>; readonly noted: NotedWait },
   { podUid, step }: Pick<ClaimWait, 'podUid' | 'step'>,

@@ -52,8 +52,8 @@ export function withSimilar(
 type Observed = Pick<CoreEvent, 'metadata' | 'count' | 'firstTimestamp'>;
 
 /**
- * Correlates events before they are written: aggregates events that differ only by message if there are too many,
- * counts repeated events, and filters sources that record too many events about an object. Does no I/O and has no
+ * Correlates events before they are written. If too many events differ only by message, they are aggregated. Repeated
+ * events are counted. Events of a source that records too many about an object are dropped. Does no I/O and has no
  * clock.
  */
 export class Correlator {

@@ -74,7 +74,7 @@ export function newEvent({ object, type, reason, message, source, atMs, name, ..
 }
 
 /**
- * Returns `<object>.<hex of the time in ns>`, or the result of `fallback` if that is not a valid name
+ * Returns `<object>.<hex of the time in ns>`. If this is not a valid name, returns the result of `fallback`
  * (`GenerateEventName` in `tools/record/util/util.go`).
  */
 export function eventName(objectName: string, atNs: bigint, fallback: () => string): string {

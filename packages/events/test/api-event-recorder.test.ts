@@ -87,7 +87,7 @@ test('creates an event again if its object in the API is gone', async () => {
 });
 
 describe('while the API server is unavailable', () => {
-  test('during an outage of the API server, the recorder waits a random part of 10 s first, then 10 s each, and then writes all events in order', async () => {
+  test('during an outage of the API server, the recorder retries after a random part of 10 s, then every 10 s, and finally writes all events in order', async () => {
     const { clock, sink, tell } = setUp();
     sink.failure = unreachable;
     tell('Pulling');
@@ -196,7 +196,7 @@ test.each([
   expect(lines.map((line) => line.level)).toEqual([level]);
 });
 
-test('writes other events after events for which the server fails', async () => {
+test('an event that the API server fails to store does not prevent later events from being written', async () => {
   const { clock, sink, recorder } = setUp();
   const create = sink.createEvent.bind(sink);
   sink.createEvent = async (event, signal) => {

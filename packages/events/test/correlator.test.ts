@@ -86,7 +86,7 @@ describe('events that differ only by message', () => {
     expect(correlateAll(gapMs).at(-1)?.message.startsWith('(combined')).toBe(combined);
   });
 
-  test('K4: keeps nine of a thousand messages', () => {
+  test('K4: stores at most nine of a thousand similar messages', () => {
     let similar: Similar | undefined;
     for (let number = 0; number < 1_000; number++) {
       similar = withSimilar(similar, `no. ${number}`, number, defaultCorrelationLimits).similar;

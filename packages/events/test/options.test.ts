@@ -9,7 +9,7 @@ test.each([
   [{ maxTries: 0 }, 'maxTries must be a whole number of at least 1, not 0'],
   [{ retryMs: 0 }, 'retryMs must be above 0, not 0'],
   [{ flushTimeoutMs: -1 }, 'flushTimeoutMs must be at least 0, not -1'],
-])('a recorder refuses %j: it says which option makes no sense', (options, message) => {
+])('a recorder refuses the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new ApiEventRecorder({} as never, { host: 'n1', ...options })).toThrow(message);
 });
 
@@ -19,6 +19,6 @@ test.each([
   [{ aggregateWithinMs: -1 }, 'aggregateWithinMs must be at least 0, not -1'],
   [{ spamBurst: -1 }, 'spamBurst must be at least 0, not -1'],
   [{ spamQps: -1 }, 'spamQps must be at least 0, not -1'],
-])('a correlator refuses %j: it says which option makes no sense', (options, message) => {
+])('a correlator refuses the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new Correlator({ ...defaultCorrelationLimits, ...options })).toThrow(message);
 });

@@ -45,7 +45,7 @@ test.each([
   ['5', undefined],
   [0, 0],
   [600_001, 600_000],
-])('W3: a server that asks to wait for %s ms is waited for %s ms', (retryAfterMs, expected) => {
+])('W3: if the API server requests a wait of %s ms, the recorder waits %s ms', (retryAfterMs, expected) => {
   expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs })).retryAfterMs).toBe(expected);
   const given = { retryAfterMs: retryAfterMs as number };
   expect(new EventSinkError('Unavailable', 'no', given).retryAfterMs).toBe(expected);

@@ -10,9 +10,9 @@ export interface DiskLayout {
 }
 
 /**
- * Returns the thresholds with those of `containerfs` replaced. Writable layers share a disk either with images or with
- * the kubelet's root directory, so `containerfs` takes the thresholds of that disk, whatever was configured for it
- * (upstream: `UpdateContainerFsThresholds`).
+ * Returns the thresholds, with the `containerfs` thresholds replaced. Writable layers share a disk either with images
+ * or with the kubelet's root directory, so `containerfs` takes the thresholds of that disk, whatever was configured for
+ * it (upstream: `UpdateContainerFsThresholds`).
  * @returns `overridden`: the `containerfs` signals whose configured thresholds are ignored
  */
 export function withContainerFs(
@@ -52,8 +52,8 @@ export function diskPartsOf(signal: Signal, { dedicatedImageFs, splitContainerFs
 export type Reclaim = 'containers' | 'images';
 
 /**
- * Returns what to remove for a signal, in order (upstream: `buildSignalToNodeReclaimFuncs`). For memory and PID
- * signals, there is nothing to remove.
+ * Returns the kinds of data to remove for a signal, in order (upstream: `buildSignalToNodeReclaimFuncs`). For memory
+ * and PID signals, there is nothing to remove.
  */
 export function reclaimsOf(signal: Signal, { dedicatedImageFs, splitContainerFs }: DiskLayout): readonly Reclaim[] {
   if (!/^(nodefs|imagefs|containerfs)\./.test(signal)) return [];

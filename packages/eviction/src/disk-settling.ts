@@ -6,7 +6,7 @@ import type { StatsSnapshot } from './stats-reader.ts';
 import type { Threshold } from './threshold.ts';
 
 /**
- * Remembers what may still free space on a disk that is short: runtimes free the space of removed containers some time
+ * Remembers removals that may still free space on a full disk: runtimes free the space of removed containers some time
  * after the removal. Until then, no pod is evicted for the disk (N2).
  */
 export class DiskSettling {

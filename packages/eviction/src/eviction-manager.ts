@@ -350,7 +350,8 @@ export class EvictionManager {
     const readings = await this.#watch.read(thresholds, signal);
     const stats = await this.#statsReader.read(signal, of);
     if (stats === undefined) return undefined;
-    // Pods must be chosen by stats that count as new, so these node-only stats must not be recorded as the newest.
+    // Such node-only stats are not returned: their times would be recorded as the newest, and pod stats with the same
+    // times would not count as new.
     if (!stats.hasPods && this.#pressure.mayChoose(stats, thresholds)) return await this.#measure(signal, 'pods');
     this.#watch.setBaseline(readings, thresholds, stats.observations);
     return stats;

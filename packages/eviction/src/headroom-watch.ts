@@ -25,9 +25,10 @@ const MIN_READ_INTERVAL_MS = 100;
 const READ_TIMEOUT_MS = 1000;
 
 /**
- * Reads gauges between two measurements of the node, more often as less headroom is left, so that a crossed threshold
- * is noticed immediately and not only in the next round: a process can allocate gigabytes in a second. Each crossing is
- * reported once; the caller must react. Gauges are read independently, so a gauge that hangs does not delay the others.
+ * Reads gauges between two measurements of the node. The less headroom is left, the more often they are read. A crossed
+ * threshold is thus noticed immediately and not only in the next round: a process can allocate gigabytes in a second.
+ * Each crossing is reported once; the caller must react. Gauges are read independently, so a gauge that hangs does not
+ * delay the others.
  */
 export class HeadroomWatch {
   readonly #gauges: readonly Gauge[];

@@ -31,8 +31,9 @@ export function nextGaugeReadMs(headroom: number, perSecond: number, { minMs, ma
 }
 
 /**
- * Returns the delay until the next read of a gauge whose current rate is known. At that rate, the gauge is read when
- * half of the headroom is used up; without an observed rate, when all of it could be used up at the maximum rate.
+ * Returns the delay until the next read of a gauge whose current rate is known. At the observed rate, the gauge is read
+ * when half of the headroom is used up. Without an observed rate, the gauge is read when all of the headroom could be
+ * used up at the maximum rate.
  */
 export function plannedGaugeReadMs(
   headroom: number,

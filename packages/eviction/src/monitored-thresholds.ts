@@ -24,8 +24,8 @@ export class MonitoredThresholds {
   }
 
   /**
-   * Replaces the configured thresholds with the start of the next round. An unchanged threshold stays the same object, so
-   * that its grace period goes on.
+   * Replaces the configured thresholds with the start of the next round. An unchanged threshold stays the same object,
+   * so that its grace period continues.
    */
   replace(configured: readonly Threshold[]): void {
     const known = [...this.#thresholds, ...this.#configured];

@@ -22,7 +22,8 @@ export interface EvictionPods {
   /** Returns whether the pod is critical for the node; critical pods are never evicted. */
   isCritical(pod: Pod): boolean;
   /**
-   * Kills a pod. Resolves when none of its containers run; rejects if that takes too long, while the kill continues.
+   * Kills a pod. Resolves when no container of the pod runs. Rejects if the containers take too long to stop; the kill
+   * continues.
    */
   kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void>;
   /** Returns whether all resources of the pod, including its volumes, are free. */
@@ -31,7 +32,9 @@ export interface EvictionPods {
 
 /** Port to the stats of the node and its pods. */
 export interface EvictionStats {
-  /** Returns stats measured now, as far as possible. Each value has its own time. */
+  /**
+   * Returns stats that are measured now, unless the provider cannot measure on request. Each value has its own time.
+   */
   summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
   /**
    * Returns fresh stats of the node without pods. Used while there is no shortage and no pod has a local storage limit,

@@ -46,8 +46,8 @@ export interface PressureStep {
 /**
  * Computes the next pressure state (`synchronize` of `pkg/kubelet/eviction/eviction_manager.go`). A condition holds
  * from the first time a threshold is met until the transition period after the last time (N3). A threshold requires a
- * reaction once it has been met for its grace period and until its minimum reclaim is available, and only if its values
- * are newer than those that were acted on before (N2).
+ * reaction from the time when it has been met for its grace period until its minimum reclaim is available. Its values
+ * must be newer than those of the previous check and than the last reaction (N2).
  */
 export function nextPressure(before: PressureState, input: PressureInput): PressureStep {
   const { thresholds, observations, nowMs, transitionMs } = input;

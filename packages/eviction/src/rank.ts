@@ -19,9 +19,10 @@ export interface RankedPod {
 }
 
 /**
- * Sorts pods into eviction order for a signal (`rankMemoryPressure`, `rankDiskPressureFunc`, `rankPIDPressure` of
- * `pkg/kubelet/eviction/helpers.go`): pods that exceed their requests first, then lowest priority, then largest excess.
- * For PIDs: lowest priority, then most processes. Ties are broken by age, youngest first, then by UID.
+ * Sorts pods into eviction order for a signal: first the pods that exceed their requests, then by lowest priority, then
+ * by largest excess (`rankMemoryPressure`, `rankDiskPressureFunc`, `rankPIDPressure` of
+ * `pkg/kubelet/eviction/helpers.go`). For PIDs: lowest priority, then most processes. Ties are broken by age, youngest
+ * first, then by UID.
  */
 export function rankPods(
   signal: Signal,

@@ -68,8 +68,8 @@ export type FinalAction =
 export interface LoopStep {
   /**
    * `next`: with the next threshold. `endRound`: it waits until the next check is due. `checkNow`: the next check is
-   * due, and the work of the lane continues. `evicted`: it checks the node now, by stats that are newer than the
-   * eviction.
+   * due, and the work of the lane continues. `evicted`: the control loop checks the node now, by stats that are newer
+   * than the eviction.
    */
   readonly step: 'next' | 'endRound' | 'checkNow' | 'evicted';
   /** Whether the next check is due after a second, because the present stats were not enough to decide. */

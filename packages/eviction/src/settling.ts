@@ -1,16 +1,16 @@
 import type { Observation } from './observations.ts';
 
 /**
- * Maximum wait for removed data to become free; equal to upstream's period between two checks. containerd frees the
- * data of a removed container in its next garbage collection: after a second, or after a few seconds if its collections
- * take long.
+ * Maximum wait until the space of removed data is free; equal to upstream's period between two checks. containerd frees
+ * the data of a removed container in its next garbage collection: usually after a second, after a few seconds if
+ * collections take long.
  */
 export const SETTLING_MS = 10_000;
 /** If the disk would be full within this time at the current rate, there is no wait. */
 const HORIZON_MS = 30_000;
 
 /**
- * Returns whether a disk that is still short after a removal can be given time to become free. It cannot if the disk
+ * Returns whether eviction can wait for a disk that is still short of space after a removal. It cannot if the disk
  * keeps filling fast.
  * @param before an earlier observation, from which the fill rate is calculated
  */

@@ -12,7 +12,7 @@ export interface StatsSnapshot {
   readonly statsOf: StatsOf;
   /** Whether the response includes pod stats. */
   readonly hasPods: boolean;
-  /** Wall-clock time before the stats were requested. */
+  /** Wall-clock time at which the stats were requested. */
   readonly requestedAtMs: number;
 }
 

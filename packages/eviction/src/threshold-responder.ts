@@ -82,17 +82,17 @@ interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'la
 }
 
 /**
- * Responds to one met threshold: removes unused resources and, if that is not enough, evicts one pod (N2;
- * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). {@link nextResponse} has
- * the decisions; this class performs its actions. Long work runs in the background of the control loop.
- * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
+ * Responds to one met threshold: removes dead containers and unused images and, if this does not free enough, evicts
+ * one pod (N2; `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`).
+ * {@link nextResponse} has the decisions; this class performs its actions. Long work runs in the background of the
+ * control loop. Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class ThresholdResponder {
   readonly #components: Components;
   #options: Options;
   readonly #report: ResponseReport;
   readonly #age: Histogram<'eviction_signal'>;
-  /** The removals of thresholds in state `removed`: no stats have shown their effect yet. */
+  /** Removals of thresholds in state `removed`, whose effect no stats have shown yet. */
   readonly #removals = new Map<Threshold, Removal>();
 
   constructor(components: Components, options: Options) {
@@ -201,7 +201,7 @@ export class ThresholdResponder {
     const earlier = settling.record(threshold, stats);
     attempt.before = earlier ?? stats;
     if (settling.maySettle(threshold, earlier, stats)) {
-      // The last removal will be out of date when the settling time has passed.
+      // When the settling time has passed, unused resources must be removed again before a pod is evicted.
       this.#removals.delete(threshold);
       return { type: 'assessed', maySettle: true, isRemovalDue: false };
     }

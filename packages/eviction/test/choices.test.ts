@@ -86,7 +86,7 @@ describe('eviction thresholds', () => {
     },
   );
 
-  test('prints a share of the capacity with a binary suffix, and a percentage as it was written', () => {
+  test('a threshold that is a share of the capacity is printed with a binary suffix, and a percentage as it was configured', () => {
     expect(String(quantityOf({ fraction: 0.5 }, Quantity.of(4 * 2 ** 30)))).toBe('2Gi');
     const [threshold] = parseThresholds({ evictionHard: { 'nodefs.available': '64.006%' } });
     expect(threshold && formatThreshold(threshold)).toBe('nodefs.available<64.006%');
@@ -167,7 +167,7 @@ describe('nextPressure and withNewerObservations', () => {
     expect(actionable(900)).toEqual([]);
   });
 
-  test('N2: the soft grace period starts with stats between two rounds if these meet the threshold first', () => {
+  test('N2: the soft grace period starts with stats between two rounds if these stats are the first that meet the threshold', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(900, 1), 0);
     const seen = withNewerObservations(state, { thresholds: [soft], observations: leaving(150, 2), nowMs: 10 });
     expect(lookSoftly(seen, leaving(150, 3), 1009).actionable).toEqual([]);

@@ -195,7 +195,7 @@ describe('nextPressure properties', () => {
     );
   });
 
-  test('nextPressure puts memory first', () => {
+  test('nextPressure lists the actionable thresholds of memory before all others', () => {
     fc.assert(
       fc.property(...inputs, (thresholds, looks) => {
         for (const { step } of run(thresholds, looks)) {

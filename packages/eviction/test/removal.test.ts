@@ -12,7 +12,7 @@ describe('isRemovalDue', () => {
     ['the stats show a removal of more kinds', ['containers'], ['containers', 'images'], true, false],
     ['the stats show a removal that kept images', ['containers', 'images'], ['containers'], true, true],
     ['the stats show a measurement, and nothing can be removed', [], [], true, false],
-  ])('N2: whether a removal is due if %s', (_name, kinds, shown, measuresUsage, expected) => {
+  ])('N2: whether dead containers and images must be removed if %s', (_name, kinds, shown, measuresUsage, expected) => {
     expect(isRemovalDue(kinds, shown, measuresUsage)).toBe(expected);
   });
 });

@@ -284,7 +284,7 @@ export class GrpcClient {
     channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(connection));
   }
 
-  /** Reports the connection of the unary calls, if it came or went. */
+  /** Reports that the connection of the unary calls was established or lost. */
   #reportConnectivity(): void {
     const isConnected = this.#lean === undefined ? this.#connected.grpcJs : this.#connected.lean;
     if (isConnected === this.#isConnected) return;

@@ -2,9 +2,9 @@ import type { ChannelCredentials } from '@grpc/grpc-js';
 import type { OpenSockets } from './open-sockets.ts';
 
 /**
- * Registers the sockets of a channel with `sockets`. grpc-js 1.14 abandons, without closing it, a connection whose peer
- * has not sent anything yet; if the peer never does, the connection would stay open until the process exits. This uses
- * an undocumented method of grpc-js; if the method is missing, no socket is registered.
+ * Registers the sockets of a channel with `sockets`. grpc-js 1.14 abandons a connection whose peer has not sent
+ * anything yet, without closing the connection. If the peer never sends anything, the connection would stay open until
+ * the process exits. This uses an undocumented method of grpc-js; if the method is missing, no socket is registered.
  * @returns the same credentials
  */
 export function followSockets(insecure: ChannelCredentials, sockets: OpenSockets): ChannelCredentials {

@@ -25,8 +25,8 @@ export interface UnaryCall<Res> {
 }
 
 /**
- * Starts a call with one message each way, directly on the channel. grpc-js's own method creates an emitter, two layers
- * of interceptors and an error (for its stack) per call, none of which are needed here.
+ * Starts a call with one message each way, directly on the channel. The method of grpc-js creates an emitter, two
+ * layers of interceptors and an error (for its stack) per call. None of them is needed here.
  */
 export function startUnaryCall<Res>(
   client: Client,

@@ -107,7 +107,7 @@ function theirForm(value: unknown): unknown {
 describe('generated code of oneofs, maps of messages and imported messages', () => {
   const theirs = loadProto(local('./shapes.proto')).lookupType('shapes.v1.Choice');
 
-  it('generated code encodes what protobufjs decodes, decodes it unchanged, and creates what would be decoded', () => {
+  it('generated code encodes messages that protobufjs decodes and decodes them unchanged, and create() returns the message that decoding would return', () => {
     fc.assert(
       fc.property(choices(2), (message) => {
         const bytes = messages.Choice.encode(message);
@@ -220,7 +220,7 @@ it('generated types of imported messages keep their name and their full name', (
   ]);
 });
 
-it('the generator with --services generates only these services and the messages that they use', async () => {
+it('the generator with --services generates only the named services and the messages that these services use', async () => {
   const proto = `${OUTPUT}/services.proto`;
   const text = `message A { B b = 1; map<string, C> c = 2; } message B { E e = 1; } message C {} message D { F f = 1; }
     enum E { X = 0; } enum F { Y = 0; } service S { rpc R (A) returns (C); } service T { rpc R (D) returns (C); }`;

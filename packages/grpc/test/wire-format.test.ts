@@ -47,7 +47,7 @@ const bytesOf = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 
 const wrong = (value: unknown): never => value as never;
 
 describe('any message', () => {
-  it('any message is encoded as by protobufjs, decoded unchanged, and created as it would be decoded', () => {
+  it('any message is encoded with the same bytes as by protobufjs and decoded unchanged, and create() returns the message that decoding would return', () => {
     fc.assert(
       fc.property(messages(), (message) => {
         const bytes = all.encode(message);
@@ -286,7 +286,7 @@ describe('a field', () => {
     expect(all.create({ large: -(2 ** 63) }).large).toBe(-(2 ** 63));
   });
 
-  it('malformed characters of a text are replaced, both when it is created and when it is encoded', () => {
+  it('lone surrogates in a string are replaced, both when the message is created and when it is encoded', () => {
     const odd = { text: '\ud800a', texts: ['\udc00'], labels: { 'b\ud800': '\ud800' } };
     expect(all.create(odd)).toEqual(all.decode(all.encode(odd)));
     expect(all.create(odd).text).toBe('\ufffda');
@@ -397,7 +397,7 @@ describe('reader', () => {
 });
 
 describe('writer', () => {
-  it('the writer writes texts of any length, ASCII or not, as UTF-8 after their length', () => {
+  it('the writer writes strings of any length, ASCII or not, as UTF-8 preceded by the length in bytes', () => {
     const writer = new Writer();
     for (const length of [0, 1, 39, 40, 41, 127, 128, 200, 1023, 1024, 20_000, 70_000]) {
       for (const text of ['a'.repeat(length), `${'a'.repeat(length)}é`, 'é'.repeat(length)]) {

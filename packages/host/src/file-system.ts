@@ -103,8 +103,8 @@ export interface TreeUsage {
 export type OnChange = (name: string | undefined, what: 'entry' | 'content') => void;
 
 /**
- * The host's files, as far as a kubelet uses them. Errors are Node's system errors with a `code` (`ENOENT`, `EEXIST`,
- * `ENOSPC`, ...). Managers declare `Pick<FileSystem, ...>` of the methods that they use.
+ * The operations on the host's files that a kubelet uses. Errors are Node's system errors with a `code` (`ENOENT`,
+ * `EEXIST`, `ENOSPC`, ...). Managers declare `Pick<FileSystem, ...>` of the methods that they use.
  */
 export interface FileSystem {
   /**
@@ -160,7 +160,7 @@ export interface FileSystem {
   realpath(path: string): Promise<string>;
   /**
    * Returns an ID of the mount that contains the path. Two paths have the same ID if they are in the same mount; bind
-   * mounts have their own IDs. A symlink at the path is not followed, and the mounted file system is not asked.
+   * mounts have their own IDs. A symlink at the path is not followed, and the mounted file system is not called.
    */
   mountId(path: string): Promise<string>;
   /** Removes a file, symlink or empty directory. @throws ENOENT, ENOTEMPTY */

@@ -72,7 +72,7 @@ export class NodeHeldDirectory implements HeldDirectory {
 
   async removeDirectory(name: string): Promise<void> {
     await fsp.rmdir(this.#entry(name)).catch((error: unknown) => {
-      // ENOTEMPTY is the common result and is seen only by the tree walk, so the path is not added.
+      // ENOTEMPTY is frequent, and only the tree walk handles it, so no message with the path is made.
       throw errorCode(error) === 'ENOTEMPTY' ? error : this.#explain(error, name);
     });
   }

@@ -4,9 +4,9 @@ import { systemPath } from './byte-names.ts';
 import { errorCode, isThere } from './system-error.ts';
 
 /**
- * Creates a directory and its parents. Returns the first directory created, or `undefined` if all existed. Node reports
- * ENOENT for every mkdir(2) error that it does not know, such as a read-only file system, an exceeded quota or a
- * failing disk; this function throws the kernel's error instead.
+ * Creates a directory and its parents. Returns the first directory created, or `undefined` if all existed. Node.js
+ * reports ENOENT for every mkdir(2) error that it does not know, such as a read-only file system, an exceeded quota or
+ * a failing disk. This function throws the kernel's error instead.
  */
 export async function makeDirectories(path: string, mode?: number): Promise<string | undefined> {
   const options = mode === undefined ? {} : { mode };

@@ -211,8 +211,8 @@ class Walk {
 }
 
 /**
- * Opens the found object for reading and closes the O_PATH handle. @throws EISDIR; ENXIO for anything but a file or
- * directory
+ * Opens the found object for reading and closes the O_PATH handle. @throws EISDIR for a directory that `kinds` does not
+ * allow; ENXIO for any other kind that it does not allow
  */
 async function opened(found: fsp.FileHandle, path: string, kinds: readonly FileKind[]): Promise<fsp.FileHandle> {
   let keep = false;

@@ -80,9 +80,10 @@ const MAX_ROUNDS = 10;
 
 /**
  * Removes an entry with everything below it, without entering other mounts. First tries to remove a directory without
- * reading it: that often suffices, and a mount point then refuses the removal without its file system being asked,
- * which might never answer. All removable entries are removed before the first error is thrown. At any time the removal
- * holds one portion of names and `maxDepth` directories, regardless of the tree's size and depth.
+ * reading it, which often suffices. If the directory is a mount point, the kernel refuses the removal without calling
+ * the mounted file system, which might never answer. All removable entries are removed before the first error is
+ * thrown. At any time the removal holds one portion of names and `maxDepth` directories, regardless of the tree's size
+ * and depth.
  * @throws the first error
  * @throws TreeTooLarge
  */

@@ -94,7 +94,7 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
   });
 
   it.runIf(process.getuid?.() === 0).each([0, 600])(
-    'W6: usage enters no mount and does not count mounted files, beside %i other files',
+    'W6: usage enters no mount and does not count mounted files, in a directory with %i other files',
     async (files) => {
       await fs.mkdir(at('volume/mounted'));
       await writeFile(at('volume/own'), 'x');

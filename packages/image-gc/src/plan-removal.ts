@@ -60,9 +60,9 @@ export function removalOrder(records: Iterable<ImageRecord>): readonly ImageReco
 }
 
 /**
- * Returns the images of a removal order that were unused for longer than `maxAgeMs`; none if that is 0. An image that
- * was never used is as old as its detection. (In upstream it is infinitely old, and removed as soon as the kubelet has
- * run for that time.)
+ * Returns the images of a removal order that were unused for longer than `maxAgeMs`. If `maxAgeMs` is 0, returns none.
+ * An image that was never used is as old as its detection. (In upstream it is infinitely old, and removed as soon as
+ * the kubelet has run for that time.)
  */
 export function expiredImages(order: readonly ImageRecord[], nowMs: number, maxAgeMs: number): readonly ImageRecord[] {
   if (maxAgeMs === 0) return [];

@@ -238,7 +238,7 @@ it.each([
   expect(formatSize(bytes)).toBe(text);
 });
 
-it('upstream’s defaults are 85 % and 80 % with a minimum age of 2 minutes', () => {
+it('image GC defaults are upstream’s: high threshold 85 %, low threshold 80 %, minimum image age 2 minutes', () => {
   expect(defaultPolicy).toEqual({
     highThresholdPercent: 85,
     lowThresholdPercent: 80,

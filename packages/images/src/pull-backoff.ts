@@ -32,8 +32,9 @@ export class PullBackoff {
   }
 
   /**
-   * Records a failed pull. A pull that started before the last recorded failure counts as the same failure: several
-   * containers of a pod may share a pull or pull in parallel, and their number must not increase the delay.
+   * Records a failed pull. A failed pull that started before the last recorded failure counts as the same failure.
+   * Several containers of a pod may share a pull or pull in parallel, and the number of containers must not increase
+   * the delay.
    * @param beganAtMs start of the pull on the monotonic clock
    */
   failed(key: string, error: ImageError, beganAtMs: number): void {

@@ -6,9 +6,9 @@ const NOTES: readonly string[] = [CONFIG_SEEN_ANNOTATION, CONFIG_HASH_ANNOTATION
 
 /**
  * Returns a key that is equal for requests that may share a pull, because the runtime's decision depends on the same
- * data. Besides the image and the credentials, the runtime sees the sandbox's metadata: CRI-O has a signature policy
- * per namespace, so one namespace may be allowed to pull an image that another may not, and annotations can affect how
- * an image is pulled. Two pods of the same namespace can share a pull.
+ * data. Besides the image and the credentials, the runtime sees the sandbox's metadata. CRI-O has a signature policy
+ * per namespace, so one namespace may be allowed to pull an image that another may not. Annotations can affect how an
+ * image is pulled. Two pods of the same namespace can share a pull.
  * @param request without the credential
  * @param auths credentials to try, in order
  */

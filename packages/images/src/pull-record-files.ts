@@ -19,8 +19,8 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
 
 /**
- * The pull records on disk, in upstream's format and location, so that each of the two kubelets can continue with the
- * other's files: `<root>/image_manager/pulling` and `pulled`, one file per image, named by the hash of the image.
+ * The pull records on disk: `<root>/image_manager/pulling` and `pulled`, one file per image, named by the hash of the
+ * image. Format and location are upstream's, so the Go kubelet and this kubelet can continue with each other's files.
  */
 export class PullRecordFiles {
   readonly #components: WithDefaults<PullRecordFilesComponents>;

@@ -73,7 +73,7 @@ export function mayUse(
 
 /**
  * Returns whether an image was on the node under a name before a kubelet pulled the same content under other names. The
- * image's record must name what was pulled, and none of these names may belong to the same repository (`app` and
+ * image's record must contain the pulled names, and none of these names may belong to the same repository (`app` and
  * `docker.io/library/app` are the same). The runtime must list the image under the name itself, because a runtime may
  * resolve a short name to another registry.
  * @param names tags and digests by which the runtime knows the image

@@ -408,7 +408,7 @@ describe('concurrent pulls', () => {
     ['all without a limit', {}, 3],
     ['two with maxParallel 2', { maxParallel: 2 }, 2],
     ['one with serialized pulls', { serialize: true }, 1],
-  ])('C7: how many pulls run in parallel: %s', async (_name, options, expected) => {
+  ])('C7: the number of parallel pulls: %s', async (_name, options, expected) => {
     const { ensure, state, pulls, clock } = setUp(options);
     const { waiting, pull } = gated();
     state.pull = pull;
@@ -563,7 +563,7 @@ test('reports an error that the registry returns for several credentials only on
   });
 });
 
-test('writes the pull intent before and the record after a pull, and pulls an image on the node again if its record requires that', async () => {
+test('writes the pull intent before and the pull record after a pull, and pulls a present image again if its record requires verification', async () => {
   const log: string[] = [];
   const { ensure, present } = setUp(
     {},

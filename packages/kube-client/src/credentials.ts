@@ -17,7 +17,7 @@ export interface TlsMaterial {
 
 /** The credentials for requests at one point in time. */
 export interface Credentials {
-  /** The same object as long as none of the texts has changed. */
+  /** The same object is returned until the CA, certificate or key changes. */
   readonly tls: TlsMaterial;
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;

@@ -67,7 +67,7 @@ Flags:
   -h, --help
       --version
 
-Requires permission to get pods (to list them, for several) and to get nodes/proxy. The node's kubelet must be node-agent's.
+Requires permission to get nodes/proxy and to get pods (to list pods, if several are explained). The node's kubelet must be node-agent's.
 `;
 
 /** Whether the command line only asks for help or the version. */

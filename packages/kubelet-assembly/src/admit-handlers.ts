@@ -65,7 +65,8 @@ export function nodeAdmitHandlers(
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
     podFeaturesHandler(admission?.features ?? {}),
     ...admitHandlers,
-    // Also last, because a device plugin or a preemption may take long, and a shutdown may start meanwhile (N9).
+    // Called a second time at the end, because a device plugin or a preemption may take long, and a shutdown may start
+    // in the meantime (N9).
     ...(shutdown ? [{ admit: () => shutdown.admit() }] : []),
   ];
 }

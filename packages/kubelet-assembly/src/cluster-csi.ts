@@ -51,7 +51,7 @@ export class CsiDriverObjects implements BackgroundService {
 
 /**
  * Returns the API objects that CSI volumes need. VolumeAttachments and secrets of persistent volumes are read when they
- * are needed: the node authorizer allows a node to get those of its own pods' volumes, but not to list or watch them.
+ * are needed. The node authorizer allows a node to get them for volumes of its own pods, but not to list or watch them.
  */
 export function clusterCsi(
   client: Pick<KubeClients['requests'], 'get'>,

@@ -137,7 +137,8 @@ export class ClusterNode {
         onPodCidr: parts.onPodCidr,
         onVolumesReported: (names) => volumes.volumesReported(names),
         ...(devices && { onDevicesReported: (removed: readonly string[]) => devices.reported(removed) }),
-        // The store may have been lost between the first list and this call; only this call detects it.
+        // The API server's store may have been lost between the first list and the creation of the Node. The missing
+        // Node is the only sign of it.
         onCreated: listAnew,
         sources: {
           ...ports.machine,
@@ -195,8 +196,8 @@ export class ClusterNode {
   }
 
   /**
-   * Returns the volumes that a controller has attached to this node, as the newest known Node object has them, which is
-   * at least as new as the last written status; `undefined` before the node is known.
+   * Returns the volumes that a controller has attached to this node, according to the newest known Node object (at
+   * least as new as the last written status). Returns `undefined` until the Node is known.
    */
   attachedVolumes(): readonly string[] | undefined {
     return this.#attached()?.map(({ name }) => name);

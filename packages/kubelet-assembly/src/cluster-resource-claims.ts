@@ -12,8 +12,8 @@ const resourceSlices: Resource<unknown> = {
 };
 
 /**
- * Reads the ResourceClaims of pods from the API server, each when it is needed: the node authorizer allows a node to get
- * those of its own pods, but not to list or watch them.
+ * Reads the ResourceClaims of pods from the API server when they are needed. The node authorizer allows a node to get
+ * the claims of its own pods, but not to list or watch them.
  */
 export function clusterResourceClaims(client: Pick<KubeClients['requests'], 'get'>): ClaimSource {
   return {

@@ -2,7 +2,7 @@ import { type ReflectorOptions, resources, type WatchedObjects } from '@node-age
 import type { BackgroundService } from '@node-agent/kubelet-core';
 import type { ServiceData } from '@node-agent/runtime';
 
-/** A service, as far as environment variables need it. */
+/** The fields of a service that environment variables need. */
 export type Service = NonNullable<(typeof resources.services)['object']>;
 
 /** How services are watched. Only the needed fields are kept, because there may be thousands. */

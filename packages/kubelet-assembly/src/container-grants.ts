@@ -9,9 +9,9 @@ type Claims = Pick<DraManager, 'cdiDevices'>;
 type Volumes = Pick<VolumeManager, 'containerDevices'>;
 
 /**
- * Joins what the device manager, the manager of ResourceClaims and block volumes give to containers. The CDI devices of
- * claims come first (`GetResources` in `pkg/kubelet/cm/container_manager_linux.go`). A CDI device that both managers
- * give is named once. The devices of block volumes come last.
+ * Combines the devices, mounts and variables that containers get from the device manager, from ResourceClaims and from
+ * block volumes. The CDI devices of claims come first (`GetResources` in `pkg/kubelet/cm/container_manager_linux.go`).
+ * A CDI device that both managers give is named once. The devices of block volumes come last.
  */
 export function containerGrants(volumes: Volumes, devices: Devices | undefined, claims: Claims | undefined): Grants {
   return {

@@ -10,8 +10,8 @@ export interface NodeDisks {
 
 /**
  * Determines the disk layout of the node (`HasDedicatedImageFs`, `HasDedicatedContainerFs` in
- * `pkg/kubelet/stats/provider.go`): the runtime reports the paths of its images and writable layers, and the devices of
- * these paths show whether they are on separate disks.
+ * `pkg/kubelet/stats/provider.go`). The runtime reports the paths of its images and writable layers. The devices of
+ * these paths show whether images and layers are on separate disks.
  * @throws Error if the runtime does not report the path of its images
  * @throws CriError
  * @throws the errors of `stat`

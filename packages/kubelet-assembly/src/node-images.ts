@@ -86,8 +86,8 @@ export class NodeImages {
         cri,
         disks,
         ages: new CheckpointStore({ fs }, { directory: join(rootDirectory, 'image_gc') }),
-        // Images of all active pods are kept: a pod may wait long for its first container, for example because of a
-        // volume, and after a boot its earlier containers are gone.
+        // Images of all active pods are kept. A pod may wait long for its first container, for example because of a
+        // volume. After a reboot of the machine, a pod's earlier containers no longer exist.
         demand: () => [...this.manager.demanded(), ...activePods().flatMap(imagesOf)],
         ...(records && { onRemoved: (signal) => records.prune(signal) }),
         tell: (...event) => recorder.event(nodeReference(nodeName), ...event),

@@ -20,7 +20,7 @@ interface StateSources {
   readonly eviction: { pressure(): PressureFacts } | undefined;
 }
 
-/** Joins what several components know about the node. */
+/** Combines the node state that several components know. */
 export function nodeState({ runtime, kubelet, csi, shutdown, eviction }: StateSources): NodeState {
   return {
     runtime,

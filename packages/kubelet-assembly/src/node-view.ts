@@ -86,7 +86,9 @@ export class NodeView {
     };
   }
 
-  /** Reads the Node object from the API server again; if that fails, the known object is kept. Throws only on abort. */
+  /**
+   * Reads the Node object from the API server again. If the read fails, the known object is kept. Throws only on abort.
+   */
   async refresh(signal: AbortSignal): Promise<void> {
     await this.#sources.clusterNode()?.refresh(signal);
   }

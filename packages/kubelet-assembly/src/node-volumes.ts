@@ -25,7 +25,7 @@ export interface VolumeParts {
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
   /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
   readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims' | 'csi'> | undefined;
-  /** CSI drivers and what they need of the API server. If absent, volumes of CSI drivers are rejected. */
+  /** CSI drivers, and the API server data that they need. If absent, volumes of CSI drivers are rejected. */
   readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens' | 'refreshLimit'>;
   readonly attachedVolumes: AttachedVolumes['attachedVolumes'];
   /** Returns the path of an attached volume's device. */

@@ -9,9 +9,9 @@ import { type Service, watchedServices } from './cluster-services.ts';
 import { sharingEqualParts } from './sharing-equal-parts.ts';
 
 /**
- * The watches of the API server that all kubelets of one process share: one of pods, one of nodes, one of services and
- * one of CSIDrivers, instead of four per kubelet. Its client needs the permission to list and watch the pods and nodes
- * of the whole cluster, which a node does not have.
+ * Watches that all kubelets of one process share: one each for pods, nodes, services and CSIDrivers, instead of four
+ * per kubelet. Its client needs the permission to list and watch the pods and nodes of the whole cluster, which a node
+ * does not have.
  */
 export class SharedWatches {
   readonly #pods: PartitionedReflector<Pod>;

@@ -93,7 +93,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N4: images that a pod source may need which has not reported are kept for five minutes on a full disk', async () => {
+  test('N4: while a pod source has not reported, a full disk removes no images for up to five minutes, because its pods may need them', async () => {
     const world = await measuredWorld();
     world.cri.addImage(busyboxImage('needed'));
     world.cri.addImage(busyboxImage('unused'));

@@ -12,7 +12,7 @@ const limits: NodeLimits = {
   allocatable: { pods: '110', cpu: '2', memory: '900Mi' },
 };
 
-test('N1: a standalone node admits pods by its new number of pods, and keeps the pods that run', async () => {
+test('N1: a standalone node admits pods by its changed maxPods, and keeps the running pods', async () => {
   const world = await makeWorld();
   const kubelet = startKubelet(world);
   const phases = () =>

@@ -63,7 +63,7 @@ describe('critical pod that does not fit', () => {
     await stop();
   });
 
-  test('N1: after a kubelet restart running pods keep their place, and none is preempted for a running pod', async () => {
+  test('N1: a restarted kubelet admits all running pods again, and preempts none to admit a critical one', async () => {
     const world = await makeWorld();
     const pods = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
     const first = startKubelet(world);

@@ -155,7 +155,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('a resize with resizePolicy RestartContainer restarts the container with its allocation', async () => {
+  test('a resize with resizePolicy RestartContainer restarts the container with the new resources', async () => {
     const { world, machine, node } = await makeNode();
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     const pod = sized('web', exactly('500m', '100Mi'), { resizePolicy });

@@ -9,7 +9,7 @@ import { brand, hasBrand } from '@node-agent/async';
  * - `CgroupFailed`: a pod's cgroup could not be created.
  * - `Refused`: the pod was rejected by admission.
  * - `NotUp`: a pod did not start in time (`runOnce`).
- * - `NoServer`: the caller asked for an HTTP server that this kubelet was constructed without.
+ * - `NoServer`: the caller requested an HTTP server that this kubelet was constructed without.
  * - `ServiceEnded`: a service of the kubelet failed.
  */
 export type KubeletErrorCode =

@@ -140,8 +140,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => this.#workers.start(ending));
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => runService(service, ending));
-    // Configuration updates are handled immediately, because an update held back until the runtime is healthy again
-    // would be outdated by then (P6). Only the first time they wait for the runtime, so that pods which ran before this
+    // Configuration updates are handled immediately. If an update were delayed until the runtime is healthy again, it
+    // would then be outdated (P6). Only the first updates wait for the runtime, so that pods which ran before this
     // kubelet started are admitted before new pods (N1).
     const whenever = { always: true };
     group.add((ending) =>

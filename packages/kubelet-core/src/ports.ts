@@ -214,9 +214,10 @@ export interface VolumesPort {
   start(signal: AbortSignal): Promise<void>;
   makePodDataDirs(uid: string): Promise<void>;
   /**
-   * Rejects if a volume is missing. The error has `isReported` if the events of the volumes already contain all details, and
-   * the code `AttachLimitExceeded` if the pod must be rejected because no more volumes can be attached to the node. If the
-   * error has an `explanation`, explanations of the pod contain that text instead of the message.
+   * Rejects if a volume is missing. The error has `isReported` if the events of the volumes already contain all
+   * details. The error has the code `AttachLimitExceeded` if the pod must be rejected because no more volumes can be
+   * attached to the node. If the error has an `explanation`, explanations of the pod contain that text instead of the
+   * error's message.
    */
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;
@@ -281,7 +282,8 @@ export interface ContainerGcPort {
 /** Garbage collection of unused images. Implemented by package `image-gc`. */
 export interface ImageGcPort {
   /**
-   * Removes images that are too old, and as many as a full disk requires. Rejects if that was not completely possible.
+   * Removes images that are too old, and as many as a full disk requires. Rejects if fewer images could be removed than
+   * required.
    */
   garbageCollect(signal: AbortSignal): Promise<void>;
 }

@@ -77,7 +77,7 @@ describe('pods in admission', () => {
     expect(calls).toContain('b released');
   });
 
-  test('C7: a slow admission of an older pod does not delay a younger pod that fits beside the older one', async () => {
+  test('C7: a slow admission of an older pod does not delay a younger pod if both pods fit together', async () => {
     const onlySlow: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
     };
@@ -162,7 +162,7 @@ function withRecovery() {
 }
 
 describe('pod with preemption', () => {
-  test('N1: a pod is admitted when the pods that it preempted are gone; meanwhile only pods that do not fit beside it wait', async () => {
+  test('N1: a pod is admitted when the pods that it preempted have terminated; until then, only pods that do not fit together with it wait', async () => {
     const { room, begun, ended } = withRecovery();
     const free: AdmitHandler = {
       admit: (pod, others) => (pod.metadata.name === 'fits' ? { admit: true } : room.admit(pod, others, signal)),

@@ -71,7 +71,7 @@ describe('podSteps', () => {
     expect(steps.map(({ step }) => step)).toEqual(['Created', 'Scheduled', 'Seen', 'Admission']);
   });
 
-  it('explain derives the steps from before a kubelet restart from the runtime and the pod status', () => {
+  it('explain derives the steps that preceded a kubelet restart from the runtime and the pod status', () => {
     const pod = makePod('a', { status: { phase: 'Running', conditions: [isReady], containerStatuses: [running] } });
     const earlier = container({ id: 'c0', state: 'exited', createdAtMs: T, finishedAtMs: T + 1_000, exitCode: 3 });
     const runtimeStatus = emptyStatus(pod, { sandboxes: [ready], containers: [container({}), earlier] });

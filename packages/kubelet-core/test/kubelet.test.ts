@@ -363,7 +363,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F4: terminates a pod that was removed before all sources were ready as soon as a static pod replaces it', async () => {
+  test('F4: a pod that was removed before all sources were ready is terminated when a static pod replaces it', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;
     void kubelet.run(controller.signal);
@@ -411,7 +411,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P7: retries housekeeping after listing pods failed, and forgets no pod worker before', async () => {
+  test('P7: if the list of the runtime’s pods fails, housekeeping is retried, and forgets no pod worker until the list succeeds', async () => {
     let asked = 0;
     const { kubelet, clock, workers, controller } = setUp({
       runtime: {

@@ -675,7 +675,7 @@ describe('cgroup of a pod', () => {
     expect(seen).toEqual([emptyStatus(pod)]);
   });
 
-  test('a pod that runs only once gets no cgroup after its containers outside the cgroup were stopped', async () => {
+  test('a pod with restartPolicy Never gets no cgroup after its containers, which ran without a pod cgroup, were stopped', async () => {
     const { syncer, pod, calls } = setUp({ withCgroups: true });
     const once = { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' as const } };
     await syncer.syncPod('sync', once, undefined, running(pod), signal);

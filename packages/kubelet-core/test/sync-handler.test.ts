@@ -260,7 +260,7 @@ describe('additions', () => {
     expect(handler.activePods()).toEqual([]);
   });
 
-  test('later admissions skip pods that were found terminated or rejected', () => {
+  test('the status of a pod that was found terminated or rejected is not read again by later admissions', () => {
     const { handler, status, unallocated } = setUp();
     const refused = Array.from({ length: 1000 }, (_, index) => makePod(`r${index}`));
     for (const { metadata } of refused) {

@@ -233,8 +233,8 @@ export class NodeShutdownManager {
   }
 
   /**
-   * Ensures a sufficient delay and requests a lock in the background: the request may hang, and a shutdown that begins
-   * meanwhile must not wait for it.
+   * Ensures a sufficient delay and requests a lock in the background. The request may hang, and a shutdown that begins
+   * in the meantime must not wait for it.
    */
   #takeLock(session: LogindSession, signal: AbortSignal): void {
     if (this.#taking !== undefined) return;

@@ -12,7 +12,8 @@ export interface ShutdownPods {
   /** Returns the pods that may have anything running. */
   active(): readonly Pod[];
   /**
-   * Kills a pod. Resolves when none of its containers run; rejects if that takes too long, while the kill continues.
+   * Kills a pod. Resolves when no container of the pod runs. Rejects if the containers take too long to stop; the kill
+   * continues.
    */
   kill(pod: Pod, how: ShutdownKill, signal: AbortSignal): Promise<void>;
 }

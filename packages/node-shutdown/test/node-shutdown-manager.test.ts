@@ -288,7 +288,7 @@ describe('a shutdown', () => {
     },
   );
 
-  test("a hanging disk delays pod termination not at all, and the machine's shutdown only briefly", async () => {
+  test("a hanging disk does not delay the termination of pods, and delays the machine's shutdown only briefly", async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     world.fs.injectFault({ code: 'ETIMEDOUT', path: '/var/lib/kubelet', hangs: true, times: Number.POSITIVE_INFINITY });
@@ -440,7 +440,7 @@ describe('loss of the D-Bus connection', () => {
     await world.stop();
   });
 
-  test('N9: a shutdown terminates pods immediately although no new lock is given; the old lock delays the machine', async () => {
+  test('N9: a shutdown terminates pods immediately even if logind grants no new lock; the old lock still delays the machine', async () => {
     world.active = [podOf('a', 0, 3)];
     await world.start(PERIODS);
     world.lockHangs = true;
@@ -555,7 +555,7 @@ describe('loss of the D-Bus connection', () => {
     await world.stop();
   });
 
-  test('if no new lock is given, that is reported once for all attempts', async () => {
+  test('if logind grants no new lock, the failure is logged once for all attempts', async () => {
     await world.start(PERIODS);
     world.lockProblem = 'failed creating systemd inhibitor: Access denied';
     world.sessions.at(-1)?.close();

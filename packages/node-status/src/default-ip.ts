@@ -48,7 +48,7 @@ export function parseDefaultRoutes(ipv4: string, ipv6: string): readonly Default
 
 /**
  * Returns the address of the default route's interface, or of the loopback interface if the former has only link-local
- * addresses. The preferred family is searched first, then the other. Returns `undefined` if there is none.
+ * addresses. The preferred IP family is searched first, then the other family. Returns `undefined` if there is none.
  *
  * @param routes `undefined` if the host has no route table; then any interface other than loopback is used
  */

@@ -22,7 +22,7 @@ export class FactSource<T> {
   readonly #options: FactSourceOptions<T>;
   #last: { readonly value: T; readonly atMs: number } | undefined;
   #underWay: Promise<void> | undefined;
-  /** Whether a caller has already waited for the current read in vain; later callers do not wait for it. */
+  /** Whether a caller has already given up waiting for the current read. Later callers do not wait for this read. */
   #late = false;
 
   constructor(components: { readonly clock: Clock; readonly logger: Logger }, options: FactSourceOptions<T>) {

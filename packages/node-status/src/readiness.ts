@@ -17,7 +17,8 @@ export interface ReadinessFacts {
 
 /**
  * Sets the condition Ready (`nodestatus/setters.go`, ReadyCondition): True if there are no errors and the capacity has
- * all resources that a scheduler needs. Ready stays behind the other conditions of this kubelet.
+ * all resources that a scheduler needs. The Ready condition stays after the other conditions of this kubelet in the
+ * list.
  */
 export function setReady(
   node: Node,

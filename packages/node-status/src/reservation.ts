@@ -106,8 +106,8 @@ function thresholdQuantity(threshold: Threshold, capacity: Quantity = Quantity.z
 }
 
 /**
- * Returns what is wrong with the reservations for a capacity, resource by resource (validateNodeAllocatable). A kubelet
- * does not start then. Empty if they are valid.
+ * Returns the problems of the reservations with a given capacity, resource by resource (`validateNodeAllocatable`). A
+ * kubelet does not start then. Empty if they are valid.
  */
 export function reservationProblems(capacity: ResourceList, reservations: Reservations): readonly string[] {
   return [...reservationOfCapacity(capacity, reservations)].flatMap(([name, kept]) => {

@@ -68,7 +68,7 @@ export function setNodeStatus(node: Node, facts: NodeFacts, settings: StatusSett
         ...statusParts(facts, settings),
       }),
     (before) => setPressure(before, facts.pressure, nowMs),
-    // Schedulers older than this kubelet expect Ready behind the other conditions (k/k#16961).
+    // Schedulers older than this kubelet expect the Ready condition after all other conditions (k/k#16961).
     (before) => setReady(before, facts.readiness, settings, nowMs),
   ];
   return { node: steps.reduce((before, step) => step(before), node), problems };

@@ -119,7 +119,7 @@ test('a patch of conditions contains an order if conditions existed, so that a n
   expect(nodePatch(node({}), node({ conditions }))).not.toHaveProperty(['status', '$setElementOrder/conditions']);
 });
 
-test('a patch sends a text that became empty, because some fields may not be omitted', () => {
+test('a node patch contains a string that became empty, because some fields may not be omitted', () => {
   const info = {
     machineID: '',
     systemUUID: '',

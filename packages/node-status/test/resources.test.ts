@@ -172,7 +172,7 @@ describe('allocatable', () => {
     [['', '', '150Mi'], [], { [DISK]: '5%' }, ['', '', '10Gi'], { 'ephemeral-storage': '694157320' }, true],
     [['', '', '20Gi'], [], { [DISK]: '100Mi' }, ['', '', '20Gi'], { 'ephemeral-storage': '20580Mi' }, false],
   ])(
-    "reservation for %j and %j with %j of %j, from upstream's test cases",
+    "upstream's test cases: kubeReserved %j, systemReserved %j and evictionHard %j of capacity %j reserve %j; valid: %j",
     (kube, system, evictionHard, all, kept, fits) => {
       const names = ['cpu', 'memory', 'ephemeral-storage'];
       const of = (amounts: readonly string[]) =>

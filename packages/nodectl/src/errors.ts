@@ -1,7 +1,7 @@
 import { errorText } from '@node-agent/telemetry';
 import { exitCodes } from './exit-codes.ts';
 
-/** A failed command. The message says what to do; `exitCode` tells scripts the kind of failure. */
+/** A failed command. The message says what to do. Scripts distinguish the kinds of failure by `exitCode`. */
 export class CtlError extends Error {
   override readonly name = 'CtlError';
   readonly exitCode: number;
@@ -20,8 +20,8 @@ export class UsageError extends CtlError {
 }
 
 /**
- * Returns a `CtlError` unchanged. Any other error comes from an answer that lacks what every kubelet sends, because the
- * answers are not validated field by field.
+ * Returns a `CtlError` unchanged. Any other error means that a response lacks fields that every kubelet sends:
+ * responses are not validated field by field.
  */
 export function asCtlError(error: unknown): CtlError {
   if (error instanceof CtlError) return error;

@@ -33,7 +33,7 @@ function staticName(name: string, { spec }: Pod): string {
 }
 
 /**
- * Returns the name of the asked container, or of the default one.
+ * Returns the name of the requested container or, if none was requested, of the default container.
  * @throws CtlError if the pod has no such container
  */
 export function containerName(pod: Pod, asked: string | undefined): { readonly name: string; readonly note?: string } {

@@ -21,7 +21,7 @@ const crashing = {
 };
 
 describe('nodectl pods', () => {
-  it('shows a table of all namespaces', async () => {
+  it('nodectl pods prints a table of the pods of all namespaces', async () => {
     expect(await kubelet.run('pods')).toEqual({
       ...{ code: 0, err: '' },
       out: [
@@ -33,7 +33,7 @@ describe('nodectl pods', () => {
     });
   });
 
-  it('shows one namespace, or one pod, and more with -o wide', async () => {
+  it('nodectl pods prints the pods of one namespace or one pod, and more columns with -o wide', async () => {
     expect((await kubelet.run('pods', '-n', 'team')).out).not.toContain('web');
     const { out } = await kubelet.run('pods', 'web', '-o', 'wide');
     expect(out).toMatch(/IP +SOURCE +IMAGES\n.*10\.0\.0\.5 +file +web:1\n$/);
@@ -48,14 +48,14 @@ describe('nodectl pods', () => {
     expect(parse((await kubelet.run('pods', '-o', 'yaml')).out)).toEqual(json);
   });
 
-  it('--check exits with 7 if a pod is not ready', async () => {
+  it('nodectl pods --check exits with 7 if a pod is not ready', async () => {
     expect((await kubelet.run('pods', '--check')).code).toBe(0);
     kubelet.pods(pod('web'), pod('bad', { status: crashing }));
     expect((await kubelet.run('pods', '--check')).code).toBe(7);
     expect((await kubelet.run('pods', 'web', '--check')).code).toBe(0);
   });
 
-  it('-w shows the pods that changed, and goes on while the kubelet restarts', async () => {
+  it('nodectl pods -w prints the pods that changed, and continues while the kubelet restarts', async () => {
     let rounds = 0;
     const lists = [[pod('web')], [pod('web')], [pod('web', { status: crashing })], []];
     kubelet.answers.set('/pods', () => {
@@ -76,19 +76,19 @@ describe('nodectl pods', () => {
 });
 
 describe('nodectl logs', () => {
-  it('passes the flags on, and the bytes of the log', async () => {
+  it('nodectl logs passes its flags to the kubelet, and prints the bytes of the log', async () => {
     kubelet.answers.set('/containerLogs/default/web-n1/main?tailLines=2', { body: 'a\n\x1b[31mb\n' });
     expect(await kubelet.run('logs', 'web', '--tail', '2')).toEqual({ code: 0, out: 'a\n\x1b[31mb\n', err: '' });
   });
 
-  it('replaces control characters on a terminal, unless --raw is given', async () => {
+  it('nodectl logs replaces control characters on a terminal, unless --raw is given', async () => {
     kubelet.isTTY = true;
     kubelet.answers.set('/containerLogs/default/web-n1/main', { body: '\x1b[2Jgone ü\n' });
     expect((await kubelet.run('logs', 'web')).out).toBe('\uFFFD[2Jgone ü\n');
     expect((await kubelet.run('logs', 'web', '--raw')).out).toBe('\x1b[2Jgone ü\n');
   });
 
-  it('shows the reason of the kubelet', async () => {
+  it("nodectl logs prints the kubelet's reason for a refused request", async () => {
     kubelet.answers.set('/containerLogs/default/web-n1/main?previous=true', {
       status: 400,
       body: 'no previous\x1b[2J',
@@ -117,7 +117,7 @@ describe('nodectl exec', () => {
     };
   };
 
-  it('returns the exit code of the command, and its output', async () => {
+  it('nodectl exec returns the exit code and the output of the command', async () => {
     ending({
       status: 'Failure',
       reason: 'NonZeroExitCode',
@@ -146,7 +146,7 @@ describe('nodectl exec', () => {
     expect(heard).toEqual(['typed']);
   });
 
-  it('exits with 125 if the command cannot be run, whatever the reason', async () => {
+  it('nodectl exec exits with 125 if the command cannot be run, whatever the reason', async () => {
     ending({ status: 'Failure', message: 'no such file' });
     expect(await kubelet.run('exec', 'web', '--', 'none')).toMatchObject({
       code: 125,
@@ -171,7 +171,7 @@ describe('nodectl exec', () => {
 });
 
 describe('nodectl port-forward', () => {
-  it('carries connections, reports the error of one, and ends with the interrupt', async () => {
+  it('nodectl port-forward forwards connections, reports the error of a connection, and ends on an interrupt', async () => {
     const asked: unknown[] = [];
     kubelet.onStream = (stream) => {
       const { streamtype, port, requestid } = stream.headers;
@@ -242,7 +242,7 @@ describe('nodectl apply and delete', () => {
     return path;
   }
 
-  it('create, change, keep and remove a manifest', async () => {
+  it('nodectl apply creates, changes and keeps a manifest, and nodectl delete removes it', async () => {
     const file = await given(manifest('new'));
     const line = (verb: string) => `pod default/new-n1 ${verb} (default_new.yaml)\n`;
     expect(await kubelet.run('apply', '-f', file)).toEqual({ code: 0, out: line('created'), err: '' });
@@ -264,14 +264,14 @@ describe('nodectl apply and delete', () => {
     expect(await readdir(directory)).toEqual(['default_new.yaml']);
   });
 
-  it('reads standard input, and writes nothing of an invalid manifest', async () => {
+  it('nodectl apply reads standard input, and writes no part of an invalid manifest', async () => {
     kubelet.stdin.end(manifest('UPPER'));
     const { code, err } = await kubelet.run('apply', '-f', '-');
     expect([code, await readdir(directory)]).toEqual([6, []]);
     expect(err).toMatch(/^nodectl: standard input:3:\d+: metadata\.name: /);
   });
 
-  it('refuse to remove another pod of the same file', async () => {
+  it('nodectl apply and delete refuse to remove another pod of the same file', async () => {
     await writeFile(join(directory, 'two.yaml'), `${manifest('new')}---\n${manifest('other')}`);
     const file = await given(manifest('new'));
     const message = 'nodectl: two.yaml also defines default/other-n1, which would be removed';
@@ -280,14 +280,14 @@ describe('nodectl apply and delete', () => {
     expect(await kubelet.run('delete', '-f', join(directory, 'two.yaml'))).toMatchObject({ code: 0 });
   });
 
-  it('delete says that a pod comes from elsewhere, or does not exist', async () => {
+  it('nodectl delete reports that a pod comes from another source or does not exist', async () => {
     expect(await kubelet.run('delete', 'web')).toMatchObject({
       ...{ code: 3, err: 'nodectl: the pod default/web-n1 does not come from the static pod directory\n' },
     });
     expect(await kubelet.run('delete', 'nobody')).toMatchObject({ code: 3 });
   });
 
-  it('apply says why there is no directory', async () => {
+  it('nodectl apply reports why the kubelet has no manifest directory', async () => {
     const file = await given(manifest('new'));
     kubelet.answers.set('/configz', { body: { kubeletconfig: {} } });
     expect((await kubelet.run('apply', '-f', file)).err).toMatch(/has no staticPodPath/);
@@ -299,14 +299,14 @@ describe('nodectl apply and delete', () => {
 });
 
 describe('nodectl explain, events, top, images and node', () => {
-  it('explain a pod, and the node', async () => {
+  it('nodectl explain prints the explanation of a pod or of the node', async () => {
     kubelet.answers.set('/debug/explain/default/web-n1?format=text', { body: 'Pod \x1b[2Jfine\n' });
     kubelet.answers.set('/debug/explain?format=json', { body: { pods: 2 } });
     expect((await kubelet.run('explain', 'web')).out).toBe('Pod \uFFFD[2Jfine\n');
     expect(JSON.parse((await kubelet.run('explain', '-o', 'json')).out)).toEqual({ pods: 2 });
   });
 
-  it('events of all objects, of a pod, or of a namespace', async () => {
+  it('nodectl events prints the events of all objects, of a pod, or of a namespace', async () => {
     const event = (kind: string, name: string, namespace?: string) => ({
       ...{
         involvedObject: { kind, name, namespace },
@@ -328,7 +328,7 @@ describe('nodectl explain, events, top, images and node', () => {
     );
   });
 
-  it('node --check exits with 7 and says why', async () => {
+  it('node --check exits with 7 and prints the message of the Ready condition if the node is not Ready', async () => {
     const node = (status: string) => ({
       body: { metadata: { name: 'n1' }, status: { conditions: [{ type: 'Ready', status, message: 'no runtime' }] } },
     });
@@ -339,7 +339,7 @@ describe('nodectl explain, events, top, images and node', () => {
     expect((await kubelet.run('node')).code).toBe(0);
   });
 
-  it('images, and usage of a namespace', async () => {
+  it('nodectl images prints the images, and nodectl top prints the usage of the pods of a namespace', async () => {
     kubelet.answers.set('/debug/images', { body: { images: [] } });
     expect((await kubelet.run('images')).out).toBe('IMAGE   ID   SIZE   PINNED\n');
     const stats = (namespace: string) => ({ podRef: { namespace, name: `p-${namespace}` } });
@@ -350,7 +350,7 @@ describe('nodectl explain, events, top, images and node', () => {
 });
 
 describe('exit codes', () => {
-  it('tell scripts the kind of failure', async () => {
+  it('the exit code of nodectl depends on the kind of failure', async () => {
     expect((await kubelet.run('images')).code).toBe(3);
     expect(await kubelet.runWith(['--socket', '/nowhere/admin.sock'], ['pods'])).toMatchObject({
       code: 4,
@@ -379,7 +379,7 @@ describe('exit codes', () => {
     expect((await kubelet.runWith(['--server', 'https://127.0.0.1:1'], ['pods'])).code).toBe(4);
   });
 
-  it('help and version are not failures', async () => {
+  it('nodectl exits with 0 after printing its help or its version', async () => {
     expect(await kubelet.run('--version')).toEqual({ code: 0, out: '1.2.3\n', err: '' });
     expect((await kubelet.run('--help')).out).toContain('Exit codes:');
   });

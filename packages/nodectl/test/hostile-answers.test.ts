@@ -50,7 +50,7 @@ describe('an answer that does not end', () => {
     },
   );
 
-  it('lets a log arrive for longer than --request-timeout', async () => {
+  it('a log may be received for longer than --request-timeout', async () => {
     const log: RequestListener = ({ url }, response) => {
       if (url === '/pods') return void response.end(JSON.stringify({ items: [pod('web')] }));
       response.writeHead(200).write('first\n');
@@ -109,14 +109,14 @@ describe('an answer without the fields of its kind', () => {
     },
   );
 
-  it('a malformed response to exec gives exit code 125, because the other exit codes are those of the command', async () => {
+  it("a malformed response to exec gives exit code 125, because all other exit codes can be the command's", async () => {
     kubelet.answers.set('/pods', { body: { items: [{ metadata: { name: 'p' }, spec: { containers: [null] } }] } });
     expect(await kubelet.run('exec', 'p', '--', 'x')).toMatchObject({
       ...{ code: 125, err: expect.stringMatching(/^nodectl: unexpected answer from the kubelet: .+\n$/) },
     });
   });
 
-  it('does not end pods -w after a first list', async () => {
+  it('a response without the expected fields does not end nodectl pods -w after a first list', async () => {
     let rounds = 0;
     kubelet.answers.set('/pods', () => {
       if (++rounds === 3) kubelet.ending.abort();
@@ -201,7 +201,7 @@ describe('characters that draw on a terminal', () => {
     expect(parse(out, { version: '1.1' }).items[0].metadata.annotations).toEqual(annotations);
   });
 
-  it('do not occur in YAML of any value, and the value stays the same', () => {
+  it('YAML of any value contains no terminal control characters, and is parsed to the same value', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\\udb40', '\u{E0041}\n\u009B', 'a\r\nb'));
     const long = fc.array(text, { maxLength: 12 }).map((parts) => parts.join(' word '));
     fc.assert(

@@ -69,7 +69,7 @@ describe('the static pod directory', () => {
   });
   afterEach(() => rm(path, { recursive: true }));
 
-  it('names a new file by namespace and pod, and validates by the rules of the kubelet', () => {
+  it("a new manifest file is named after namespace and pod, and validated by the kubelet's rules", () => {
     expect(directory.check(yaml('web'), 'web.yaml')).toMatchObject({
       manifest: { pods: ['default/web-n1'], fileName: 'default_web.yaml' },
       warnings: [],
@@ -86,7 +86,7 @@ describe('the static pod directory', () => {
     ['apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: []}\n', /spec\.containers/],
     ['a: [', /web\.yaml:/],
     ['', /holds no pod/],
-  ])('refuses %j with the place of the problem', (text, words) => {
+  ])('refuses the manifest %j with the position of the problem', (text, words) => {
     const check = () => directory.check(Buffer.from(text), '/elsewhere/web.yaml');
     expect(check).toThrow(expect.objectContaining({ exitCode: 6, message: expect.stringMatching(words) }));
   });
@@ -96,7 +96,7 @@ describe('the static pod directory', () => {
     expect(() => directory.check(twice, 'web.yaml')).toThrow('defines default/web-n1 twice');
   });
 
-  it('lists what the kubelet reads: no hidden files, directories or links to nothing', async () => {
+  it('the list of manifests contains the files that the kubelet reads: no hidden files, directories or dangling links', async () => {
     await writeFile(join(path, 'web.yaml'), yaml('web'));
     await writeFile(join(path, '.hidden.yaml'), yaml('hidden'));
     await writeFile(join(path, 'broken.yaml'), 'a: [');

@@ -20,13 +20,13 @@ type TestPod = Parameters<typeof podState>[0];
 const podOf = (...args: Parameters<typeof pod>): TestPod => pod(...args) as TestPod;
 
 describe('tables', () => {
-  it('align columns and leave the last one unpadded', () => {
+  it('a table has aligned columns, and its last column is not padded', () => {
     expect(renderTable(['A', 'LONG'], [['x', 'y'], ['wide cell', ''], ['z']])).toBe(
       'A           LONG\nx           y\nwide cell   -\nz           -\n',
     );
   });
 
-  it('keep every row on one line without characters that draw, whatever a cell contains', () => {
+  it('each row of a table is one line without terminal control characters, whatever a cell contains', () => {
     fc.assert(
       fc.property(fc.array(fc.array(fc.string({ unit: 'binary' }), { maxLength: 3 })), (rows) => {
         const text = renderTable(['A', 'B', 'C'], rows);
@@ -36,7 +36,7 @@ describe('tables', () => {
     );
   });
 
-  it('show the ANSI codes of a hostile name as text', () => {
+  it('a table shows the ANSI codes in a hostile name as text', () => {
     expect(renderTable(['NAME'], [['\x1b[2Jevil\nPod fine']])).toBe('NAME\n\\x1b[2Jevil\\nPod fine\n');
   });
 });
@@ -130,7 +130,7 @@ describe('the state of a pod', () => {
     expect(podState(podOf('web', more))).toMatchObject({ status: shown, ready, isReady });
   });
 
-  it('counts the restarts of all containers', () => {
+  it('the state of a pod has the sum of the restarts of all its containers', () => {
     const statuses = { containerStatuses: [status({ running: {} }), status({ running: {} })] };
     expect(podState(podOf('web', { status: statuses })).restarts).toBe(4);
   });
@@ -157,12 +157,12 @@ describe('finding a pod', () => {
     expect(() => findPod(pods, given, namespace)).toThrow(expect.objectContaining({ message, exitCode: 3 }));
   });
 
-  it('prefers the exact name to the name without the node', () => {
+  it("a pod with exactly the given name is preferred to a pod whose name has the node's name as suffix", () => {
     const exact = podOf('x', { metadata: { name: 'web', namespace: 'default' } });
     expect(findPod([podOf('web'), exact], 'web', undefined)).toBe(exact);
   });
 
-  it('chooses the named container, else that of the annotation default-container, else the first one and says so', () => {
+  it('uses the named container, else the container in the annotation default-container, else the first container, with a note', () => {
     const two = { spec: { containers: [{ name: 'a' }, { name: 'b' }] } };
     const marked = { metadata: { annotations: { 'kubectl.kubernetes.io/default-container': 'b' } }, ...two };
     expect(containerName(podOf('web', two), 'b')).toEqual({ name: 'b' });
@@ -221,14 +221,14 @@ describe('the command line', () => {
     });
   });
 
-  it('-f means --follow for logs and --filename for apply, also behind other flags', () => {
+  it('-f means --follow for logs and --filename for apply, also after other flags', () => {
     expect(parseOptions(['--socket', '/s', '-n', 'a', 'logs', 'web', '-f'])).toMatchObject({
       command: { query: { follow: 'true' } },
     });
     expect(parseOptions(['--socket', 'logs', 'apply', '-f', 'x'])).toMatchObject({ command: { file: 'x' } });
   });
 
-  it('takes everything behind -- as the command of exec', () => {
+  it('all arguments after -- are the command of nodectl exec', () => {
     expect(parseOptions(['exec', 'web', '-i', '--', 'ls', '-f', '--help'])).toMatchObject({
       command: { name: 'exec', stdin: true, tty: false, argv: ['ls', '-f', '--help'] },
     });
@@ -245,7 +245,7 @@ describe('the command line', () => {
   it.each([
     [{ argv: ['sh', '-c', 'a b'], stdin: false, tty: false }, 'output=1&error=1&command=sh&command=-c&command=a+b'],
     [{ argv: ['sh'], stdin: true, tty: true }, 'output=1&tty=1&input=1&command=sh'],
-  ])('asks for the streams of %j', (command, query) => {
+  ])('nodectl exec requests the streams for %j', (command, query) => {
     expect(execQuery(command)).toBe(query);
   });
 });
@@ -267,7 +267,7 @@ describe('the status of a command', () => {
     ['null', 'exec: null'],
     [failure({ message: 'no such file' }), 'exec: no such file'],
     [failure(exit('x')), 'exec: {"status"'],
-  ])('%j is a failure to run it', (said, message) => {
+  ])('the command status %j means that the command could not be run', (said, message) => {
     const read = () => exitCodeOf(said);
     expect(read).toThrow(CtlError);
     expect(read).toThrow(expect.objectContaining({ exitCode: 125, message: expect.stringContaining(message) }));
@@ -307,7 +307,7 @@ describe('views', () => {
     expect(text.indexOf('big')).toBeLessThan(text.indexOf('small'));
   });
 
-  it('a node shows its versions, conditions and capacity, and its problems', () => {
+  it('the view of a node shows its versions, conditions, capacity and problems', () => {
     const node = {
       metadata: { name: 'n1\x1b[2J' },
       status: {
@@ -328,7 +328,7 @@ describe('views', () => {
     expect(nodeProblems({ metadata: { name: 'n' } })).toEqual(['not Ready: the node has no condition Ready']);
   });
 
-  it('a change of pods is a new state, not a new age', () => {
+  it('a pod counts as changed if its state has changed, not if only its age has', () => {
     const before = [podOf('web'), podOf('db')];
     const restarted = podOf('web', { status: { containerStatuses: [] } });
     const older = podOf('db', { status: { startTime: '2020-01-01T00:00:00Z' } });

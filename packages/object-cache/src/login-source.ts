@@ -13,7 +13,9 @@ export function credentialHash({ username, password, email = '' }: ConfiguredLog
     .digest('hex');
 }
 
-/** Returns the logins of a configuration by registry, each with its owner. */
+/**
+ * Returns the logins of a Docker configuration by registry, each with the Secret or service account that supplied it.
+ */
 export function loginsWithSource(
   config: DockerConfig,
   sourceOf: (login: ConfiguredLogin) => LoginSource | undefined,

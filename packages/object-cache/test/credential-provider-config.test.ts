@@ -259,7 +259,7 @@ describe('the files of a configuration', () => {
       'plugin binary executable /bin/providers/acr did not exist',
     ],
     ['no such file', {}, '/etc/none', 'unable to access path "/etc/none"'],
-  ])('refuses these credential provider configuration files: %s', async (_what, files, path, message) => {
+  ])('refuses a directory of credential provider configuration files with: %s', async (_what, files, path, message) => {
     const read = await setUp(files);
     await expect(read(path)).rejects.toMatchObject({
       code: 'InvalidProviderConfig',

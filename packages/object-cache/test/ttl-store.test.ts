@@ -85,7 +85,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ error: { code: 'NotRegistered' } });
   });
 
-  test("an older response from the API server's cache is ignored, but the older version of a server that lost its data is accepted", async () => {
+  test("an older response from the API server's cache is ignored, but an older resourceVersion is accepted after the server lost its data", async () => {
     const { api, cache, clock, get } = setUp();
     for (const text of ['zero', 'one']) api.put(secret('db', text));
     cache.registerPod(podWithSecret('a', 'db'));

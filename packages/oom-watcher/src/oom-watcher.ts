@@ -35,7 +35,10 @@ export interface OomWatcherOptions {
  * fails.
  */
 const RECORD_BYTES = 8192;
-/** Maximum number of records read in one go, so that a flood of records does not block other work. */
+/**
+ * Maximum number of records that are read before other work gets a turn, so that a flood of records does not block the
+ * kubelet.
+ */
 const RECORDS_AT_ONCE = 500;
 /**
  * Pause between reads during a flood: an OOM report lists each process of the machine, and the log keeps about a

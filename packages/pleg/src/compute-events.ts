@@ -16,7 +16,7 @@ type State = 'running' | 'exited' | 'unknown' | 'created' | 'nonExistent';
  * | created      | ContainerStarted | ContainerDied |                  | ContainerRemoved                |
  *
  * Difference from upstream: a container that was created but never started causes no ContainerDied when it is removed.
- * If it did, a pod whose container fails to start, and is recreated for each attempt, would wake its own pod worker in
+ * Otherwise a pod whose container fails to start, and is recreated for each attempt, would wake its own pod worker in
  * an endless loop that bypasses the back-off (P7).
  */
 export function computeEvents(podUid: string, before: PodSnapshot, after: PodSnapshot): readonly PodLifecycleEvent[] {

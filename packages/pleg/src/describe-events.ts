@@ -2,9 +2,9 @@ import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { PodLifecycleEvent } from './types.ts';
 
 /**
- * Adds data to events that a reader cannot find in the cache: the pod's name and namespace, which leave the cache with
- * the pod, and, for a container that was removed before its exit was read, the last status that was read of the
- * container.
+ * Adds data to events that a reader cannot find in the cache. These are the pod's name and namespace, which leave the
+ * cache with the pod. For a container that was removed before its exit was read, the last status that was read is
+ * added, too.
  * @param before the cached status before these events; `undefined` if the pod is new
  * @param after the cached status now; `undefined` if the pod is gone
  */

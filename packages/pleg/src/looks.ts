@@ -1,8 +1,8 @@
 import { type Clock, jitter, type Random, Semaphore, type Timer } from '@node-agent/async';
 
 /**
- * Retry delays after a failed read. They are short because a pod whose state cannot be read can be neither started nor
- * stopped; upstream reads such a pod again with every relist.
+ * Retry delays after a failed read. The delays are short, because a pod whose state cannot be read can be neither
+ * started nor stopped. Upstream reads such a pod again with every relist.
  */
 const INITIAL_RETRY_MS = 1000;
 const MAX_RETRY_MS = 3000;

@@ -20,8 +20,8 @@ import type { PlegRuntimeEvent, PodLifecycleEvent } from './types.ts';
  * for each change.
  *
  * Lists of all pods are authoritative. Runtime events, hints and callers that wait for the cache only trigger a read of
- * a single pod. The status inside a runtime event is not used: an event is dated by the wall clock, which may jump, so
- * an event can never be proved newer than a status that was read; and reading one pod is cheap.
+ * a single pod. The status inside a runtime event is not used. An event is dated by the wall clock, which may jump, so
+ * an event cannot be proved newer than a status that was read. Reading one pod is cheap.
  */
 export class Pleg implements AsyncDisposable {
   readonly #components: WithDefaults<PlegComponents>;

@@ -18,8 +18,8 @@ interface Waiter {
 
 /**
  * Newest known runtime status of each pod (`pkg/kubelet/container/cache.go`). All entries are at least as new as the
- * last list of the runtime, except pods that this list showed as changed: until they are read again, those entries are
- * as old as their last read.
+ * last list of the runtime. Exception: until a pod that this list showed as changed is read again, its entry is as old
+ * as its last read.
  *
  * Only `Pleg` calls `set`, `setError`, `delete`, `list`, `updateTime`, `settle` and `onWait`.
  */

@@ -20,8 +20,8 @@ export interface PodRecord {
 
 /**
  * One observation of a pod: a status read, or the pod's entry in a list. Starts and ends are numbered by a logical
- * clock. When exactly the runtime sampled the state is unknown, so an observation is known to be newer than another
- * only if it began after the other had ended.
+ * clock. The exact time at which the runtime sampled the state is unknown. An observation therefore counts as newer
+ * than another one only if it began after the other had ended.
  */
 export interface Observation {
   readonly kind: 'look' | 'list';
@@ -34,9 +34,9 @@ export interface Observation {
 }
 
 /**
- * Returns `record` updated by an observation; `snapshot` is the same object if nothing changed. Returns `undefined`,
- * meaning that the pod must be read again, if the observed state differs and the observation proves nothing: it began
- * before the known state had been observed, or it is a list that repeats a state which a read did not confirm.
+ * Returns `record` updated by an observation; `snapshot` is the same object if nothing changed. Returns `undefined` if
+ * the pod must be read again: the observed state differs, but the observation proves nothing. Either it began before
+ * the known state had been observed, or it is a list that repeats a state which a read did not confirm.
  */
 export function observe(record: PodRecord | undefined, seen: Observation): PodRecord | undefined {
   const before = record?.snapshot ?? noPod;

@@ -196,7 +196,7 @@ describe('PLEG with a runtime without events', () => {
     expect(news()).toEqual(['a ContainerStarted a2']);
   });
 
-  it('PLEG knows after one read that a pod is gone, without a list in between', async () => {
+  it('PLEG detects by a single read, without a list, that a pod no longer exists', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(100);
@@ -402,7 +402,7 @@ describe('PLEG with a runtime with events', () => {
     expect(news()).toEqual([]);
   });
 
-  it('the next repair list makes up for a lost event', async () => {
+  it('if an event was lost, the next repair list finds the change', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'exited' }), true);
     await clock.advance(299_999);
@@ -567,7 +567,7 @@ describe('callers that wait for the cache', () => {
 });
 
 describe('overlapping reads and lists', () => {
-  it('a list that is older than a read does not undo it', async () => {
+  it('a list that is older than a read does not replace the result of the read', async () => {
     runtime.events = 'none';
     start();
     await clock.advance(500);

@@ -79,8 +79,8 @@ export class ApiSource {
   }
 
   /**
-   * The first list is built from the changes instead of the feed's copy: a pod that is added and removed before the
-   * changes are read leaves no change, so that a list from the copy could keep the pod forever.
+   * The first list is built from the changes and not from the feed's copy. A pod that is added and removed before the
+   * changes are read leaves no change, so a list made from the copy could keep the pod forever.
    */
   async #follow(changes: ReturnType<PodFeed['changes']>, signal: AbortSignal): Promise<void> {
     const { set } = this.#components;

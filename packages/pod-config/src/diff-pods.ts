@@ -110,8 +110,9 @@ export function nextVersion(
 }
 
 /**
- * Returns the difference between two versions of a pod that the kubelet must act on: in spec, labels, deletion fields
- * and annotations other than the kubelet's own (`podsDifferSemantically`); otherwise a difference in the status.
+ * Returns the difference between two versions of a pod that the kubelet must act on. A difference in spec, labels,
+ * deletion fields or annotations other than the kubelet's own (`podsDifferSemantically`) comes before a difference in
+ * the status.
  */
 export function comparePods(existing: Pod, next: Pod): PodChange {
   const a = existing.metadata;

@@ -66,7 +66,10 @@ export interface FileSourceOptions {
   readonly nodeName: string;
   /** Interval of reading everything again, changed or not (`fileCheckFrequency`). Default: 20 s. */
   readonly periodMs?: number;
-  /** Delay between a hint of a change and the reading, so that files are complete by then. Default: 10 ms. */
+  /**
+   * Delay between an inotify hint and the read, so that the changed files are complete when they are read. Default: 10
+   * ms.
+   */
   readonly settleMs?: number;
   /** Largest manifest that is read. Default: 1 MiB (upstream: 10 MiB). */
   readonly limitBytes?: number;
@@ -270,8 +273,8 @@ export class FileSource {
       const versions = await Promise.all(
         listing.files.map(async (file) => {
           const known = this.#files.get(file);
-          // A file that could not be read is read again at every pass, even if no change was reported: it may define a
-          // pod with the name of a pod in another file, which would then be ignored.
+          // A file that could not be read is read again at every pass, even if no change was reported. The file may
+          // define a pod with the same name as a pod in another file; only one of the two may run.
           const unread = known?.bytes === undefined;
           const stale = unread || changed === 'all' || changed.has(basename(file));
           if (!stale) return known;

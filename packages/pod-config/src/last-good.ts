@@ -25,8 +25,9 @@ export function keepLastGood(previous: ManifestState | undefined, reading: Manif
 }
 
 /**
- * Returns all pods of several manifests, in the order of the manifests' names. Of pods with the same full name or UID
- * the first is used and the others are problems. The order makes the choice the same after a restart.
+ * Returns all pods of several manifests, in the order of the manifests' names. If several pods have the same full name
+ * or UID, the first is used, and each other one is reported as a problem. The order makes the choice the same after a
+ * restart.
  */
 export function mergeManifests(manifests: ReadonlyMap<string, ManifestState>): ManifestState {
   const pods: Pod[] = [];

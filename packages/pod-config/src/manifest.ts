@@ -16,8 +16,8 @@ export interface ManifestReading {
  * Reads a manifest: YAML or JSON, one or more documents, each a v1 `Pod`, `PodList` or `List` of pods. Each pod without
  * a problem is converted to a static pod of this node and returned; a problem of one pod does not affect the others.
  * Fields unknown to the API are removed, with a warning. Bytes that are not UTF-8 (or UTF-16 with a byte order mark)
- * and a manifest without any document, for example a truncated one, are problems: to remove pods, the manifest must be
- * removed.
+ * are a problem. A manifest without any document is a problem too, because it may be truncated: to remove pods, the
+ * manifest must be removed.
  * @param schema default: the v1 Pod
  */
 export function readManifest(

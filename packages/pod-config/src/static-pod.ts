@@ -21,8 +21,9 @@ export type PodManifest = Pick<Pod, 'spec'> & {
 
 /**
  * Converts a manifest's pod to a static pod of this node (`pkg/kubelet/config/common.go`, `applyDefaults`). Sets a UID
- * if it has none, appends the node's name in lower case to the pod's name, and sets the namespace `default`, the node's
- * name, the hash annotation and the status `Pending`. Pods from files get a toleration of every `NoExecute` taint.
+ * if the manifest has none, and appends the node's name in lower case to the pod's name. Sets the namespace (default:
+ * `default`), the node's name, the hash annotation and the status `Pending`. Pods from files get a toleration of every
+ * `NoExecute` taint.
  */
 export function toStaticPod(manifest: PodManifest, origin: ManifestOrigin): Pod {
   const { spec } = manifest;
@@ -51,10 +52,10 @@ export function toStaticPod(manifest: PodManifest, origin: ManifestOrigin): Pod 
 }
 
 /**
- * Returns a UID that is the same at each start for the same manifest at the same location: 32 hex digits, as
- * upstream's, computed from the manifest as written (before defaults, without status), the node's name, and the path or
- * URL. A different order of keys, changed comments or a new version of this program do not change the UID; any change
- * of content does.
+ * Returns a UID that is the same at each start for the same manifest at the same location: 32 hex digits, as in
+ * upstream. The UID is computed from the manifest as written (before defaults, without status), the node's name, and
+ * the path or URL. A different order of keys, changed comments or a new version of this program do not change the UID;
+ * any change of content does.
  *
  * The digits differ from the Go kubelet's, which hashes a debug print of Go structs that changes with every version of
  * Kubernetes.

@@ -50,8 +50,8 @@ export class YamlConversion {
 
   /**
    * Returns the document's value.
-   * @throws NotJsonError for an alias to an enclosing value or to nothing, a key that is not a scalar, a value that
-   * JSON lacks, and a document with more values or greater depth than the limits
+   * @throws NotJsonError for an alias to an enclosing value or without an anchor, a key that is not a scalar, a value
+   * that JSON cannot represent, and a document that exceeds the limits of values or depth
    */
   convert(): JsonValue {
     return this.#value(this.#document.contents, [], 0);

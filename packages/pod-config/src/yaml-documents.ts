@@ -148,8 +148,8 @@ function parseYaml(text: string): YamlStream {
 const NOT_FINITE = /^[-+]?\.(?:inf|nan)$/i;
 
 /**
- * Keeps text that YAML 1.1 would read as a number although it lacks a required digit or is too large, as Go does: `.`,
- * `e2`, and `1234e567`, the start of a commit ID.
+ * As Go does, keeps scalars as text that YAML 1.1 would read as a number although they lack a required digit or are too
+ * large: `.`, `e2`, and `1234e567` (the start of a commit ID).
  */
 function leaveTexts(document: Document.Parsed): void {
   visit(document, {

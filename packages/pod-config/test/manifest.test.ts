@@ -37,7 +37,7 @@ describe('readManifest', () => {
     expect(read(content)).toEqual({ names, problems: [] });
   });
 
-  it('sets the defaults of the Pod schema and those of static pods', () => {
+  it('sets the defaults of the Pod schema and the additional defaults of static pods', () => {
     const [pod] = readManifest(bytesOf(manifestOf('a')), origin, podSchema).pods;
     expect(pod).toMatchObject({ metadata: { name: 'a-n', namespace: 'default' }, spec: { restartPolicy: 'Always' } });
   });

@@ -55,7 +55,7 @@ const SEEN_MS = 10_000;
  */
 const TOLD_AFTER = 4;
 
-/** Outcome of an attempt. `behind`: the API server has another object than the watch has shown so far. */
+/** Outcome of an attempt. `behind`: the API server has an object that the watch has not shown yet. */
 type Outcome = 'settled' | 'done' | 'behind' | 'waiting';
 
 /**

@@ -12,7 +12,8 @@ export interface OpenSocket {
 
 /**
  * Socket that always ends with a reset. An orderly close leaves one end in TIME_WAIT for a minute, and a node probes
- * its pods many times a second. No data is lost: the peer has answered everything that was sent by then.
+ * its pods many times a second. No data is lost: when the connection is reset, the peer has answered everything that
+ * was sent.
  */
 export class ResettingSocket extends Socket {
   isResetting = false;

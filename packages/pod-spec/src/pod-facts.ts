@@ -20,8 +20,8 @@ export function formatPod(pod: { readonly metadata: Pick<Pod['metadata'], 'name'
 }
 
 /**
- * Returns the number of a port that a probe or hook refers to by number or name; `undefined` if the container has no
- * port of that name or the number is not a valid port.
+ * Returns the number of a port that a probe or hook refers to by number or name. Returns `undefined` if the container
+ * has no port of this name or if the number is not a valid port.
  */
 export function resolveContainerPort(
   container: Pick<AnyContainer, 'ports'>,

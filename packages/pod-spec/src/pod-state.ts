@@ -7,7 +7,7 @@ export interface PodState {
   /** A phase or reason, as in kubectl: `Running`, `CrashLoopBackOff`, `Init:0/1`, `Terminating`. */
   readonly status: string;
   readonly restarts: number;
-  /** Whether the pod does what is wanted: all containers are ready, or the pod has succeeded. */
+  /** Whether the pod is in the desired state: all containers are ready, or the pod has succeeded. */
   readonly isReady: boolean;
 }
 

@@ -81,8 +81,8 @@ export class Quantity {
   }
 
   /**
-   * Returns the canonical form: without a fraction and with the largest suffix that allows this. A BinarySI quantity
-   * below 1024 or with a fraction is written as DecimalSI.
+   * Returns the canonical form: a whole number with the largest suffix for which no fraction is needed. A BinarySI
+   * quantity below 1024 or with a fraction is written as DecimalSI.
    */
   toString(): string {
     if (this.nanos === 0n) return '0';

@@ -17,9 +17,9 @@ export interface RestartFeatures {
 export const defaultRestartFeatures: RestartFeatures = { containerRestartRules: true, restartAllContainers: true };
 
 /**
- * Returns whether an init container that is not a sidecar has failed: it exited with a code other than 0, one of its
- * processes was OOM-killed although it exited with 0, or its end is unknown (`isInitContainerFailed` in
- * `pkg/kubelet/kuberuntime/helpers.go`). For all other containers only the exit code counts.
+ * Returns whether an init container that is not a sidecar has failed (`isInitContainerFailed` in
+ * `pkg/kubelet/kuberuntime/helpers.go`). It has failed if its exit code is not 0, if one of its processes was
+ * OOM-killed, or if its end is unknown. For all other containers only the exit code counts.
  */
 export function initFailed({ state, exitCode, reason }: EndedContainer): boolean {
   return (state === 'exited' && (exitCode !== 0 || reason === 'OOMKilled')) || state === 'unknown';
@@ -134,8 +134,8 @@ export function restartsAfterKill(pod: Pod, container: Container, features: Rest
 }
 
 /**
- * Returns whether the exit of a container that is stopped for a restart could be mistaken for its final exit: with exit
- * code 0, the restart policy alone would not restart the container.
+ * Returns whether the exit of a container that is stopped for a restart could be mistaken for its final exit. This is
+ * so if the restart policy alone would not restart the container after exit code 0.
  */
 export function mayEndForGood(pod: Pod, container: Container, features: RestartFeatures): boolean {
   return !shouldRestartExited(pod, container, { exitCode: 0, reason: '' }, features);

@@ -11,8 +11,8 @@ const IPC_SYSCTLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the namespace that a sysctl belongs to, or that all sysctls of a pattern ending in `*` belong to; `undefined`
- * if the sysctl is shared by the whole machine (`component-helpers/node/util/sysctl/namespace.go`).
+ * Returns the namespace of a sysctl, or of all sysctls that match a pattern ending in `*`. Returns `undefined` if the
+ * sysctl is shared by the whole machine (`component-helpers/node/util/sysctl/namespace.go`).
  */
 export function sysctlNamespace(nameOrPattern: string): 'net' | 'ipc' | undefined {
   const [name = ''] = normalizeSysctlName(nameOrPattern).split('*');

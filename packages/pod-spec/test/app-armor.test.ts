@@ -20,7 +20,7 @@ describe('the AppArmor profile of a container', () => {
     expect(appArmorProfileOf(pod, { name: 'other' })).toBeUndefined();
   });
 
-  test('the AppArmor profile of a container is its own, else that of its annotation, else that of the pod', () => {
+  test('the AppArmor profile of a container comes from its security context, else from its annotation, else from the pod', () => {
     const annotations = { [`${PREFIX}main`]: 'localhost/x', [`${PREFIX}odd`]: 'nonsense' };
     const pod = makePod(unconfined, { annotations });
     expect(appArmorProfileOf(pod, { name: 'main', ...runtime })).toEqual({ type: 'RuntimeDefault' });

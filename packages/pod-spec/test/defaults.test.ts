@@ -88,7 +88,7 @@ describe('defaultPod', () => {
     expect(defaulted(spec).ephemeralContainers).toEqual([whole]);
   });
 
-  it('defaultPod sets defaults of init and ephemeral containers, but not for ports of ephemeral ones', () => {
+  it('defaultPod sets defaults of init and ephemeral containers, except for the ports of ephemeral containers', () => {
     const bare = { name: 'c', ports: [{ containerPort: 1 }] };
     const common = {
       name: 'c',

@@ -12,7 +12,7 @@ it('oncePer computes the value of each object once, even if the value is undefin
   expect(asked).toEqual([a, twin, nameless]);
 });
 
-it('oncePer computes the value again if the first computation threw', () => {
+it('oncePer computes the value of an object again if the first computation threw', () => {
   let calls = 0;
   const find = oncePer(() => {
     calls += 1;

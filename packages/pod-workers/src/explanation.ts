@@ -8,9 +8,9 @@ export type PodWorkerActivity =
   /** An update is queued until the current turn of the event loop ends, or until the pod workers are started. */
   | { readonly kind: 'queued'; readonly sinceMs: number }
   /**
-   * A static pod waits for its full name (P4): the pod `holderUid` has the name or still runs from before a kubelet
-   * restart, or other pods are ahead in the queue. `holderUid` is `undefined` if no pod is known to hold the name, for
-   * example before the runtime's pods were listed.
+   * A static pod waits for its full name (P4). The pod `holderUid` has the name or still runs from before a kubelet
+   * restart, or other pods wait for the name and arrived earlier. `holderUid` is `undefined` if no pod is known to hold
+   * the name, for example before the runtime's pods were listed.
    */
   | { readonly kind: 'waitingForFullName'; readonly sinceMs: number; readonly holderUid: string | undefined }
   /** Updates arrive faster than `updateSpacingMs`; the newest is handled at `untilMs`. */

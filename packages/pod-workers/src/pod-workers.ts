@@ -139,7 +139,7 @@ export class PodWorkers implements AsyncDisposable {
   /**
    * Kills a pod and waits until none of its containers runs. The wait lasts for one and a half grace periods, and at
    * least 10 s. The grace period is `gracePeriodSecondsOverride`; if absent, the pod's `terminationGracePeriodSeconds`;
-   * if that is absent too, 0. If called before `start`, the time until `start` counts towards the wait.
+   * if both are absent, 0. If called before `start`, the time until `start` counts towards the wait.
    * @throws PodWorkersError `KillTimeout` if the pod did not stop in time; the kill continues
    * @throws PodWorkersError `Stopped` if the pod workers stop
    * @throws RangeError if the grace period is not a finite number
@@ -244,8 +244,9 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Returns whether resources that only running containers need, such as mounted volumes, can be removed: all
-   * containers have stopped, or, after the first {@link syncKnownPods}, the pod is unknown and cannot run.
+   * Returns whether resources that only running containers need, such as mounted volumes, can be removed. They can if
+   * all containers have stopped. After the first {@link syncKnownPods}, they also can if the pod is unknown and cannot
+   * run.
    */
   shouldPodRuntimeBeRemoved(uid: string): boolean {
     return predicates.shouldPodRuntimeBeRemoved(this.#state(uid), this.#podsSynced);
@@ -260,8 +261,9 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Returns whether the mirror pod of this full name (`name_namespace`) must stay unchanged for now (F3): a static pod
-   * of the name terminates, or a pod other than `next` has the name or still runs from before a kubelet restart.
+   * Returns whether the mirror pod of this full name (`name_namespace`) must not be changed now (F3). This is so if a
+   * static pod of this name terminates, or if a pod other than `next` has the name or still runs from before a kubelet
+   * restart.
    * @param next UID of the static pod that the mirror pod will represent; absent if the mirror pod will be deleted
    */
   isPodForMirrorPodTerminatingByFullName(fullName: string, next?: string): boolean {

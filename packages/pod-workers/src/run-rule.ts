@@ -25,8 +25,8 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   if (state.running !== undefined || pending === undefined) return { state, effects: [] };
   const first = state.startedAtMs === undefined;
   if (first && state.phase === 'syncing' && !event.turn) return { state, effects: [{ kind: 'wait' }] };
-  // A static pod that never held its full name has no containers started by this kubelet, and a step for it could
-  // disturb the pod that does hold the name (P4).
+  // This kubelet has started no container of a static pod that never held its full name. A step for such a pod could
+  // disturb the pod that holds the name (P4).
   const observedRuntime = state.observedRuntime || event.runs === true;
   if (first && state.phase !== 'syncing' && state.static && !observedRuntime) return finish(state);
 

@@ -15,8 +15,8 @@ export interface StepEnd {
 }
 
 /**
- * Runs steps to their end. Sets the pod worker's activity, writes the log, the pod's history and the metrics, and
- * reports the events of the pod's record through `onGiven` and `onEnd`. Makes no decisions.
+ * Runs steps to their end. Sets the pod worker's activity, and writes the log, the pod's history and the metrics.
+ * Reports the events of the pod's record through `onGiven` and `onEnd`. Makes no decisions.
  */
 export class StepRunner {
   readonly #components: WithDefaults<PodWorkersComponents>;

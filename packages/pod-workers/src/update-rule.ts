@@ -19,8 +19,8 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   if (runtimeOnly && options.updateType !== 'kill') {
     return ignore(state, options, 'a pod that only the runtime knows can only be killed');
   }
-  // Does not apply to a pod seen for the first time: after a kubelet restart, pods that terminated long ago are created
-  // again.
+  // The rule does not apply to a pod seen for the first time: after a kubelet restart, pods that terminated long ago
+  // are created again.
   if (state !== undefined && state.phase !== 'syncing' && options.updateType === 'create') {
     return ignore(
       { ...state, restartRequested: true },

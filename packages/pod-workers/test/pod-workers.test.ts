@@ -647,7 +647,7 @@ describe('predicates for other managers', () => {
     expect(answers()).toBe('requested, terminating, terminated, runtime goes, content goes, finished');
   });
 
-  it('the volumes of a killed pod are kept until the pod is deleted, those of an evicted pod are not', async () => {
+  it('the volumes of a killed pod are kept until the pod is deleted; the volumes of an evicted pod are removed earlier', async () => {
     workers.updatePod({ updateType: 'kill', pod: pod({ uid: 'a', name: 'a' }) });
     workers.updatePod({ updateType: 'kill', pod: pod({ uid: 'b', name: 'b' }), killPodOptions: { evict: true } });
     expect(workers.shouldPodContentBeRemoved('b')).toBe(true);

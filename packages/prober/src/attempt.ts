@@ -58,9 +58,9 @@ export interface ProbeTarget {
 /** User agent of probe requests. */
 export const USER_AGENT: string = 'kube-probe/1.36';
 /**
- * Additional wait for the runtime's report of how a command exited. A command that leaves its output open to a child
- * process is reported when the child exits, and its exit code counts then too (`ExecSync` of cri-client's
- * `remote_runtime.go`: the command's timeout plus 2 min).
+ * Additional wait for the runtime's report of how a command exited. If a command exits and a child process keeps its
+ * output open, the runtime reports the command only when the child exits. The exit code counts even then (`ExecSync` of
+ * cri-client's `remote_runtime.go`: the command's timeout plus 2 min).
  */
 const EXEC_SLACK_MS = 120_000;
 

@@ -24,8 +24,8 @@ export interface ProberOptions {
   /** Number of attempts per probe that are kept for `Prober.explain`. Default: 10. */
   readonly historyLength?: number;
   /**
-   * Whether a new container that is not ready or started yet is probed more often than every period, during its first
-   * ten periods; failures of these early attempts do not count. Default: true. Never applies to exec probes or probes
+   * Whether a new container that is not ready or started yet is probed more often than once per period during its first
+   * ten periods. Failures of these early attempts do not count. Default: true. Never applies to exec probes or probes
    * with an initial delay.
    */
   readonly earlyTries?: boolean;

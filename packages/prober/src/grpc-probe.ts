@@ -19,7 +19,7 @@ export interface GrpcTarget {
 
 /** gRPC's own delay before it dials again, in ms. */
 const REDIAL_MS = 1000;
-/** A health response has two bytes; a longer one is something else (R3). */
+/** A health response has two bytes; a longer message is not a health response (R3). */
 const MAX_ANSWER_BYTES = 10 * 1024;
 
 type Answer = { readonly status: GrpcStatus; readonly body: Buffer };

@@ -29,9 +29,10 @@ const EARLY_RETRY_MS = 100;
 const EARLY_RETRY_PART = 1 / 4;
 
 /**
- * Returns the delay before an early attempt for a container that has just started. With these delays the container is
- * shown as ready at most 100 ms after it serves, or a tenth of the time that it took to start if that is longer; less
- * for a container that starts faster. Returns `undefined` if the delay would not be shorter than the period.
+ * Returns the delay before an early attempt for a container that has just started. With these delays, a container is
+ * shown as ready at most 100 ms, or a tenth of its start-up time if this is longer, after it begins to serve. The
+ * faster a container starts, the shorter is the delay. Returns `undefined` if the delay would not be shorter than the
+ * period.
  */
 export function earlyRetryMs(knownForMs: number, periodMs: number): number | undefined {
   const delayMs = Math.max(

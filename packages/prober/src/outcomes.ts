@@ -32,9 +32,9 @@ export function execOutcome({ exitCode, stdout, stderr }: ExecResult): ProbeOutc
 }
 
 /**
- * Returns whether a runtime's error means that the command itself cannot be run: it does not exist, is not a program,
- * or must not be executed. runc and crun name the command before the cause. Failures of the runtime, the node or a
- * stopping container name no command and say nothing about the container.
+ * Returns whether a runtime's error means that the command itself cannot be run, because it does not exist, is not a
+ * program, or must not be executed. runc and crun name the command before the cause. Failures of the runtime, the node
+ * or a stopping container name no command and say nothing about the container.
  */
 export function isCommandFault(message: string): boolean {
   return (

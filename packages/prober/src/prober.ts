@@ -195,8 +195,8 @@ export class Prober {
 
   /**
    * Schedules the first round. The state of a static pod before a restart is only in its mirror pod, which may not be
-   * known yet. If it is unknown whether a container of a static pod has started or is ready, it is probed immediately,
-   * so that the API does not show it as not ready (S6).
+   * known yet. A container of a static pod is probed immediately if the prober does not know whether the container has
+   * started or is ready. Otherwise the API would show a ready container as not ready (S6).
    */
   #begin(worker: Worker): void {
     const nowMs = this.#nowMs();
@@ -288,8 +288,8 @@ export class Prober {
 
   /**
    * Returns whether an attempt is early (outside the grid), and its timeout. An early attempt ends when the next
-   * attempt of the grid is due. Its failure does not count: the cause may be gone by the next attempt of the grid, and
-   * a container must get the full time that its thresholds grant.
+   * attempt of the grid is due. The failure of an early attempt does not count: the cause may have ended before the
+   * next regular attempt, and a container must get the full time that its thresholds grant.
    */
   #attemptLimits(worker: Worker, startedMs: number): { readonly early: boolean; readonly timeoutMs: number } {
     const { timeoutMs, periodMs } = worker.times;
@@ -339,8 +339,8 @@ export class Prober {
   }
 
   /**
-   * Returns whether the container started after this prober, so it is not a container from before a restart. A start in
-   * the future shows only that the clock was set back since.
+   * Returns whether the container started after this prober, so it is not a container from before a restart. A start
+   * time in the future shows only that the clock has been set back since.
    */
   #isNew({ podUid, container: { name } }: Worker): boolean {
     const sinceMs = runningSinceMs(this.#components.statuses.getPodStatus(podUid), name);

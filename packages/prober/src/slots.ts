@@ -9,8 +9,8 @@ const MIN_SLOTS = 10;
 
 /**
  * Returns the width of the slots at whose start probes of a period are due, in ms; 0 if each probe has its own instant.
- * Probes at the same instant share the cost of waking the process, which is higher than that of a probe; too many of
- * them would delay everything else.
+ * Probes at the same instant share the cost of waking the process, which is higher than the cost of a probe. Too many
+ * probes at the same instant would delay everything else.
  * @param perSecond total number of probe attempts per second
  */
 export function slotMs(periodMs: number, perSecond: number): number {

@@ -87,7 +87,8 @@ export function beforeProbe(before: WorkerState, facts: ProbeFacts): Decision {
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
   const found = statusOf(status, facts.container.name);
   // An eviction, a deadline or a node shutdown sets the phase to Failed before the containers have stopped. Readiness
-  // is probed until they have; upstream stops at that phase (`pkg/kubelet/prober/worker.go: doProbe`).
+  // is probed until the containers have stopped; upstream stops at that phase
+  // (`pkg/kubelet/prober/worker.go: doProbe`).
   const isStillRunning = kind === 'readiness' && found?.status.state?.running != null;
   if (isTerminalPhase(status.phase) && !isStillRunning) return { state: before, next: { kind: 'end' } };
   if (found === undefined) return { state: before, next: { kind: 'wait', why: 'the container' } };

@@ -185,7 +185,7 @@ describe('probeTimes', () => {
   };
   const web = container('web', { readinessProbe: { ...httpProbe, initialDelaySeconds: 2, successThreshold: 2 } });
 
-  test('the times of a probe are those of its spec, or upstream’s defaults', () => {
+  test('period, timeout and delays of a probe come from its spec, with upstream’s defaults', () => {
     const pod = podOf('1', [web]);
     const times = { initialDelayMs: 2000, periodMs: 1000, timeoutMs: 1000, successThreshold: 2, failureThreshold: 3 };
     expect(probeTimes(pod, web, 'readiness')).toEqual(times);

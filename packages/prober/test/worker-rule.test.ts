@@ -123,7 +123,7 @@ describe('beforeProbe', () => {
     });
   });
 
-  test('the probe of a container that was only created has no result; that of a terminated container fails', () => {
+  test('the probe of a container that was only created has no result, and the probe of a terminated container fails', () => {
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(waiting) })).set).toBeUndefined();
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(terminated(1)) })).set).toBe('failure');
   });

@@ -94,7 +94,10 @@ export interface PodRuntimeComponents {
   readonly images: ImagePuller;
   readonly network: PodNetworkPort;
   readonly mounts: PodMounts;
-  /** Devices and CPUs of containers. If absent, containers get nothing of the machine but their volumes. */
+  /**
+   * Devices and CPUs of containers. If absent, containers get no devices or other resources of the machine except their
+   * volumes.
+   */
   readonly grants?: ContainerGrants;
   /** If absent, the ResourceClaims of pods are ignored. */
   readonly claims?: PodClaims;
@@ -113,8 +116,8 @@ export interface PodRuntimeComponents {
   /** Secrets and ConfigMaps; absent if there is no API server. */
   readonly objects?: ObjectSource;
   /**
-   * Returns all services of the cluster, for environment variables; `undefined` until they have been read once, and
-   * pods of the API server wait for that. Absent if there is no API server.
+   * Returns all services of the cluster, for environment variables. Returns `undefined` until they have been read once;
+   * pods of the API server are not started before. Absent if there is no API server.
    */
   readonly services?: () => Iterable<ServiceData> | undefined;
   /**
@@ -298,8 +301,8 @@ export class PodRuntime {
   }
 
   /**
-   * Runs the pending `postStart` hooks of running containers (`startUnfinished`), and nothing else. A sync does so too;
-   * this method is for a pod whose sync must wait for its volumes.
+   * Runs the pending `postStart` hooks of running containers (`startUnfinished`), and nothing else. A sync also runs
+   * these hooks. This method is for a pod whose sync must wait for its volumes.
    */
   finishStarts(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     return this.#reconciler.finishStarts(pod, status, signal);

@@ -454,7 +454,7 @@ describe('container restart rules', () => {
   });
   const everything = status([record('b', 'running'), record('a', 'exited', { exitCode: 42 }), record('i', 'exited')]);
 
-  test('RestartAllContainers removes every record, that of the requesting container last', () => {
+  test('RestartAllContainers removes every container record, the record of the requesting container last', () => {
     expectActions(computePodActions(all, everything, context()), {
       containersToReset: [
         { id: 'b-0', name: 'b', kill: true, neverRan: false },

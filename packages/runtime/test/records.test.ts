@@ -163,7 +163,7 @@ describe('lists of a runtime', () => {
   const aContainer = (id: string, extra: Partial<Container> = {}): Container =>
     Object.assign(messages.Container.create({ id, podSandboxId: 's1', labels }), extra);
 
-  test('lists show the newest pod first; the age of a pod is that of its oldest sandbox or container with a known age', () => {
+  test('lists show the newest pod first; a pod is as old as its oldest sandbox or container with a known creation time', () => {
     const sandboxes = [1e6, 3e6, 2e6].map((createdAt, n) => aSandbox(`s${n}`, `u${n}`, { createdAt }));
     const pods = toRuntimePods([...sandboxes, aSandbox('s9', 'u9')], [aContainer('c', { createdAt: 0 })]);
     expect(pods.map(({ uid, createdAtMs }) => [uid, createdAtMs])).toEqual([

@@ -14,7 +14,7 @@ test.each([
   [['7.log.20260101-000000'], 8],
   [['x.log', '9.txt', '12', '5.logs'], 0],
   [['99999999999999999999.log'], 0],
-])('the log files %j mean %d earlier starts', (names, expected) => {
+])('from the log files %j, the number of earlier starts is %d', (names, expected) => {
   expect(restartCountFromLogs(names)).toBe(expected);
 });
 

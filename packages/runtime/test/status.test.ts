@@ -75,7 +75,7 @@ describe('the status of a container', () => {
     });
   });
 
-  test('the image ID of a container is that of the node if the runtime has no digest', () => {
+  test("the image ID of a container is the node's image ID if the runtime reports no digest", () => {
     expect(toContainerStatus(answer({ imageId: 'id' }), '').imageId).toBe('id');
   });
 

@@ -159,7 +159,7 @@ describe('the tail of a log', () => {
     expect(tail(`${stamp} P:x ab\n`).text).toBe('ab');
   });
 
-  test('the tail of a log omits malformed lines, and that of an empty log is empty', () => {
+  test('the tail of a log omits malformed lines, and the tail of an empty log is empty', () => {
     expect(tail(`garbage\n${stamp} F ok\n`).text).toBe('ok\n');
     expect(tail('').text).toBe('');
     expect(tail(`${stamp} F`).text).toBe('\n');
@@ -171,7 +171,7 @@ describe('the tail of a log', () => {
     expect(tail(`${line('one ')}${line('line\n')}${line('"oops"\n')}`).text).toBe('one line\n"oops"\n');
   });
 
-  test('the tail of a log does not show the rest of a line as a line', () => {
+  test('the tail of a log does not begin with the rest of a cut line', () => {
     expect(tail(`00Z stdout F half\n${stamp} F whole\n`, false)).toEqual({ text: 'whole\n', complete: false });
   });
 

@@ -153,8 +153,8 @@ function notFound(): Reply {
 }
 
 /**
- * Returns the label `path` of the request metrics. As in upstream, it is `stats` for all stats paths; upstream has no
- * value for `metrics/slis`.
+ * Returns the label `path` of the request metrics. As in upstream, the label is `stats` for all stats paths; upstream
+ * has no value for `metrics/slis`.
  */
 function bucketOf({ endpoint }: Route, endpoints: ReadonlySet<Endpoint>): string {
   if (!endpoints.has(endpoint as Endpoint) || endpoint === 'metrics/slis') return 'other';

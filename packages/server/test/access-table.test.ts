@@ -15,7 +15,7 @@ import {
   startSecured,
 } from './secured-fixture.ts';
 
-/** Each path with the permissions of which any suffices, and the served methods. */
+/** Each path with its permissions, of which a client needs one, and with the served methods. */
 const PATHS: readonly (readonly [path: string, rights: readonly string[], served: readonly string[]])[] = [
   ['/healthz', ['healthz', 'proxy'], ['GET', 'HEAD']],
   ['/healthz/ping', ['healthz', 'proxy'], ['GET', 'HEAD']],

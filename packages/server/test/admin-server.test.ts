@@ -109,7 +109,7 @@ describe('the file of the admin socket', () => {
     await once(busy.stdout, 'data');
     const codes: unknown[] = [];
     while (!codes.includes('EAGAIN')) {
-      // Those in the queue are reset when the process ends.
+      // Queued connections are reset when the process ends.
       const socket = connect(path).on('error', () => {});
       ends.push(async () => void socket.destroy());
       await once(socket, 'connect').catch((error: NodeJS.ErrnoException) => codes.push(error.code));
@@ -242,7 +242,7 @@ describe('inventory endpoints', () => {
     node: async () => ({ kind: 'Node' }),
   });
 
-  it('serve the events of all objects in the order in which they happened last', async () => {
+  it('/debug/events serves the events of all objects, ordered by their last occurrence', async () => {
     await start({ endpoints });
     const { items } = JSON.parse((await ask('/debug/events')).body);
     expect(items).toMatchObject([
@@ -251,7 +251,7 @@ describe('inventory endpoints', () => {
     ]);
   });
 
-  it('serve the images, the largest first, and the node', async () => {
+  it('/debug/images serves the images, the largest first, and /debug/node serves the node', async () => {
     await start({ endpoints });
     expect(JSON.parse((await ask('/debug/images')).body).images.map(({ id }: { id: string }) => id)).toEqual([
       'b',

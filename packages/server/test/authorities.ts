@@ -17,10 +17,10 @@ const PAST = { from: '20200101000000Z', to: '20210101000000Z' };
 interface Wanted {
   /** In openssl's form: `/CN=kubernetes`. */
   readonly subject?: string;
-  /** Itself if unset. */
+  /** Default: self-signed. */
   readonly issuer?: KeyPair;
   readonly extensions: readonly string[];
-  /** Another certificate's key; a new one if unset. */
+  /** The key of another certificate. Default: a new key. */
   readonly keyOf?: KeyPair;
   readonly from?: string;
   readonly to?: string;
@@ -33,14 +33,15 @@ export interface RotationCase {
   readonly name: string;
   readonly bundle: readonly KeyPair[];
   readonly client: KeyPair;
-  /** Certificates that the client sends beside its own. */
+  /** Additional certificates that the client sends. */
   readonly sent?: readonly KeyPair[];
   readonly accepted: boolean;
 }
 
 /**
- * A case that a server may refuse although Go accepts it: Node.js 24 does not tell the certificates that a client has sent
- * when OpenSSL has found the authority of the last one. Which authority OpenSSL takes of two is chance.
+ * A case that a server may refuse although Go accepts it. If OpenSSL has found the authority of a client's last
+ * certificate, Node.js 24 does not show the certificates that the client sent. Which of two authorities with the same
+ * name OpenSSL finds is random.
  */
 export const UNTOLD = 'old and new authority and an intermediate that the client sends';
 

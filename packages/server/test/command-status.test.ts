@@ -47,14 +47,14 @@ describe('the exit status of a command', () => {
     expect(JSON.stringify(commandStatus('v5.channel.k8s.io', said))).toBe(expected);
   });
 
-  it('a status that is not JSON yields no exit code, and is quoted shortened', () => {
+  it('a command status that is not JSON yields no exit code, and the error quotes its beginning', () => {
     const { message = '' } = commandStatus('v4.channel.k8s.io', 'command terminated'.repeat(10_000));
     expect(message).toMatch(/^Internal error occurred: error stream protocol error: .* in "command terminated/);
     expect(message.length).toBeLessThan(2000);
   });
 
   it.each(['v2.channel.k8s.io', 'v3.channel.k8s.io'])(
-    'protocol %s reports the exit as text, or not at all',
+    'with protocol %s an empty status means success, and any text is the error message',
     (protocol) => {
       expect(JSON.stringify(commandStatus(protocol, ''))).toBe(SUCCESS);
       const words = 'error executing remote command: exit code 3';

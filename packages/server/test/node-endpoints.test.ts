@@ -128,7 +128,7 @@ describe('state', () => {
     expect((await ask(state.explain, { accept: 'text/plain' })).body).toBe('problems: none\nwaiting: none\n');
   });
 
-  it("explanations use the program's words; the format query takes precedence over Accept", async () => {
+  it("text explanations are formatted by the program's explanationText; the format query takes precedence over Accept", async () => {
     const { explain } = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
       renderMetrics: () => ({ contentType: '', text: '' }),
@@ -167,7 +167,7 @@ describe('node stats', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     const form = { method: 'POST', headers, body: 'only_cpu_and_memory=true' };
     expect((await ask(endpoints.stats, form)).body).toBe(only);
-    // A repeated parameter does not count as one, and only `true` is true.
+    // The parameter has no effect if it is repeated, or if its value is not `true`.
     for (const query of ['only_cpu_and_memory=1', 'only_cpu_and_memory=true&only_cpu_and_memory=true']) {
       expect((await ask(endpoints.stats, { query })).body).toBe(all.body);
     }
@@ -190,7 +190,7 @@ describe('node stats', () => {
     expect((await ask(endpoints.resourceMetrics)).body).toBe('node_cpu_usage_seconds_total 1\n');
   });
 
-  it('counts check results when all checks are requested, and resets the counts on request', async () => {
+  it('/metrics/slis counts the results of health checks only if all checks are requested, and DELETE resets the counts', async () => {
     let problem: string | undefined;
     const slis = new HealthcheckSlis(1_500_000);
     const state = stateEndpoints({

@@ -42,7 +42,7 @@ describe('trustedPath', () => {
   it('refuses a client whose certificate path was valid in the past, but is not valid now', () => {
     const { bundle, client } = named('old and new authority, signed by the new one');
     const authority = bundle.find((pair) => x509(client).verify(x509(pair).publicKey));
-    // The authority ends first if it was made in an earlier second.
+    // The authority expires before the client's certificate if it was made in an earlier second.
     const path = authority === undefined ? [client] : [client, authority];
     const endMs = Math.min(...path.map((pair) => Date.parse(x509(pair).validTo)));
     const rotation = { name: '', bundle, client, accepted: true };

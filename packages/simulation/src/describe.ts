@@ -1,7 +1,7 @@
 import type { Observation } from './observation.ts';
 import type { Life } from './world/ledger.ts';
 
-/** Read-only calls, which are left out of the trace. */
+/** Read-only runtime calls, which the trace omits. */
 const LOOKS = new Set([
   'listPodSandbox',
   'listContainers',

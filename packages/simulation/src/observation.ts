@@ -79,11 +79,11 @@ export type Happening =
     }
   /** The runtime's record of an exited container was removed without a request from a kubelet. */
   | { readonly kind: 'recordRemoved'; readonly id: string }
-  /** A pod will be bound to the node in the API immediately after this. */
+  /** A pod will be bound to the node in the API immediately after this observation. */
   | { readonly kind: 'podCreated'; readonly pod: PodPlan }
   /**
-   * A user's deletion of a pod takes effect immediately after this. `graceSeconds` is the grace period, if the user
-   * sets one.
+   * A user's deletion of a pod takes effect immediately after this observation. `graceSeconds` is the grace period, if
+   * the user sets one.
    */
   | { readonly kind: 'podDeleted'; readonly uid: string; readonly graceSeconds?: number }
   /** A secret or config map now has this content. `undefined` means that it is deleted. */

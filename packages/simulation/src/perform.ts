@@ -197,7 +197,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
   }
 }
 
-/** Powers the machine off. Its next kubelet has the next policies, and no state files of the former ones. */
+/** Powers the machine off. Its next kubelet has the next policies, and no state files of the previous policies. */
 async function changePolicies(stage: Stage, downMs: number): Promise<void> {
   const { world, tell } = stage;
   if (world.off) return;

@@ -1,4 +1,7 @@
-/** The words of the dictionary. Each is preceded by its length in four bytes; `_` stands for a space. */
+/**
+ * Length-prefixed words of the SPDY header dictionary. In the dictionary, each word is preceded by its length in four
+ * bytes; `_` stands for a space.
+ */
 const WORDS =
   'options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow ' +
   'authorization cache-control connection content-base content-encoding content-language content-length content-location ' +

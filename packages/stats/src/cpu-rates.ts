@@ -17,8 +17,8 @@ const MIN_INTERVAL_NS = 1e9;
 const MAX_INTERVAL_NS = 600e9;
 
 /**
- * Returns the CPU usage between two readings, in billionths of one CPU; `undefined` if the counter or its clock went
- * back or stood still, or if the usage exceeds the machine's CPUs.
+ * Returns the CPU usage between two readings, in billionths of one CPU. Returns `undefined` if the counter went back,
+ * if its clock went back or stood still, or if the usage exceeds the machine's CPUs.
  */
 export function usageNanoCores(before: CpuSample, now: CpuSample, cpus: number): number | undefined {
   const intervalNs = now.atNs - before.atNs;

@@ -10,7 +10,7 @@ interface PodGroup {
 
 /** Cgroups of all pods. */
 export interface PodGroups {
-  /** Parents of pods' cgroups: the cgroup of all pods, and those of the QoS classes. */
+  /** Parents of pods' cgroups: the cgroup of all pods, and the cgroups of the QoS classes. */
   readonly parents: readonly string[];
   readonly pods: ReadonlyMap<string, PodGroup>;
 }

@@ -48,8 +48,8 @@ function sampleOf({ labelValues, value, timestamp }: Metric, { labelKeys }: Metr
 }
 
 /**
- * Combines the runtime's families with those of our own that the runtime lacks, so that no dashboard loses a series
- * (kubernetes/kubernetes#133884).
+ * Combines the runtime's metric families with the kubelet's families that the runtime does not report, so that no
+ * dashboard loses a series (kubernetes/kubernetes#133884).
  */
 export function preferring(first: readonly MetricFamily[], rest: readonly MetricFamily[]): readonly MetricFamily[] {
   const names = new Set(first.filter(({ samples }) => samples.length > 0).map(({ name }) => name));

@@ -30,8 +30,8 @@ const AT_ONCE = 4;
 const DEADLINE_MS = 10_000;
 
 /**
- * Measures writable layers, for callers that need current values: the runtime's values are from its last collection,
- * ten or more seconds ago (`stats_collect_period` of containerd), and a container can fill a disk within a second. Only
+ * Measures writable layers, for callers that need current values. The runtime's values are from its last collection,
+ * ten or more seconds ago (`stats_collect_period` of containerd), but a container can fill a disk within a second. Only
  * overlays of running containers whose directories are visible here can be measured; for all others, the runtime's
  * values are used.
  */

@@ -12,8 +12,8 @@ type Shown = Pick<ContainerStatus, 'resources' | 'allocatedResources'>;
 
 /**
  * Returns the allocated and actual resources of a container (KEP-1287; `convertContainerStatusResources` in
- * `pkg/kubelet/kubelet_pods.go`). While the container runs, the actual CPU and memory are what the runtime enforces, if
- * they are limited or requested at all; all other values are the allocated ones.
+ * `pkg/kubelet/kubelet_pods.go`). While the container runs, the actual CPU and memory are the values that the runtime
+ * enforces, if a limit or request for them exists. All other values are the allocated ones.
  * @param container the container with its allocated resources
  * @param old last reported status; supplies values that the runtime does not report
  */

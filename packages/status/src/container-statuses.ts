@@ -62,7 +62,7 @@ export const RESTARTING_ALL: { readonly reason: string; readonly message: string
 /**
  * Returns the statuses of one group of a pod's containers, in the order that clients expect: init containers as in the
  * spec, the others by name (`convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go`).
- * @param previous last reported statuses; they supply what the runtime has forgotten (S3)
+ * @param previous last reported statuses, from which values are taken whose records the runtime has removed (S3)
  */
 export function containerStatuses(
   context: ContainerStatusContext,
@@ -180,8 +180,8 @@ function isHidden(
 }
 
 /**
- * Returns whether a running container is a restart of one that was reported as running, terminated or waiting to
- * restart, although all earlier records and logs are gone.
+ * Returns whether a running container is a restart although all earlier records and logs were removed: its last
+ * reported state was running, terminated or waiting to restart.
  */
 function isUnreportedRestart(
   newest: RuntimeContainerStatus,
@@ -364,8 +364,8 @@ function endBeforeRestart(
 /**
  * C3: returns whether an init container must have completed because a main container was created, whatever records are
  * left. Returns false during a restart of all containers. An init container that could not be started runs again in a
- * new sandbox, so main containers of older sandboxes do not count; upstream alternates between completed and the
- * waiting reason in this case.
+ * new sandbox, so main containers of older sandboxes do not count. In this case, upstream's status alternates between
+ * completed and the waiting reason.
  */
 function initMustHaveCompleted(
   { pod, runtimeStatus: { sandboxes, containers }, restartsAll, features }: ContainerStatusContext,

@@ -141,10 +141,10 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
 }
 
 /**
- * Returns the names of the containers that restart although their last exit looks final: the kubelet stopped them for a
- * restart, or the next attempt of a main container was created and its start is not complete. A main container whose
- * record was removed from the runtime restarts if its last status shows that it waits after its exit (C6): a container
- * that does not restart is shown as terminated.
+ * Returns the names of the containers that restart although their last exit looks final. Either the kubelet stopped the
+ * container for a restart, or the next attempt of a main container was created and its start is not complete. A main
+ * container whose record was removed from the runtime restarts if its last status shows that it waits after its exit
+ * (C6): a container that does not restart is shown as terminated.
  */
 function pendingRestarts(
   { spec }: Pod,
@@ -182,8 +182,8 @@ function wasRestartingAll(old: PodStatus | undefined): boolean {
 
 /**
  * Returns whether the current sandbox has no records at all, or none of any main container although some have run.
- * Garbage collection keeps the newest record of each container, so the records were removed for a restart of all
- * containers by a kubelet that was killed before it could report the restart (K1).
+ * Garbage collection keeps the newest record of each container. So a kubelet removed the records for a restart of all
+ * containers, and was killed before it could report the restart (K1).
  */
 function recordsWereRemoved(
   pod: Pod,
@@ -234,8 +234,8 @@ function keptConditions(pod: Pod, old: PodStatus | undefined): readonly PodCondi
 }
 
 /**
- * Takes the start time of a static pod from its first sandbox. After a kubelet restart nothing else shows when the pod
- * started, and its age and active deadline must not restart.
+ * Takes the start time of a static pod from its first sandbox. After a kubelet restart, no other source shows when the
+ * pod started. The pod's age and active deadline must not start again.
  */
 function startedWithSandbox(old: PodStatus | undefined, { sandboxes }: RuntimePodStatus): Pick<PodStatus, 'startTime'> {
   if (old?.startTime !== undefined || sandboxes.length === 0) return {};

@@ -184,10 +184,10 @@ export class StatusManager {
 
   /**
    * Returns the status that the API shows for this version of a static pod; the status of an older version belongs to
-   * another pod. Some parts are left out, because they may belong to an earlier instance of the static pod (stopped by
-   * a machine shutdown, or with its manifest removed for a while): a terminal phase, main containers that terminated
-   * for good, and terminated init containers. The runtime reports how init containers of this instance terminated. If
-   * the runtime has lost such a record, the generated status shows the result as unknown, as upstream does.
+   * another pod. A terminal phase, main containers that terminated for good, and terminated init containers are left
+   * out. They may belong to an earlier instance of the static pod (stopped by a machine shutdown, or with its manifest
+   * removed for a while). The runtime reports how init containers of this instance terminated. If the runtime has lost
+   * such a record, the generated status shows the result as unknown, as upstream does.
    */
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);

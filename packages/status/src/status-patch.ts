@@ -4,8 +4,8 @@ import { isRecord, normalized, sameOnWire } from './wire-value.ts';
 
 /**
  * Strategic merge patch of a pod's status. The UID is a precondition, so that another pod of the same name is not
- * changed (S4). If the phase changes, the resource version is a precondition too: another client may set a terminal
- * phase between read and write, and a patch whose response was lost may be applied late (S1, S3).
+ * changed (S4). If the phase changes, the resource version is a precondition too. Another client may set a terminal
+ * phase between read and write, and the API server may apply a patch late whose response was lost (S1, S3).
  */
 export interface PodStatusPatch {
   readonly metadata: { readonly uid: string; readonly resourceVersion?: string };

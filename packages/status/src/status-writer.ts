@@ -36,9 +36,9 @@ export interface StatusWriterComponents {
   readonly pods: StatusPods;
   readonly safety: PodDeletionSafety;
   /**
-   * Called if a static pod was restarted but its mirror pod with this UID shows the pod as terminated for good, and the
-   * API server does not allow that to change: the mirror pod must be recreated. If absent, the write is retried
-   * forever.
+   * Called if a static pod was restarted but its mirror pod with this UID shows the pod as terminated for good. The API
+   * server does not allow a terminated pod to run again, so the mirror pod must be recreated. If absent, the write is
+   * retried forever.
    */
   readonly replaceMirrorPod?: (pod: Pod, mirrorUid: string) => void;
   /** Default: the system clock. */
@@ -313,7 +313,7 @@ export class StatusWriter implements AsyncDisposable {
     return this.#needsRepair(status, this.#newestKnown(status.pod, to, state), state);
   }
 
-  /** Returns whether the API shows a status other than it should, as far as the watch and the last write show. */
+  /** Returns whether the API shows another status than it should, according to the watch and the last write. */
   #needsRepair(
     { pod, status, version, finished }: VersionedStatus,
     newest: Pod | undefined,

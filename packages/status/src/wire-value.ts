@@ -4,7 +4,10 @@ type Json = Readonly<Record<string, unknown>>;
 const ABSENT_WHEN_EMPTY: ReadonlySet<string> = new Set(['state', 'lastState']);
 const ABSENT_WHEN_ZERO: ReadonlySet<string> = new Set(['observedGeneration', 'signal']);
 
-/** Removes what has no meaning on the wire: nulls, empty strings and lists, and zeros that are omitted there. */
+/**
+ * Removes values that mean the same as absent ones on the wire: nulls, empty strings and lists, and zeros of fields
+ * with `omitempty`.
+ */
 export function normalized(value: unknown, name = ''): unknown {
   if (isAbsent(value, name)) return undefined;
   if (Array.isArray(value)) return value.map((item) => normalized(item));

@@ -43,8 +43,9 @@ export function canBeDeleted(pod: Pod, finished: boolean): boolean {
 }
 
 /**
- * Returns whether an error means that the pod is gone. The Node authorizer forbids pods that it does not know, and may
- * learn of a new pod later than its node, so a forbidden pod counts as gone only if the watch does not show it.
+ * Returns whether an error means that the pod is gone. The Node authorizer answers Forbidden for a deleted pod, but
+ * also for a new pod that the authorizer has not seen yet. A forbidden pod therefore counts as gone only if the
+ * kubelet's watch does not show it.
  */
 export function meansPodIsGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
   return code === 'NotFound' || (code === 'Forbidden' && !isWatched);
@@ -99,8 +100,8 @@ export interface RetryOptions {
 const MAX_RETRY_AFTER_MS = 600_000;
 
 /**
- * Returns the delay after the n-th consecutive failure, in milliseconds: doubling up to the maximum, and at random in
- * the upper half of that value, so that pods do not retry all at the same time. A delay that the server requests is
+ * Returns the delay after the n-th consecutive failure, in milliseconds. The delay doubles up to the maximum. A random
+ * value in its upper half is used, so that pods do not retry all at the same time. A delay that the server requests is
  * respected, up to ten minutes; a value that is negative or not finite is ignored.
  * @param chance random number from 0 to 1
  */

@@ -15,7 +15,7 @@ export interface WriteState {
   /** Whether something changed since the running write started. */
   again: boolean;
   failures: number;
-  /** Set if the next action depends only on this node's own state; the API is not queried meanwhile. */
+  /** Set if the next action depends only on this node's own state; the API is not queried until then. */
   waitsFor: 'containers' | 'resources' | undefined;
   deleted: boolean;
   /** UID of an object that is gone from the API. Nothing is written to it unless the watch shows it. */

@@ -481,7 +481,7 @@ describe('readiness', () => {
     expect(status.containerStatuses?.[0]).toMatchObject({ started: true, ready: true });
   });
 
-  test('S6: Ready does not change on a kubelet restart before the first probe, but on a container restart', () => {
+  test('S6: until the first probe, Ready stays True after a kubelet restart and becomes False after a container restart', () => {
     const oldStatus = generateApiPodStatus(probed, running, makeContext({ probes: succeeding }));
     const after = generateApiPodStatus(probed, running, makeContext({ oldStatus }));
     expect(condition(after, 'Ready')?.status).toBe('True');
@@ -673,7 +673,7 @@ describe('optional values', () => {
     expect(generate(makePod(), { oldStatus: { phase: 'Running', reason: 'r' } })).not.toHaveProperty('message');
   });
 
-  test('S1: the phase is that of the API if it is terminal and the reported one is not', () => {
+  test('S1: the phase of the API is kept if it is terminal and the last reported phase is not', () => {
     const pod = makePod({}, { status: { phase: 'Succeeded' } });
     expect(generate(pod, { oldStatus: { phase: 'Running' } }).phase).toBe('Succeeded');
     expect(generate(pod, { oldStatus: { phase: 'Failed' } }).phase).toBe('Succeeded');

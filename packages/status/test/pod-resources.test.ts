@@ -48,7 +48,7 @@ test('a changed memory request of a running pod is shown immediately, whatever w
 });
 
 test.each(['Running', 'Succeeded'] as const)(
-  'a terminated pod without a cgroup keeps its last reported resources; the API shows it as %s',
+  'a terminated pod without a cgroup keeps its last reported resources if its API phase is %s',
   (phase) => {
     const resources = { requests: { cpu: '51m', memory: '16Mi' } };
     const pod = { ...makePod({ containers: [container('a', { cpu: '50m', memory: '16Mi' })] }), status: { phase } };

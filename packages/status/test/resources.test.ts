@@ -114,7 +114,7 @@ describe('the resources of a container', () => {
     expect(shown(both('2', '2Gi'), undefined)).toEqual(both('2', '2Gi'));
   });
 
-  test('a container that does not run has the resources that it will start with', () => {
+  test('the status of a container that does not run shows the resources that it will start with', () => {
     expect(shown(both('2', '2Gi'), { cpuLimitMilli: 1 }, { state: 'exited' })).toEqual(both('2', '2Gi'));
   });
 });
@@ -129,7 +129,7 @@ describe('the resources of a pod', () => {
   });
   const group = { cpuShares: 512, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, memoryBytes: 32 * MIB };
 
-  test('the resources of a running pod are those of its cgroup, before that the allocated ones', () => {
+  test('the status of a pod shows the allocated resources, and the resources of its cgroup once the pod runs', () => {
     expect(resourcesOf(podOf('Running', undefined), group)).toEqual({
       allocatedResources: { cpu: '1', memory: '64Mi' },
       resources: { requests: { cpu: '500m', memory: '64Mi' }, limits: { cpu: '500m', memory: '32Mi' } },
@@ -198,7 +198,7 @@ describe('the resources of a pod', () => {
     expect(resourcesOf(bare(resources), { ...none, ...limits }).resources).toStrictEqual(expected);
   });
 
-  test('a pod-level memory request takes precedence over those of the containers', () => {
+  test('a pod-level memory request takes precedence over the requests of the containers', () => {
     const shown = resourcesOf(podOf('Running', { requests: { memory: '1Gi' } }), group).resources;
     expect(shown?.requests?.memory).toBe('1Gi');
   });

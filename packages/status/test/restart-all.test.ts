@@ -32,7 +32,7 @@ describe('a pod with a restart of all containers', () => {
     });
   });
 
-  test('after a restart of all containers, those without a record wait, with their exit as last state', () => {
+  test('after a restart of all containers, containers without a record wait, with their exit as last state', () => {
     const context = makeContext({ oldStatus: asked });
     const status = generateApiPodStatus(pod, runtimeStatus(), context);
     const waiting = { reason: 'RestartingAllContainers' };
@@ -249,7 +249,7 @@ describe('a pod with a restart of all containers', () => {
     expect(shown(status, 'main')?.lastState?.terminated?.reason).toBe('RestartingAllContainers');
   });
 
-  test('P7: a pod has not terminated if removal and next creation of an init container were seen together', () => {
+  test('P7: a pod has not terminated if its containers were removed and created again between two statuses', () => {
     const oldStatus = generateApiPodStatus(
       pod,
       runtimeStatus(exited, side({ state: 'exited', exitCode: 1 })),
@@ -265,7 +265,7 @@ describe('a pod with a restart of all containers', () => {
     expect(status.phase).toBe('Running');
   });
 
-  test('S1: a pod has terminated if the container that requests a restart of all has a stray attempt, because no restart follows', () => {
+  test('S1: a pod has terminated if the container that requests a restart of all containers has a later attempt that never ran, because no restart follows', () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'NotIn', values: [42] } }] as const;
     const asks = { name: 'init', restartPolicy: 'Never', restartPolicyRules: rules };
     const withStray: Pod = makePod({ restartPolicy: 'Never', initContainers: [asks], containers: [{ name: 'main' }] });
@@ -302,7 +302,7 @@ describe('a pod with a restart of all containers', () => {
     expect(condition(status)).toEqual({ type: 'AllContainersRestarting', status: 'False', reason });
   });
 
-  test('S1: a restart of all containers includes those that had terminated for good, and the pod does not terminate meanwhile', () => {
+  test('S1: a restart of all containers includes containers that had terminated for good, and the pod does not terminate during the restart', () => {
     const done = side({ state: 'exited', exitCode: 0 });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(exited, done), makeContext({ oldStatus: before }));
     const waiting = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus }));

@@ -130,7 +130,7 @@ describe('terminated containers', () => {
     expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', initContainerStatuses });
   });
 
-  test('S1: shows a restartable container of a terminated pod as it is, although another one is inconsistent', () => {
+  test('S1: in a terminated pod, shows a restartable container as running although the state of the init container is rejected', () => {
     const { manager } = setUp();
     const twice = makePod({ restartPolicy: 'OnFailure', initContainers: [{ name: 'init' }] });
     const initContainerStatuses = [apiStatus('init', 0)];
@@ -237,7 +237,7 @@ test('all termination messages of a pod together are kept within 12 KiB', () => 
   expect(lengths).toEqual([6144, 6144]);
 });
 
-test('S6: a static pod has the status of its own mirror pod, not that of an older manifest', () => {
+test('S6: a static pod has the status of its own mirror pod, not of the mirror pod of an older manifest', () => {
   const withHash = (kind: 'hash' | 'mirror', hash: string): Readonly<Record<string, string>> => ({
     'kubernetes.io/config.source': 'file',
     [`kubernetes.io/config.${kind}`]: hash,

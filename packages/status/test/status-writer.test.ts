@@ -92,7 +92,7 @@ describe('status change', () => {
     expect(['slow1', 'slow2', 'last'].map((name) => api.get(name)?.status?.phase)).toEqual(Array(3).fill('Running'));
   });
 
-  test('the status latency metric is measured from the first change that is not written', async () => {
+  test('the status latency metric is measured from the first change that has not been written yet', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
     api.fault = refused;

@@ -211,7 +211,7 @@ describe('terminatedStatus', () => {
     expect(status).not.toHaveProperty('initContainerStatuses');
   });
 
-  test('terminatedStatus does not fail init containers after the last one that ran; the first counts as having run', () => {
+  test('terminatedStatus does not fail init containers after the last one that ran; the first init container counts as having run', () => {
     const pod = makePod({ initContainers: [{ name: 'i1' }, { name: 'i2' }, { name: 'i3' }] });
     const waits = (name: string) => apiStatus(name, 'waiting');
     const of = (...initContainerStatuses: ContainerStatus[]) => names(terminatedStatus(pod, { initContainerStatuses }));

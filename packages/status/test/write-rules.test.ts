@@ -84,7 +84,7 @@ describe('newerOf', () => {
     ['x', '7', undefined],
     ['none', 'x', undefined],
     ['x', 'none', undefined],
-  ])('of objects at the resourceVersions %s and %s the newer is that at %s', (one, other, expected) => {
+  ])('of two objects with the resourceVersions %s and %s, the newer has %s', (one, other, expected) => {
     const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
     expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
   });

@@ -17,8 +17,8 @@ export function printableJson(json: string): string {
 }
 
 /**
- * Escapes such characters and line breaks, so that the text stays on one line and shows what it contains: `\n`, `\x1b`,
- * `\u202e`.
+ * Escapes such characters and line breaks (as `\n`, `\x1b`, `\u202e`), so that the text stays on one line and shows the
+ * characters.
  */
 export function printableLine(text: string): string {
   return text.replaceAll(DRAWS_OR_BREAKS, (char) => {

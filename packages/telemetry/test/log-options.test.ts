@@ -25,7 +25,7 @@ describe('vmodule', () => {
     expect(levelAt({ file: 'pleg.ts', line: 1 })).toBe('info');
   });
 
-  it('adds the debug lines of matching files only, and takes no line away', async () => {
+  it('a vmodule pattern adds the debug lines of matching files only, and removes no line', async () => {
     const lines: string[] = [];
     const write = (line: string): void => void lines.push(line);
     const here = await createLogger({ vmodule: [{ filePattern: 'log-options*', verbosity: 4 }], write });
@@ -40,7 +40,7 @@ describe('vmodule', () => {
 });
 
 describe('split streams', () => {
-  it.each(['text', 'json'] as const)('the format %s marks errors, and nothing else', async (format) => {
+  it.each(['text', 'json'] as const)('the log format %s marks errors, and no other lines', async (format) => {
     const written: boolean[] = [];
     const logger = await createLogger({ format, write: (_line, isError) => void written.push(isError) });
     logger.info({}, 'a');

@@ -139,7 +139,7 @@ describe('RecordingTracer', () => {
     expect(ended).toMatchObject([{ attributes: { 'url.path': kept, later: kept, short: 'a', port: 1 }, error: kept }]);
   });
 
-  it('does not keep the text of which an attribute is a part', () => {
+  it('an attribute that is a slice of a long string does not keep the long string in memory', () => {
     const { ended, tracer } = setUp();
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
@@ -156,7 +156,7 @@ describe('RecordingTracer', () => {
     expect(ended).toHaveLength(30);
   });
 
-  it('follows the decision of a remote parent, and passes its tracestate on', () => {
+  it("a span follows the sampling decision of its remote parent, and passes the parent's tracestate on", () => {
     const { ended, tracer } = setUp(0);
     const parent = { traceId: trace, spanId: span, sampled: true, tracestate: 'a=b' };
     const sampled = tracer.begin({ name: 'x', parent });

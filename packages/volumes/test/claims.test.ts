@@ -202,7 +202,7 @@ describe('a PVC that a pod cannot use', () => {
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
-  it('C7: a PVC request that hangs delays its pod for at most 123 s and other volumes not at all', async () => {
+  it('C7: a PVC request that hangs delays its pod for at most 123 s, and delays no other volume', async () => {
     const { claims, manager, signal, clock, under } = make();
     claims.getClaim = () => new Promise(() => {});
     const pod = podOf([claimed('c'), { name: 'scratch', emptyDir: {} }]);
@@ -269,7 +269,7 @@ it('a PersistentVolume may have the name of another volume of its pod: each cont
   ]);
 });
 
-it("the extra supplemental groups of a pod are those of its PersistentVolumes, once each and without the pod's own, after the volumes are ready", async () => {
+it("after the volumes are ready, the extra supplemental groups of a pod are the groups of its PersistentVolumes, without duplicates and without the pod's own groups", async () => {
   const { claims, manager, signal } = make();
   for (const [name, gid] of Object.entries({ a: '7', b: '7', c: '8', d: 'none', e: '99999999999999999999', f: '9' })) {
     claims.bind(name, name, { hostPath: { path: `/srv/${name}` } });

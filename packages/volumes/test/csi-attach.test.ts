@@ -111,7 +111,7 @@ describe('a CSI volume that a controller attaches', () => {
     },
   );
 
-  it('V4: after a restart, a CSI volume is in use if the node status lists it as attached, and that list is kept until it is known', async () => {
+  it('V4: after a restart, a CSI volume counts as in use if the node status lists it as attached; volumesInUse is kept until the status is known', async () => {
     const { manager, newManager, status, clock, report, stop, signal } = await makeAttachable();
     const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
     await clock.settle();

@@ -151,7 +151,7 @@ describe('a local PersistentVolume that is a directory', () => {
     );
   });
 
-  it('the usage stats of a local directory are those of its whole file system', async () => {
+  it('the usage stats of a local directory cover its whole file system', async () => {
     const { fs, manager, signal } = make();
     fs.limitBytes = 1_000_000;
     await fs.mkdir('/mnt/disk');

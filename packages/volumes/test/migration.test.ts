@@ -316,7 +316,7 @@ function makeEbs(name: string = EBS): CsiFixture & { readonly ebs: MemoryDriver 
 }
 
 describe('a pod with a volume of an in-tree type', () => {
-  it('a PVC bound to an EBS disk is staged and published by the CSI driver, and removed by it', async () => {
+  it('the volume of a PVC bound to an EBS disk is staged, published, unpublished and unstaged by the CSI driver', async () => {
     const { claims, clock, ebs, manager, mounter, fs, durations, signal } = makeEbs();
     claims.bind('c', 'pv-1', { accessModes: ['ReadWriteOnce'], awsElasticBlockStore: { volumeID: 'aws://z/vol-9' } });
     await manager.waitForAttachAndMount(claimPod('u1'), signal);

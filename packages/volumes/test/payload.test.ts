@@ -157,7 +157,7 @@ describe('downwardApiPayload', () => {
     }
   });
 
-  it('an exception of an unexpected kind is thrown on and not reported as an invalid downward API item', () => {
+  it('an unexpected exception is rethrown and not reported as an invalid downward API item', () => {
     const failure = new Error('no machine');
     const allocatable = {
       get cpu(): string {

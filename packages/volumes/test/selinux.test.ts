@@ -49,7 +49,7 @@ describe('the SELinux label of a volume', () => {
     expect(fileLabel(options, FILES)).toBe(label);
   });
 
-  it('the SELinux label of a volume is that of the containers that mount it; options of a container replace those of the pod', () => {
+  it("the SELinux label of a volume is the label of the containers that mount it; a container's options replace the pod's options", () => {
     const pod = labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }, undefined);
     expect(volumeLabels(pod, 'data', FILES)).toEqual([labelOf('s0:c1'), labelOf('s0:c2')]);
     expect(volumeLabels(pod, 'other', FILES)).toEqual([]);

@@ -40,7 +40,7 @@ async function ended(
 test.each([
   ['a rejection', "Promise.reject(new Error('not handled'));"],
   ['an error of a stream', "setImmediate(() => process.stderr.emit('error', new Error('not handled')));"],
-])('%s without a handler aborts the work and removes the directory', async (_what, work) => {
+])('%s that nothing handles aborts the work and removes the directory', async (_what, work) => {
   const { code, directory, error } = await ended(work);
   expect(directory).toContain('na-test-');
   expect([code, error, existsSync(directory)]).toEqual([1, 'not handled', false]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { hollowTable } from '../src/hollow/figures.ts';
 import { parseHollowOptions } from '../src/hollow/options.ts';
 
-test('the table has a line per number of nodes and pods, and no times of pods without pods', () => {
+test('the table has one line per number of nodes and pods; lines without pods have no pod times', () => {
   const idle = {
     ...{ nodes: 100, pods: 0, nodesReadySeconds: 12.34, podsReadySeconds: undefined, cpuMsPerPod: undefined },
     ...{ restShare: 0.0512, rssBytes: 234_500_000, peakRssBytes: 300e6, controlPlaneShare: 0.2, timesNotReady: 0 },

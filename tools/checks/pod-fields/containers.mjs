@@ -64,7 +64,7 @@ export const containers = {
     ),
     works('resizePolicy', [
       t.resizes,
-      'a resize with resizePolicy RestartContainer restarts the container with its allocation',
+      'a resize with resizePolicy RestartContainer restarts the container with the new resources',
     ]),
     works('resources', [t.resources, "the huge page limit of the container takes precedence over the pod's"]),
     works(
@@ -90,7 +90,7 @@ export const containers = {
   ContainerResizePolicy: [
     works('resourceName restartPolicy', [
       t.resizes,
-      'a resize with resizePolicy RestartContainer restarts the container with its allocation',
+      'a resize with resizePolicy RestartContainer restarts the container with the new resources',
     ]),
   ],
   ContainerRestartRule: [
@@ -194,7 +194,7 @@ export const containers = {
     works(
       'periodSeconds timeoutSeconds',
       [t.prober, 'a readiness probe runs as soon as its container runs, then every period, and reports changes'],
-      [t.probeRules, 'the times of a probe are those of its spec, or upstream’s defaults'],
+      [t.probeRules, 'period, timeout and delays of a probe come from its spec, with upstream’s defaults'],
     ),
     works('terminationGracePeriodSeconds', [t.kill, 'terminationGracePeriodSeconds of a failed liveness probe']),
   ],

@@ -91,7 +91,7 @@ export const pod = {
     works(
       'resources',
       [t.amounts, 'the pod-level resources instead of those of the containers'],
-      [t.sandbox, 'the sandbox config has the pod-level resources instead of those of the containers'],
+      [t.sandbox, 'the sandbox config has the pod-level resources instead of the sum over the containers'],
     ),
     works('restartPolicy', [t.actions, 'OnFailure: a container that exited with 0 does not restart']),
     works('runtimeClassName', [
@@ -178,7 +178,7 @@ export const pod = {
     works('matchExpressions matchFields', [t.affinity, 'a term with expressions and fields, not all of which match']),
   ],
   NodeSelectorRequirement: [
-    works('key operator values', [t.affinity, 'NotIn with an invalid label value, which is malformed']),
+    works('key operator values', [t.affinity, 'NotIn with an invalid label value: malformed, so no node matches']),
   ],
   PreferredSchedulingTerm: [others('preference weight', scheduler)],
   PodAffinity: [

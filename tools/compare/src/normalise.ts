@@ -53,7 +53,7 @@ export function normaliseText(text: string, names: OwnNames): string {
       .replaceAll(/(?<=unmounted volumes=\[)kube-api-access (?=\S)/g, '')
       .replaceAll(/\/proc\/\d+/g, '/proc/<pid>')
       .replaceAll(/(?<=(^|\s|dev)\/)loop\d+/g, 'loop<n>')
-      // The count depends on the side's name, which is part of the host name.
+      // The count includes the host name, which differs between the two kubelets that are compared.
       .replaceAll(/\d+ characters requested/g, '<count> characters requested')
       .replaceAll(/back-off \w+ restarting/g, 'back-off <delay> restarting')
       .replace(/\/[0-9a-f]{8}$/, '/<hash>')

@@ -43,7 +43,7 @@ describe('csi cases', () => {
     expect(new Set(claimed)).toEqual(new Set(Object.keys(CSI_CLAIMS)));
   });
 
-  test('a template names the volume of its side, and its claim is left to the pod', () => {
+  test('a PVC from a volumeClaimTemplate is created with the pod and names a volume of the same kubelet', () => {
     expect(JSON.stringify(csi)).toContain(`"${SIDE}-csi-ephemeral-v"`);
     expect(BOUND_CLAIMS).not.toContain('csi-ephemeral-v');
     expect(BOUND_CLAIMS).toContain('csi-of-nobody-v');

@@ -25,8 +25,8 @@ export interface DispatcherComponents {
 type AnyHandler = (request: never, call: Call) => Promise<object>;
 
 /**
- * Surrounds the handlers of all services: checks requests, admits one change of a volume at a time, lets faults happen,
- * and logs calls. A call goes on if its caller gives up, as in most drivers.
+ * Wraps the handlers of all services: checks requests, admits one change of a volume at a time, injects faults, and
+ * logs calls. As in most drivers, a call continues after its caller has given up.
  */
 export class Dispatcher {
   readonly #components: DispatcherComponents;

@@ -47,7 +47,7 @@ describe('faultFor', () => {
     expect(faultFor(controlOf(rule(more)), call) !== undefined).toBe(applies);
   });
 
-  test('faultFor returns the first of two rules', () => {
+  test('faultFor returns the first of two matching rules', () => {
     const [first, second] = [rule({ message: 'first' }), rule({ message: 'second' })];
     expect(faultFor(controlOf(first, second), call)).toBe(first);
   });
@@ -65,7 +65,7 @@ describe('afterUse', () => {
   });
 });
 
-test('isReleased: a call hangs until its rule is gone, whatever its count is', () => {
+test("isReleased: a hanging call is released when its rule is removed, even if the rule's count is used up", () => {
   const hanging = rule({ hang: true, times: 1 });
   expect(isReleased(afterUse(controlOf(hanging), hanging), hanging)).toBe(false);
   expect(isReleased(controlOf(rule({ hang: true, volumeId: 'v2' })), hanging)).toBe(true);

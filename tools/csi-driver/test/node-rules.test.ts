@@ -97,12 +97,12 @@ test('unstageProblem rejects a volume that is still published', () => {
   expect(unstageProblem(volumeRecord({ published }))).toMatchObject({ code: 'FAILED_PRECONDITION' });
 });
 
-test('unknownVolumeProblem accepts a repetition whose path is gone', () => {
+test('unknownVolumeProblem accepts a repeated call for an unknown volume if its path no longer exists', () => {
   expect(unknownVolumeProblem('v9', '/t', false)).toBeUndefined();
   expect(unknownVolumeProblem('v9', '/t', true)).toMatchObject({ code: 'NOT_FOUND' });
 });
 
-test('isPlaceOf finds staging and target paths', () => {
+test('isPlaceOf recognises staging and target paths', () => {
   const volume = volumeRecord({ ...stagedAtS, published: [{ path: '/t', readOnly: true, capability }] });
   expect(['/s', '/t', '/u'].map((path) => isPlaceOf(volume, path))).toEqual([true, true, false]);
 });

@@ -10,7 +10,7 @@ const mutant = {
   replacement: 'a <= b',
 };
 
-test('explained mutants are not left, but the same mutant in another line is', () => {
+test('explained mutants do not count as surviving; the same mutant in another line counts', () => {
   const outcomes = [
     { mutant, fate: 'survived' },
     { mutant: { ...mutant, replacement: 'a >= b' }, fate: 'killed' },
@@ -24,7 +24,7 @@ test('explained mutants are not left, but the same mutant in another line is', (
   expect(score).toEqual({ name: 'b', mutants: 5, killed: 1, explained: 2, left: [outcomes[2], outcomes[3]], idle: [] });
 });
 
-test('an explanation without a surviving mutant is idle', () => {
+test('an explanation without a surviving mutant is reported as unused', () => {
   const explanation = (of: Partial<typeof mutant>) => ({ ...mutant, ...of, why: 'both are the same to callers' });
   const killed = explanation({});
   const gone = explanation({ lineText: 'return a < c;' });

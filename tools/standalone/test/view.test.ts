@@ -173,7 +173,7 @@ describe('renderTable', () => {
 describe('the lines above the table', () => {
   const node = { state: 'healthy', reason: undefined, forMs: 65_000, pods: 1 };
 
-  test('show the node and each broken manifest', () => {
+  test('the lines above the table show the node and each broken manifest', () => {
     expect(nodeLines(node, ['/m/b.yaml:1:1: no', '/m/a.yaml:4:1: no'], 200)).toEqual([
       'NODE      healthy for 65s, 1 pod',
       'MANIFEST  /m/a.yaml:4:1: no',
@@ -181,7 +181,7 @@ describe('the lines above the table', () => {
     ]);
   });
 
-  test('show why pods are not synced if the node is unhealthy', () => {
+  test('if the node is unhealthy, the lines above the table show why pods are not synced', () => {
     const ill = { ...node, state: 'unhealthy: runtime', reason: 'container runtime is down', pods: 2 };
     expect(nodeLines(ill, [], 200)).toEqual([
       'NODE      unhealthy: runtime (pods are not synced: container runtime is down) for 65s, 2 pods',
@@ -195,7 +195,7 @@ describe('the lines of stopping pods', () => {
   test.each([
     [3_000, ['STOPPING  2 pods', '  slow: will be killed in 9 s (grace period 12 s)', '  x/quick: being killed']],
     [12_500, ['STOPPING  2 pods', '  slow: being killed', '  x/quick: being killed']],
-  ])('show each pod with the rest of its grace period after %d ms', (forMs, expected) => {
+  ])('the lines of stopping pods show each pod with the rest of its grace period after %d ms', (forMs, expected) => {
     const left = [
       { name: 'slow', graceSeconds: 12 },
       { name: 'x/quick', graceSeconds: 1 },
@@ -209,11 +209,11 @@ describe('the lines of stopping pods', () => {
 });
 
 describe('diffLines', () => {
-  test('returns no lines if nothing changed', () => {
+  test('diffLines returns no lines if nothing changed', () => {
     expect(diffLines([view()], [view({ startedAtMs: 1 })])).toEqual([]);
   });
 
-  test('returns the known facts of a new pod', () => {
+  test('diffLines returns the known facts of a new pod', () => {
     expect(diffLines([], [view()])).toEqual(['web: new, Running', 'web: IP 10.0.0.2', 'web: container c running']);
   });
 
@@ -234,7 +234,7 @@ describe('diffLines', () => {
     ]);
   });
 
-  test('treats a pod with the same name and another UID as another pod', () => {
+  test('diffLines treats a pod with the same name and another UID as another pod', () => {
     const lines = diffLines([view()], [view({ uid: 'u2' })]);
     expect(lines.slice(0, 2)).toEqual(['web: gone', 'web: new, Running']);
   });
@@ -318,7 +318,7 @@ describe('texts', () => {
     expect(formatAge(ms)).toBe(expected);
   });
 
-  test('marks a cut text, and removes control characters', () => {
+  test('shortened text ends with a mark, and control characters are removed', () => {
     expect(cut('abcdef', 4)).toBe('abc…');
     expect(cut('abcd', 4)).toBe('abcd');
     expect(cut('a\x1b[2Jb\nc', 20)).toBe('a [2Jb c');
@@ -337,7 +337,7 @@ describe('the screen', () => {
     }
   }
 
-  test('prints a line above the block and redraws the block', () => {
+  test('the screen prints a line above the block and redraws the block', () => {
     const terminal = new Terminal();
     const screen = new Screen(terminal);
     screen.draw(['H', 'one']);
@@ -372,7 +372,7 @@ describe('the screen', () => {
     expect(terminal.text).toBe('\x1b[2A\r\x1b[J\x1b[?25h');
   });
 
-  test('prints only lines on a pipe', () => {
+  test('if the output is a pipe, the screen prints only lines and no block', () => {
     const lines: string[] = [];
     const screen = new Screen({ write: (text: string) => lines.push(text) });
     screen.say('one');

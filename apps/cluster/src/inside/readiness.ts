@@ -36,7 +36,7 @@ export function isReadySince(node: WithConditions, sinceMs: number): boolean {
 
 /**
  * Waits until all nodes are ready, kube-proxy has written its rules on each, and the cluster DNS is available.
- * @throws Error that names what is not ready in time
+ * @throws Error that names the components that are not ready in time
  */
 export async function untilReady(
   plane: ControlPlane,

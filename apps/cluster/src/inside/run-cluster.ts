@@ -78,7 +78,7 @@ async function start(plan: Plan, planFile: string, parent: Parent): Promise<Runn
   });
   await removeProcessIds(places.controlPlane);
   const issued = Promise.withResolvers<void>();
-  issued.promise.catch(() => {}); // Without further nodes nobody waits.
+  issued.promise.catch(() => {}); // If there are no further nodes, nothing waits for this signal.
   // Further nodes copy the mounts of this process, so they start before this node has network namespaces and volumes.
   const further = others.map((node) => startFurtherNode(plan, planFile, node, issued.promise, say));
   const member = new ClusterNode(plan, first, say);

@@ -24,7 +24,7 @@ interface Components {
   readonly tell: (type: EventType, reason: string, message: string) => void;
 }
 
-/** What `/configz` shows beside the configuration in force. */
+/** Reload state that `/configz` shows in addition to the configuration in force. */
 export interface ReloadState {
   /** Fields whose values in the files take effect with the next start. */
   readonly needsRestart: readonly string[];
@@ -33,8 +33,8 @@ export interface ReloadState {
 }
 
 /**
- * Applies changes of the configuration files while the kubelet runs. Live fields take effect; fields that need a restart
- * are named in the log, an event and `/configz`. An invalid configuration changes nothing.
+ * Applies changes of the configuration files while the kubelet runs. Live fields take effect; fields that need a
+ * restart are named in the log, an event and `/configz`. An invalid configuration is not applied.
  */
 export class ConfigurationReload {
   readonly #components: Components;
@@ -58,7 +58,9 @@ export class ConfigurationReload {
     return { needsRestart: this.#needsRestart, ...(this.#problems.length > 0 && { problems: this.#problems }) };
   }
 
-  /** Reads the files and applies what has changed. Never throws. @returns whether the files are valid */
+  /**
+   * Reads the configuration files and applies the changed fields. Never throws. @returns whether the files are valid
+   */
   async reload(): Promise<boolean> {
     const { logger, load } = this.#components;
     try {
@@ -81,7 +83,7 @@ export class ConfigurationReload {
       try {
         apply(configuration, before);
       } catch (error) {
-        // Components that took their new values before the error get the previous ones back.
+        // Components that applied their new values before the error get the previous values again.
         apply(before, configuration);
         throw error;
       }

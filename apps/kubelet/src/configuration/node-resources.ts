@@ -27,7 +27,7 @@ export interface NodeResources {
   readonly reservation: ResourceList;
   /** Limits of the cgroup of all pods. */
   readonly enforced: ResourceList;
-  /** Capacity minus reservations, regardless of what is enforced and of eviction thresholds. */
+  /** Capacity minus reservations. `enforceNodeAllocatable` and eviction thresholds have no influence. */
   readonly unreserved: ResourceList;
 }
 

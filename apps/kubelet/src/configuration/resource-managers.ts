@@ -8,7 +8,7 @@ type ResourceManagerSettings = NonNullable<AssemblySettings['resourceManagers']>
 /**
  * Returns the settings of the CPU, memory and topology managers. The machine's topology is read only if a policy needs
  * it.
- * @param reservation what the node reserves of each resource
+ * @param reservation reserved quantity of each resource of the node
  * @throws ContainerResourcesError `TopologyUnreadable`
  */
 export async function resourceManagerSettings(

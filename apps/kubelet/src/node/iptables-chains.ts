@@ -31,8 +31,9 @@ export type IptablesStep =
     };
 
 /**
- * Returns the chains and rules of the kubelet, as upstream
- * (`pkg/kubelet/kubelet_network_linux.go: syncIPTablesRules`), and the canary chains by which a flush is noticed.
+ * Returns the chains and rules of the kubelet, as in upstream
+ * (`pkg/kubelet/kubelet_network_linux.go: syncIPTablesRules`), and the canary chains. A missing canary chain shows that
+ * the rules were flushed.
  */
 function iptablesSteps(program: Program): readonly IptablesStep[] {
   const firewall: readonly IptablesStep[] = [
@@ -110,7 +111,8 @@ export class IptablesChains {
     }
     const checked = await iptables('-C', chain, ...step.rule);
     if (checked.code === 0) return undefined;
-    // Exit code 1 means that the rule is missing. After any other code (4: the lock is taken) it may exist.
+    // Exit code 1 means that the rule is missing. After any other exit code (4: another process holds the lock), the
+    // rule may exist.
     if (checked.code !== 1) return checked.stderr;
     const added = await iptables(step.at === 'start' ? '-I' : '-A', chain, ...step.rule);
     return added.code === 0 ? undefined : added.stderr;

@@ -35,7 +35,10 @@ export interface Machine {
 
 type Files = Pick<FileSystem, 'readFile' | 'readdir' | 'exists'>;
 
-/** Reads the facts about the machine. Values that the machine does not report are 0, empty or absent. */
+/**
+ * Reads the properties of the machine that the kubelet needs. Values that the machine does not report are 0, empty or
+ * absent.
+ */
 export async function readMachine(fs: Files): Promise<Machine> {
   const meminfo = await readText(fs, '/proc/meminfo');
   // On cgroup v2 this file is at the root of the hierarchy. On a hybrid machine the root is a tmpfs without the file.
@@ -103,8 +106,8 @@ async function hugePageSizes(fs: Files): Promise<readonly string[]> {
 }
 
 /**
- * Returns the directories in which the kernel reports thermal throttling per CPU. They are hidden from containers
- * because they reveal what other workloads do.
+ * Returns the directories in which the kernel reports thermal throttling per CPU. The directories are hidden from
+ * containers, because they reveal activity of other workloads.
  */
 async function thermalThrottlePaths(fs: Files): Promise<readonly string[]> {
   const base = '/sys/devices/system/cpu';

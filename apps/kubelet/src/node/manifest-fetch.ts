@@ -13,7 +13,7 @@ type Headers = readonly (readonly [string, string])[];
 /**
  * Creates the `fetch` for `staticPodURL`. Behaves like Go's `http.Client`, which upstream uses: it uses the
  * environment's proxies, trusts the machine's certificate authorities, connects to any port and follows up to ten
- * redirects. `globalThis.fetch` does none of the first three.
+ * redirects. `globalThis.fetch` lacks the first three of these properties.
  */
 export function manifestFetch(
   components: { readonly clock: Clock; readonly logger: Logger },

@@ -5,7 +5,7 @@ const LIMIT_BYTES = 1024 * 1024;
 
 /**
  * The machine's files, to read files that an operator provides. `readFile` never waits, and reads at most 1 MiB of a
- * regular file: a FIFO would block one of the few threads that read files, and with it the end of the process, and an
+ * regular file. A FIFO would block one of the few threads that read files, and then the process could not exit. An
  * endless device would fill the memory. Other errors are those of `nodeFileSystem`.
  */
 export const operatorFiles: FileSystem = {

@@ -65,7 +65,7 @@ interface Components {
 
 /** The endpoints of a kubelet, shared by the secured port and the admin socket. */
 export interface NodeEndpoints {
-  /** Returns the handlers of a kubelet: the same ones for each call. */
+  /** Returns the handlers of a kubelet. Each call returns the same handlers. */
   of(kubelet: KubeletView): { readonly endpoints: Endpoints; readonly upgrades: UpgradeEndpoints };
   /** Services that the endpoints need. The caller must start them. */
   readonly services: readonly BackgroundService[];

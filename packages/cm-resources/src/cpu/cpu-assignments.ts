@@ -9,8 +9,8 @@ export interface CpuState {
   readonly shared: CpuSet;
   readonly assignments: CpuAssignments;
   /**
-   * CPUs of pods as a whole, by pod UID: those of their containers, and those that no container has. A pod is here only
-   * with the gate `PodLevelResourceManagers`. Default: none.
+   * CPUs of pods as a whole, by pod UID: the CPUs of their containers and the CPUs that no container has. A pod is here
+   * only with the gate `PodLevelResourceManagers`. Default: none.
    */
   readonly pods?: ReadonlyMap<string, CpuSet>;
 }
@@ -44,9 +44,9 @@ export function withPodCpus(state: CpuState, podUid: string, cpus: CpuSet): CpuS
 }
 
 /**
- * Frees a container's CPUs. CPUs that other containers of its pod have too stay exclusive; the others return to
- * the shared pool (`RemoveContainer`, `pkg/kubelet/cm/cpumanager/policy_static.go`). CPUs of a pod as a whole return with
- * its last container.
+ * Frees a container's CPUs. CPUs that other containers of its pod have too stay exclusive. All other CPUs of the
+ * container return to the shared pool (`RemoveContainer`, `pkg/kubelet/cm/cpumanager/policy_static.go`). CPUs of a pod
+ * as a whole return with its last container.
  */
 export function withoutContainer(state: CpuState, podUid: string, container: string): CpuState {
   const released = cpusOf(state, podUid, container);

@@ -11,8 +11,8 @@ export interface CpuSupply {
 }
 
 /**
- * Returns the sets of NUMA nodes from which CPUs can be allocated, and which are preferred: those with as few nodes as
- * the machine allows when no CPU is in use (`generateCPUTopologyHints`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
+ * Returns the sets of NUMA nodes from which CPUs can be allocated. Preferred are the sets with as few nodes as would be
+ * needed if no CPU were in use (`generateCPUTopologyHints`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
  * @param alignBySocket whether hints that span as few sockets as possible are preferred too
  */
 export function cpuHints(

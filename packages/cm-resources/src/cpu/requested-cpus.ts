@@ -12,8 +12,9 @@ export function exclusiveCpusOf(pod: Pod, container: Container, podLevel: boolea
 }
 
 /**
- * Returns the number of exclusive CPUs that a pod needs at the same time: that of its containers and sidecars, or of an
- * init container with the sidecars before it (`podGuaranteedCPUs`). With pod-level resources and the gate, their request.
+ * Returns the number of exclusive CPUs that a pod needs at the same time (`podGuaranteedCPUs`): the larger of the sum
+ * over its containers and sidecars, and the sum over an init container and the sidecars before it. With pod-level
+ * resources and the gate, their request.
  */
 export function exclusiveCpusOfPod(pod: Pod, podLevel: boolean): number {
   if (isPodLevel(pod, podLevel)) return podQosClass(pod) === 'Guaranteed' ? wholeCpus(pod.spec) : 0;

@@ -66,8 +66,8 @@ export class StaticCpus {
   }
 
   /**
-   * Gives exclusive CPUs to a pod with pod-level resources and divides them among its containers (`AllocatePod`); does
-   * nothing if the pod has them already. Upstream would allocate them again when the kubelet is restarted.
+   * Allocates exclusive CPUs to a pod with pod-level resources and divides them among its containers (`AllocatePod`).
+   * Does nothing if the pod already has CPUs. Upstream would allocate them again when the kubelet is restarted.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */
@@ -85,7 +85,7 @@ export class StaticCpus {
   }
 
   /**
-   * Gives a container its exclusive CPUs; does nothing if it has them already.
+   * Allocates the exclusive CPUs of a container. Does nothing if the container already has them.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */
@@ -181,8 +181,8 @@ export class StaticCpus {
 }
 
 /**
- * Returns the CPUs that a container may reuse: those of init containers that finish before it starts, unless a sidecar
- * or main container of its pod has them (`updateCPUsToReuse`).
+ * Returns the CPUs that a container may reuse: the CPUs of init containers that finish before it starts, unless a
+ * sidecar or main container of its pod has these CPUs (`updateCPUsToReuse`).
  */
 function reusableCpus(state: CpuState, pod: Pod, container: Container): CpuSet {
   const { initContainers = [] } = pod.spec;

@@ -20,8 +20,8 @@ export type CpuGroups = ReadonlyMap<number, readonly CpuLocation[]>;
 
 /**
  * Locations of the online CPUs (`CPUTopology`, `pkg/kubelet/cm/cpumanager/topology`). Sizes of cores, sockets and
- * caches are averages, as upstream's: on a machine with an offline CPU, a core with both threads is then not "free",
- * and single CPUs are taken instead.
+ * caches are averages, as in upstream. On a machine with an offline CPU, a core with both threads therefore does not
+ * count as free, and single CPUs are taken instead.
  */
 export class CpuTopology {
   readonly cpus: CpuSet;

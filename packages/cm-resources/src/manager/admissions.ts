@@ -30,7 +30,7 @@ interface AdmissionParts {
 /** Period of checking whether a pod that holds resources is gone. */
 const GONE_LOOK_MS = 250;
 
-/** Pods that get resources, and pods that keep them until they are gone. */
+/** Allocates resources to pods in admission, and frees the resources of pods that no longer exist. */
 export class Admissions {
   readonly #parts: AdmissionParts;
   readonly #undecided = new UndecidedPods();
@@ -67,7 +67,7 @@ export class Admissions {
     this.#undecided.end(uid);
     if (before.cpus.size + before.memory.size === 0) this.#affinities.delete(uid);
     if (isMore) onChanged();
-    // The state is written even if the pod gives nothing back: its memory may now be booked on other NUMA nodes of its
+    // The state is written even if the pod frees nothing: its memory may now be assigned to other NUMA nodes of its
     // group.
     ledger.writeSoon();
   }
@@ -110,7 +110,8 @@ export class Admissions {
   async #admit(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger, load, onChanged } = this.#parts;
     const { uid } = pod.metadata;
-    // If the state of an earlier process is refused, the kubelet stops; no pod is rejected for that.
+    // If the state of an earlier process is invalid, the kubelet exits. Until it has exited, no pod is rejected because
+    // of the state.
     await load().catch(async () => await untilAborted(signal));
     signal.throwIfAborted();
     await devices?.load();
@@ -125,7 +126,10 @@ export class Admissions {
     await devices?.stored();
   }
 
-  /** Allocates; if other pods may soon free what is missing, waits for them and tries again. */
+  /**
+   * Allocates the resources of a pod. If other pods may soon free missing resources, waits for these pods and tries
+   * again.
+   */
   async #allocate(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger } = this.#parts;
     const { uid } = pod.metadata;
@@ -169,14 +173,14 @@ export class Admissions {
   }
 
   /**
-   * Returns the pods that hold CPUs or memory but are not active. Before all pods are known, a pod that is not active
-   * yet may be one of them, and is waited for.
+   * Returns the pods that hold CPUs or memory but are not active. Until all pods are known, a pod with resources that
+   * is not active may still be reported by a source. New pods wait for its resources.
    */
   #leaving(): readonly string[] {
     return this.#absent(this.#parts.ledger.uids());
   }
 
-  /** Returns those of the pods that are neither active nor in admission. */
+  /** Returns the UIDs of pods that are neither active nor in admission. */
   #absent(uids: Iterable<string>): readonly string[] {
     const open = [...uids].filter((uid) => !this.#undecided.has(uid));
     if (open.length === 0) return [];

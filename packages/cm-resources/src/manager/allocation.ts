@@ -113,7 +113,10 @@ export class PodAllocation {
     this.#countDivided('memory', own.length);
   }
 
-  /** Counts the containers of a pod that got resources as a whole. @param own number of those that share nothing */
+  /**
+   * Counts the containers of a pod that got resources as a whole. @param own number of containers with exclusive
+   * resources
+   */
   #countDivided(resource: 'cpu' | 'memory', own: number): void {
     const { allocations, assignments } = this.#parts.metrics;
     const all = containersOf(this.#pod).length;

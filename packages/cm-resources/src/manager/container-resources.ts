@@ -121,8 +121,8 @@ export class ContainerResources {
   }
 
   /**
-   * Reads and writes the state files; all methods that need them call `load` first. The kubelet must not run if this
-   * fails: the node must then be drained and the named file removed.
+   * Reads and writes the state files; all methods that need them call `load` first. If loading fails, the kubelet must
+   * not run. The operator must drain the node and remove the file that the error names.
    * @throws ContainerResourcesError `StateRefused`, `StateNotWritten`; errors of the file system
    */
   load(): Promise<void> {

@@ -11,7 +11,7 @@ export interface ResourcePods {
    * then. Default: no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known; before that, nothing is freed. */
+  /** Returns whether all pods of the node are known. Until they are, no CPUs or memory are freed. */
   sourcesReady(): boolean;
 }
 

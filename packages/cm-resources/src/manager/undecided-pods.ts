@@ -10,7 +10,7 @@ export class UndecidedPods {
   readonly #waiting = new Set<() => void>();
   #turn = 0;
 
-  /** @param before what the pod had before its admission, which it keeps if it is rejected */
+  /** @param before resources that the pod had before its admission, which it keeps if it is rejected */
   begin(uid: string, before: HeldContainers): void {
     this.#pods.set(uid, { turn: ++this.#turn, before: this.#pods.get(uid)?.before ?? before });
   }
@@ -19,7 +19,7 @@ export class UndecidedPods {
     return this.#pods.has(uid);
   }
 
-  /** Returns what the pod had before its admission; `undefined` if it is not in admission. */
+  /** Returns the resources that the pod had before its admission; `undefined` if the pod is not in admission. */
   before(uid: string): HeldContainers | undefined {
     return this.#pods.get(uid)?.before;
   }

@@ -9,9 +9,9 @@ export type ReusableMemory = (nodes: readonly number[], resource: string) => num
 const nothingReusable: ReusableMemory = () => 0;
 
 /**
- * Returns the sets of NUMA nodes from which a request can be allocated; all resources have the same hints. A node that
- * containers use alone cannot be used together with others, and the other way round (`calculateHints`,
- * `pkg/kubelet/cm/memorymanager/policy_static.go`).
+ * Returns the sets of NUMA nodes from which a request can be allocated; all resources have the same hints. A NUMA node
+ * from which memory was allocated alone cannot become part of a group, and a node in a group cannot be used alone
+ * (`calculateHints`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
  */
 export function memoryHints(
   nodes: MemoryState['nodes'],

@@ -65,7 +65,7 @@ export function withBlocks(
   return { ...state, assignments: new Map(state.assignments).set(podUid, containers) };
 }
 
-/** Takes bytes of a block from the nodes in turn, as far as they have any (`updateMachineState`). */
+/** Takes the bytes of a block from the nodes in order, from each node as many as it has free (`updateMachineState`). */
 export function takeMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemoryState['nodes'] {
   let rest = block.bytes;
   return changed(nodes, block, (node, table) => {

@@ -21,8 +21,8 @@ export function getsMemory(pod: Pod, podLevel: boolean): boolean {
 }
 
 /**
- * Returns the memory that a container gets for itself (`getContainerRequestedResources`), sorted by resource; nothing if
- * it shares what its pod has.
+ * Returns the memory that a container gets for itself (`getContainerRequestedResources`), sorted by resource. Returns
+ * an empty list if the container shares its pod's memory.
  */
 export function requestedMemory(pod: Pod, container: Container, podLevel: boolean): MemoryRequest {
   if (!hasOwnResources(pod, container, podLevel)) return new Map();

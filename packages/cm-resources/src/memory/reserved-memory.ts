@@ -13,8 +13,8 @@ export interface NumaMemoryReservation {
 /**
  * Returns the memory that is reserved on each NUMA node. The total of each resource must equal the node's reservation
  * for it (`getSystemReservedMemory`, `pkg/kubelet/cm/memorymanager/memory_manager.go`).
- * @param nodeReservation what the node reserves of each resource: `kubeReserved`, `systemReserved` and hard eviction
- * thresholds together
+ * @param nodeReservation reserved quantity of each resource: the sum of `kubeReserved`, `systemReserved` and hard
+ * eviction thresholds
  * @throws ContainerResourcesError `InvalidOptions`
  */
 export function memoryReservation(

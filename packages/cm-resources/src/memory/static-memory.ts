@@ -109,8 +109,8 @@ function heldHints(held: readonly MemoryBlock[], request: MemoryRequest): Topolo
 }
 
 /**
- * Returns the nodes from which the request is allocated: those of the hint, more nodes if those have too little memory,
- * or the best ones if the hint has no nodes.
+ * Returns the NUMA nodes from which the request is allocated: the nodes of the hint, plus others if they have too
+ * little memory. If the hint has no nodes, the best nodes are chosen.
  * @throws ContainerResourcesError `Refused`
  */
 function nodesFor(

@@ -96,8 +96,9 @@ function fewestNodes(hints: readonly MaskHint[]): number {
 }
 
 /**
- * Returns the better hint. A preferred hint always wins. Of hints that are not preferred, the one wins whose number of
- * nodes is closest to `wanted`, the number that the most demanding resource needs; more nodes than that are worst.
+ * Returns the better hint. A preferred hint always wins. Among hints that are not preferred, the winner is the hint
+ * whose number of nodes is closest to `wanted`, the number that the most demanding resource needs. A hint with more
+ * nodes than `wanted` loses against one with fewer.
  */
 function betterHint(current: MergedHint, candidate: MergedHint, wanted: number, better: CompareMasks): MergedHint {
   if (current.preferred !== candidate.preferred) return current.preferred ? current : candidate;

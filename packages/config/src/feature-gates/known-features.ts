@@ -5,7 +5,7 @@ export type FeatureStage = 'Alpha' | 'Beta' | 'GA' | 'Deprecated';
 export type FeatureSpec = readonly [stage: FeatureStage, enabledByDefault: boolean, locked?: boolean];
 
 /**
- * Feature gates that the kubelet of Kubernetes 1.36 knows: its own and those of its libraries
+ * Feature gates that the kubelet of Kubernetes 1.36 knows, including the gates of its libraries
  * (pkg/features/kube_features.go, k8s.io/apiserver, k8s.io/component-base, k8s.io/client-go).
  */
 export const knownFeatures = {

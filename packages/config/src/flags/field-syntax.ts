@@ -14,8 +14,8 @@ import {
 } from './text-values.ts';
 
 /**
- * Reads the text of a flag that mirrors a field. `previous` is what an earlier appearance of the flag gave: lists and
- * maps are added to, everything else is replaced.
+ * Reads the text of a flag that mirrors a field. `previous` is the value from an earlier appearance of the flag. Lists
+ * and maps are extended; any other value is replaced.
  */
 export function parseFieldText(
   text: string,

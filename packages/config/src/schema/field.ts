@@ -47,7 +47,7 @@ export interface FieldFlag {
  * - `supported`: the value takes effect.
  * - `inert`: the value is accepted and has no effect, as in upstream.
  * - `unsupported`: a value other than the default is refused or causes a warning that names the field. Values in
- *   `accepted` are treated like the default, because they request what the kubelet does anyway.
+ *   `accepted` are treated like the default, because they request the behaviour that the kubelet has anyway.
  */
 export type Support =
   | { readonly state: 'supported' }

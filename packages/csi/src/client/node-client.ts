@@ -91,8 +91,8 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
   }
 
   /**
-   * Returns the driver's capabilities. They are cached as long as the connection lasts: a driver that was restarted is
-   * asked again.
+   * Returns the driver's capabilities. The capabilities are cached as long as the connection lasts, so a restarted
+   * driver is queried again.
    */
   async capabilities(signal: AbortSignal): Promise<CsiNodeCapabilities> {
     const known = this.#connected().capabilities;

@@ -74,7 +74,7 @@ export class CsiNodeInfo {
     return this.#problem;
   }
 
-  /** Initialises CSINode, then writes what could not be written, until the signal is aborted. */
+  /** Initialises CSINode, then retries failed writes until the signal is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     try {
@@ -107,7 +107,10 @@ export class CsiNodeInfo {
     }
   }
 
-  /** Sets what is reported of a driver, in the background; `undefined`: the driver is gone. */
+  /**
+   * Sets the information about a driver that CSINode and Node show; written in the background. `undefined`: the driver
+   * was deregistered.
+   */
   set(name: string, info: CsiDriverNodeInfo | undefined): void {
     if (info === undefined) this.#wanted.delete(name);
     else this.#wanted.set(name, info);

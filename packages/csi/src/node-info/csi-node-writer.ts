@@ -17,8 +17,8 @@ export class TopologyCollision extends Error {
 }
 
 /**
- * Single attempts to change CSINode and Node (`pkg/volume/csi/nodeinfomanager`). One runs at a time, because all change
- * the same two objects; each reads what it changes.
+ * Single attempts to change CSINode and Node (`pkg/volume/csi/nodeinfomanager`). One write runs at a time, because all
+ * writes change the same two objects. Each write reads the objects first.
  */
 export class CsiNodeWriter {
   readonly #api: CsiNodeApi;

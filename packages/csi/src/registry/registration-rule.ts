@@ -15,8 +15,8 @@ const MAX_NAME_LENGTH = 63;
 const MAX_SHOWN_VERSIONS = 8;
 
 /**
- * Returns the version under which a driver may register (`pkg/volume/csi/csi_plugin.go: validateVersions`): the highest
- * 1.x version of the driver, which must be higher than that of a registered driver of the same name.
+ * Returns the version under which a driver may register: its highest 1.x version. The version must be higher than the
+ * version of a registered driver of the same name (`pkg/volume/csi/csi_plugin.go: validateVersions`).
  * @param registered version of the driver of that name that is registered now
  * @returns the reason, in upstream's words, if the driver must not register
  */

@@ -12,7 +12,7 @@ interface Wanted {
 
 /**
  * Yields the events for one page, without an end. The next event is made only when the client has received the previous
- * ones, from the state at that time: a slow client gets fewer and larger changes, and nothing is queued for it.
+ * events, and shows the state at that time. A slow client gets fewer and larger changes, and nothing is queued for it.
  */
 export async function* eventStream(
   reader: FeedReader,
@@ -24,7 +24,7 @@ export async function* eventStream(
   const sent = { usage: undefined as unknown, facts: undefined as unknown, story: '' };
   let lastMs = clock.monotonic();
   while (!signal.aborted) {
-    // Asked before the state is read, so that no change is missed while the client receives an event.
+    // The promise is created before the state is read, so that no change is missed while the client receives an event.
     const changed = reader.changed();
     let hasSent = false;
     const pods = reader.pods();

@@ -75,7 +75,7 @@ export class NodeFeed {
   /** Joins the feed. @returns the state, until it is disposed */
   join(): FeedReader {
     const { lingerMs } = this.#options;
-    // A page that reconnects within this time gets only what it has missed.
+    // A page that reconnects within this time gets only the changes that it has missed.
     const isKept = this.#readers > 0 || this.#components.clock.monotonic() - this.#leftAtMs < lingerMs;
     this.#readers += 1;
     const watched = (isKept && this.#watched) || this.#newState();

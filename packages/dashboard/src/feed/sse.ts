@@ -12,7 +12,7 @@ export interface Position {
   readonly version: number;
 }
 
-/** Formats a position as the id of an event. */
+/** Formats a feed position as the id of a server-sent event. */
 export function formatPosition({ epoch, version }: Position): string {
   return `${epoch}.${version}`;
 }

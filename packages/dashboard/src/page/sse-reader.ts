@@ -10,7 +10,7 @@ const MAX_EVENT = 64 * 1024 * 1024;
 
 /**
  * Parses a stream of server-sent events as the kubelet writes them: one `data` line per event. `EventSource` is not
- * used because it does not tell why a request was rejected.
+ * used, because it does not expose why a request was rejected.
  */
 export class SseReader {
   readonly #decoder = new TextDecoder();

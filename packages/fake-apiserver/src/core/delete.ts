@@ -121,7 +121,7 @@ function checkPreconditions(
 }
 
 /**
- * Applies the grace period to the object and returns what the deletion waits for:
+ * Applies the grace period to the object and returns the reason why the deletion waits:
  * - `waits`: the grace period is running, and the object records its end;
  * - `graceless`: the grace period is 0, and the object records this;
  * - `pending`: the grace period is already running and is not shortened;

@@ -76,9 +76,9 @@ export interface FaultRule {
   readonly name?: string;
   /** If set, the rule applies only to requests for which this function returns true. */
   readonly when?: (request: RequestAttributes) => boolean;
-  /** Maximum number of times. Default: unlimited. */
+  /** Maximum number of requests that get the fault. Default: unlimited. */
   readonly times?: number;
-  /** Number of matching requests to let pass before the first. Default: 0. */
+  /** Number of matching requests that are served normally before the first one that gets the fault. Default: 0. */
   readonly skip?: number;
   readonly fault: RequestFault;
 }

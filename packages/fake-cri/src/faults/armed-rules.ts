@@ -1,6 +1,6 @@
 /** Number of times that a rule applies. */
 interface Bounds {
-  /** Maximum number of times. Default: unlimited. */
+  /** Maximum number of occasions to which the rule applies. Default: unlimited. */
   readonly times?: number;
   /** Number of matching occasions to let pass before the first. Default: 0. */
   readonly skip?: number;

@@ -46,7 +46,7 @@ export type EventFault =
 
 /** When a fault applies. */
 export interface FaultLimits {
-  /** Maximum number of times. Default: unlimited. */
+  /** Maximum number of calls or events that get the fault. Default: unlimited. */
   readonly times?: number;
   /** Number of matching calls or events to let pass before the first. Default: 0. */
   readonly skip?: number;

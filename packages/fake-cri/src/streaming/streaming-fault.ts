@@ -23,7 +23,7 @@ export type StreamingFault =
 export interface StreamingFaultRule {
   readonly on: StreamKind | '*';
   readonly fault: StreamingFault;
-  /** Maximum number of times. Default: unlimited. */
+  /** Maximum number of requests that get the fault. Default: unlimited. */
   readonly times?: number;
   /** Number of matching requests to let pass before the first. Default: 0. */
   readonly skip?: number;

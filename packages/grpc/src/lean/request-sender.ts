@@ -15,7 +15,10 @@ import { NO_DYNAMIC_TABLE } from './hpack-encoder.ts';
 import { DEFAULT_SETTINGS, type PeerSettings } from './peer-settings.ts';
 import type { UnaryStream } from './unary-stream.ts';
 
-/** Sends requests within the peer's limits of frames and windows. Keeps what the windows do not admit yet. */
+/**
+ * Sends requests within the peer's limits of frames and windows. Keeps the bytes that the flow-control windows do not
+ * admit yet.
+ */
 export class RequestSender {
   readonly #write: (bytes: Buffer) => void;
   readonly #connection = new SendWindow(DEFAULT_SETTINGS.initialWindowBytes);

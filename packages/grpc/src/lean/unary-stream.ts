@@ -13,7 +13,7 @@ export interface UnaryStreamParts<Res> {
   readonly onOutcome: () => void;
 }
 
-/** One call on a connection: its response, and what of the request has not been sent yet. */
+/** One call on a connection: its response, and the part of the request that has not been sent yet. */
 export class UnaryStream<Res = unknown> {
   readonly head: Buffer;
   readonly response: UnaryResponse<Res>;

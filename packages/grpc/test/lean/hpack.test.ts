@@ -25,7 +25,7 @@ describe('Huffman strings', () => {
     expect(decodeHuffman(bytes, 0, bytes.length)).toBe(text);
   });
 
-  test('every text decodes to what was encoded', () => {
+  test('every Huffman-encoded string decodes to the original', () => {
     fc.assert(
       fc.property(latin1, (text) => {
         const bytes = huffman(text);
@@ -204,7 +204,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('literals of any length decode to their text', () => {
+  test('HPACK literals of any length decode to the original string', () => {
     fc.assert(
       fc.property(fc.nat(20_000), (length) => {
         const value = 'v'.repeat(length);

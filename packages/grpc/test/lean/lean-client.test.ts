@@ -151,7 +151,7 @@ describe('the lean transport', () => {
     expect(reasons).toHaveLength(1);
   });
 
-  test('reports its connection, and its loss', async () => {
+  test('a lean client reports when its connection is established and when it is lost', async () => {
     const states: boolean[] = [];
     const caller = client({ onConnectivity: (isConnected) => states.push(isConnected) });
     const server = await serve();
@@ -219,17 +219,20 @@ describe('the lean transport', () => {
   test.each([
     ['GOAWAY', 'UNAVAILABLE'],
     ['violation', 'INTERNAL'],
-  ] as const)('closed after a %s, destroys a socket at once whose server does not read', async (end, code) => {
-    await serveUnread(end);
-    const clock = new FakeClock();
-    const caller = client({ clock });
-    const before = openSockets();
-    expect(await codeOf(caller.unary(echo, {}))).toBe(code);
-    expect(openSockets()).toBe(before + 1);
-    caller.close();
-    await expect.poll(openSockets).toBe(before);
-    await expect.poll(() => clock.pendingTimers).toBe(0);
-  });
+  ] as const)(
+    'a lean client that is closed after a %s destroys the socket immediately if the server does not read',
+    async (end, code) => {
+      await serveUnread(end);
+      const clock = new FakeClock();
+      const caller = client({ clock });
+      const before = openSockets();
+      expect(await codeOf(caller.unary(echo, {}))).toBe(code);
+      expect(openSockets()).toBe(before + 1);
+      caller.close();
+      await expect.poll(openSockets).toBe(before);
+      await expect.poll(() => clock.pendingTimers).toBe(0);
+    },
+  );
 
   test('dials again after the back-off for a call that waits', async () => {
     const clock = new FakeClock();

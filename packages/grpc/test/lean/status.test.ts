@@ -83,7 +83,7 @@ describe('response headers', () => {
     expect(responseHeaders(fields, false)).toBeUndefined();
   });
 
-  test('leave out fields with characters that HTTP does not allow', () => {
+  test('response headers are returned without fields that contain characters that HTTP does not allow', () => {
     const fields = [status, ['bad name', 'x'], ['x-control', 'a\u0001'], ['x-ok', 'y']] as const;
     expect(responseHeaders(fields, false)).toEqual({
       fields: [status, ['x-ok', 'y']],
@@ -92,7 +92,7 @@ describe('response headers', () => {
     });
   });
 
-  test('need no status in trailers, and must not have one', () => {
+  test('response headers that precede trailers need no gRPC status, and are malformed if they have one', () => {
     expect(responseHeaders([['grpc-status', '0']], true)).toMatchObject({ httpStatus: undefined });
     expect(responseHeaders([status], true)).toBeUndefined();
   });

@@ -45,8 +45,8 @@ export interface GuardedFilesOptions {
 /**
  * Implements {@link ForeignFiles} with a helper process. The helper is started at the first call and exits when it is
  * idle. Only the usage of a local disk is read without a helper. A call that hangs costs the helper process: later
- * calls use a new one. A place that did not answer is asked again with growing delays, one call at a time, and not
- * while a helper that hangs there cannot be killed. The number of such helpers is limited.
+ * calls use a new one. A file system that did not answer is called again with growing delays, one call at a time, and
+ * not while a helper that hangs there cannot be killed. The number of such helpers is limited.
  */
 export class GuardedFiles implements ForeignFiles {
   readonly #components: GuardedFilesComponents;
@@ -152,8 +152,8 @@ export class GuardedFiles implements ForeignFiles {
   ): Promise<T> {
     signal?.throwIfAborted();
     const mounts = await this.#components.mounts();
-    // The call goes on until it ends or its deadline passes, even if no caller waits any more: it occupies a thread
-    // until then.
+    // The call continues until it ends or its deadline passes, even if no caller waits any more, because it occupies a
+    // thread.
     const answer = ask(placeOf(path, mounts.points), mounts);
     answer.catch(() => undefined);
     return await (signal === undefined ? answer : abortable(answer, signal));

@@ -6,7 +6,10 @@ export interface Suspicion {
   readonly refusedUntilMs: number;
 }
 
-/** Delay before a place is asked again after its first call without an answer. Each further one doubles the delay. */
+/**
+ * Delay after the first call that a file system did not answer, before the next call to the same file system. Each
+ * further one doubles the delay.
+ */
 const FIRST_BACK_OFF_MS = 10_000;
 export const LONGEST_BACK_OFF_MS = 300_000;
 

@@ -3,7 +3,7 @@ import { type Mounts, NewestMountTable } from './mount-table.ts';
 
 /**
  * Time for which callers share one reading of the mount table, because requests about a node's disks come in bursts.
- * The table only decides how a place is asked: nothing is unmounted or removed because of it, and a call that hangs
+ * The table only decides how a path is accessed: nothing is unmounted or removed because of it. A call that hangs
  * because of a stale table blocks one thread ({@link GuardedFiles}).
  */
 const TOGETHER_MS = 100;

@@ -107,8 +107,8 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /**
-   * Simulates a power loss: content that was not synced is lost, and so are changes of names whose directory was not
-   * synced since (new directories stay and removed ones stay away, as on a journalling file system).
+   * Simulates a power loss. Content that was not synced is lost. Changed names are lost unless their directory was
+   * synced since. Created and removed directories persist, as on a journalling file system.
    */
   powerLoss(): void {
     forgetUnsynced(this.#tree.root);

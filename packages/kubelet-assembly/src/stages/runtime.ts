@@ -73,7 +73,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   });
   const claims = nodeClaims(child, ports, settings, {
     ...{ pods, podConfig, journal, activePods, objects },
-    // The status of a pod that held claims may have waited for this.
+    // The last status of a pod that held claims may have waited until they were unprepared.
     onUnprepared: (uid) => late.clusterNode.value?.statusWriter.hint(uid),
   });
   const resourceManagers = nodeResourceManagers(child, ports, settings, {

@@ -34,9 +34,10 @@ type Decision = AdmitResult & { readonly final: boolean };
 
 /**
  * Admits new pods concurrently. The result is the same as if the pods were admitted one after another in order of
- * arrival, but a slow admission does not delay the others (C7): a handler may query a device plugin or preempt other
- * pods. Until the older pod is decided, a younger pod is evaluated as if the older one had been admitted. If the
- * younger pod would be rejected only because of that, it waits for the decision about the older pod.
+ * arrival. A slow admission does not delay other pods (C7): an admit handler may query a device plugin or preempt pods.
+ * Until the older pod is decided, a younger pod is evaluated as if the older one had been admitted. If the younger pod
+ * would be rejected only because of the older pod's resources, the younger pod waits for the decision about the older
+ * pod.
  */
 export class Admissions {
   readonly #components: AdmissionsComponents;
@@ -70,7 +71,7 @@ export class Admissions {
     });
     for (const applicant of applicants) this.#undecided.set(applicant.pod.metadata.uid, applicant);
     for (const applicant of applicants) {
-      // An earlier pod may have been decided synchronously, and this one as a consequence.
+      // The decision about an earlier pod may have been synchronous and may have decided this pod, too.
       const isNext = !applicant.isEvaluating && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
       if (isNext) this.#evaluate(applicant);
     }

@@ -4,8 +4,9 @@ import type { Pod } from '@node-agent/pod-spec';
 /** Decides whether a pod may run on this node. */
 export interface AdmitHandler {
   /**
-   * Admits or rejects a pod. A handler that must query a device plugin or preempt other pods first may take its time;
-   * other pods continue meanwhile. May be called again for a pod that the handler rejected or released.
+   * Admits or rejects a pod. A handler may take long, for example to query a device plugin or to preempt other pods.
+   * The admission of other pods continues in the meantime. May be called again for a pod that the handler rejected or
+   * released.
    * @param activePods pods that hold resources of the node: admitted, or possibly admitted before this one (N1)
    * @param signal aborted when the pod is gone or must terminate
    */

@@ -17,8 +17,8 @@ export interface AllocationPort {
   /** Allocates the resources that the pod requests. */
   allocate(pod: Pod): void;
   /**
-   * Resolves once the pod's allocation is on disk. The pod's sandbox is not created, and its containers are not
-   * changed, before that.
+   * Resolves once the pod's allocation is on disk. Until then, the pod's sandbox is not created and its containers are
+   * not changed.
    */
   saved(uid: string): Promise<void>;
   forget(uid: string): void;

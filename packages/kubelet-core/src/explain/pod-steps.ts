@@ -25,8 +25,8 @@ export function noteConditions(journal: Pick<PodJournal, 'mark' | 'steps'>, pod:
 }
 
 /**
- * Returns the steps of a pod in the order in which they started: the recorded steps, and for the time before this
- * kubelet started, steps derived from the pod's status and the runtime.
+ * Returns the steps of a pod in the order in which they started. Steps from before the start of this kubelet are
+ * derived from the pod's status and the runtime.
  */
 export function podSteps(
   pod: Pod,

@@ -14,7 +14,7 @@ interface Components {
 
 /**
  * Finds the pods that hold resources of the node (`GetActivePods` in `pkg/kubelet/kubelet_pods.go`). Every admission
- * needs them, so thousands of terminated or rejected pods must not be checked each time.
+ * needs the active pods, so thousands of terminated or rejected pods must not be checked each time.
  */
 export class ActivePods {
   readonly #components: Components;

@@ -8,8 +8,8 @@ import type { PodCgroups } from '../sync/pod-cgroups.ts';
 import { isAttachLimit } from './attach-limit.ts';
 
 /**
- * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
- * the others wait, instead of all being prepared first.
+ * Number of pods that are prepared concurrently. In a batch of pods, the first pods should start their containers while
+ * later pods wait. Preparing all pods first would delay all of them.
  */
 const PREPARED_AT_ONCE = 4;
 /** A preparation that takes longer no longer occupies a slot: its volume may hang or wait for a secret (C7). */

@@ -30,7 +30,8 @@ const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
 /**
  * Delay before a ready sandbox is written to the pod's status. Most pods start their containers within this time, and
- * that status update shows the sandbox too; the extra write would be a third of all status writes of a pod start.
+ * the status update for the containers shows the sandbox too. A separate write for the sandbox would be a third of all
+ * status writes of a pod start.
  */
 const SANDBOX_SHOWN_AFTER_MS = 500;
 
@@ -213,8 +214,8 @@ export class KubeletPodSyncer implements PodSyncer {
     const { clock, status, podCache, probes, allocation, podCgroups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid } = pod.metadata;
-    // The final status shows the limits of the cgroup, so they are read while the cgroup exists. They may be unread so
-    // far if the pod ran for less than a sync interval.
+    // The final status shows the limits of the cgroup, so they are read while the cgroup exists. If the pod ran for
+    // less than a sync interval, its limits may not have been read yet.
     const limitsRead = podCgroups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);

@@ -113,7 +113,7 @@ function pullingMs(pulls: readonly Pull[]): number {
   return sumMs;
 }
 
-/** Returns the total running time of the init containers that have terminated; sidecars have not. */
+/** Returns the total running time of the init containers that have terminated, without sidecars, which still run. */
 function initContainersMs({ status }: Pod): number {
   return (status?.initContainerStatuses ?? []).reduce((sumMs, { state }) => {
     const { startedAt, finishedAt } = state?.terminated ?? {};

@@ -10,7 +10,7 @@ interface Components extends Pick<Dependencies, 'podConfig' | 'podManager' | 'po
 }
 
 /**
- * Decides which removed pods are terminated before all pod sources are ready, and which wait for that (F1). A pod is
+ * Decides which removed pods are terminated before all pod sources are ready, and which only afterwards (F1). A pod is
  * terminated early only if it has not started, or if a static pod of the same source replaces it. The wait could
  * otherwise last forever: the API server, which is one of the sources, may run in the very static pod that waits to
  * replace the removed one (F4).
@@ -86,8 +86,8 @@ export class EarlyTerminations {
   }
 
   /**
-   * Returns whether the pod has started. A pod that waits for its full name has not, unless an earlier kubelet process
-   * has started it.
+   * Returns whether the pod has started. A pod that waits for its full name has not started, unless an earlier kubelet
+   * process has started it.
    */
   #hasStarted({ metadata: { uid, name, namespace } }: Pod): boolean {
     const { workers, podCache } = this.#components;

@@ -10,8 +10,8 @@ import type { PodCleanups } from './pod-cleanups.ts';
 interface Pass {
   readonly pods: readonly RuntimePod[];
   /**
-   * Whether some sources have not reported. Then only running pods that a static pod of the same name replaces may be
-   * terminated (F1, F4).
+   * Whether some sources have not reported. In this case, only running pods that a static pod of the same name replaces
+   * may be terminated (F1, F4).
    */
   readonly isEarly: boolean;
 }

@@ -7,8 +7,8 @@ export type OrphanComponents = Pick<Dependencies, 'volumes' | 'logger' | 'userNa
 };
 
 /**
- * Cleans up after unknown pods, outside the sync loop, because the loop must not wait for disks: removing many files
- * takes long, and unmounting a busy volume can take minutes (W6).
+ * Cleans up after unknown pods, outside the sync loop. The loop must not wait for disks: removing many files takes
+ * long, and unmounting a busy volume can take minutes (W6).
  */
 export function cleanUpOrphans(
   { volumes, logger, podCgroups, userNamespaces }: OrphanComponents,

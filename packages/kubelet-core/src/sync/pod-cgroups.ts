@@ -9,9 +9,9 @@ type Components = Pick<Dependencies, 'logger' | 'recorder' | 'runtime' | 'volume
 };
 
 /**
- * Returns whether no container of the pod is ever restarted. If containers run without their pod's cgroup, because an
- * earlier kubelet created none, they are stopped and restarted in the cgroup; the containers of such a pod are only
- * stopped (`SyncPod` in `pkg/kubelet/kubelet.go`).
+ * Returns whether no container of the pod is ever restarted. If containers run without a pod cgroup, because an earlier
+ * kubelet created none, they are stopped and restarted in the cgroup. Containers of a pod that runs only once are
+ * stopped and not restarted (`SyncPod` in `pkg/kubelet/kubelet.go`).
  */
 export function runsOnce({ spec }: Pick<Pod, 'spec'>): boolean {
   if (spec.restartPolicy !== 'Never') return false;

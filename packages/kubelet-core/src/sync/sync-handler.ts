@@ -40,8 +40,8 @@ export class SyncHandler {
   }
 
   /**
-   * Sorts new pods for {@link handlePodAdditions}: pods that already run first, then the others, each oldest first.
-   * Works in time slices, because a list may have thousands of pods (K5).
+   * Sorts new pods for {@link handlePodAdditions}: first the pods that already run, then all others. Each of the two
+   * groups is sorted oldest first. Works in time slices, because a list may have thousands of pods (K5).
    */
   async inAdmissionOrder(pods: readonly Pod[], slice: TimeSlice, signal: AbortSignal): Promise<readonly Pod[]> {
     const running = new CreationOrder();
@@ -150,9 +150,9 @@ export class SyncHandler {
 
   /**
    * Handles pods whose status changed in the API, usually because this kubelet has just written it. The pod worker is
-   * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated while
-   * its worker does not know (another client or an earlier kubelet wrote that; S1). Upstream notices the second case
-   * only at the pod's next sync.
+   * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated
+   * although its worker does not terminate it (another client or an earlier kubelet wrote that status; S1). Upstream
+   * notices the second case only at the pod's next sync.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
     const { podManager, podCache, containerGc, allocation, status, workers, updates } = this.#deps;
@@ -173,7 +173,7 @@ export class SyncHandler {
     }
   }
 
-  /** Stores a pod's newest version. Returns the pod that it belongs to: for a mirror pod, its static pod. */
+  /** Stores a pod's newest version. Returns the pod to which an API pod belongs: for a mirror pod, its static pod. */
   #store(how: 'addPod' | 'updatePod', pod: Pod): ReturnType<Dependencies['podManager']['getPodAndMirrorPod']> {
     const { podManager, startup, active } = this.#deps;
     podManager[how](pod);

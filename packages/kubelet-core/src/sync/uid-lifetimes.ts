@@ -44,9 +44,10 @@ export interface InstanceFacts {
 
 /**
  * Returns whether the pod was already running when it was added, because an earlier kubelet started it. Two kinds of
- * pods are new instances although the cache shows them as running (N1, N9): a pod that this kubelet has terminated, as
- * long as the cache has not noticed it; and a static pod that arrives after the first list of its source, because it
- * was not desired in between. The second rule does not apply to the API server, whose first list may be outdated.
+ * pods are new instances although the cache shows them as running (N1, N9). First, a pod that this kubelet has
+ * terminated, as long as the cache does not show that. Second, a static pod that arrives after the first list of its
+ * source, because it was not desired in between. The second rule does not apply to the API server, whose first list may
+ * be outdated.
  */
 export function continuesRunningPod({ hasWorker, wasTracked, isLateStatic, isRunning }: InstanceFacts): boolean {
   const isNewInstance = (wasTracked || isLateStatic) && !hasWorker;

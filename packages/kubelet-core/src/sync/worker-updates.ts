@@ -42,8 +42,9 @@ export class WorkerUpdates {
 
   /**
    * Returns whether the pod may have a worker. A pod in admission may not. A pod without a worker was rejected, or has
-   * just terminated while only the runtime knew it. Except for a deletion, which must terminate the pod, no change and
-   * no container event starts such a pod; only housekeeping admits it again (N1, N9). Upstream starts it on such events.
+   * just terminated while only the runtime knew it. No change and no container event starts such a pod; only
+   * housekeeping admits it again (N1, N9). Exception: a deletion must terminate the pod. Upstream starts such a pod on
+   * changes and container events.
    */
   #mayHaveWorker(updateType: PodUpdateType, { metadata: { uid, deletionTimestamp } }: Pod): boolean {
     const { workers, isUndecided } = this.#components;

@@ -81,9 +81,9 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
 }
 
 /**
- * Starts the pod in a new sandbox, unless the pod has nothing left to do. Containers that have run are restarted
- * according to their own rules and policy; containers that have not run are started. Upstream gives a pod with policy
- * Never no second sandbox, so a pod whose sandbox died before all its containers had run waits forever.
+ * Starts the pod in a new sandbox, unless no container of the pod has to run any more. Containers that have run are
+ * restarted according to their own rules and policy; containers that have not run are started. Upstream gives a pod
+ * with policy Never no second sandbox, so a pod whose sandbox died before all its containers had run waits forever.
  */
 function computeNewSandboxActions(situation: Situation, actions: PodActionsDraft): void {
   const { pod, status } = situation;
@@ -189,12 +189,12 @@ function killCause(
       always: false,
       wasDecidedBefore: true,
       // The start that ran the hook should have stopped the container (upstream: `startContainer` in
-      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`). Then the container's rules would have seen its exit code,
-      // so they decide now, too.
+      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`). If it had, the container's restart rules would have
+      // decided by its exit code, so they decide now, too.
       exitDecides: true,
     };
   }
-  // If the runtime lost the annotation, the container must not be killed over and over.
+  // If the runtime lost the annotation, the container must not be killed in every sync.
   if (status.hash !== '' && status.hash !== containerHash(container)) {
     return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };
   }
@@ -208,8 +208,9 @@ function killCause(
 }
 
 /**
- * Returns the situation in which containers that may run in another sandbox than the pod's count as unknown, and adds
- * them to the containers to kill: their network is gone, and they must not count as the pod's own.
+ * Returns the situation with containers that may run in a sandbox other than the pod's current one counted as unknown,
+ * and adds them to the containers to kill. Their network no longer exists, and they must not count as containers of the
+ * pod.
  */
 function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
   const { status } = situation;

@@ -25,7 +25,7 @@ type Step =
    */
   | { readonly kind: 'passed'; readonly restart: boolean }
   | { readonly kind: 'start' }
-  /** The container failed for good, and so does the pod. */
+  /** The container has failed and is not restarted, so the pod fails. */
   | { readonly kind: 'fatal' };
 
 /**
@@ -52,7 +52,8 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
     const status = currentStatus(statuses, container.name);
     const sidecar = isRestartableInit(container);
     if (status === undefined) {
-      // A later container exists, so this one existed too and its record is gone. Only a sidecar must be running now.
+      // A later container exists, so this container existed too, and its record was removed. Only a sidecar must be
+      // running now.
       if (followerSeen && sidecar) starts.push(index);
       continue;
     }

@@ -35,9 +35,10 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
 /**
  * Returns a pod's runtime status with the containers that, according to the pod's own status, have run but have no
  * record in the runtime any more: dead containers may be removed at any time, for example to free disk space. Without
- * them, an ephemeral container or one with policy Never would run a second time, init containers would run again in
- * their sandbox (C3), and a crashing container would restart without back-off (C2). Upstream uses only the runtime's
- * records. A container that was lost while it ran, and that must run again, is omitted.
+ * these containers, an ephemeral container or a container with restart policy Never would run a second time, init
+ * containers would run again in their sandbox (C3), and a crashing container would restart without back-off (C2).
+ * Upstream uses only the runtime's records. A container that was lost while it ran, and that must run again, is
+ * omitted.
  *
  * If the pod can restart all containers, the kubelet itself removes their records for a restart, so only ephemeral
  * containers are added.
@@ -63,8 +64,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
       const container = recorded.has(one.name) ? undefined : byName.get(one.name);
       const last = container && remembered(kind, container, one, sandbox, known);
       if (container === undefined || last === undefined) return [];
-      // The running time of a lost container is unknown, so its restart must not be delayed like one after a crash
-      // (C2).
+      // The running time of a lost container is unknown, so its restart must not be delayed like a restart after a
+      // crash (C2).
       const restarts = kind !== 'ephemeral' && shouldRestartExited(pod, container, last, features);
       return last.reason === LOST.reason && restarts ? [] : [last];
     });
@@ -131,8 +132,8 @@ function remembered(
     state: 'exited',
     createdAtMs: startedAtMs,
     startedAtMs,
-    // API times have whole seconds. Counted from the start of the second, the back-off could be up to a second too
-    // short (C2).
+    // API times have whole seconds. If the back-off were counted from the start of the second, it could be up to a
+    // second too short (C2).
     finishedAtMs: finishedAtMs > 0 ? finishedAtMs + LAST_OF_SECOND_MS : 0,
     exitCode,
     image,
@@ -151,8 +152,8 @@ function remembered(
  * have whole seconds, so in the second in which one sandbox replaces another, the container may belong to either.
  *
  * Times in the future are from before the clock was set back, for example at a boot without a battery-backed clock. A
- * sandbox whose time is not in the future was created after that, so it is not the sandbox of the container. Two times
- * in the future are compared like two times in the past.
+ * container with such a start time does not belong to a sandbox whose creation time is not in the future: the sandbox
+ * was created after the clock was set back. Two times in the future are compared like two times in the past.
  */
 function isOf(
   { id: sandboxId, createdAtMs, attempt }: RuntimeSandboxStatus,

@@ -24,9 +24,9 @@ function shouldRestartAllContainers(
 
 /**
  * Returns the records to remove for a restart of all containers; empty if no exit requests it. Main containers are
- * removed before init containers, and the containers whose exit requested the restart last of all. As long as one of
- * these exists the work is not complete, so that a kubelet killed half-way continues after its restart. Upstream keeps
- * this state in a pod condition.
+ * removed before init containers, and the containers whose exit requested the restart last of all. The restart is
+ * incomplete as long as a record of such a container exists, so a kubelet that is killed half-way continues after its
+ * own restart. Upstream keeps this state in a pod condition.
  */
 export function containersToReset(
   pod: Pod,

@@ -40,8 +40,8 @@ const AMOUNTS = {
 } as const satisfies Record<ResizedResource, Record<'limit' | 'request', keyof CpuMemory>>;
 
 /**
- * Adds to `actions` what a running container needs to match its pod's allocation: an in-place update, with decreases
- * before increases; or a restart, if its `resizePolicy` requires one (`computePodResizeAction` in
+ * Adds the actions that make a running container match its pod's allocation: an in-place update with decreases before
+ * increases, or a restart if the `resizePolicy` requires one (`computePodResizeAction` in
  * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
  * @returns whether the container must be restarted
  */

@@ -18,8 +18,8 @@ export interface SandboxVerdict {
 export function podSandboxChanged(pod: Pod, status: Pick<RuntimePodStatus, 'sandboxes'>): SandboxVerdict {
   const newest = status.sandboxes[0];
   if (newest === undefined) return { changed: true, attempt: 0, sandboxId: '' };
-  // The number follows the highest attempt, which need not be that of the newest sandbox: a runtime rejects a second
-  // sandbox with a number that it has seen.
+  // The number is one above the highest attempt, which need not be the attempt of the newest sandbox: a runtime rejects
+  // a second sandbox with a number that it has seen.
   const attempt = Math.max(...status.sandboxes.map((sandbox) => sandbox.attempt));
   const next = { changed: true, attempt: attempt + 1, sandboxId: newest.id };
 

@@ -3,7 +3,7 @@ import { byPrecedence } from '../actions/current-status.ts';
 
 /** Limits of the restart back-off. */
 export interface BackOffLimits {
-  /** First delay. Upstream: 10 s, or the maximum if that is less. */
+  /** First delay. Upstream: 10 s, or the maximum if the maximum is less. */
   readonly initialMs: number;
   /** Maximum delay. Default: 300 s; `crashLoopBackOff.maxContainerRestartPeriod` sets it from 1 s to 300 s. */
   readonly maxMs: number;
@@ -32,8 +32,9 @@ export function ranLongEnough({ createdAtMs, startedAtMs, finishedAtMs }: Run): 
  * Computes the delay after the newest exit of a container from the attempts that the runtime still has. A newly started
  * kubelet uses this, so that its own restart does not reset the back-off of crashing containers.
  *
- * The first exit is followed by a restart without delay; each further short run in a row doubles the delay; a long run,
- * or a run with another spec, ends the row. Attempts without a record, before or within the row, count as short runs.
+ * After the first exit, the container is restarted without delay. Each further short run in a row doubles the delay. A
+ * long run, or a run with another spec, resets the delay. Attempts without a record, before or among the consecutive
+ * short runs, count as short runs.
  * @param runs all attempts of one container
  * @returns 0 if the container may start now
  */

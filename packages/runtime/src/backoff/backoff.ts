@@ -88,8 +88,8 @@ export class RestartBackOff {
   }
 
   /**
-   * Counts the delay from this exit on. If {@link started} was not called for the exited attempt, the attempt was
-   * started without this kubelet's knowledge: by a kubelet that was killed before the runtime responded, or by a call
+   * Counts the delay from this exit on. If {@link started} was not called for the exited attempt, this kubelet did not
+   * learn of its start. The attempt was started by a kubelet that was killed before the runtime responded, or by a call
    * whose response was lost. It counts like any other start.
    */
   #follow(entry: Entry, death: RuntimeContainerStatus): void {
@@ -116,7 +116,8 @@ export class RestartBackOff {
     const entry: Entry = {
       podUid: pod.metadata.uid,
       spec,
-      // If the spec changed while this kubelet watches, the delay is reset, whatever the records say.
+      // If the spec has changed since this kubelet last saw the container, the delay is reset, whatever the runtime's
+      // records show.
       delayMs: known === undefined ? delayFromRuns(runs, hash, this.#limits) : 0,
       deathId: '',
       deathAttempt: -1,
@@ -128,7 +129,10 @@ export class RestartBackOff {
     return entry;
   }
 
-  /** Removes entries that can delay nothing any more: they were not used for longer than a run and a delay can last. */
+  /**
+   * Removes entries that cannot delay a restart any more, because they were not used for longer than the reset time
+   * plus the maximum delay.
+   */
   #sweep(): void {
     const now = this.#clock.monotonic();
     if (now - this.#sweptAtMs < BACKOFF_RESET_MS) return;

@@ -86,9 +86,9 @@ export function sandboxResources(
 }
 
 /**
- * Returns the cgroup values of a pod during a resize: the target values of its cgroup minus the overhead, and
- * separately the overhead (`generateUpdatePodSandboxResourcesRequest` upstream, which also subtracts the overhead from
- * "no limit"). A cgroup has a limit only if each container has one. Only CPU and memory are included.
+ * Returns the cgroup values of a pod during a resize: the target values of its cgroup minus the overhead, and the
+ * overhead itself. Upstream also subtracts the overhead from "no limit" (`generateUpdatePodSandboxResourcesRequest`). A
+ * cgroup has a limit only if each container has one. Only CPU and memory are included.
  */
 export function resizedSandboxResources(
   pod: Pod,

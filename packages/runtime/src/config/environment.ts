@@ -89,7 +89,7 @@ function readOnce(files: EnvironmentFiles | undefined): VariablesOf {
   };
 }
 
-/** Returns the value of `valueFrom`; `undefined` if it is optional and does not exist. */
+/** Returns the value of `valueFrom`; `undefined` if the referenced value is optional and does not exist. */
 function referredValue(
   { valueFrom }: EnvVar,
   pod: Pod,

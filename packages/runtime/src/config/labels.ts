@@ -8,7 +8,7 @@ export const criLabels = {
   containerName: 'io.kubernetes.container.name',
 } as const;
 
-/** Annotation keys for what a restarted kubelet must know of a container. */
+/** Annotation keys for the facts about a container that a restarted kubelet must know. */
 export const criAnnotations = {
   hash: 'io.kubernetes.container.hash',
   restartCount: 'io.kubernetes.container.restartCount',

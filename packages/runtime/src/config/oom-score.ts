@@ -13,8 +13,8 @@ const BEST_EFFORT = 1000;
 const LEAST_BURSTABLE = 1000 + GUARANTEED;
 
 /**
- * Returns the OOM score adjustment of a container, from -997 to 1000: the more memory a burstable container requests,
- * the later the kernel kills it (`GetContainerOOMScoreAdjust` in `pkg/kubelet/qos/policy.go`; KEP-2837 for pod-level
+ * Returns the `oom_score_adj` of a container, from -997 to 1000. The more memory a burstable container requests, the
+ * later the kernel kills it (`GetContainerOOMScoreAdjust` in `pkg/kubelet/qos/policy.go`; KEP-2837 for pod-level
  * requests). A sidecar gets at most the score of the main container with the smallest request.
  */
 export function oomScoreAdjust(

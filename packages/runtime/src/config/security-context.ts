@@ -31,8 +31,8 @@ const MASKED_PATHS: readonly string[] = [
 const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
 /**
- * Returns the security context of a sandbox (`generatePodSandboxLinuxConfig` upstream). Its seccomp profile is always
- * the runtime's default, because only the pause process runs in it.
+ * Returns the security context of a sandbox (`generatePodSandboxLinuxConfig` upstream). The sandbox's seccomp profile
+ * is always the runtime's default, because only the pause process runs in the sandbox.
  * @throws PodRuntimeError
  */
 export function sandboxSecurityContext(pod: Pod, context: PodContext): Init<LinuxSandboxSecurityContext> {

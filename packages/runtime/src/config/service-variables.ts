@@ -13,9 +13,9 @@ export interface ServiceData {
 const MASTER_SERVICES = ['kubernetes'];
 
 /**
- * Returns the environment variables by which a pod finds services: always those of the API server, and those of its own
- * namespace if service links are enabled. Headless services have none. The names follow Docker's links. Upstream:
- * `pkg/kubelet/envvars`, `getServiceEnvVarMap` in `pkg/kubelet/kubelet_pods.go`.
+ * Returns the environment variables by which a pod finds services: always the service of the API server, and the
+ * services of the pod's namespace if service links are enabled. Headless services have none. The names follow Docker's
+ * links. Upstream: `pkg/kubelet/envvars`, `getServiceEnvVarMap` in `pkg/kubelet/kubelet_pods.go`.
  */
 export function serviceVariables(
   services: Iterable<ServiceData>,

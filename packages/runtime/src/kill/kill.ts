@@ -99,8 +99,8 @@ export class Killer {
           }
         }),
       );
-    // Sidecars stop after all containers that run by now, including late starters. Other containers do not wait for
-    // that information.
+    // Sidecars stop after all containers that run at this time, including those that started late. Other containers do
+    // not wait for that information.
     const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
       if (turns === undefined) return [];
       const { running } = await this.#findLateStarts(runningPod.uid, mayHaveStarted, signal);
@@ -209,9 +209,10 @@ export class Killer {
   }
 
   /**
-   * Returns which of the containers listed as created run by now. A start can complete late, after its call timed out,
-   * and stopping the sandbox would kill such a container without a grace period (C5). A container whose state cannot be
-   * read in time counts as not running, except one that was found running in an earlier, aborted attempt.
+   * Returns the containers that are listed as created but run at this time. A start can complete late, after its call
+   * timed out, and stopping the sandbox would kill such a container without a grace period (C5). A container whose
+   * state cannot be read in time counts as not running, except one that was found running in an earlier, aborted
+   * attempt.
    */
   async #findLateStarts(uid: string, created: readonly RuntimeContainer[], signal: AbortSignal): Promise<LateStarts> {
     if (created.length === 0) return { running: [], unknown: [] };
@@ -285,8 +286,8 @@ export class Killer {
   }
 
   /**
-   * Asks the runtime once whether the container still runs, because it may have exited since the pod's status was read.
-   * A later exit arrives through {@link containerEnded}.
+   * Queries once whether the container still runs, because it may have exited since the pod's status was read. A later
+   * exit arrives through {@link containerEnded}.
    */
   async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger } = this.#components;
@@ -322,7 +323,7 @@ export class Killer {
   }
 
   /**
-   * Reads what killing needs to know about a container whose spec is gone, from the annotations written at its
+   * Reads the grace period and hook of a container whose spec is no longer known, from the annotations written at its
    * creation. Returns `undefined` if the container is gone too. If the response takes too long and the grace period is
    * known, the container is stopped without these settings (W6).
    */

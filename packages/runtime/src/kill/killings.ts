@@ -9,8 +9,8 @@ export class Killing {
   /** Cancels the `preStop` hook. */
   readonly hook: AbortController = new AbortController();
   /**
-   * The `preStop` hook, once started; never rejects. It runs only once, even if the attempt that started it was aborted
-   * (C5).
+   * The `preStop` hook, once started; never rejects. The hook runs only once, even if the attempt that started the hook
+   * was aborted (C5).
    */
   preStop: Promise<void> | undefined;
   /** Whether the runtime reported the container as running although it was listed as created. */
@@ -26,7 +26,7 @@ export class Killing {
   /** Until when the runtime's refusals to stop the container are tolerated; infinite if it never refused. */
   #refusedUntilMs = Number.POSITIVE_INFINITY;
 
-  /** Starts another attempt. Its grace period counts from now, but can only shorten the deadline. */
+  /** Starts another attempt. The new grace period counts from now, but can only shorten the deadline. */
   begin(nowMs: number, graceMs: number): void {
     this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + graceMs);
   }

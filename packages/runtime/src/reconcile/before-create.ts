@@ -15,9 +15,10 @@ export type BeforeCreate =
   /** A container already runs, because a start whose response was lost has completed. Nothing is created. */
   | { readonly kind: 'running'; readonly id: string }
   /**
-   * Containers in `stop` may run and are stopped; then those in `remove`, which never started, are removed. If either
-   * fails, nothing is created, except beside containers with `startOver`. Then a container is created with the number
-   * `attempt`; `undefined`: the number is taken from the log directory.
+   * First, the containers in `stop`, which may be running, are stopped. Then the containers in `remove`, which never
+   * started, are removed. If a stop or removal fails, nothing is created. Exception: a container with `startOver` may
+   * stay, because it can never run. Finally, a container is created with the number `attempt`; `undefined`: the number
+   * is taken from the log directory.
    */
   | {
       readonly kind: 'create';
@@ -28,7 +29,7 @@ export type BeforeCreate =
 
 /**
  * C6: returns the exited container, if any, that had not run when the pod's status was read, because its start
- * completed late. The decision to run it again did not take its exit into account.
+ * completed late. The decision to run the container again did not take this exit into account.
  * @param known the pod's containers when its status was read
  */
 export function exitedUnobserved(
@@ -44,11 +45,12 @@ export function exitedUnobserved(
  * half-way.
  *
  * - A running container is kept, and nothing is created beside it.
- * - A container that was created and never started is removed first. It may be left by a CreateContainer whose response
- *   was lost. If a StartContainer whose response was lost still works on it, the runtime refuses to remove it, and the
- *   next sync finds it running. If its start is over but it cannot be removed, it stays and its number is used up:
- *   containerd 1.6 cannot remove a container whose task it created after the call was cancelled. Containers with lower
- *   numbers than the one tried now were given up earlier and stay.
+ * - A container that was created and never started is removed first. Such a container may come from a CreateContainer
+ *   call whose response was lost. If a StartContainer call whose response was lost is still in progress for it, the
+ *   runtime refuses to remove the container, and the next sync finds it running. If the start has ended but the
+ *   container cannot be removed, the container stays and its number is not used again: containerd 1.6 cannot remove a
+ *   container whose task it created after the call was cancelled. Containers with lower numbers than the one tried now
+ *   were given up earlier and stay.
  * - The number of the new attempt is one above the highest that has run. A container that never started is created
  *   again with the same number, so that the runtime rejects the second of two concurrent creations. The number never
  *   decreases, even if the records of earlier runs are gone.

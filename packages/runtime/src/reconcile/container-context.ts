@@ -85,7 +85,7 @@ export class ConfigContexts {
     const services = this.#serviceVariables(pod);
     const hostIps = this.#components.hostIps?.() ?? [];
     const podIps = podAddresses(pod, sandboxIps, hostIps, node.podIpFamily);
-    // Run in parallel, because most of them wait for different things.
+    // The calls run in parallel, because most of them wait for different components.
     const [user, userNamespace, environmentObjects, environmentFiles, granted] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
       this.#userNamespace(pod, signal),

@@ -58,9 +58,9 @@ const NOT_OURS: ReadonlySet<string | undefined> = new Set(['EFBIG', 'ENXIO', 'EI
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Notes about containers, by pod and container name. They survive a kubelet restart: a container that was stopped
- * because of its liveness probe exits with code 0 if it handles SIGTERM, and only the note shows that it has not
- * completed. There is one note per container name; the note of a later attempt replaces the one before.
+ * Notes about containers, by pod and container name. Notes survive a kubelet restart. A container that was stopped
+ * because of its liveness probe exits with code 0 if it handles SIGTERM, and only the note shows that the container has
+ * not completed. There is one note per container name; the note of a later attempt replaces the one before.
  *
  * The notes of a pod are kept in memory from its first sync until {@link forget}.
  */
@@ -120,14 +120,14 @@ export class ContainerNotes {
     return this.#byPod.get(podUid) ?? notes;
   }
 
-  /** Notes that the runtime has nothing of a pod, so that {@link load} has nothing to read. */
+  /** Records that the runtime has no container or sandbox of a pod, so that {@link load} need not read a file. */
   nothingToLoad(podUid: string): void {
     if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map());
   }
 
   /**
-   * Resolves when the note is on disk or could not be written. In the second case the sync continues, the next sync
-   * writes the note again, and a kubelet restart before that loses the note.
+   * Resolves when the note is on disk or could not be written. If it could not be written, the sync continues and the
+   * next sync writes the note again. A kubelet restart in between loses the note.
    */
   async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
     await this.#fill(podUid);
@@ -155,7 +155,7 @@ export class ContainerNotes {
     else await this.put(podUid, container, note.replaces);
   }
 
-  /** Forgets a pod that is gone. Its file goes with its directory. */
+  /** Forgets a pod that is gone. The file of the pod is removed together with the pod's directory. */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
     this.#writes.delete(podUid);
@@ -163,8 +163,8 @@ export class ContainerNotes {
   }
 
   /**
-   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain a restart that is owed (C6), so
-   * nothing is decided without it.
+   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain an owed restart (C6), so no
+   * restart is decided until it can be read.
    */
   async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
     const path = this.#path(podUid);

@@ -25,8 +25,8 @@ export class ContainerRemover {
   }
 
   /**
-   * Removes a container that does not run; succeeds if it is already gone. The log is removed first: if that fails, the
-   * container stays, and with it the record of the log.
+   * Removes a container that does not run; succeeds if it is already gone. The log is removed first. If the log cannot
+   * be removed, the container stays, so its log is still known.
    * @param keepLogs whether to keep the log for later readers; the container's status is then not checked
    * @throws CriError
    * @throws the errors of the file system

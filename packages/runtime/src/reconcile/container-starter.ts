@@ -135,8 +135,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Counts image volumes as upstream does: a start that failed for another reason counts as one that mounted its
-   * images.
+   * Counts image volumes as upstream does: a start that failed for a reason other than its images counts as having
+   * mounted them.
    */
   async #countImageVolumes({ container, pull }: StartRequest, failure: SyncFailure | undefined): Promise<void> {
     const pulled = await pull;
@@ -234,8 +234,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Handles a running container whose start was not completed: links its log, and records the `Started` event if it was
-   * not recorded or if the missing link shows that it may be missing.
+   * Handles a running container whose start was not completed: links its log, and records the `Started` event if this
+   * kubelet has not recorded it or if the missing link shows that an earlier kubelet may not have recorded it.
    */
   async #handleLateStart(subject: ContainerOfPod, run: StartedRun, isUnrecorded: boolean): Promise<void> {
     const wasMissing = await this.#link(subject, run);
@@ -281,8 +281,8 @@ export class ContainerStarter {
 
   /**
    * Records the container's resources before it is created, because a container without a record would be resized as if
-   * it had none. The previous container must be gone by then, because otherwise these resources would count as its own
-   * while it may still run.
+   * it had none. The previous container must have been removed before. Otherwise these resources would count as the
+   * resources of the previous container, which may still run.
    */
   async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
     if (type === 'ephemeral') return;
@@ -373,7 +373,8 @@ export class ContainerStarter {
       } catch (err) {
         signal.throwIfAborted();
         if (startOver !== true || !isLeaked(err)) {
-          // The runtime may still work on the container, so it blocks the next one like a name that is taken.
+          // A call for this container may still be in progress in the runtime, so the container blocks its successor
+          // like a name that is in use.
           tried.inTheWay(uid, container.name, restartCount);
           throw err;
         }
@@ -399,7 +400,8 @@ export class ContainerStarter {
       sameName.map(async (listed) => {
         const known = status.containers.find(({ id }) => id === listed.id);
         if (listed.state !== 'exited' || known?.state === 'exited') return listed;
-        // The container exited since the pod's status was read, or never started; only its status shows which.
+        // The container has exited since the pod's status was read, or has never started. Only its own status shows
+        // which is the case.
         const answer = await cri.containerStatus({ containerId: listed.id }, signal);
         if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
         const { state } = toContainerStatus(answer.status, listed.sandboxId);
@@ -456,9 +458,9 @@ export class ContainerStarter {
   }
 
   /**
-   * Notes that the hook of a container failed. If the container runs, it must be restarted: it counts as failed, although
-   * it may exit with code 0 when it is stopped. If it had already exited, the hook may have failed because of that, so
-   * the exit code counts (C6).
+   * Notes that the hook of a container failed. If the container runs, it must be restarted: it counts as failed,
+   * although it may exit with code 0 when it is stopped. If the container had already exited, the hook may have failed
+   * because of the exit, so the exit code counts (C6).
    * @returns what follows the stop of the container; `unknown` if the runtime did not say whether the container had
    * exited, so that it must not be stopped yet
    */

@@ -19,8 +19,9 @@ const MAX_BYTES = 1 << 20;
 const MAX_BYTES_OF_ALL = 1 << 24;
 
 /**
- * Reads the files of a container's `fileKeyRef`s (KEP-3721), each once. A container of the pod wrote them and may still
- * change them, so links must not lead out of the volume, and only regular files of limited size are opened (W3, W5).
+ * Reads the files of a container's `fileKeyRef`s (KEP-3721), each once. A container of the pod wrote the files and may
+ * still change them. Therefore links must not lead out of the volume, and only regular files of limited size are opened
+ * (W3, W5).
  * @throws PodRuntimeError `InvalidSpec` if a volume does not exist, a file cannot be read, or the files are too large
  */
 export async function readEnvironmentFiles(

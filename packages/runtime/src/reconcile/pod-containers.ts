@@ -143,8 +143,8 @@ export class PodContainers {
   }
 
   /**
-   * Starts the candidates in parallel, a few at a time, except after a container with a `postStart` hook: users rely on
-   * the next container starting only when the hook is done. Without a hook, the start order is not observable.
+   * Starts the containers in parallel, a few at a time. Exception: the containers after one with a `postStart` hook
+   * wait for the hook, because users rely on this order. Without a hook, the start order is not observable.
    */
   async sideBySide(run: Run, sandbox: ReadySandbox, candidates: readonly Candidate[]): Promise<void> {
     const turns = new Semaphore(MAX_CONCURRENT);

@@ -60,12 +60,12 @@ export interface PodReconcilerComponents {
 }
 
 /**
- * Makes the runtime match a pod's spec: kills what must go, creates the sandbox, starts the containers (`SyncPod` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Failures of containers are results, not errors.
+ * Makes the runtime match a pod's spec: kills containers that must not run, creates the sandbox, and starts containers
+ * (`SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Failures of containers are results, not errors.
  */
 export class PodReconciler {
   readonly #components: PodReconcilerComponents;
-  /** UIDs of pods that were synced here, so that every container started since was started by this kubelet. */
+  /** UIDs of pods that this kubelet has synced. All their later containers were started by this kubelet. */
   readonly #adopted = new Set<string>();
 
   constructor(components: PodReconcilerComponents) {
@@ -127,7 +127,7 @@ export class PodReconciler {
     // The pod's status must first show the exit, because it keeps how a container without a record terminated (P7).
     if (run !== given) return run.results.outdated();
     if (!(await this.#reset(run, actions))) return;
-    // The records are gone, so the result is known without reading the status again.
+    // All records were removed, so the result is known without reading the status again.
     const gone = new Set(actions.containersToReset.map(({ id }) => id));
     const status = { ...run.status, containers: run.status.containers.filter(({ id }) => !gone.has(id)) };
     await this.#apply({ ...run, status }, this.#actions(run.pod, status));
@@ -216,7 +216,7 @@ export class PodReconciler {
     }
   }
 
-  /** Starts containers once their sandbox is ready; images are pulled meanwhile. */
+  /** Starts containers once their sandbox is ready. Their images are pulled while the sandbox starts. */
   async #start(
     run: Run,
     actions: PodActions,
@@ -286,7 +286,7 @@ export class PodReconciler {
     );
   }
 
-  /** Notes that a container is stopped in order to restart it, if its exit code could hide that. */
+  /** Records that a container is stopped in order to restart it, if its exit code alone might not lead to a restart. */
   async #noteRestart(pod: Pod, name: string, note: ContainerNote): Promise<void> {
     const { notes, features } = this.#components;
     const found = findContainer(pod, name);
@@ -294,7 +294,7 @@ export class PodReconciler {
     await notes.put(pod.metadata.uid, name, note);
   }
 
-  /** @returns whether everything that had to be killed is gone; nothing may start before */
+  /** @returns whether all containers that had to be killed have terminated; no container may start before */
   async #killContainers({ pod, results, signal }: Run, actions: PodActions): Promise<boolean> {
     const starting = namesToStart(pod, actions);
     const outcomes = await Promise.all(
@@ -369,7 +369,7 @@ export class PodReconciler {
     await Promise.all(surplusInitContainers(pod, status.containers, newSandbox).map(prune));
   }
 
-  /** @returns whether the pod's claims are prepared; nothing of the pod may start before */
+  /** @returns whether the pod's claims are prepared; no sandbox or container of the pod may start before */
   async #prepareClaims({ pod, results, signal }: Run): Promise<boolean> {
     const { claims, recorder } = this.#components;
     try {
@@ -390,7 +390,7 @@ export class PodReconciler {
   ): Promise<Init<PodSandboxConfig> | undefined> {
     const { contexts, recorder, metrics, tried } = this.#components;
     try {
-      // If a name is leaked, the tried number is above the known one.
+      // If a sandbox name stays in use in the runtime, the tried attempt number is above the known one.
       const attempt = actions.createSandbox
         ? Math.max(actions.attempt, tried.get(pod.metadata.uid, '') ?? 0)
         : actions.attempt;

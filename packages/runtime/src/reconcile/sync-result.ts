@@ -14,7 +14,7 @@ export type SyncAction =
 /** One step of a sync of {@link PodRuntime}. */
 export type RuntimeSyncResult = SyncResult<SyncAction>;
 
-/** Outcome of a sync of {@link PodRuntime}. The error has `retryAtMs` if all that is left is to wait until then. */
+/** Outcome of a sync of {@link PodRuntime}. The error has `retryAtMs` if the sync only has to wait until this time. */
 export type RuntimePodSyncResult = PodSyncResult<SyncAction, PodRuntimeError>;
 
 /** Collects the results of one sync. */
@@ -27,7 +27,7 @@ export class SyncResults {
     this.#results.push(error === undefined ? { action, target } : { action, target, error });
   }
 
-  /** Records a failure that belongs to no step; the first one counts. */
+  /** Records a failure that belongs to no step. Only the first such failure is kept. */
   fail(failure: Error): void {
     this.#failure ??= failure;
   }

@@ -23,9 +23,9 @@ export function isNameTaken(err: unknown): boolean {
 }
 
 /**
- * Attempt numbers that were tried without success and are in no record, by container. A CreateContainer may complete
- * after its response was lost; its successor uses the same number, so that the runtime rejects one of them (C1). A
- * number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
+ * Attempt numbers that were tried without success and that no container record shows, by container. A CreateContainer
+ * may complete after its response was lost; its successor uses the same number, so that the runtime rejects one of them
+ * (C1). A number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
  * (containerd#4604, cri-o#9097).
  */
 export class TriedAttempts {
@@ -53,7 +53,7 @@ export class TriedAttempts {
     if (known === undefined || known < attempt) this.#tried.set(`${podUid}/${container}`, { attempt });
   }
 
-  /** Records that something with this number blocks the creation and cannot be removed. */
+  /** Records that a container or name with this number blocks the creation and cannot be removed. */
   inTheWay(podUid: string, container: string, attempt: number): void {
     const key = `${podUid}/${container}`;
     const known = this.#tried.get(key);

@@ -47,9 +47,9 @@ export function withCpuMemory(resources: ResourceRequirements | undefined, amoun
 }
 
 /**
- * Returns the resources of a running container that another kubelet started, so nothing is recorded about it: the
- * runtime's values if they differ from the desired ones, otherwise the desired ones. Upstream assumes no resources, and
- * so restarts the container if its resize policy requires a restart.
+ * Returns the resources of a running container that another kubelet started, whose resources are therefore not
+ * recorded. The runtime's values are returned if they differ from the desired ones, otherwise the desired ones.
+ * Upstream assumes no resources, and so restarts the container if its resize policy requires a restart.
  */
 export function adoptedResources(
   pod: Pod,

@@ -63,7 +63,10 @@ export interface PodResizerComponents {
 export class PodResizer {
   readonly #components: PodResizerComponents;
   readonly #features: Required<ResizeFeatures>;
-  /** Whether the runtime supports UpdatePodSandboxResources, as far as known; an unsupported call is not repeated. */
+  /**
+   * Whether the runtime may support UpdatePodSandboxResources. After the runtime has answered that it does not
+   * implement the call, the call is not repeated.
+   */
   #reportsToSandbox = true;
 
   constructor(components: PodResizerComponents) {
@@ -135,7 +138,7 @@ export class PodResizer {
       ...(group && memoryShrinks(group.held, group.wanted) && { podBytes: group.wanted.memoryBytes ?? 0 }),
     };
     const shrinks = shrinking.containers.size > 0 || 'podBytes' in shrinking;
-    // In a sandbox that is yet to be created nothing uses memory.
+    // In a sandbox that is not created yet, no process uses memory.
     if (shrinks && !actions.createSandbox) await this.#checkUsage(pod, actions.sandboxId, shrinking, signal);
     const plan = { updates, updatePodResources, updatePodLevelResources, ...(group && { group }) };
     const steps = resizeSteps(plan);

@@ -34,7 +34,7 @@ export interface PodStatusReaderComponents {
    */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'> | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Last applied resources, which supply what runtimes do not report; absent if they are not recorded. */
+  /** Last applied resources, for values that runtimes do not report; absent if they are not recorded. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
   /** Notes about unfinished work on containers. If absent, there are none. */
   readonly notes?: Pick<ContainerNotes, 'read'> | undefined;
@@ -127,8 +127,8 @@ export class PodStatusReader {
   }
 
   /**
-   * Returns the ID of the sandbox of a container that an earlier read has shown, also if the runtime has removed the
-   * container's record since; `undefined` if no read has shown the container.
+   * Returns the sandbox ID of a container that an earlier read has shown, even if the runtime has removed the
+   * container's record since. Returns `undefined` if no read has shown the container.
    */
   sandboxOf(uid: string, containerId: string): string | undefined {
     return this.#placed.of(uid, containerId);
@@ -164,7 +164,7 @@ export class PodStatusReader {
   async #sandbox(id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
     const { status } = await this.#components.cri.podSandboxStatus({ podSandboxId: id }, signal);
     if (status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
-    // If an unknown state counted as "not ready", everything in the sandbox would be killed.
+    // If an unknown state counted as "not ready", all containers in the sandbox would be killed.
     if (!Object.values<number>(PodSandboxState).includes(status.state)) {
       throw new PodRuntimeError('BadAnswer', `pod sandbox ${id} is in an unknown state: ${status.state}`);
     }

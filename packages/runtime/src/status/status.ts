@@ -80,8 +80,8 @@ const SIGTERM_EXIT_CODE = 143;
 
 /**
  * Returns the reason of a container's exit. Runtimes report `OOMKilled` for every container in which any process was
- * ever OOM killed. The kernel uses SIGKILL, so a container with SIGTERM's exit code was stopped, whatever was killed
- * before. Exit code 0 proves nothing, because a shell may continue after its child was killed.
+ * ever OOM killed. The OOM killer uses SIGKILL, so a container with SIGTERM's exit code was stopped, even if one of its
+ * processes was OOM-killed before. Exit code 0 proves nothing, because a shell may continue after its child was killed.
  */
 function endReason({ reason, exitCode }: Pick<ContainerStatus, 'reason' | 'exitCode'>): string {
   return reason === OOM_KILLED && exitCode === SIGTERM_EXIT_CODE ? 'Error' : reason;

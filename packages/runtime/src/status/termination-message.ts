@@ -12,7 +12,7 @@ const MAX_MESSAGE_BYTES = 4096;
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 
-/** Prefix of messages which say that the message could not be read. */
+/** Prefix of the text that replaces a termination message that could not be read. */
 const UNREADABLE = 'Error on reading termination';
 
 const FIRST_LOG_WINDOW_BYTES = 16 * 1024;
@@ -24,9 +24,9 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 
 /**
- * Returns the termination message of an exited container: its termination message file; or, if that is empty, the
- * policy is `FallbackToLogsOnError` and the container failed, the end of its log. If the message cannot be read, the
- * result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * Returns the termination message of an exited container, read from its termination message file. If the file is empty,
+ * the policy is `FallbackToLogsOnError` and the container failed, returns the end of the log. If the message cannot be
+ * read, the result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  * @param answers rejects if the file system of the message file, which may be a volume, does not respond; the file is
  * then not read (W6)
  */

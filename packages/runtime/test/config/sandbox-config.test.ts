@@ -139,7 +139,7 @@ describe('generateSandboxConfig', () => {
     expect(sandboxOf(pod, { hasExclusiveCpus: true }).linux?.resources?.cpuQuota).toBe(-1);
   });
 
-  it('the sandbox config has the pod-level resources instead of those of the containers', () => {
+  it('the sandbox config has the pod-level resources instead of the sum over the containers', () => {
     const containers = [makeContainer({ resources: { requests: { cpu: '250m' } } })];
     const resources = { requests: { cpu: '2' }, limits: { cpu: '4', memory: '1Gi' } };
     expect(sandboxOf(makePod({ containers, resources })).linux?.resources).toMatchObject({

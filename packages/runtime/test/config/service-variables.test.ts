@@ -65,7 +65,7 @@ describe('serviceVariables', () => {
     ['last', [kubernetes, service('shop', 'kubernetes')]],
     ['first', [service('shop', 'kubernetes'), kubernetes]],
   ])(
-    'a service named kubernetes in the own namespace of the pod hides that of the namespace default: listed %s',
+    "a service named kubernetes in the pod's namespace takes precedence over the one in the namespace default: listed %s",
     (_place, services) => {
       const { KUBERNETES_SERVICE_HOST } = variables(services, 'shop', true);
       expect(KUBERNETES_SERVICE_HOST).toBe('10.0.0.9');

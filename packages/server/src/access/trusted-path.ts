@@ -25,14 +25,14 @@ interface Certificate {
 /**
  * Finds a path from a client's certificate to an authority, trying every authority and intermediate with a matching
  * name, as Go does (`crypto/x509: Certificate.Verify`). OpenSSL, which verifies clients in the handshake, takes the
- * first authority with a matching name and reports a bad signature although another authority with that name signed the
- * certificate; during a rotation both are in the CA file. OpenSSL also rejects an authority that is not self-signed,
+ * first authority with a matching name. It reports a bad signature if another authority of the same name signed the
+ * certificate; during a rotation, both are in the CA file. OpenSSL also rejects an authority that is not self-signed,
  * such as an intermediate in the CA file.
  *
- * The search runs only after OpenSSL has rejected a certificate, so it must never accept what Go rejects. Therefore it
- * rejects what it does not verify itself, although Go may accept it: constraints on names and policies, critical
- * extensions other than basic constraints and usages, authorities of version 1, RSA-PSS, and weak or very long keys.
- * The handshake has already proven that the client owns the certificate's key.
+ * The search runs only after OpenSSL has rejected a certificate, so it must never accept a certificate that Go rejects.
+ * Therefore the search rejects everything that it does not verify itself, although Go may accept it: constraints on
+ * names and policies, critical extensions other than basic constraints and usages, authorities of version 1, RSA-PSS,
+ * and weak or very long keys. The handshake has already proven that the client owns the certificate's key.
  *
  * @param sent other certificates that the client sent; they are trusted only if an authority has signed them
  * @returns the client's certificate first, the authority last; `undefined` if there is no path

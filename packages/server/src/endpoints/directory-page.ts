@@ -12,7 +12,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 /** Renders a directory as Go's file server does, because programs parse that format (`dirList`, `net/http/fs.go`). */
 export function directoryPage(entries: readonly { readonly name: string; readonly kind: string }[]): Reply {
   const links = entries.slice(0, MAX_ENTRIES).map(({ name, kind }) => {
-    // A file name may be invalid UTF-8; then no URL leads to the file.
+    // A file name may be invalid UTF-8; no URL leads to such a file.
     const legible = name.toWellFormed();
     const shown = kind === 'directory' ? `${legible}/` : legible;
     return `<a href="${hrefOf(shown)}">${shown.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')}</a>\n`;

@@ -50,7 +50,7 @@ export function upgradeHeaders(
 }
 
 /**
- * Converts the headers of a WebSocket request into those of a SPDY request to the runtime (`createSPDYRequest`,
+ * Converts the headers of a WebSocket request into the headers of a SPDY request to the runtime (`createSPDYRequest`,
  * `k8s.io/apiserver/pkg/util/proxy/streamtunnel.go`).
  * @param handedOn the result of {@link upgradeHeaders}
  */

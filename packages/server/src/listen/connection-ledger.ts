@@ -2,7 +2,7 @@
 export interface ConnectionEnds {
   /** Closes the connection immediately. */
   destroy(): void;
-  /** Closes the connection when its requests are done; immediately if the protocol cannot tell. */
+  /** Closes the connection when its requests are done, or immediately if the protocol does not show when they are. */
   close?(): void;
 }
 
@@ -10,7 +10,10 @@ interface Connection {
   ends: ConnectionEnds;
   /** The number of requests in progress. */
   busy: number;
-  /** The bytes that the server holds for requests of a stranger: incomplete heads, and heads of unanswered requests. */
+  /**
+   * The bytes that the server holds for requests of a stranger (a connection without an authorized request): incomplete
+   * heads, and heads of unanswered requests.
+   */
   headBytes: number;
   /** The bytes copied to assemble those heads: each piece of a head copies the pieces before it. */
   copiedBytes: number;

@@ -29,7 +29,7 @@ export interface SecuredListenerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly certificate: ServingCertificate;
-  /** The authorities of client certificates. If absent, clients are not asked for a certificate. */
+  /** The authorities of client certificates. If absent, the server requests no client certificates. */
   readonly authorities?: ClientAuthorities;
 }
 
@@ -174,7 +174,8 @@ export class SecuredListener {
       allowHTTP1: true,
       // HTTP/1.1 upgrades need half-open connections: one end of a stream may finish before the other.
       allowHalfOpen: true,
-      // Streams send small chunks. With Nagle's algorithm, each would wait for the acknowledgement of the one before.
+      // Streams send small chunks. With Nagle's algorithm, each small write would wait for the acknowledgement of the
+      // previous write.
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,

@@ -35,9 +35,9 @@ export function privateDirectoryProblem(
 }
 
 /**
- * Prepares the place of a socket that only this process's user may open: creates its directory with mode 0700 if the
- * directory is missing, and removes the socket of a process that was killed. An existing directory is never changed,
- * because it may belong to other programs.
+ * Prepares the path of a socket that only this process's user may open. Creates the directory with mode 0700 if it is
+ * missing, and removes the socket of a process that was killed. An existing directory is never changed, because it may
+ * belong to other programs.
  * @throws ServerError `ListenFailed` if other users may enter the directory, another process serves the socket, or the
  * path is a file of another kind
  */

@@ -52,11 +52,12 @@ export function trackConnections(
 /** Reports the bytes of HTTP/1.1 request heads to the ledger while the heads arrive. */
 function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
   const counters = new WeakMap<Socket, (chunk: Buffer) => void>();
-  // HTTP/1.1 takes the connection before this: otherwise its parser would read it without telling of the bytes.
+  // The HTTP/1.1 listener must get the connection first. Otherwise its parser would read the socket directly, and the
+  // bytes would not be counted.
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') return;
     const key = keyOf(socket);
-    // A stranger may send the next request while the last one is under way. Bodies of strangers are not read.
+    // A stranger may send the next request before the last one is answered. Bodies of strangers are not read.
     const count = (chunk: Buffer): void => ledger.receivedPiece(key, chunk.length);
     counters.set(socket, count);
     socket.on('data', count);
@@ -114,7 +115,8 @@ function limitSession(
 /**
  * Clears OpenSSL's error queue. If the verification of a client certificate failed, the handshake continues, because
  * access control decides later. The error stays in the queue, and the next read of the connection reports it as its own
- * error, which breaks the connection. Parsing a certificate clears the queue; Node.js has no function for that alone.
+ * error, which breaks the connection. Parsing a certificate clears the queue; Node.js has no other function that clears
+ * it.
  */
 function clearHandshakeErrors(socket: TLSSocket): void {
   const { raw } = socket.getPeerCertificate();

@@ -91,8 +91,8 @@ class PatternReader {
   }
 
   /**
-   * Consumes the text between `\Q` and `\E` or the end. Its last character may be repeated; if it is empty, the part
-   * before it.
+   * Consumes the text between `\Q` and `\E` or the end. The last character of this text may be repeated; if the text is
+   * empty, the part before it.
    */
   #quoted(): void {
     const [, quoted = '', rest = ''] = /^\\Q([\s\S]*?)(?:\\E([\s\S]*))?$/.exec(this.#rest) ?? [];

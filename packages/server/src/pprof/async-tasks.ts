@@ -1,6 +1,6 @@
 import type { Frame, Profile } from './profile.ts';
 
-/** A pending task as a stack of words: what it waits for first, then its owner. */
+/** A pending task as a stack of words: first the event that the task waits for, then its owner. */
 export type TaskStack = readonly string[];
 
 /** Returns the pending tasks of a program as a profile, in place of Go's goroutines. */

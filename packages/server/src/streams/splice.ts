@@ -39,7 +39,7 @@ export function splice(
   };
   const watch = new IdleWatch(clock, limits, breakOff);
   const end = (): void => {
-    // The client has disconnected: its remaining data is forwarded, and its end is handled there.
+    // The client has already disconnected: the code that forwards its remaining data also ends the stream.
     if (carrier.destroyed) return;
     const word = client.writable ? lastWord?.word : undefined;
     if (word === undefined) {

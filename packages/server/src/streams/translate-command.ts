@@ -174,8 +174,8 @@ class Translation {
   }
 
   /**
-   * Forwards a terminal size. While the runtime accepts none, only the newest is kept; reading from the client
-   * continues, so that its disconnection is noticed. Unsent sizes do not count as activity.
+   * Forwards a terminal size. While the runtime accepts no terminal size, only the newest one is kept. Reading from the
+   * client continues, so that its disconnection is noticed. Unsent sizes do not count as activity.
    */
   #resize(size: string): void {
     this.#size = size;

@@ -2,7 +2,7 @@ import type { Observation } from '../observation.ts';
 
 /** Ground truth about the API server. */
 export class ApiFacts {
-  /** Time since which the server refuses connections. Infinity if it does not. */
+  /** Time since which the server refuses connections. Infinity if the server accepts connections. */
   awaySinceMs: number = Number.POSITIVE_INFINITY;
   /** Time at which the server was last unreachable or failed requests. */
   troubleAtMs = 0;
@@ -34,7 +34,8 @@ export class ApiFacts {
   }
 
   /**
-   * Whether the server has stored a terminal phase of the pod. A kubelet that starts after that must not run the pod.
+   * Whether the server has stored a terminal phase of the pod. A kubelet that starts after the phase was stored must
+   * not run the pod.
    */
   hasEnded(uid: string): boolean {
     return this.#ended.has(uid);

@@ -4,10 +4,13 @@ import { type Action, durationMs } from '../scenario/actions.ts';
 /** States of claims according to the DRA driver. */
 export class ClaimFacts {
   readonly #prepared = new Set<string>();
-  /** Claims whose preparation was answered since they were last unprepared. */
+  /**
+   * Claims for which the driver has answered a prepare call since they were last unprepared, with the time of the
+   * answer.
+   */
   readonly #answered = new Map<string, number>();
 
-  /** Time until which the driver may hang or be away. -1 if it never did. */
+  /** Time until which the driver may hang or be unreachable. -1 if it never was. */
   troubledUntilMs = -1;
 
   isPrepared(claim: string): boolean {
@@ -19,7 +22,10 @@ export class ClaimFacts {
     return [...this.#prepared];
   }
 
-  /** Time at which a preparation of the claim was last answered. Infinity if none was since it was unprepared. */
+  /**
+   * Time at which the driver last answered a prepare call for the claim. Infinity if the driver has answered none since
+   * the claim was unprepared.
+   */
   answeredAtMs(claim: string): number {
     return this.#answered.get(claim) ?? Number.POSITIVE_INFINITY;
   }

@@ -4,10 +4,10 @@ import type { WantedPods } from './wanted-pods.ts';
 /** The start time of a pod is stored in whole seconds. */
 const SECOND_MS = 1000;
 
-/** When the deadlines of pods expire, as far as kubelets can know the pods' start times. */
+/** Times at which the deadlines of pods expire, derived from the start times that kubelets can know. */
 export class DeadlineFacts {
   readonly #pods: WantedPods;
-  /** When any kubelet first reported each pod, and when the running kubelet first synced it. */
+  /** Time at which any kubelet first reported each pod, and time at which the running kubelet first synced the pod. */
   readonly #firstAtMs = new Map<string, number>();
   readonly #beganAtMs = new Map<string, number>();
   #nowMs = 0;

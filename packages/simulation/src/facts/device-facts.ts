@@ -22,17 +22,17 @@ export class DeviceFacts {
   /** Times at which a kubelet first synced each pod. */
   readonly #begunAtMs = new Map<string, number>();
   #hangsUntilMs = -1;
-  /** Allocations as last stored. */
+  /** Device allocations that the kubelet last stored. */
   held: readonly HeldDevices[] = [];
 
-  /** Time since which a kubelet knows that the resource belongs to a device plugin. Infinity if none does. */
+  /** Time since which a kubelet knows that the resource belongs to a device plugin. Infinity if no kubelet knows it. */
   registeredAtMs(resource: string): number {
     return this.#registeredAtMs.get(resource) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Whether a pod may have been admitted before its resources were known to be devices. Such a pod may never get
-   * devices, because admission did not check whether any were free.
+   * Whether a pod may have been admitted before any device plugin had registered the resources that the pod requests.
+   * Such a pod may never get devices, because admission did not check whether any were free.
    * @param cameAtMs earliest time at which the pod was added; a pod that waits for its name is admitted before it
    * starts
    */

@@ -80,7 +80,7 @@ export class Facts {
   nowMs = 0;
   /** Number of the kubelet's current life. 0 before the first start. */
   kubelet = 0;
-  /** Whether a kubelet is running that was not asked to stop. */
+  /** Whether a kubelet is running and has not been requested to stop. */
   kubeletUp = false;
   kubeletStartedAtMs = 0;
   sourcesReady = false;
@@ -112,7 +112,7 @@ export class Facts {
   readonly #terminatingSinceMs = new Map<string, number>();
   /** Pods that the running kubelet is terminating, with the start times of the terminations. */
   readonly #ending = new Map<string, number>();
-  /** The subset of these pods that only the runtime knew and the user did not want when the termination started. */
+  /** The pods in `#ending` that only the runtime knew and the user did not want when the termination started. */
   readonly #orphansEnding = new Set<string>();
   /** Times at which pods that only the runtime knew were last terminated. */
   readonly #orphanEndedAtMs = new Map<string, number>();
@@ -121,8 +121,8 @@ export class Facts {
   /** Times at which a kubelet last requested the creation of each container, by `uid/name`. */
   readonly #createAskedAtMs = new Map<string, number>();
   /**
-   * UIDs of pods that the user did not want when a kubelet started, so that this kubelet knew them only by their
-   * containers; and UIDs of pods that were removed without a grace period.
+   * UIDs of pods that the user did not want when a kubelet started, so that this kubelet knew only their containers.
+   * Also UIDs of pods that were removed without a grace period.
    */
   readonly #orphaned = new Set<string>();
 
@@ -198,7 +198,7 @@ export class Facts {
 
   /**
    * Whether the running kubelet is terminating a pod that only the runtime knew and the user did not want when the
-   * termination started. Everything found of such a pod is stopped, even if the user wants the pod again.
+   * termination started. All containers found of such a pod are stopped, even if the user wants the pod again.
    */
   isOrphanBeingEnded(uid: string): boolean {
     return this.#orphansEnding.has(uid);
@@ -209,7 +209,7 @@ export class Facts {
     return this.#createAskedAtMs.get(`${uid}/${name}`) ?? -1;
   }
 
-  /** Time at which the pod was last terminated as one that only the runtime knew. -1 if it never was. */
+  /** Time at which the pod was last terminated as a pod that only the runtime knew. -1 if it never was. */
   orphanEndedAtMs(uid: string): number {
     return this.#orphanEndedAtMs.get(uid) ?? -1;
   }
@@ -250,8 +250,8 @@ export class Facts {
   }
 
   /**
-   * Whether the kubelet owes a restart of a run that it stopped for a failed liveness probe. If the pod was terminated,
-   * too, no record shows any more that the probe was the cause.
+   * Whether the kubelet owes a restart of a run that it stopped for a failed liveness probe. If the pod was also
+   * terminated, no record shows any more that the container was stopped because of the probe.
    */
   #isOwedRestart(life: Life): boolean {
     const { id, podUid, startedAtMs } = life;
@@ -386,7 +386,7 @@ export class Facts {
         }
         if (observation.step === 'syncTerminatingPod') {
           if (observation.ok) this.#ending.delete(observation.uid);
-          // A fault that was injected before has an effect now. The operation is retried after a back-off.
+          // An earlier injected fault takes effect now. The operation is retried after a back-off.
           else this.#faultUntil(observation.atMs);
         }
         return;

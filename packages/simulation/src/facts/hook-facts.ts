@@ -11,7 +11,7 @@ export interface KnownHook extends BegunHook {
   readonly kubelet: number;
 }
 
-/** The `postStart` hooks that have reached their containers, and what kubelets can know about them. */
+/** The `postStart` hooks that have reached their containers, and the results that kubelets can know. */
 export class HookFacts {
   readonly #begun = new Map<string, KnownHook>();
   /** Times at which hooks fail unless their containers exit before. */
@@ -24,7 +24,10 @@ export class HookFacts {
     this.#facts = facts;
   }
 
-  /** The hook of a container's run. `undefined` if it has not reached its container. Sleep hooks never do. */
+  /**
+   * The hook of a container's run. `undefined` if it has not reached its container. Sleep hooks never reach a
+   * container, because the kubelet executes them.
+   */
   of({ id }: Life): KnownHook | undefined {
     return this.#begun.get(id);
   }

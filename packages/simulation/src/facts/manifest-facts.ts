@@ -4,7 +4,7 @@ import type { PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { MANIFEST_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 
-/** Longer than any source needs to detect a change. The file source lists its directory at least every 20 s. */
+/** Time after which every pod source has detected a change. The file source lists its directory at least every 20 s. */
 export const SEEN_MS = 35_000;
 
 interface FileFacts {
@@ -14,13 +14,13 @@ interface FileFacts {
   readonly lastGood: PodPlan | undefined;
   readonly writtenAtMs: number;
   /**
-   * Whether containers have run according to `lastGood`. Then a kubelet has seen this version, and the next kubelet
+   * Whether containers have run according to `lastGood`. If so, a kubelet has seen this version, and the next kubelet
    * must know it (F2).
    */
   readonly proven: boolean;
 }
 
-/** The manifest files, and what a kubelet can know about them. */
+/** The manifest files, and the versions of them that a kubelet can know. */
 export class ManifestFacts {
   readonly #files = new Map<string, FileFacts>();
   /** Names of all pods that each file has ever contained. */
@@ -30,7 +30,7 @@ export class ManifestFacts {
   readonly #uids = new Set<string>();
   /** Times until which files cannot be read, by path. */
   readonly #unreadableUntilMs = new Map<string, number>();
-  /** Files that could not be read at any time so far. */
+  /** Files that could not be read at some time. */
   readonly #unread = new Set<string>();
   #nowMs = 0;
   #startedAtMs = 0;
@@ -54,7 +54,7 @@ export class ManifestFacts {
     return files.flatMap(([, { lastGood }]) => lastGood ?? []);
   }
 
-  /** Number of files that could not be read at any time so far. */
+  /** Number of files that could not be read at some time. */
   get unread(): number {
     return this.#unread.size;
   }
@@ -70,8 +70,8 @@ export class ManifestFacts {
   }
 
   /**
-   * Whether it is uncertain which version of the pod with this name a kubelet keeps, if any: the manifest could not be
-   * read when the kubelet started, and it is uncertain which version the previous kubelet saw last.
+   * Whether it is uncertain which version of the pod with this name a kubelet keeps, if any. This is so if the manifest
+   * could not be read when the kubelet started, and it is uncertain which version the previous kubelet saw last.
    */
   isUnsure(name: string): boolean {
     return [...this.#unsureUntilMs].some(([file, untilMs]) => {

@@ -10,8 +10,8 @@ const REWRITTEN_MS = 90_000;
 const READS: ReadonlySet<string> = new Set(['readdir', 'read', 'stat', 'watch']);
 
 /**
- * The containers whose stop a kubelet could not record in the pod's directory. Such a record is lost with the kubelet:
- * if the container exited with code 0, nothing shows that its restart is owed.
+ * Containers that a kubelet stopped without being able to record the reason in the pod's directory. The reason is lost
+ * when that kubelet ends. If the container exited with code 0, nothing then shows that its restart is owed.
  */
 export class NoteFacts {
   /** Time until which the directories of pods cannot be written. */

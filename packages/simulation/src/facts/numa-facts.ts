@@ -13,9 +13,9 @@ export type Held<T> = ReadonlyMap<string, ReadonlyMap<string, T>>;
 
 /** Allocations that the kubelet has stored, and changes of its policies. */
 export class NumaFacts {
-  /** Exclusive CPUs as last stored. */
+  /** Exclusive CPUs that the kubelet last stored. */
   cpus: Held<readonly number[]> = new Map();
-  /** Memory as last stored. */
+  /** Memory allocations that the kubelet last stored. */
   memory: Held<readonly HeldMemory[]> = new Map();
   /** CPUs that were requested for a container later, in thousandths, by `uid/name`. */
   readonly #resized = new Map<string, number>();

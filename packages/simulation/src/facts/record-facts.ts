@@ -34,7 +34,7 @@ export class RecordFacts {
     return this.wasRemoved(life) && !this.wasTold(life);
   }
 
-  /** Whether a kubelet has reported that it does not know how a run ended, and cannot know it. */
+  /** Whether a kubelet has reported that it does not know how a run ended, and no kubelet can know it. */
   isReportedAsLost(life: Life): boolean {
     const removedAtMs = this.#removedAtMs.get(life.id) ?? Number.POSITIVE_INFINITY;
     const saidAtMs = this.#saidLostAtMs.get(`${life.podUid}/${life.name}`) ?? -1;

@@ -65,8 +65,8 @@ export class ResourceFacts {
   }
 
   /**
-   * Time at which a pod was evicted for a soft threshold, which gives the pod a grace period. -1 if it was not, or if a
-   * hard threshold, which gives none, was exceeded since.
+   * Time at which a pod was evicted with a grace period, for a soft threshold. -1 if it was not, or if a hard threshold
+   * was exceeded since, which ends the grace period.
    */
   softlyEvictedAtMs(uid: string): number {
     return this.#softly.get(uid) ?? -1;
@@ -151,7 +151,7 @@ export class ResourceFacts {
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
-        // A second or repeated preemption does not restart the wait for this pod.
+        // Another preemption, or a repetition, does not restart the wait for this pod.
         if (observation.reason === PREEMPTION_REASON && !this.#preemptedAtMs.has(observation.uid))
           this.#preemptedAtMs.set(observation.uid, observation.atMs);
         this.#onEnded(observation);

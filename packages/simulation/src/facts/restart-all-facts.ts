@@ -4,8 +4,8 @@ import type { Life } from '../world/ledger.ts';
 import type { Facts } from './facts.ts';
 
 /**
- * When the exit of a container required a restart of all containers of its pod (KEP-5532), and when the restart
- * happened.
+ * Times at which the exit of a container required a restart of all containers of its pod (KEP-5532), and times of the
+ * restarts.
  */
 export class RestartAllFacts {
   readonly #facts: Facts;
@@ -18,14 +18,17 @@ export class RestartAllFacts {
   }
 
   /**
-   * Time of the last such exit in a pod. -1 if there was none. An exit during a stop of the container may not be
-   * noticed.
+   * Time of the last such exit in a pod. -1 if there was none. The kubelet may not notice an exit that happens while
+   * the container is being stopped.
    */
   askedAtMs(uid: string): number {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
-  /** Time of the last such exit that must have been noticed. -1 if there was none, or if the pod was removed since. */
+  /**
+   * Time of the last such exit that the kubelet must have noticed. -1 if there was none, or if the pod was removed
+   * since.
+   */
   surelyAskedAtMs(uid: string): number {
     const askedAtMs = this.#surelyAskedBy.get(uid)?.endedAtMs ?? -1;
     return askedAtMs > this.#facts.pods.lastUnwantedAtMs(uid) ? askedAtMs : -1;

@@ -2,7 +2,7 @@ import type { Observation } from '../observation.ts';
 import type { PodPlan } from '../scenario/plans.ts';
 import { SEEN_MS } from './manifest-facts.ts';
 
-/** The pods that the manifest URL serves, and what a kubelet can know about them. */
+/** The pods that the manifest URL serves, and the responses that a kubelet can know. */
 export class ServedFacts {
   readonly #delayMs: number;
   #pods: readonly PodPlan[] = [];

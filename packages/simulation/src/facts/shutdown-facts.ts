@@ -40,8 +40,8 @@ export function groupOf(periods: readonly Period[], pod: PodPlan | undefined): n
 }
 
 /**
- * logind's announcements of shutdowns, what the kubelet knows about them, and the pods that it has terminated for a
- * shutdown.
+ * Shutdowns that logind has announced, the kubelet's knowledge of them, and the pods that the kubelet has terminated
+ * for a shutdown.
  */
 export class ShutdownFacts {
   /**

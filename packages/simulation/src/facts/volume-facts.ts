@@ -21,12 +21,12 @@ export class VolumeFacts {
   readonly #published = new Map<string, string>();
   readonly #attached = new Set<string>();
   readonly #running = new Map<CsiCall, RunningCall>();
-  /** Places at which, as the running kubelet knows, a volume is staged or published. */
+  /** Paths at which a volume is staged or published and the running kubelet knows it. */
   readonly #known = new Set<string>();
   /** Paths whose last answered call published a volume. */
   readonly #confirmed = new Set<string>();
   #inUse: readonly string[] | undefined;
-  /** Time until which a driver may hang or be away. -1 if none ever did. */
+  /** Time until which a driver may hang or be unreachable. -1 if none ever was. */
   troubledUntilMs = -1;
   /** Time at which the API server last lost its store. -1 if it never did. */
   wipedAtMs = -1;

@@ -33,8 +33,8 @@ export class WantedPods {
   }
 
   /**
-   * Whether a manifest ever contained the pod. Another pod of the same name may have been wanted in its place while
-   * that pod's manifest could not be read.
+   * Whether a manifest ever contained the pod. If the manifest of another pod of the same name could not be read, the
+   * user may have wanted that pod instead.
    */
   mayHaveBeenFirst(uid: string): boolean {
     return this.#files.hiddenUntilMs >= 0 && this.#files.hasEverHad(uid);

@@ -11,7 +11,7 @@ import { watchSilenceMs } from './watch-silence.ts';
 
 /** Time after which the API server must show an unchanged status if nothing prevents it. */
 const SHOWN_MS = 45_000;
-/** A lease is renewed about every 10 s. This time after a fault, the renewals must be regular again. */
+/** A lease is renewed about every 10 s. Time after a fault by which the renewals must be regular again. */
 const LEASE_SETTLED_MS = 45_000;
 const LEASE_LATE_MS = 16_000;
 /** Longer than any fault of the runtime lasts. */
@@ -57,9 +57,9 @@ export const deletedLast: Invariant = invariant('S5', ['apiRequest'], () => (obs
 });
 
 /**
- * F3: a mirror pod is not deleted, permanently or for replacement, while its static pod is terminating or, known only
- * from the runtime, has yet to be terminated. In the final state each static pod has a mirror pod, and there are no
- * other mirror pods.
+ * F3: a mirror pod is not deleted or replaced while its static pod is terminating, or while the runtime has containers
+ * of the static pod that must still be terminated. In the final state each static pod has a mirror pod, and there are
+ * no other mirror pods.
  */
 export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan', 'end', 'apiRequest'], () => {
   const endingSinceMs = new Map<string, number>();
@@ -92,7 +92,7 @@ export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan'
   };
 });
 
-/** S8, K3: the API shows what the kubelet reports, within seconds after nothing prevents it any more. */
+/** S8, K3: the API shows the status that the kubelet reports within seconds after all obstacles have ended. */
 export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], () => {
   const changedAtMs = new Map<string, number>();
   return (observation, facts) => {
@@ -168,7 +168,7 @@ export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], (
   };
 });
 
-/** Returns what is wrong with the API server's pods in the final state. */
+/** Returns the first fault of the API server's pods in the final state. */
 export function clusterFault(facts: Facts, look: ClusterLook): string | undefined {
   const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.pods.wanted.has(uid));
   if (stray !== undefined) return `the object of pod ${stray.uid} (${stray.name}) is left in the API`;

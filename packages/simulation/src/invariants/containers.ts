@@ -20,7 +20,7 @@ const TOLERANCE_MS = 50;
 const LEAST_GRACE_MS = 2000;
 /** A run of at least this duration resets the crash count. */
 const LONG_RUN_MS = 600_000;
-/** Time by which a kubelet has read all records, after its start or that of the runtime. */
+/** Time after the start of the kubelet or of the runtime by which the kubelet has read all records. */
 const READ_MS = 10_000;
 /** A container that starts this soon after the request for its sandbox may start in the same second as the sandbox. */
 const NEW_SANDBOX_MS = 1500;
@@ -176,13 +176,14 @@ export const sidecarOrder: Invariant = invariant(
   },
 );
 
-/** Judges a sidecar that was asked to stop: all later containers must have exited, or the grace period must be over. */
+/** Judges a stop request for a sidecar: all later containers must have exited, or the grace period must be over. */
 function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> | undefined {
   const pod = facts.pods.planOf(life.podUid);
   // Pods that only the runtime knows and pods whose sandbox is gone have no termination order.
   const lost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
-  // A sidecar whose hook has failed is stopped alone and restarted. A restart of all containers has no order either.
+  // A sidecar whose hook has failed is stopped alone and restarted. A restart of all containers stops them in any
+  // order, too.
   if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
@@ -241,8 +242,8 @@ function isHurried(facts: Facts, { podUid }: Life): boolean {
 }
 
 /**
- * Returns the shortest possible grace period of a pod: the minimum over all versions of its spec, user deletions, the
- * period of its priority group in a shutdown, and the limit for evictions by soft thresholds.
+ * Returns the shortest possible grace period of a pod. This is the minimum over all versions of its spec, user
+ * deletions, the period of its priority group in a shutdown, and the limit for evictions by soft thresholds.
  */
 function leastGraceSeconds(facts: Facts, uid: string): number {
   const byNode = Math.min(facts.shutdownGraceSeconds(uid), facts.evictionGraceSeconds(uid));
@@ -263,8 +264,8 @@ function leftOfDeletionSeconds(facts: Facts, uid: string): number {
 }
 
 /**
- * Returns how much of its grace period may be over before a container with a preStop hook is stopped. The hook may be
- * started by one kill, and the container stopped by the next.
+ * Returns the part of its grace period that a container with a preStop hook may have used before it is stopped. The
+ * hook may be started by one kill, and the container stopped by the next.
  */
 function spentOnHookMs(life: Life, facts: Facts): number {
   if (life.plan.preStopSeconds === undefined) return 0;
@@ -306,9 +307,9 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
 });
 
 /**
- * Whether no component knows how a container ended: its pod was evicted, terminated or rejected for a shutdown, or
- * exited containers were removed for lack of disk, and the kubelet was killed before the API server got the status. For
- * static pods, the runtime has the only record.
+ * Whether no component knows how a container ended. Its record was removed with its pod (evicted, terminated, or
+ * rejected for a shutdown) or for lack of disk space, and the kubelet was killed before the API server got the status.
+ * For static pods, the runtime has the only record.
  */
 function isForgotten(life: Life, facts: Facts): boolean {
   const { id, podUid, endedAtMs = 0 } = life;
@@ -330,8 +331,8 @@ function isLostWithLater(life: Life, facts: Facts): boolean {
 }
 
 /**
- * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran: times in a status
- * have whole seconds, and the sandbox is not the first one of its pod.
+ * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran. Times in a
+ * status have whole seconds, so a sandbox that is not the first one of its pod may be mistaken.
  */
 function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
   const { lives, records, pods } = facts;
@@ -344,8 +345,8 @@ function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
 }
 
 /**
- * Whether the running kubelet cannot know in which sandbox a container ran: its record was removed before this kubelet
- * could read it, and the clock was set since the sandbox was requested, so that times show nothing (C3).
+ * Whether the running kubelet cannot know in which sandbox a container ran. The record was removed before this kubelet
+ * could read it, and the clock was set after the sandbox was requested, so that times show nothing (C3).
  */
 function isOfUnknownSandbox(life: Life, facts: Facts): boolean {
   const { kubeletStartedAtMs, runtimeChangedAtMs, clockJumpedAtMs, records, lives } = facts;
@@ -371,7 +372,8 @@ function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boole
   // A container that the kubelet stopped in order to restart it is restarted unless its policy is Never. If a container
   // exits after the stop request, the kubelet cannot know whether it exited because of the request.
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
-  // A failed hook is the cause of such a stop. The container may exit during its preStop hook, before that request.
+  // A failed `postStart` hook makes the kubelet stop a container in order to restart it. The container may exit during
+  // its preStop hook, before that request.
   const stopped =
     end === 'terminated' ||
     end === 'killed' ||

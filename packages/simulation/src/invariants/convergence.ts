@@ -23,7 +23,7 @@ import { mayWaitForVolume } from './volumes.ts';
 /** Maximum delay of a restart beyond its back-off. */
 const LATE_MS = 20_000;
 
-/** P7: after the faults have ended, all wanted pods run and all others are gone. */
+/** P7: after the faults have ended, all wanted pods run, and nothing is left of other pods. */
 export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], () => (observation, facts) => {
   if (observation.kind === 'kubeletFailed')
     return { wrong: `the kubelet ended without being stopped: ${String(observation.error)}` };
@@ -31,7 +31,7 @@ export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], 
   return judged(unconverged(facts, observation.look));
 });
 
-/** Returns what differs from the desired state. */
+/** Returns the first difference from the desired state. */
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
   return (
     missing(facts) ??
@@ -44,7 +44,8 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
 }
 
 /**
- * This time after all other faults, static pods must run as desired without the API server. Longer than any back-off.
+ * Time after all other faults by which static pods must run as desired without the API server. Longer than any
+ * back-off.
  */
 const ALONE_MS = 400_000;
 

@@ -8,7 +8,7 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 const CLEANUP_MS = 30_000;
 /** Maximum time of the evicted pod's termination before this wait starts. */
 const KILL_MS = 60_000;
-/** Minimum of this time if the runtime does not respond. */
+/** Minimum time before this wait starts if the runtime does not respond. */
 const LEAST_KILL_MS = 10_000;
 /** Time within which pressure must cause an eviction: one check every 10 s, with stats that are at most 15 s old. */
 const ACTS_MS = 30_000;
@@ -39,8 +39,8 @@ interface Eviction {
 
 /**
  * N2: evictions are based on fresh stats and happen one at a time. The next pod is evicted only when the previous one
- * is gone, based on stats measured after that. For disk pressure, unused images are removed first. Critical pods are
- * not evicted, nor preempted for other pods.
+ * has terminated and its resources are free, by stats that were measured afterwards. For disk pressure, unused images
+ * are removed first. Critical pods are not evicted, nor preempted for other pods.
  */
 export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEndedByNode', 'stepEnded'], () => {
   /** Last eviction by resource. */
@@ -178,7 +178,7 @@ export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pres
   };
 });
 
-/** N3: the node's condition in the API is the one that the kubelet has determined. */
+/** N3: the pressure conditions of the node in the API are those that the kubelet has determined. */
 export const pressureIsShown: Invariant = invariant('N3', ['health', 'pressure', 'kubeletStarted'], () => {
   let seen = false;
   let seenAtMs = 0;

@@ -3,7 +3,10 @@ import { SEEN_MS } from '../facts/manifest-facts.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { isOver } from './stops.ts';
 
-/** N5: the cgroup of a pod is removed only when the pod is known to be gone, after its containers and volumes. */
+/**
+ * N5: the cgroup of a pod is removed only after its containers and volumes, after all sources have reported, and only
+ * if the pod must not run.
+ */
 export const groupsGoLast: Invariant = invariant('N5', ['groupRemoved'], () => (observation, facts) => {
   if (observation.kind !== 'groupRemoved') return undefined;
   const { uid, volumes } = observation;

@@ -50,7 +50,7 @@ export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], (
   if (pod === undefined || findPlan(pod, life.name) === undefined) return undefined;
   const before = facts.lives.runningOf(life.podUid).filter((other) => comesBefore(pod, other, life));
   if (before.length === 0) return undefined;
-  // A start may have been requested before that of the other container and have completed late.
+  // The start may have been requested before the start of the other container and have completed late.
   const askedAtMs = facts.startAskedAtMs(life.id) ?? observation.atMs;
   const other = before.find(
     (one) =>
@@ -119,8 +119,8 @@ function isTold(life: Life, { runtimeChangedAtMs, nowMs, ownFaultsOverAtMs }: Fa
 }
 
 /**
- * Whether a hook should have reached its container and has not: promptly on a healthy node, and otherwise after all
- * faults have ended, even if the kubelet was killed or a response was lost.
+ * Whether a hook should have reached its container and has not. On a healthy node it must do so promptly; otherwise
+ * after all faults have ended, even if the kubelet was killed or a response was lost.
  */
 function isUnreached(life: Life, facts: Facts): boolean {
   const { by } = life.plan.postStart ?? {};

@@ -59,7 +59,7 @@ export type InvariantId =
 /** The check of an invariant during one run. */
 export interface Watch {
   /**
-   * Judges an observation. The facts have already been updated with it.
+   * Judges an observation, with which the facts have already been updated.
    * @returns the violation, or `undefined` if there is none
    */
   look(observation: Observation, facts: Facts): string | undefined;
@@ -70,7 +70,7 @@ export interface Watch {
 /** An invariant and its check. */
 export interface Invariant {
   readonly id: InvariantId;
-  /** The kinds of observations that the check judges. Others need not be passed to it. */
+  /** The kinds of observations that the check judges. Observations of other kinds need not be passed to the check. */
   readonly kinds: readonly Observation['kind'][];
   readonly watch: () => Watch;
 }

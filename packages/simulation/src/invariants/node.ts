@@ -50,8 +50,8 @@ export const outsideStays: Invariant = invariant('W5', ['end'], () => (observati
 
 /**
  * Returns a check that on a healthy node each pod starts within {@link PROMPT_MS} after it is wanted.
- * @param isDue whether there is currently something that might delay other pods
- * @param isExcused whether the pod itself may be delayed by it
+ * @param isDue whether a pod or fault that might delay other pods currently exists
+ * @param isExcused whether this pod or fault may delay the given pod
  */
 export function startsPromptly(
   isDue: (facts: Facts) => boolean,
@@ -107,15 +107,15 @@ const IDLE_CSI_TIMERS = 6;
 /** Additional timers with simulated resources: eviction checks, cgroup repair, image ages. */
 const IDLE_RESOURCE_TIMERS = 4;
 
-/** K4: nothing is kept of removed pods. */
+/** K4: the kubelet keeps no state of removed pods. */
 export const nothingIsKept: Invariant = invariant('K4', ['end'], () => (observation, facts) => {
   if (observation.kind !== 'end' || facts.pods.wanted.size > 0 || facts.pods.someAreUnsure) return undefined;
   return judged(kept(facts, observation.look));
 });
 
 /**
- * Returns what is kept although all pods are gone. If no event reported the end of a pod, the pod cache keeps it until
- * the next complete relist.
+ * Returns the state that the kubelet still keeps although all pods were removed. If no event reported the end of a pod,
+ * the pod cache keeps it until the next complete relist.
  */
 export function kept(facts: Facts, look: LastLook): string | undefined {
   if (facts.pods.wanted.size > 0) return undefined;

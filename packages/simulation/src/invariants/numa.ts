@@ -61,7 +61,9 @@ export function overbooked(
   return undefined;
 }
 
-/** N12: a container gets as many CPUs as it requests, of which none is offline or reserved, as the policy places them. */
+/**
+ * N12: a container gets as many CPUs as it requests, none of them offline or reserved, placed as the policy requires.
+ */
 export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
   const { numa } = facts.node;
   if (numa === undefined || !isExclusive(life, facts)) return undefined;
@@ -74,7 +76,7 @@ export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], ()
   return judged(wrong && `${subject(life)} started on CPUs ${life.cpus}: ${wrong}`);
 });
 
-/** Returns what is wrong with the exclusive CPUs of a container. */
+/** Returns the fault of the exclusive CPUs of a container, if any. */
 export function misplaced(
   cpus: readonly number[],
   count: number,
@@ -133,7 +135,7 @@ export const cpusAreStored: Invariant = invariant('N12', ['containerStarted', 's
   };
 });
 
-/** N12: the CPUs of a running container are not changed, and others do not get them. */
+/** N12: the CPUs of a running container are not changed, and no other container gets them. */
 export const cpusetsAreKept: Invariant = invariant('N12', ['call'], () => ({ call }, facts) => {
   if (facts.node.numa === undefined || call.name !== 'updateContainerResources') return undefined;
   const { containerId = '', linux } = (call.args[0] ?? {}) as Update;

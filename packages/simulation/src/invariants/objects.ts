@@ -27,7 +27,7 @@ export function mountedFault(facts: Facts, { mounted }: ClusterLook): string | u
   for (const { podUid, object, contents } of mounted) {
     const current = facts.objects.current(object);
     if (!isInUse(podUid, facts) || contents[0] === current) continue;
-    // The content of a deleted object stays in volumes that require it.
+    // A volume that requires an object keeps the content of the object after its deletion.
     const optional = facts.pods.planOf(podUid)?.objects?.find(({ name }) => name === object.name)?.optional;
     if (current === undefined && !optional) continue;
     // If another required object is missing, the pod's volumes are not updated.

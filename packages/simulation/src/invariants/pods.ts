@@ -89,7 +89,8 @@ export const oneAtATime: Invariant = invariant('P2', ['kubeletStarted', 'stepBeg
 });
 
 /**
- * P3: after its termination, a UID is started again only if it was removed from the configuration since its last sync.
+ * P3: after the termination of a pod, its UID is started again only if the pod was removed from the configuration since
+ * its last sync.
  */
 export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const endings = new Map<string, { readonly fromMs: number; finished: boolean }>();
@@ -156,7 +157,7 @@ export const orphansNeverStart: Invariant = invariant('P6', ['call'], () => (obs
   // nothing.
   const heardMs = facts.api.inTrouble ? observation.atMs : Math.max(sinceMs, facts.api.troubleAtMs);
   const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < watchSilenceMs(facts);
-  // F1: a pod that was removed before all sources had reported is terminated when they have.
+  // F1: a pod that was removed before all sources had reported is terminated when all have reported.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
   // A pod that was removed at the instant of the kubelet's start may have been listed before, and a stale list may be
   // much older.

@@ -21,8 +21,8 @@ export const foreignConditionsStay: Invariant = invariant('S4', ['apiRequest'], 
 });
 
 /**
- * S6: Ready becomes True only after all containers have run. It becomes False only because a container has exited, or
- * because a container that was asked to stop drains. Both hold across kubelet restarts.
+ * S6: Ready becomes True only after all containers have run. Ready becomes False only because a container has exited,
+ * or because a container that is being stopped fails its readiness probe. Both hold across kubelet restarts.
  */
 export const readyHasCause: Invariant = invariant('S6', ['containerSignalled', 'containerEnded', 'apiRequest'], () => {
   const ready = new Set<string>();
@@ -56,7 +56,7 @@ export const readyHasCause: Invariant = invariant('S6', ['containerSignalled', '
   };
 });
 
-/** Whether a container has exited, or was asked to stop and fails its readiness probe from then on. */
+/** Whether a container has exited, or is being stopped and fails its readiness probe from then on. */
 function makesUnfit(
   observation: Observation,
 ): observation is Extract<Observation, { readonly kind: 'containerSignalled' | 'containerEnded' }> {

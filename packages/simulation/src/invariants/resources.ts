@@ -41,7 +41,7 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     // A pod that is new to this kubelet but existed before may have been admitted before all pods were known. Its
     // allocation is stored when it starts.
     if (!known.has(newest) && facts.pods.lastUnwantedAtMs(newest) <= facts.sourcesReadyAtMs) return undefined;
-    // A stale list does not contain all pods. The watch delivers the others later.
+    // A stale list does not contain all pods. The watch delivers the missing pods later.
     if (facts.api.wasStaleSince(facts.kubeletStartedAtMs) && observation.atMs - facts.sourcesReadyAtMs < SEEN_MS)
       return undefined;
     const held = [...grants].filter(([uid]) => holds(uid, facts) && !makesRoom(uid, facts));
@@ -106,7 +106,10 @@ export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () =
  */
 const HELD_UP_MS = SEEN_MS + 45_000;
 
-/** N1: no pod is rejected for lack of CPU if it fits beside all pods that may hold CPU. Terminated pods hold none. */
+/**
+ * N1: no pod is rejected for lack of CPU if it fits together with all pods that may hold CPU. Terminated pods hold
+ * none.
+ */
 export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   const { node, resources } = facts;
   if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || node.resources === undefined)
@@ -163,7 +166,9 @@ export function isForLack(reason: string): boolean {
   return reason !== 'Evicted' && reason !== REFUSAL_REASON;
 }
 
-/** Whether a pod may still count against the node's resources, as far as its termination is known. */
+/**
+ * Whether a pod may still count against the node's resources, because the kubelet may not know that it has terminated.
+ */
 function mayHold(uid: string, facts: Facts): boolean {
   const overAtMs = Math.max(facts.resources.refusedAtMs(uid), facts.resources.stoppedAtMs(uid));
   // A pod that was added again since may have been admitted and not yet started.

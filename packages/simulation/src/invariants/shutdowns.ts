@@ -132,14 +132,17 @@ function stillDue(periods: readonly Period[], below: number, facts: Facts): stri
   return undefined;
 }
 
-/** Returns the minimum wait for a pod: at most the time of its group, and at most the time that its kill may take. */
+/** Returns the minimum wait for a pod: the time of its group or the time that its kill may take, whichever is less. */
 function waitMs(uid: string, groupSeconds: number, { pods }: Facts): number {
   const own = Math.min(...pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
   const graceMs = Math.min(own, groupSeconds) * 1000;
   return Math.min(groupSeconds * 1000, Math.max(LEAST_KILL_MS, graceMs * 1.5));
 }
 
-/** N9: in a shutdown, the grace period of a pod is at most its own and at most that of its group. */
+/**
+ * N9: in a shutdown, the grace period of a pod is at most its own grace period and at most the period of its priority
+ * group.
+ */
 export const graceIsTheLesser: Invariant = invariant('N9', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call' || observation.call.name !== 'stopContainer') return undefined;
   const { shutdown, pods } = facts;

@@ -101,7 +101,7 @@ export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'statu
   };
 });
 
-/** S3: the status of a pod in the API is its own, and not that of an earlier pod with the same name. */
+/** S3: the status of a pod in the API is its own and not the status of an earlier pod with the same name. */
 export const statusesAreOwn: Invariant = invariant('S3', ['apiRequest'], () => (observation, facts) => {
   const { shown } = observation;
   if (shown === undefined || shown.mirror || shown.containers === '') return undefined;

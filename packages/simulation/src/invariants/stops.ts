@@ -34,7 +34,7 @@ function hasLostItsPlace(uid: string, { pods, kubeletStartedAtMs }: Facts): bool
   return pods.knownUids.some((other) => {
     if (other === uid || pods.isApiPod(other) || pods.planOf(other)?.name !== name) return false;
     // The kubelet may have stored a pod whose manifest was malformed when the kubelet started. The same applies to a
-    // pod that the URL served then, until the URL responds.
+    // pod that the manifest URL served when the kubelet started, until the URL responds.
     return pods.wanted.has(other) || pods.unwantedSinceMs(other) >= kubeletStartedAtMs || pods.isUnsure(other);
   });
 }

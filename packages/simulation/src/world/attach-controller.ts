@@ -92,7 +92,7 @@ export class AttachController {
     });
   }
 
-  /** Writes to the API what is attached. */
+  /** Writes the attached volumes to the API. */
   #report(): void {
     const node = this.#node;
     if (node === undefined) return;

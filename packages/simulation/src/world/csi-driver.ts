@@ -198,7 +198,7 @@ export class SimulatedCsiDriver {
     this.kill(false);
   }
 
-  /** A call of a dead process neither goes on nor answers. */
+  /** A call of a dead process neither continues nor responds. */
   async #unlessDead(deaths: number): Promise<void> {
     if (deaths !== this.#deaths) await new Promise<never>(() => {});
   }

@@ -26,8 +26,8 @@ export interface BlockMap {
 
 /**
  * Maps block devices for pods (`MapBlockVolume`, `UnmapBlockVolume` of `pkg/volume/util`): a bind mount for the node, a
- * symbolic link for the pod, and a loop device that keeps the device open. Every step is repeatable, also by another
- * process after a crash in the middle.
+ * symbolic link for the pod, and a loop device that keeps the device open. Every step can be repeated, also by the next
+ * kubelet process after a crash.
  */
 export class BlockMapper {
   readonly #components: BlockMapperComponents;

@@ -22,7 +22,8 @@ export interface LocalBlockComponents extends BlockMapperComponents {
 
 /**
  * Plugin for local persistent volumes with `volumeMode: Block` (`localVolumeMapper` of `pkg/volume/local`): the disk is
- * handed to containers as it is. On the node, only its directory of bind mounts is shared by pods.
+ * handed to containers as it is. The pods of the node share only the directory in which the disk is bind-mounted for
+ * each of them.
  */
 export class LocalBlockPlugin implements VolumePlugin {
   readonly name: string = LOCAL_VOLUME;

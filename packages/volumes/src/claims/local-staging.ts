@@ -16,8 +16,8 @@ import { fileSystemOf, isDisk, LOCAL_VOLUME, localNodeVolume, localPath } from '
 export interface LocalDevices {
   /**
    * Mounts a disk. A disk without any data is formatted first; a disk with a file system is checked first. With the
-   * option `ro`, nothing is written to the disk. @param fsType file system type; '' means that of the disk, or ext4 for
-   * an empty disk. @throws VolumeError `MountFailed`, `FileSystemMismatch`
+   * option `ro`, nothing is written to the disk. @param fsType file system type; '' means the type that the disk has,
+   * or ext4 for an empty disk. @throws VolumeError `MountFailed`, `FileSystemMismatch`
    */
   formatAndMount(
     device: string,
@@ -82,8 +82,8 @@ export class LocalStaging implements NodeVolumePlugin {
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const directory = this.#directoryOf(name);
     if (await isMountPoint(this.#components, directory)) {
-      // A pod may use the volume without being known: the pod's directory may have been unreadable when the kubelet
-      // started.
+      // A pod that this kubelet does not know may use the volume: its directory may have been unreadable when the
+      // kubelet started.
       const inPods = await this.#mountedInPods(name);
       if (inPods.length > 0) {
         throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);

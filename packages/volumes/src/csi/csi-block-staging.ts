@@ -106,7 +106,7 @@ export class CsiBlockStaging implements NodeVolumePlugin {
       try {
         const data = await readVolumeData(fs, paths.nodeDir(name, 'data'));
         if (data !== undefined) found.push(nodeVolumeOf(data, name));
-        // The former process was killed before its first call for the volume, or after the last.
+        // The former kubelet process was killed before its first or after its last call for the volume.
         else await this.#removeUnused(name);
       } catch (err) {
         logger.warn({ err, volume: name }, 'Failed to reconstruct a staged block volume; its directory is kept');

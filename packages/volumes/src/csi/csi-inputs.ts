@@ -18,8 +18,8 @@ export interface CsiInputsComponents {
 }
 
 /**
- * Reads from the API server what a driver gets with a call: the result of the attach operation, secrets, tokens. A
- * failure leaves the volume as it is, because the driver was not called.
+ * Reads the inputs of driver calls from the API server: the result of the attach operation, secrets, tokens. A failure
+ * leaves the volume as it is, because the driver was not called.
  */
 export class CsiInputs {
   readonly #components: CsiInputsComponents;

@@ -5,7 +5,7 @@ import type { CsiIdentity } from './csi-names.ts';
 import { usageOf } from './usage-rule.ts';
 
 /**
- * Asks a driver for the usage of a volume (`GetMetrics` of `pkg/volume/csi/csi_metrics.go`).
+ * Returns the usage of a volume that its driver reports (`GetMetrics` of `pkg/volume/csi/csi_metrics.go`).
  * @param path path at which the volume is published to a pod
  * @param showsHealth whether the volume's condition is of interest
  * @returns `undefined` if the driver reports no usage (`GET_VOLUME_STATS`)

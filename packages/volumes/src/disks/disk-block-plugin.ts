@@ -25,9 +25,8 @@ export interface DiskBlockComponents extends BlockMapperComponents {
 }
 
 /**
- * Plugin for persistent volumes with `volumeMode: Block` on disks of other machines (`iscsiDiskMapper`, `fcDiskMapper`):
- * a disk is connected once for the node, and its device is mapped for each pod below
- * `<root>/plugins/PLUGIN/volumeDevices`.
+ * Plugin for persistent volumes with `volumeMode: Block` on iSCSI and FC disks (`iscsiDiskMapper`, `fcDiskMapper`). A
+ * disk is connected once for the node. Its device is mapped for each pod below `<root>/plugins/PLUGIN/volumeDevices`.
  */
 export class DiskBlockPlugin implements VolumePlugin {
   readonly name: string;

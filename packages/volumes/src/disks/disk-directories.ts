@@ -73,7 +73,7 @@ export class DiskDirectories {
     return { uniqueName, name, ...(selinuxLabel !== '' && { selinuxLabel }) };
   }
 
-  /** Returns the directory of the volume that the condition holds for. */
+  /** Returns the directory of the volume that satisfies the condition. */
   async find(isWanted: (record: DiskRecord) => boolean): Promise<string | undefined> {
     for (const path of await this.all()) {
       const record = await this.recordOf(path);

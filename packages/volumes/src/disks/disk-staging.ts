@@ -58,7 +58,7 @@ export class DiskStaging implements NodeVolumePlugin {
     const device = await connections.connect(volume, spec, directory, signal);
     const options = withLabel(optionsFor({ ...spec, readOnly: source.readOnly }), selinuxLabel);
     const mount = (): Promise<void> => devices.formatAndMount(device, directory, source.fsType, options, signal);
-    // The directory is kept: it has what is needed to disconnect the disk.
+    // The directory is kept, because it contains the data that is needed to disconnect the disk.
     await calls.during(uniqueName, `mount of ${device}`, mount);
   }
 

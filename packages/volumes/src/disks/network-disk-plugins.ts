@@ -65,7 +65,7 @@ export function networkDiskPlugins(given: NetworkDiskComponents): readonly Volum
 
 /**
  * Returns the plugins for disks of one kind: for mounted volumes and, with loop devices, for block volumes.
- * @param depth number of directories between the plugin's directory and that of a disk
+ * @param depth number of directories between the plugin's directory and the directory of a disk
  */
 export function diskPlugins(
   components: WithDefaults<Omit<NetworkDiskComponents, 'tools' | 'secrets'>>,

@@ -6,7 +6,7 @@ export interface DiskSource {
   readonly uniqueName: string;
   /** Names of the directories below the plugin's directory; the disk is mounted in the last one for the node. */
   readonly directory: readonly string[];
-  /** File system type; '' means that of the disk, or ext4 for an empty disk. */
+  /** File system type; '' means the type that the disk has, or ext4 for an empty disk. */
   readonly fsType: string;
   readonly readOnly: boolean;
 }
@@ -19,7 +19,7 @@ export interface NetworkDisks {
   source(spec: VolumeSpec): DiskSource | undefined;
   /**
    * Connects a disk; does nothing if it is connected. @param namespace namespace of the pod, for secrets
-   * @param directory directory for what {@link disconnect} must know; the disk is mounted there afterwards
+   * @param directory directory for the data that {@link disconnect} needs; the disk is mounted there afterwards
    * @returns the path of its device
    * @throws VolumeError
    */

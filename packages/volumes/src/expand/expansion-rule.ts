@@ -32,7 +32,7 @@ export type ExpansionStep =
       readonly updatesClaim: boolean;
       /** Whether the controller tracks the expansion in `allocatedResourceStatuses` (KEP-1790). */
       readonly isFollowed: boolean;
-      /** Whether a failure ends this expansion, because the PVC requests another size by now. */
+      /** Whether a failure ends this expansion, because the PVC now requests another size. */
       readonly endsOnFailure: boolean;
     };
 

@@ -52,7 +52,8 @@ export class VolumeExpander {
   }
 
   /**
-   * Expands a volume if that is due; pods that share a volume take turns. @param expand called with the requested size. @throws VolumeError `ExpandFailed`
+   * Expands a volume if an expansion is due. Pods that share a volume expand it one after another. @param expand called
+   * with the requested size. @throws VolumeError `ExpandFailed`
    */
   async expand(pod: Pod, volume: ResolvedVolume, expand: ExpandOnNode, signal: AbortSignal): Promise<void> {
     await this.#volumes.run(nameOf(volume), () => this.#expandNow(pod, volume, expand, signal), signal);
@@ -191,7 +192,7 @@ interface Found {
 /** Codes of a driver that mean that the requested size is impossible (`isInfeasibleError`). */
 const INFEASIBLE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'OUT_OF_RANGE', 'NOT_FOUND']);
 
-/** Returns the code of the driver's failure; '' if the driver was not asked. */
+/** Returns the code of the driver's failure; '' if the driver was not called. */
 function codeOf({ cause }: VolumeError): string {
   const isCoded = typeof cause === 'object' && cause !== null && 'code' in cause;
   return isCoded && typeof cause.code === 'string' ? cause.code : '';

@@ -58,7 +58,10 @@ export class FlexDriver {
     this.#program = join(directory, this.name.split('/').at(-1) ?? '');
   }
 
-  /** Asks a replaced program again what it can do. Returns whether the driver has a valid name and a program. */
+  /**
+   * Queries the capabilities again if the driver's program was replaced. Returns whether the driver has a valid name
+   * and a program.
+   */
   async refresh(): Promise<boolean> {
     const stat = await this.#components.fs.stat(this.#program).catch(() => undefined);
     const isValid = stat?.kind === 'file' && this.name.split('/').every((part) => !['', '.', '..'].includes(part));

@@ -73,7 +73,7 @@ export class FlexPlugin implements VolumePlugin {
   /** Volumes of a driver that attaches them are shared by the pods of the node. */
   async resolve(_pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume> {
     const resolved = podVolume(spec);
-    // A replaced program is asked again what it can do.
+    // If the driver's program was replaced, its capabilities are queried again.
     await this.#driver.refresh();
     const { attach } = await this.#driver.capabilities(signal);
     if (!attach) return resolved;

@@ -58,7 +58,7 @@ export class FlexVolumePlugins implements PluginSource {
   readonly #calls: UnansweredCalls;
   /** Drivers by the name of their directory. */
   readonly #known = new Map<string, Known>();
-  /** Plugin for volumes whose driver is not there: their pods wait for it. */
+  /** Plugin for volumes whose driver is not installed. Their pods wait until it is. */
   readonly #missing: VolumePlugin;
   #plugins: readonly VolumePlugin[];
 

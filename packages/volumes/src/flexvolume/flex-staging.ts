@@ -31,7 +31,7 @@ export interface FlexStagingComponents {
  */
 export class FlexStaging implements NodeVolumePlugin {
   readonly #components: FlexStagingComponents;
-  /** Devices that the driver has named, by volume. */
+  /** Device paths that the driver returned from `waitforattach`, by volume name. */
   readonly #found = new Map<string, string>();
 
   constructor(components: FlexStagingComponents) {

@@ -12,7 +12,7 @@ export interface ContainerVolumesComponents {
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
-/** Returns what the ready volumes of a pod mean for its containers. */
+/** Returns the mounts and devices that the ready volumes of a pod give to its containers. */
 export class ContainerVolumes {
   readonly #components: ContainerVolumesComponents;
 

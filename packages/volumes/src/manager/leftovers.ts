@@ -52,7 +52,7 @@ export class Leftovers {
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
       const actions = await this.#actions(podUid, volume).catch((err: unknown) => {
-        // The removal goes on without the node volume and decides itself what may be removed.
+        // The removal continues without the node volume and decides itself which files may be removed.
         logger.warn({ err, podUid, volume: volume.name }, 'Failed to reconstruct a volume that is removed');
         const { name: directoryName } = volume;
         return volumeActions(helpers, { podUid, directoryName, plugin: this.#pluginOf(volume) });

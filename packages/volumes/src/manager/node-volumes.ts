@@ -64,7 +64,7 @@ export class NodeVolumes {
   /** Records how a pod uses a node volume from now on. @param user identifies the pod's volume */
   note(staged: StagedVolume, user: string, use: NodeVolumeUse): void {
     const isUse = use.wanted || use.inPods;
-    // If the volume is already in a pod, a former process staged it.
+    // If a pod already has the volume, a former kubelet process staged it.
     const presence = use.inPods ? 'uncertain' : 'absent';
     const entry = isUse ? this.#entry(staged, presence) : this.#entries.get(staged.volume.uniqueName);
     if (entry === undefined) return;
@@ -106,8 +106,8 @@ export class NodeVolumes {
   }
 
   /**
-   * Returns the names of all volumes that a controller attaches and that are in use, or may be. Of a volume that a former
-   * process left, the node's status says whether a controller attaches it (upstream:
+   * Returns the names of all volumes that a controller attaches and that are, or may be, in use. Of a volume that a
+   * former process left, the node's status says whether a controller attaches it (upstream:
    * `UpdateReconstructedVolumeAttachability`). Returns `undefined` while that is not known.
    */
   attachableInUse(): readonly string[] | undefined {
@@ -136,7 +136,7 @@ export class NodeVolumes {
     return busy || presence === 'staged' ? undefined : backOff;
   }
 
-  /** Returns whether the volume is, or may be, in another pod than that of `user`. */
+  /** Returns whether a pod other than the one of `user` has, or may have, the volume. */
   isInAnotherPod(uniqueName: string, user: string): boolean {
     const users = this.#entries.get(uniqueName)?.users ?? [];
     return [...users].some(([other, { inPods }]) => inPods && other !== user);
@@ -169,7 +169,7 @@ export class NodeVolumes {
     return entry;
   }
 
-  /** Replaces the spec of a volume by that of a pod. */
+  /** Replaces the spec of a volume by the spec that a pod has of it. */
   #become(entry: Entry, staged: StagedVolume): void {
     const wasAttachable = entry.staged.volume.attachable;
     entry.staged = staged;

@@ -42,7 +42,7 @@ export class PluginSet {
     return this.all().find((plugin) => isOfPlugin(volume, plugin));
   }
 
-  /** Looks for plugins that came or went. Never rejects. */
+  /** Finds plugins that were added or removed. Never rejects. */
   async find(): Promise<void> {
     await this.#more?.find();
   }

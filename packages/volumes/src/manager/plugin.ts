@@ -55,7 +55,7 @@ export interface VolumePlugin {
   readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
-  /** Returns what this kubelet does not support about a volume of this type. If absent, everything is supported. */
+  /** Returns why this kubelet does not support a volume of this type. If absent, everything is supported. */
   unsupported?(volume: Volume): string | undefined;
   /**
    * Whether {@link setUp} updates the content of a ready volume (upstream: `RequiresRemount`). If an update fails, the
@@ -83,8 +83,8 @@ export interface VolumePlugin {
   /** Returns a call of the volume or its node volume that a driver has not answered. */
   unanswered?(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined;
   /**
-   * Makes the volume ready; its node volume has been staged before. Must do nothing if the volume is ready, because it
-   * may be called at each sync of the pod and after a crash in the middle.
+   * Makes the volume ready; its node volume has been staged before. Must do nothing if the volume is ready: it may be
+   * called at each sync of the pod, and after a crash during a previous call.
    */
   setUp(
     pod: Pod,
@@ -106,14 +106,14 @@ export interface VolumePlugin {
     formerBytes: bigint,
   ): Promise<void>;
   /**
-   * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
-   * is nothing. Not called for types that leave nothing in the pod's directory.
+   * Removes everything that {@link setUp} created on disk under this name, also if another process called it. Must not
+   * fail if there is nothing. Not called for types that leave nothing in the pod's directory.
    * @param pod the pod if it is known; an orphaned pod is not
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod?: Pod): Promise<void>;
   /**
-   * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not take a turn from
-   * volumes that the kubelet measures itself (W6). Default: false.
+   * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not delay the
+   * measurement of volumes that the kubelet measures itself (W6). Default: false.
    */
   readonly measuresElsewhere?: boolean;
   /**
@@ -126,7 +126,8 @@ export interface VolumePlugin {
 }
 
 /**
- * Node-level operations of a volume type. Each must do nothing if it is already done, also after a crash in the middle.
+ * Node-level operations of a volume type. Each method must do nothing if its work is already done, and must complete
+ * the work of a process that crashed during it.
  */
 export interface NodeVolumePlugin {
   /** Makes the volume ready for all pods of this node (upstream: `MountDevice`). @throws VolumeError */

@@ -38,8 +38,8 @@ export class PodWaits {
   }
 
   /**
-   * Returns whether an event for the pod as a whole is not due yet. Each volume gets an event when it fails; the pod
-   * gets one after it has waited for the maximum time.
+   * Returns whether the next event for the pod as a whole must still wait. Each volume gets an event when it fails; the
+   * pod gets one after it has waited for the maximum time.
    * @param startMs monotonic time at which the current wait began
    */
   isReported(podUid: string, startMs: number): boolean {

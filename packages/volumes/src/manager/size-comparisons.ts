@@ -23,8 +23,8 @@ export class SizeComparisons {
   }
 
   /**
-   * Compares a ready volume with its PVC. The pod does not wait for that. Upstream reads the PVC and its persistent
-   * volume at every sync. Never rejects.
+   * Compares a ready volume with its PVC. Syncs of the pod do not wait for the comparison. Upstream reads the PVC and
+   * its persistent volume at every sync. Never rejects.
    */
   async compare(podUid: string, name: string, signal: AbortSignal): Promise<void> {
     const { clock, operations, expander } = this.#components;

@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import type { UnansweredCall } from './plugin.ts';
 
-/** The calls to helper programs that have not been answered, so that a user can see what holds up a pod. */
+/** The calls to helper programs that have not been answered, so that a user can see why a pod waits. */
 export class UnansweredCalls {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #calls = new Map<string, UnansweredCall>();

@@ -22,7 +22,7 @@ export class VolumeAttachments {
     this.#source = source;
   }
 
-  /** Records the volumes that the API server has as in use. */
+  /** Records the volumes that the Node object in the API server lists in `volumesInUse`. */
   reported(names: readonly string[]): void {
     this.#reported = new Set(names);
   }

@@ -5,7 +5,7 @@ export class VolumeEntries {
   readonly #entries = new Map<string, VolumeEntry>();
   readonly #byPod = new Map<string, Map<string, VolumeEntry>>();
 
-  /** Returns all volumes; the list does not change while it is used. */
+  /** Returns a copy of the list of all volumes. */
   all(): readonly VolumeEntry[] {
     return [...this.#entries.values()];
   }

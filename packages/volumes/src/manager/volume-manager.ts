@@ -192,7 +192,7 @@ export class VolumeManager {
     return this.#isTakenIn ? this.#operations.attachableInUse() : undefined;
   }
 
-  /** Records that the API server has the node's status with these `volumesInUse`. */
+  /** Records that the API server has stored a node status with these `volumesInUse`. */
   volumesReported(names: readonly string[]): void {
     this.#attachments.reported(names);
     this.#operations.attachmentsChanged();
@@ -211,7 +211,7 @@ export class VolumeManager {
     this.#operations.retryNow('DriverNotFound');
   }
 
-  /** Returns what the volumes of a pod wait for, for explanations; only unfinished operations are listed. */
+  /** Returns the waits of a pod's volumes, for explanations. Only unfinished operations are listed. */
   volumeWaits(podUid: string): readonly VolumeWait[] {
     const { clock } = this.#components;
     const nowMs = clock.monotonic();

@@ -42,7 +42,8 @@ export interface VolumeResolverComponents {
   /** SELinux labels of volumes. Absent on a node without SELinux. */
   readonly labels?: Pick<SelinuxLabels, 'labelled'> | undefined;
   /**
-   * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for that.
+   * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for a
+   * refused volume.
    */
   readonly onRefused: (pod: Pod, error: VolumeError) => void;
 }
@@ -72,7 +73,7 @@ export class VolumeResolver {
   }
 
   /**
-   * Returns what this kubelet does not support about a volume, as far as the pod shows. For a volume with a PVC, more
+   * Returns why this kubelet does not support a volume, if the pod's spec alone shows it. For a volume with a PVC, more
    * is known when the PVC has been read.
    */
   unsupported(pod: Pod, volume: Volume): string | undefined {

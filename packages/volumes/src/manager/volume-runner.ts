@@ -35,7 +35,7 @@ export class VolumeRunner {
     this.#components = components;
   }
 
-  /** Never rejects. If the signal is aborted meanwhile, the result is not recorded. */
+  /** Never rejects. If the signal is aborted during the operation, the result is not recorded. */
   async run(entry: VolumeEntry, step: RunningStep, signal: AbortSignal): Promise<void> {
     const { clock, metrics } = this.#components;
     const startedAtMs = clock.monotonic();
@@ -82,7 +82,7 @@ export class VolumeRunner {
     const state = { isReconstructed, ...(presence === 'ready' && mounted && { ready: mounted }) };
     try {
       const mountedNow = await actions.setUp(pod, volume, state, signal);
-      // The volume is in use from here on. It is not ready before it has its size.
+      // The volume is in use from here on. It becomes ready only after an expansion that is due.
       if (presence !== 'ready' && actions.expand) await actions.expand(pod, volume, mountedNow, signal);
       entry.mounted = { ...mountedNow, resolved: volume };
     } catch (error) {

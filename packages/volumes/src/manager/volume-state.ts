@@ -24,7 +24,7 @@ export interface VolumeState {
   readonly node: 'none' | 'notStaged' | 'staged';
   /** Whether the content may be out of date. */
   readonly stale: boolean;
-  /** Whether a controller has expanded the volume. Default: false. */
+  /** Whether a controller has expanded the volume and the node has not expanded it yet. Default: false. */
   readonly expands?: boolean;
   /** Whether an operation is in progress. */
   readonly busy: boolean;

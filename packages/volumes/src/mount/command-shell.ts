@@ -18,7 +18,8 @@ export interface RunOptions {
   readonly alwaysTells?: boolean;
   /**
    * The object that the command acts on, for example a path. While a killed command with the same subject has not
-   * exited, no other one is run, so that one hanging file system does not use up the number of hanging commands.
+   * exited, no other command of this subject is run. Otherwise one hanging file system would use up the number of
+   * commands that may hang.
    */
   readonly subject?: string | undefined;
   /** Size of the output, in bytes, above which the command is killed and fails. Default: longer output is cut. */

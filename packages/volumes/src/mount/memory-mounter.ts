@@ -22,7 +22,7 @@ export class MemoryMounter implements Mounter {
   readonly #fs: MountableFiles;
   readonly #tell: (change: MountChange) => void;
   readonly #points = new Map<string, string>();
-  /** First source of what is mounted, by mount point. */
+  /** Original source of each mount, by mount point: a bind mount of a mount has the source of that mount. */
   readonly #sources = new Map<string, string>();
 
   /** @param tell called after each mount and unmount */

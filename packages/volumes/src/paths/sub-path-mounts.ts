@@ -89,7 +89,7 @@ export class SubPathMounts {
     abandoned.throwIfAborted();
     const { place, lstat } = await this.#find(subPath);
     const target = paths.subPathDir(podUid, directoryName, container, index);
-    // A mount is never interrupted: it might complete late, when the file is not held any more.
+    // A mount is never interrupted. It might otherwise complete late, when the file is no longer held open.
     const { signal } = new AbortController();
     try {
       if (await this.#shows(target, place, lstat)) return target;

@@ -17,7 +17,7 @@ const PATH_MAX_BYTES = 4096;
 const NAME_MAX_BYTES = 255;
 
 /**
- * Returns the payload with normalized paths; if two paths are equal after that, the later file is kept.
+ * Returns the payload with normalized paths. If two normalized paths are equal, the later file is kept.
  * @throws VolumeError `InvalidPath` if a path leads out of the volume, is too long for the kernel, uses a name reserved
  * for the writer (`..data`), or has a file as its parent (W3)
  */

@@ -115,7 +115,7 @@ class ProjectionPlugin implements VolumePlugin {
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     const holds = await this.#written.holds(paths.directory, digest);
-    // A running mount is always awaited, so that nothing creates the volume after this call has returned.
+    // A running mount is always awaited, so that the volume cannot be created after this call has returned.
     if (making !== undefined || !holds) await (making ?? make());
     if (holds) return mounted;
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });

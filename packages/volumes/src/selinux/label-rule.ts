@@ -51,14 +51,17 @@ const MODES = [
 ] as const;
 
 /**
- * Returns whether a label may be in a mount option. The author of a pod chooses user and level. A quote in them would end
- * the option, so that the rest could override the administrator's mount options.
+ * Returns whether a label may be in a mount option. The author of a pod chooses user and level. A quote in user or
+ * level would end the option, so that the rest could override the administrator's mount options.
  */
 export function isMountable(label: string): boolean {
   return /^[\w.:,-]*$/.test(label);
 }
 
-/** Returns mount options with that of a label. The quotes protect commas in the label (`AddSELinuxMountOption`). */
+/**
+ * Returns mount options with the option for a SELinux label added. The quotes protect commas in the label
+ * (`AddSELinuxMountOption`).
+ */
 export function withLabel(options: readonly string[], label: string | undefined): readonly string[] {
   return label ? [...options, `context="${label}"`] : options;
 }

@@ -68,7 +68,7 @@ export class SelinuxLabels {
     return { ...found, selinuxLabel: wanted, ...(volume.node && { node: { ...volume.node, selinuxLabel: wanted } }) };
   }
 
-  /** Compares the label with that of other pods that use the volume. */
+  /** Compares the label with the labels of other pods that use the volume. */
   #compare(pod: Pod, volume: ResolvedVolume, plugin: VolumePlugin, label: string, mounts: boolean): void {
     const { uniqueName } = volume.node ?? {};
     if (uniqueName === undefined) return;

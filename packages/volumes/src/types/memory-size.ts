@@ -2,8 +2,8 @@ import { oncePer, type Pod, parseQuantity, podLimits, type Volume } from '@node-
 
 /**
  * Returns the size of an `emptyDir` in memory (upstream: `calculateEmptyDirMemorySize`): the minimum of the node's
- * allocatable memory, the pod's memory limit if each container has one, and the volume's own limit; 0 if none of these
- * is set.
+ * allocatable memory, the pod's memory limit if each container has one, and the volume's own limit. Returns 0 if none
+ * of the three is set.
  */
 export function memoryVolumeBytes(pod: Pod, volume: Volume, allocatableBytes: number): number {
   const bounds = [allocatableBytes, podMemoryLimit(pod), bytesOf(volume.emptyDir?.sizeLimit)].filter(

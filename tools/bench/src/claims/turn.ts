@@ -35,7 +35,7 @@ export interface ClaimsTurn {
   readonly machineSeconds: number;
   /** Calls of the driver from the creation of the pods until all were Ready. */
   readonly startCalls: CallCounts;
-  /** With the pods only, and with the additional mounts; undefined if not measured. */
+  /** Usage at rest: first with the pods only, then with the additional mounts as well; undefined if not measured. */
   readonly rest: { readonly pods: Rest; readonly mounts: Rest } | undefined;
   /** Time in ms from the first deletion until all pods' objects were gone. */
   readonly goneMs: number;

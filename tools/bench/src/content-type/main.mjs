@@ -17,7 +17,7 @@ if (file === undefined) throw new Error('usage: main.mjs MODULES POD');
 const ROUNDS = 5;
 const CALLS = 3_000;
 const WARM_UP = 500;
-/** Messages that JSON writes into the object around them. */
+/** Messages whose fields JSON inlines into the object that contains them. */
 const INLINED = ['volumeSource', 'handler', 'localObjectReference'];
 
 const Pod = podType();

@@ -31,9 +31,9 @@ export async function hollowApis(options: ApiOptions, say: (text: string) => voi
   return (directory) => startControlPlane(found.binaries, directory, options);
 }
 
-/** More requests at a time than by default: all clients are on this machine, and so is what they wait for. */
+/** Allows more concurrent requests than by default, because all clients and servers are on this one machine. */
 const LARGE_CLUSTER: NonNullable<ControlPlaneOptions['extraArguments']> = {
-  // The data are thrown away, and the other etcds of the machine would wait for each other's writes.
+  // The data are deleted after the run, and with fsync the etcds of one machine would wait for each other's writes.
   etcd: ['--unsafe-no-fsync', '--quota-backend-bytes=8589934592'],
   'kube-apiserver': ['--max-requests-inflight=3000', '--max-mutating-requests-inflight=1000'],
   'kube-controller-manager': ['--kube-api-qps=500', '--kube-api-burst=1000', '--concurrent-replicaset-syncs=20'],

@@ -117,7 +117,7 @@ async function measureRest(
   seconds: number,
   signal: AbortSignal,
 ): Promise<Pick<HollowFigures, 'restShare' | 'rssBytes' | 'peakRssBytes' | 'controlPlaneShare'>> {
-  // Statuses that are still on their way belong to the start.
+  // Status writes that are still in progress belong to the start of the pods, not to the rest.
   await sleep(5000, signal);
   const pids = await api.pids();
   const cpuOf = async (all: readonly number[]): Promise<number> =>

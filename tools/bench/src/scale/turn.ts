@@ -43,7 +43,7 @@ export interface SizeSample {
   readonly changeCpuMs: number;
   /** Time in housekeeping per deletion of a batch. */
   readonly housekeepingMs: number;
-  /** CPU time per response of these pages. */
+  /** CPU time per response of the page `/pods`, and of the page `/metrics`. */
   readonly podsPageMs: number;
   readonly metricsPageMs: number;
   /** Longest hold of the event loop while pods started and terminated and pages were read. */
@@ -214,7 +214,10 @@ async function restarted({ pods, client }: Scene, name: string, signal: AbortSig
   return (await pods.nextContainer(name, containerId)) - startMs;
 }
 
-/** Returns the CPU time in ms that the kubelet used for some work and shortly after it, without that at rest. */
+/**
+ * Returns the CPU time in ms that the kubelet used during `work` and shortly after it, minus its usual CPU time at
+ * rest.
+ */
 async function cpuMs(
   kubelet: ClusterKubelet,
   restCpuShare: number,

@@ -134,7 +134,7 @@ export async function makeCsiClaims({
 
 /** Creates a volume, with files in it if it is a directory. @returns its ID */
 async function makeVolume(drivers: CsiDrivers, claim: string, { driver, volume }: CsiClaim): Promise<string> {
-  // A made-up ID will do for a driver without a process.
+  // No process serves this driver, so any ID suffices.
   if (driver === 'absent') return claim;
   const handle = await drivers.of(driver).createVolume(claim, volume);
   if (volume !== undefined) return handle;

@@ -13,7 +13,7 @@ interface Offer {
 export type DriverKey = 'files' | 'plain' | 'unstaged' | 'attached' | 'absent';
 
 const OFFERS: Readonly<Record<DriverKey, Offer>> = {
-  /** Files get the pod's group, and the driver learns the pod. */
+  /** The kubelet gives the files to the pod's fsGroup, and passes the pod's name and service account to the driver. */
   files: {
     spec: {
       ...{ attachRequired: false, podInfoOnMount: true, fsGroupPolicy: 'File' },

@@ -25,8 +25,8 @@ export interface SequenceResult {
 }
 
 /**
- * Runs a sequence on both sides. When the kubelet restarts, each side reads the state files that the other one has
- * written: ours for the Go side are those of a first run.
+ * Runs a sequence on both sides. When the kubelet restarts, each side reads the state files of the other side. For
+ * that, our side runs twice: its first run supplies the files for the Go side.
  */
 export async function compareSequence(
   upstream: Upstream,

@@ -224,8 +224,8 @@ function drawMemory(draw: Draw): string {
 }
 
 /**
- * Draws the hints of a device with one or two places per NUMA node, or none. The same pod has the same hints in each
- * admission only by chance: devices of a pod may have gone.
+ * Draws the hints of a device with one or two places per NUMA node, or none. Each admission of a pod draws new hints,
+ * because devices may have disappeared since the last admission.
  */
 function drawDevices(draw: Draw, shape: TopologyShape, config: NodeConfig, { spec }: Pod): DeviceHints {
   if (config.topologyManagerPolicy === 'none' || !draw.chance(0.15) || shape.nodes.length > 4) return {};

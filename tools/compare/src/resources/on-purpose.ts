@@ -5,7 +5,7 @@ import { topologies } from './topologies.ts';
 /** The step at which two sides differ, and all their answers. */
 export interface Situation {
   readonly sequence: Sequence;
-  /** Index in the answers; the step has the index before. */
+  /** Index in the answers; the index of the step is lower by 1, because the first answer describes the start. */
   readonly at: number;
   readonly upstream: readonly Answer[];
   readonly ours: readonly Answer[];
@@ -26,7 +26,7 @@ const PURPOSES: readonly Purpose[] = [
     explains: ({ sequence, at, upstream }) => givesTaken(sequence, at, upstream[at]),
   },
   {
-    // Upstream rejects the pod, so that the CPUs which it gave to the first containers are not known.
+    // Upstream rejects the pod, so its answer does not show which CPUs it had given to the first containers.
     reason: UNEQUAL_CORES,
     explains: ({ sequence, at, upstream }) =>
       hasUnequalCores(sequence) && sequence.config.cpuManagerPolicy === 'static' && upstream[at]?.admit === false,
@@ -71,22 +71,22 @@ export function purposeOf(situation: Situation): string | undefined {
   return PURPOSES.find(({ explains }) => explains(situation))?.reason;
 }
 
-/** Returns the pods that were admitted until a step, as they were admitted last. */
+/** Returns the pods that were admitted before a step, each as in its last admission. */
 function podsUntil({ steps }: Sequence, at: number): readonly Pod[] {
   const pods = new Map<string, Pod>();
   for (const step of steps.slice(0, at)) if (step.op === 'admit') pods.set(step.pod.metadata.uid, step.pod);
   return [...pods.values()];
 }
 
-/** CPU manager's state file, as far as it is used here. */
+/** The fields of the CPU manager's state file that this file uses. */
 interface CpuFile {
   readonly defaultCpuSet?: string;
   readonly podEntries?: Readonly<Record<string, { readonly cpuSet: string }>>;
 }
 
 /**
- * Returns whether a container has a CPU that is reserved or shared, that is not one of its pod, or that a container has
- * that runs at the same time.
+ * Returns whether a container has a CPU that it must not have: a reserved or shared CPU, a CPU outside of its pod's
+ * CPUs, or a CPU of another container that runs at the same time.
  */
 function givesTaken(sequence: Sequence, at: number, answer: Answer | undefined): boolean {
   const owners = new Set<number>();
@@ -100,7 +100,7 @@ function givesTaken(sequence: Sequence, at: number, answer: Answer | undefined):
     const all = [...initContainers, ...containers].flatMap(cpusOf);
     if (all.some((cpu) => !allocatable.has(cpu) || owners.has(cpu))) return true;
     const together = [...initContainers.filter(isRestartableInit), ...containers].flatMap(cpusOf);
-    // Containers of a pod that has CPUs as a whole may share them.
+    // Containers of a pod with pod-level CPUs may share CPUs.
     if (ofPod === undefined && new Set(together).size < together.length) return true;
     if (ofPod && all.some((cpu) => !cpusIn(ofPod.cpuSet).includes(cpu))) return true;
     for (const cpu of all) owners.add(cpu);
@@ -131,7 +131,7 @@ function missesCores({ sequence, at, upstream }: Situation): boolean {
   return isShort && (step.pod.spec.initContainers ?? []).length > 0;
 }
 
-/** Returns whether a pod was admitted before the step, too. */
+/** Returns whether the pod of a step had been admitted before. */
 function isKnown(sequence: Sequence, at: number, { metadata }: Pod): boolean {
   return podsUntil(sequence, at - 1).some((pod) => pod.metadata.uid === metadata.uid);
 }
@@ -143,7 +143,7 @@ function managedPod({ sequence, at }: Situation): Pod | undefined {
   return hasPodLevelResources(step.pod) ? step.pod : undefined;
 }
 
-/** Returns whether two containers have memory of different sets of nodes that have a node in common. */
+/** Returns whether two memory blocks are on different sets of NUMA nodes that overlap. */
 function groupsOverlap(answer: Answer | undefined): boolean {
   const groups = Object.values(answer?.memory ?? {}).flatMap((blocks) => blocks.map(({ nodes }) => nodes));
   return groups.some((group) =>
@@ -151,7 +151,10 @@ function groupsOverlap(answer: Answer | undefined): boolean {
   );
 }
 
-/** Returns whether each container has as many CPUs on both sides, with the option, on a machine with enough nodes. */
+/**
+ * Returns whether the sides give each container the same number of CPUs, with the option `distribute-cpus-across-numa`,
+ * on a machine with at least four NUMA nodes.
+ */
 function distributesOtherwise({ sequence, at, upstream, ours }: Situation): boolean {
   const shape = topologies.find(({ name }) => name === sequence.topology);
   if ((shape?.nodes.length ?? 0) < 4) return false;

@@ -87,7 +87,7 @@ export class OurNode {
     for (const [name, text] of Object.entries(files)) await this.#fs.writeFileAtomic(`${ROOT}/${name}`, text);
   }
 
-  /** Frees the resources of pods that are gone, which each admission does, and describes the node. */
+  /** Frees the resources of pods that are gone, by admitting a pod without resources, and describes the node. */
   async #state(answer: Answer): Promise<Answer> {
     const resources = this.#resources;
     if (resources === undefined) throw new Error('the node was not started');
@@ -112,7 +112,10 @@ export class OurNode {
   }
 }
 
-/** A pod that gets no CPUs and no memory, but is admitted like those that do, because it asks for a device. */
+/**
+ * A pod that gets no CPUs and no memory. It requests a device, so its admission still runs through the resource
+ * managers.
+ */
 const nobody: Pod = {
   metadata: { name: 'nobody', namespace: 'default', uid: 'nobody' },
   spec: { containers: [{ name: 'main', image: 'image', resources: { limits: { 'example.com/none': '1' } } }] },

@@ -36,7 +36,10 @@ export function afterUse(control: Control, used: FaultRule): Control {
   };
 }
 
-/** Whether a hanging call goes on, because its rule is no longer in the file. The count of uses does not matter. */
+/**
+ * Whether a hanging call may continue, because its rule is no longer in the file. The rules are compared without
+ * `times`.
+ */
 export function isReleased({ faults }: Control, { times: _, ...used }: FaultRule): boolean {
   const text = JSON.stringify(used);
   return !faults.some(({ times: _times, ...rule }) => JSON.stringify(rule) === text);

@@ -77,7 +77,7 @@ export class ContentStore {
     await rm(join(this.#stateDir, shelf, id), { recursive: true, force: true });
   }
 
-  /** Removes content that no record names, which a driver that was killed while it created it left behind. */
+  /** Removes content that no record names: a driver was killed while it created that content. */
   async removeUnknown(shelf: Shelf, known: ReadonlySet<string>): Promise<readonly string[]> {
     const names = await readdir(join(this.#stateDir, shelf)).catch((error: unknown) => {
       if (isMissing(error)) return [];
@@ -90,7 +90,7 @@ export class ContentStore {
 
   async #copy(from: string, shelf: Shelf, { id, backing }: Held): Promise<void> {
     const directory = join(this.#stateDir, shelf, id);
-    // The copy of a driver that was killed is incomplete.
+    // A driver that was killed during the copy may have left a part of it.
     await rm(directory, { recursive: true, force: true });
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await run('sync', '--file-system', from);

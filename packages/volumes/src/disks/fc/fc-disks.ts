@@ -75,7 +75,7 @@ export class FcDisks implements NetworkDisks {
   async #load(directory: string): Promise<FcDisk | undefined> {
     const path = join(directory, FILE);
     const bytes = await readFileBounded(this.#components.fs, path, LIMIT_BYTES).catch((error: unknown) => {
-      // Any other error is thrown on: without the file, the wrong disk could be disconnected.
+      // Any other error is rethrown: without the file, the wrong disk could be disconnected.
       if (isMissing(error)) return undefined;
       throw error;
     });

@@ -3,9 +3,7 @@ export type Tried = 'again' | 'enough';
 
 /** Attempts after which the found paths are used, however few (`maxAttachAttempts`). */
 const MAX_ATTEMPTS = 5;
-/**
- * Number of paths that suffice for a multipath device. Fewer than all paths suffice only from the second attempt on.
- */
+/** Number of paths that suffice for a multipath device. From the second attempt on, fewer than all paths suffice. */
 const ENOUGH_PATHS = 2;
 const ENOUGH_ATTEMPTS = 2;
 
