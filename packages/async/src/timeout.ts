@@ -28,10 +28,13 @@ export function withTimeout<T>(
       release();
       reject(error);
     };
+    let hasStarted = false;
+    let endedAtStart: { readonly reason: unknown } | undefined;
     const end = (reason: unknown): void => {
       // Rejects before it aborts: an operation that rejects with `AbortError` on abort would otherwise settle before
-      // the timeout error.
-      fail(reason);
+      // the timeout error. While the operation starts, it may still throw an error of its own.
+      if (hasStarted) fail(reason);
+      else endedAtStart = { reason };
       controller.abort(reason);
     };
     const onAbort = (): void => end(signal?.reason);
@@ -39,13 +42,18 @@ export function withTimeout<T>(
       end(new AsyncError('Timeout', `timed out after ${timeoutMs} ms`));
     });
     signal?.addEventListener('abort', onAbort, ONCE);
+    let running: Promise<T>;
     try {
-      operation(controller.signal).then((value) => {
-        release();
-        resolve(value);
-      }, fail);
+      running = operation(controller.signal);
     } catch (error) {
       fail(error);
+      return;
     }
+    hasStarted = true;
+    if (endedAtStart !== undefined) fail(endedAtStart.reason);
+    running.then((value) => {
+      release();
+      resolve(value);
+    }, fail);
   });
 }
