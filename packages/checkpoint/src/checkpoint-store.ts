@@ -101,9 +101,9 @@ export class CheckpointStore {
     let text: string;
     let plain: JsonValue;
     try {
-      // Values that JSON drops must not be part of the checksum.
       text = JSON.stringify(content);
-      plain = JSON.parse(text);
+      // Values that JSON drops must not be part of the checksum.
+      plain = isPlainText(content) ? content : JSON.parse(text);
     } catch (cause) {
       throw new CheckpointError('InvalidContent', path, 'must have content that can be written as JSON', { cause });
     }
@@ -159,4 +159,10 @@ export class CheckpointStore {
 
 function isKey(name: string): boolean {
   return name.length <= MAX_KEY_LENGTH && KEY.test(name);
+}
+
+/** Returns whether an object has only texts, which JSON keeps. A state file of all pods is one large text. */
+function isPlainText(content: object): content is Readonly<Record<string, string>> {
+  if (Object.getPrototypeOf(content) !== Object.prototype) return false;
+  return Object.values(content).every((value) => typeof value === 'string');
 }

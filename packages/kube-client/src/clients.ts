@@ -119,7 +119,7 @@ export class KubeClients implements AsyncDisposable {
     this.#heartbeatTimeoutMs = heartbeatTimeoutMs;
     this.#requestLimiter = limiterOf(options.requests ?? DEFAULT_RATE, clock);
     this.requests = this.#client(transports.requests, {
-      acquire: async (signal) => await this.#requestLimiter?.acquire(signal),
+      acquire: (signal) => this.#requestLimiter?.acquire(signal) ?? Promise.resolve(),
     });
     this.events = this.#client(transports.events, limiterOf(options.events ?? DEFAULT_RATE, clock));
     this.heartbeats = this.#client(transports.heartbeats, undefined, heartbeatTimeoutMs);

@@ -23,6 +23,8 @@ export interface Http1Target {
   readonly host: string;
   readonly port: number;
   readonly pathPrefix: string;
+  /** The header `Host`. */
+  readonly authority: string;
 }
 
 /** HTTP/1.1: one connection per request in progress, kept for later requests. */
@@ -72,10 +74,13 @@ export class Http1Pool implements ConnectionPool {
     headers: OutgoingHttpHeaders,
     signal: AbortSignal | undefined,
   ): { readonly response: Promise<HttpResponse>; readonly outgoing: ClientRequest } {
-    const { secure, host, port, pathPrefix } = this.#target;
+    const { secure, host, port, pathPrefix, authority } = this.#target;
     const { method, body } = request;
     const path = `${pathPrefix}${request.path}`;
-    const outgoing = (secure ? https : http).request({ method, agent: this.#agent, host, port, path, headers });
+    const outgoing = (secure ? https : http).request({
+      ...{ method, agent: this.#agent, host, port, path },
+      headers: { ...headers, host: authority },
+    });
     let incoming: IncomingMessage | undefined;
     const { promise: response, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const end = (error: Error): void => {
@@ -126,7 +131,10 @@ async function* bodyOf(
 export function flatten(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, typeof value === 'object' ? value.join(', ') : value]),
-  );
+  const joined: Record<string, string | undefined> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    joined[name] = typeof value === 'object' ? value.join(', ') : value;
+  }
+  return joined;
 }

@@ -25,6 +25,9 @@ const STREAMS_BEFORE_SETTINGS = 100;
 const STREAM_WINDOW_BYTES = 1 << 20;
 const CONNECTION_WINDOW_BYTES = 1 << 22;
 
+const WITHOUT_BODY = { endStream: true } as const;
+const WITH_BODY = { endStream: false } as const;
+
 /** REFUSED_STREAM: the server has not processed the request. */
 const REFUSED_STREAM = 7;
 
@@ -93,24 +96,31 @@ export class Http2Connection {
     this.#lastReadAtMs = this.#clock.monotonic();
   }
 
-  /** Starts a request. */
+  /** Starts a request. The caller must call {@link closed} when the stream has closed. */
   request(request: HttpRequest, headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    const { host: _host, ...rest } = headers;
-    const pseudo = {
+    const all = {
       ':method': request.method,
       ':scheme': 'https',
       ':authority': this.#server.authority,
       ':path': `${this.#server.pathPrefix}${request.path}`,
+      ...headers,
     };
-    const stream = this.#session.request({ ...pseudo, ...rest }, { endStream: request.body === undefined });
+    const stream = this.#session.request(all, request.body === undefined ? WITHOUT_BODY : WITH_BODY);
     if (this.#open++ === 0) {
       this.#session.ref();
       this.#lastUsedAtMs = this.#clock.monotonic();
       this.#watch(READ_IDLE_MS);
     }
-    stream.on('close', () => this.#closed());
     if (request.body !== undefined) stream.end(request.body);
     return stream;
+  }
+
+  /** Records that the stream of a request has closed. */
+  closed(): void {
+    this.#lastUsedAtMs = this.#clock.monotonic();
+    if (--this.#open > 0) return;
+    this.#stopWatching();
+    if (!this.#session.destroyed) this.#session.unref();
   }
 
   /**
@@ -133,13 +143,6 @@ export class Http2Connection {
   destroy(error?: Error): void {
     this.#draining = true;
     if (!this.#session.destroyed) this.#session.destroy(error);
-  }
-
-  #closed(): void {
-    this.#lastUsedAtMs = this.#clock.monotonic();
-    if (--this.#open > 0) return;
-    this.#stopWatching();
-    if (!this.#session.destroyed) this.#session.unref();
   }
 
   #stopWatching(): void {

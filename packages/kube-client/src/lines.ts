@@ -35,25 +35,45 @@ export async function* lines(
 }
 
 function decode(pieces: readonly Uint8Array[]): string {
-  const [first] = pieces;
-  if (first === undefined) return '';
-  const whole = pieces.length === 1 ? first : Buffer.concat(pieces);
-  return Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('utf8').trim();
+  return textOf(pieces).trim();
+}
+
+function whole(pieces: readonly Uint8Array[]): Buffer {
+  const first = pieces[0];
+  if (first === undefined || pieces.length > 1) return Buffer.concat(pieces);
+  return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
+}
+
+/** A whole body. */
+export interface BodyText {
+  readonly text: string;
+  readonly sizeBytes: number;
+}
+
+/** A body that reads itself as a whole, at less cost than in chunks. */
+interface WholeBody {
+  text(maxBytes: number): Promise<BodyText>;
 }
 
 /** Reads a whole body as text. @throws KubeError `InvalidResponse` if it is longer than `maxBytes` */
-export async function readText(
-  chunks: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): Promise<{ readonly text: string; readonly sizeBytes: number }> {
+export function readText(chunks: AsyncIterable<Uint8Array> | WholeBody, maxBytes: number): Promise<BodyText> {
+  return 'text' in chunks ? chunks.text(maxBytes) : readChunks(chunks, maxBytes);
+}
+
+async function readChunks(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<BodyText> {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of chunks) {
     pieces.push(chunk);
     sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) throw tooLong(`the response is longer than ${maxBytes} bytes`);
+    if (sizeBytes > maxBytes) throw responseTooLong(maxBytes);
   }
-  return { text: Buffer.concat(pieces).toString('utf8'), sizeBytes };
+  return { text: textOf(pieces), sizeBytes };
+}
+
+/** Decodes UTF-8 in pieces. */
+export function textOf(pieces: readonly Uint8Array[]): string {
+  return whole(pieces).toString('utf8');
 }
 
 /** Reads the start of a body as text, at most `maxBytes`. */
@@ -65,7 +85,12 @@ export async function readStart(chunks: AsyncIterable<Uint8Array>, maxBytes: num
     sizeBytes += chunk.length;
     if (sizeBytes >= maxBytes) break;
   }
-  return Buffer.concat(pieces).toString('utf8');
+  return textOf(pieces);
+}
+
+/** Returns the error for a response that is too long. */
+export function responseTooLong(maxBytes: number): KubeError {
+  return tooLong(`the response is longer than ${maxBytes} bytes`);
 }
 
 function tooLong(message: string): KubeError {

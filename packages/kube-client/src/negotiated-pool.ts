@@ -31,14 +31,10 @@ export class NegotiatedPool implements ConnectionPool {
     return this.#pool?.streams ?? 0;
   }
 
-  async send(
-    request: HttpRequest,
-    headers: OutgoingHttpHeaders,
-    signal: AbortSignal | undefined,
-  ): Promise<HttpResponse> {
+  send(request: HttpRequest, headers: OutgoingHttpHeaders, signal: AbortSignal | undefined): Promise<HttpResponse> {
+    if (this.#pool !== undefined) return this.#pool.send(request, headers, signal);
     this.#choosing ??= this.#choose();
-    const pool = this.#pool ?? (await abortable(this.#choosing, signal));
-    return await pool.send(request, headers, signal);
+    return abortable(this.#choosing, signal).then((pool) => pool.send(request, headers, signal));
   }
 
   retire(why: string): void {
@@ -60,8 +56,7 @@ export class NegotiatedPool implements ConnectionPool {
         const first = await Http2Connection.over(this.#clock, this.#dialer.server, socket);
         this.#pool = new Http2Pool(this.#clock, () => this.#connect(), first);
       } else {
-        const { host, port, pathPrefix } = this.#dialer.server;
-        this.#pool = new Http1Pool(tlsAgent(this.#dialer, socket), { secure: true, host, port, pathPrefix });
+        this.#pool = new Http1Pool(tlsAgent(this.#dialer, socket), { secure: true, ...this.#dialer.server });
       }
       // The pool may have been ended while the first connection was made. After `retire`, requests that wait for the
       // connection still get their responses.

@@ -46,6 +46,8 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   readonly #logger: Logger;
   readonly #credentials: CredentialSource;
   readonly #server: URL;
+  /** Known in advance, because a `URL` cuts its parts out of its text at each access. */
+  readonly #isTls: boolean;
   readonly #serverTls: ServerTls;
   readonly #proxy: URL | undefined;
   readonly #http2: boolean;
@@ -76,6 +78,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     this.#logger = logger;
     this.#credentials = credentials;
     this.#server = server;
+    this.#isTls = server.protocol === 'https:';
     this.#serverTls = { servername: options.tlsServerName, rejectUnauthorized: options.skipTlsVerify !== true };
     this.#proxy = options.proxy;
     this.#http2 = options.http2 ?? true;
@@ -114,9 +117,8 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
 
   #use({ tls }: Credentials): ConnectionPool {
     const current = this.#current;
-    const isTls = this.#server.protocol === 'https:';
-    if (current !== undefined && (!isTls || current.tls === tls)) return current.pool;
-    const pool = isTls ? this.#tlsPool(tls) : this.#plainPool();
+    if (current !== undefined && (!this.#isTls || current.tls === tls)) return current.pool;
+    const pool = this.#isTls ? this.#tlsPool(tls) : this.#plainPool();
     this.#current = { pool, tls };
     if (current !== undefined) {
       this.#logger.info({ server: this.#server.host }, 'Credentials changed; opening new connections');
@@ -136,29 +138,23 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
    */
   #plainPool(): ConnectionPool {
     const proxy = this.#proxy;
-    const { host, port, pathPrefix } = addressOf(this.#server);
-    if (proxy?.protocol.startsWith('socks5')) {
-      return new Http1Pool(plainAgent(this.#clock, proxy), { secure: false, host, port, pathPrefix });
+    const target = { secure: false, ...addressOf(this.#server) };
+    if (proxy === undefined || proxy.protocol.startsWith('socks5')) {
+      return new Http1Pool(plainAgent(this.#clock, proxy), target);
     }
-    if (proxy === undefined)
-      return new Http1Pool(plainAgent(this.#clock, undefined), { secure: false, host, port, pathPrefix });
-    const peer = addressOf(proxy);
-    const prefix = `${this.#server.origin}${pathPrefix}`;
-    return new Http1Pool(plainAgent(this.#clock, undefined), {
-      secure: false,
-      host: peer.host,
-      port: peer.port,
-      pathPrefix: prefix,
-    });
+    const { host, port } = addressOf(proxy);
+    const pathPrefix = `${this.#server.origin}${target.pathPrefix}`;
+    return new Http1Pool(plainAgent(this.#clock, undefined), { ...target, host, port, pathPrefix });
   }
 
   #headers(request: HttpRequest, credentials: Credentials): OutgoingHttpHeaders {
-    const headers: OutgoingHttpHeaders = { ...request.headers, host: this.#server.host };
-    for (const [name, value] of Object.entries(credentials.headers)) {
-      headers[name] = typeof value === 'string' ? value : [...value];
+    const headers: OutgoingHttpHeaders = { ...request.headers };
+    for (const name in credentials.headers) {
+      const value = credentials.headers[name];
+      headers[name] = typeof value === 'object' ? [...value] : value;
     }
     if (request.body !== undefined) headers['content-length'] = Buffer.byteLength(request.body);
-    if (this.#server.protocol === 'http:' && this.#proxy?.protocol.startsWith('http')) {
+    if (!this.#isTls && this.#proxy?.protocol.startsWith('http')) {
       const authorization = proxyAuthorization(this.#proxy);
       if (authorization !== undefined) headers['proxy-authorization'] = authorization;
     }

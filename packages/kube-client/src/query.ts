@@ -33,12 +33,15 @@ export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | undefined>>,
 ): string {
-  const query = new URLSearchParams();
-  for (const [key, value] of Object.entries(parameters)) {
-    if (value !== undefined && value !== '') query.append(key, String(value));
+  // Most requests have no query.
+  let query: URLSearchParams | undefined;
+  for (const key in parameters) {
+    const value = parameters[key];
+    if (value === undefined || value === '') continue;
+    query ??= new URLSearchParams();
+    query.append(key, String(value));
   }
-  const text = query.toString();
-  return text === '' ? path : `${path}?${text}`;
+  return query === undefined ? path : `${path}?${query}`;
 }
 
 /**

@@ -29,10 +29,15 @@ export class ReloadingFile {
     this.#stamp = '';
   }
 
+  /** Returns whether {@link read} would return the known text without a check. */
+  isFresh(nowMs: number): boolean {
+    return this.#text !== undefined && nowMs - this.#checkedAtMs < this.#periodMs;
+  }
+
   /** Returns the trimmed text. @throws KubeError `CredentialsUnavailable` if the file is unreadable or empty */
   async read(): Promise<string> {
     const nowMs = this.#clock.monotonic();
-    if (this.#text !== undefined && nowMs - this.#checkedAtMs < this.#periodMs) return this.#text;
+    if (this.#text !== undefined && this.isFresh(nowMs)) return this.#text;
     try {
       const { inode, device, sizeBytes, modifiedAtMs } = await this.#fs.stat(this.#path);
       const stamp = [device, inode, sizeBytes, modifiedAtMs].join();

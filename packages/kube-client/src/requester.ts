@@ -15,6 +15,9 @@ const LONG_THROTTLE_MS = 1000;
 /** How much of a failed response is read, in bytes: a `Status` is small, and of any other body the start is enough. */
 const MAX_FAILURE_BYTES = 1 << 20;
 
+/** The labels of most metrics. */
+type RequestLabels = Readonly<Record<'verb' | 'host', string>>;
+
 /** The components of a {@link Requester}. */
 export interface RequesterComponents {
   readonly transport: HttpTransport;
@@ -42,6 +45,7 @@ export class Requester {
   readonly #components: RequesterComponents;
   readonly #options: RequesterOptions;
   readonly #warnings = new Once(256);
+  readonly #labels = new Map<string, RequestLabels>();
 
   constructor(components: RequesterComponents, options: RequesterOptions) {
     checkNumbers(options, { timeoutMs: 'positive', maxRetries: 'count', maxResponseBytes: 'limit' });
@@ -51,11 +55,11 @@ export class Requester {
 
   /** Returns the text of a successful response. @throws KubeError */
   async send(request: HttpRequest, signal?: AbortSignal): Promise<string> {
-    const { clock, metrics } = this.#components;
-    const labels = { verb: request.method, host: this.#options.host };
+    const { clock, metrics, rateLimiter } = this.#components;
+    const labels = this.#labelsOf(request);
     const startMs = clock.monotonic();
     try {
-      await this.#throttle(request, signal);
+      if (rateLimiter !== undefined) await this.#throttle(rateLimiter, request, signal);
       return await withTimeout(clock, this.#options.timeoutMs, (linked) => this.#attempts(request, linked), signal);
     } catch (error) {
       throw this.#explain(error, request, signal);
@@ -78,7 +82,7 @@ export class Requester {
   }
 
   async #attempts(request: HttpRequest, signal: AbortSignal | undefined): Promise<string> {
-    const { clock, logger, metrics } = this.#components;
+    const { clock, logger, metrics, rateLimiter } = this.#components;
     for (let attempt = 1; ; attempt++) {
       let error: KubeError;
       try {
@@ -93,13 +97,13 @@ export class Requester {
       const code = error.httpStatus === undefined ? '<error>' : String(error.httpStatus);
       metrics.retries.inc({ code, verb: request.method, host: this.#options.host });
       await sleep(clock, delayMs, signal);
-      await this.#throttle(request, signal);
+      if (rateLimiter !== undefined) await this.#throttle(rateLimiter, request, signal);
     }
   }
 
   async #attempt(request: HttpRequest, signal: AbortSignal | undefined): Promise<string> {
     const { metrics } = this.#components;
-    const labels = { verb: request.method, host: this.#options.host };
+    const labels = this.#labelsOf(request);
     metrics.requestSize.observe(labels, Buffer.byteLength(request.body ?? ''));
     const response = await this.#once(request, signal);
     if (!isSuccess(response.status)) {
@@ -130,13 +134,12 @@ export class Requester {
     return errorOfResponse({ status, text, retryAfterMs }, subjectOf(request));
   }
 
-  async #throttle(request: HttpRequest, signal: AbortSignal | undefined): Promise<void> {
-    const { rateLimiter, clock, logger, metrics } = this.#components;
-    if (rateLimiter === undefined) return;
+  async #throttle(rateLimiter: RateLimiter, request: HttpRequest, signal: AbortSignal | undefined): Promise<void> {
+    const { clock, logger, metrics } = this.#components;
     const startMs = clock.monotonic();
     await rateLimiter.acquire(signal);
     const waitedMs = clock.monotonic() - startMs;
-    metrics.rateLimiterDuration.observe({ verb: request.method, host: this.#options.host }, waitedMs / 1000);
+    metrics.rateLimiterDuration.observe(this.#labelsOf(request), waitedMs / 1000);
     if (waitedMs < LONG_THROTTLE_MS) return;
     logger.debug(
       { waitedMs, method: request.method, path: request.path },
@@ -144,7 +147,18 @@ export class Requester {
     );
   }
 
+  /** Returns the labels of the metrics of a request. One object per verb: each request needs them four times. */
+  #labelsOf({ method }: HttpRequest): RequestLabels {
+    let labels = this.#labels.get(method);
+    if (labels === undefined) {
+      labels = { verb: method, host: this.#options.host };
+      this.#labels.set(method, labels);
+    }
+    return labels;
+  }
+
   #warn(header: string | undefined): void {
+    if (header === undefined) return;
     for (const warning of parseWarnings(header)) {
       if (this.#warnings.first(warning)) this.#components.logger.warn({ warning }, 'API server returned a warning');
     }

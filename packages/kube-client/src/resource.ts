@@ -46,12 +46,13 @@ export interface ObjectPath {
  * @throws KubeError `InvalidRequest` for a namespace that is not valid in a path, or that the resource does not have
  */
 export function collectionPath(resource: Resource<unknown>, namespace?: string): string {
-  const parts = resource.group === '' ? ['api', resource.version] : ['apis', resource.group, resource.version];
-  if (namespace !== undefined && !resource.namespaced) {
-    throw invalid(`${resource.plural} are not namespaced, but the namespace ${JSON.stringify(namespace)} was passed`);
+  const { group, version, plural } = resource;
+  const prefix = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  if (namespace === undefined) return `${prefix}/${plural}`;
+  if (!resource.namespaced) {
+    throw invalid(`${plural} are not namespaced, but the namespace ${JSON.stringify(namespace)} was passed`);
   }
-  if (namespace !== undefined) parts.push('namespaces', segment('namespace', namespace));
-  return `/${[...parts, resource.plural].join('/')}`;
+  return `${prefix}/namespaces/${segment('namespace', namespace)}/${plural}`;
 }
 
 /**
@@ -64,13 +65,21 @@ export function objectPath(resource: Resource<unknown>, { namespace, name, subre
   if (namespace === undefined && resource.namespaced) {
     throw invalid(`${resource.plural} ${JSON.stringify(name)}: a namespace is missing`);
   }
-  const parts = [collectionPath(resource, namespace), segment('name', name)];
-  if (subresource !== undefined) parts.push(...subresource.split('/').map((part) => segment('subresource', part)));
-  return parts.join('/');
+  const path = `${collectionPath(resource, namespace)}/${segment('name', name)}`;
+  if (subresource === undefined) return path;
+  return `${path}/${subresource.split('/').map(subresourceSegment).join('/')}`;
 }
+
+function subresourceSegment(part: string): string {
+  return segment('subresource', part);
+}
+
+/** Matches a path segment that needs neither a check nor an encoding: almost every name. */
+const PLAIN_SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /** Encodes a path segment: rejects what `path.IsValidPathSegmentName` rejects and percent-encodes the rest. */
 function segment(what: string, value: string): string {
+  if (typeof value === 'string' && PLAIN_SEGMENT.test(value)) return value;
   const isInvalid = typeof value !== 'string' || ['', '.', '..'].includes(value) || /[/%]/.test(value);
   if (isInvalid) {
     throw invalid(`${JSON.stringify(value)} is not a ${what}: must not be empty, "." or ".." or contain "/" or "%"`);

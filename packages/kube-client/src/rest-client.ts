@@ -265,17 +265,17 @@ export class RestClient {
     return parseJson(await this.#requester.send({ method: 'GET', path, headers: this.#headers }, signal));
   }
 
-  async #post<S>(path: string, body: object, options: WriteOptions, signal: AbortSignal | undefined): Promise<S> {
-    return await this.#object<S>(this.#withBody('POST', withQuery(path, writeQuery(options)), body), signal);
+  #post<S>(path: string, body: object, options: WriteOptions, signal: AbortSignal | undefined): Promise<S> {
+    return this.#object<S>(this.#withBody('POST', withQuery(path, writeQuery(options)), body), signal);
   }
 
   #withBody(method: HttpRequest['method'], path: string, body: object, type = 'application/json'): HttpRequest {
     return { method, path, headers: { ...this.#headers, 'content-type': type }, body: JSON.stringify(body) };
   }
 
-  async #object<T>(request: HttpRequest, signal: AbortSignal | undefined): Promise<T> {
+  #object<T>(request: HttpRequest, signal: AbortSignal | undefined): Promise<T> {
     // By the API's contract, the response for a resource has the type of that resource.
-    return (await this.#record(request, signal)) as T;
+    return this.#record(request, signal) as Promise<T>;
   }
 
   async #record(

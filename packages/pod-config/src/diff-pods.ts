@@ -1,10 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   CONFIG_MIRROR_ANNOTATION,
   CONFIG_SEEN_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   type Pod,
   podFullName,
+  sameJson,
 } from '@node-agent/pod-spec';
 
 /** Annotations that the kubelet adds to a pod. They are ignored in comparisons. */
@@ -120,18 +120,26 @@ export function comparePods(existing: Pod, next: Pod): PodChange {
   // The API server gives each change of an object a new resource version (the UIDs are equal here).
   if (a.resourceVersion && a.resourceVersion === b.resourceVersion) return 'none';
   const same =
-    isDeepStrictEqual(existing.spec, next.spec) &&
-    isDeepStrictEqual(a.labels ?? {}, b.labels ?? {}) &&
+    sameJson(existing.spec, next.spec) &&
+    sameJson(a.labels ?? {}, b.labels ?? {}) &&
     a.deletionTimestamp === b.deletionTimestamp &&
     a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
-    isDeepStrictEqual(foreignAnnotations(existing), foreignAnnotations(next));
+    sameForeignAnnotations(a.annotations, b.annotations);
   if (!same) return b.deletionTimestamp === undefined ? 'UPDATE' : 'DELETE';
-  return isDeepStrictEqual(existing.status ?? {}, next.status ?? {}) ? 'none' : 'RECONCILE';
+  return sameJson(existing.status ?? {}, next.status ?? {}) ? 'none' : 'RECONCILE';
 }
 
-function foreignAnnotations(pod: Pod): Readonly<Record<string, string>> {
-  const annotations = Object.entries(pod.metadata.annotations ?? {});
-  return Object.fromEntries(annotations.filter(([key]) => !LOCAL_ANNOTATIONS.includes(key)));
+type Annotations = Readonly<Record<string, string>>;
+
+function sameForeignAnnotations(one: Annotations = {}, other: Annotations = {}): boolean {
+  let rest = 0;
+  for (const key in one) {
+    if (LOCAL_ANNOTATIONS.includes(key)) continue;
+    if (one[key] !== other[key]) return false;
+    rest++;
+  }
+  for (const key in other) if (!LOCAL_ANNOTATIONS.includes(key)) rest--;
+  return rest === 0;
 }
 
 function withMarks(pod: Pod, existing: Pod | undefined, { source, seenAt }: PodMarks): Pod {

@@ -23,16 +23,20 @@ export function isRestartableInit(container: AnyContainer): boolean {
 
 /** Yields all containers of a pod: init containers and sidecars, then main containers, then ephemeral containers. */
 export function* allContainers(pod: Pick<Pod, 'spec'>): Generator<PodContainer, void, undefined> {
-  for (const [index, container] of (pod.spec.initContainers ?? []).entries()) {
+  const { initContainers, containers, ephemeralContainers } = pod.spec;
+  let index = 0;
+  for (const container of initContainers ?? []) {
     const type = isRestartableInit(container) ? 'sidecar' : 'init';
-    yield { container, type, index, fieldPath: `spec.initContainers{${container.name}}` };
+    yield { container, type, index: index++, fieldPath: `spec.initContainers{${container.name}}` };
   }
+  index = 0;
   // The type requires containers, but a manifest that was not validated may have none.
-  for (const [index, container] of (pod.spec.containers ?? []).entries()) {
-    yield { container, type: 'main', index, fieldPath: `spec.containers{${container.name}}` };
+  for (const container of containers ?? []) {
+    yield { container, type: 'main', index: index++, fieldPath: `spec.containers{${container.name}}` };
   }
-  for (const [index, container] of (pod.spec.ephemeralContainers ?? []).entries()) {
-    yield { container, type: 'ephemeral', index, fieldPath: `spec.ephemeralContainers{${container.name}}` };
+  index = 0;
+  for (const container of ephemeralContainers ?? []) {
+    yield { container, type: 'ephemeral', index: index++, fieldPath: `spec.ephemeralContainers{${container.name}}` };
   }
 }
 

@@ -133,6 +133,7 @@ export {
   type RuntimeSandbox,
   type RuntimeSandboxStatus,
 } from './runtime-status.ts';
+export { sameJson } from './same-json.ts';
 export { withoutStrayAttempts } from './stray-attempts.ts';
 export { withoutSupersededAttempts } from './superseded-attempts.ts';
 export { sysctlNamespace } from './sysctls.ts';

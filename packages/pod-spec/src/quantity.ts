@@ -102,6 +102,23 @@ export class Quantity {
  * @throws PodSpecError `InvalidQuantity` if the text does not have the form `<sign><digits><suffix>`
  */
 export function parseQuantity(text: string | number): Quantity {
+  const known = parsedQuantities.get(text);
+  if (known !== undefined) return known;
+  const parsed = parseNew(text);
+  // Cleared as a whole: a pod may hold any number of different texts, and most nodes have a few dozen.
+  if (parsedQuantities.size >= MAX_KNOWN_QUANTITIES) parsedQuantities.clear();
+  parsedQuantities.set(text, parsed);
+  return parsed;
+}
+
+/**
+ * Quantities by text. While a pod starts, each of its quantities is parsed about twenty times, and a parse takes a
+ * kilobyte of garbage.
+ */
+const parsedQuantities = new Map<string | number, Quantity>();
+const MAX_KNOWN_QUANTITIES = 256;
+
+function parseNew(text: string | number): Quantity {
   const trimmed = String(text).trim();
   const parsed = trimmed.length <= MAX_TEXT_LENGTH ? parse(trimmed) : 'is too long';
   if (typeof parsed !== 'string') return parsed;

@@ -12,7 +12,9 @@ const HUGE_PAGES = 'hugepages-';
 
 /** @throws PodSpecError `InvalidQuantity`, naming the resource */
 export function parseResourceList(list: ResourceListJson | undefined): ResourceList {
-  return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseNamed(name, text)]));
+  const resources = new Map<string, Quantity>();
+  for (const name in list) resources.set(name, parseNamed(name, list[name] ?? ''));
+  return resources;
 }
 
 function parseNamed(name: string, text: string): Quantity {
@@ -32,21 +34,21 @@ export function formatResourceList(list: ResourceList): ResourceListJson {
 /** Returns the sum per resource. */
 export function addResources(...lists: readonly ResourceList[]): Map<string, Quantity> {
   const sum = new Map<string, Quantity>();
-  for (const list of lists) {
-    for (const [name, quantity] of list) sum.set(name, sum.get(name)?.add(quantity) ?? quantity);
-  }
+  const add = (quantity: Quantity, name: string): void => {
+    sum.set(name, sum.get(name)?.add(quantity) ?? quantity);
+  };
+  for (const list of lists) list.forEach(add);
   return sum;
 }
 
 /** Returns the maximum per resource. */
 export function maxResources(...lists: readonly ResourceList[]): Map<string, Quantity> {
   const greatest = new Map<string, Quantity>();
-  for (const list of lists) {
-    for (const [name, quantity] of list) {
-      const before = greatest.get(name);
-      if (before === undefined || quantity.compare(before) > 0) greatest.set(name, quantity);
-    }
-  }
+  const raise = (quantity: Quantity, name: string): void => {
+    const before = greatest.get(name);
+    if (before === undefined || quantity.compare(before) > 0) greatest.set(name, quantity);
+  };
+  for (const list of lists) list.forEach(raise);
   return greatest;
 }
 

@@ -177,4 +177,16 @@ describe('Quantity', () => {
       }),
     );
   });
+
+  it('quantities are parsed correctly when more texts were parsed than are remembered', () => {
+    for (let round = 0; round < 2; round++) {
+      for (let milli = 1; milli <= 1_000; milli++) expect(parseQuantity(`${milli}m`).milliValue()).toBe(BigInt(milli));
+    }
+  });
+
+  it('a text is parsed only once in a row', () => {
+    expect(parseQuantity('1.5Gi')).toBe(parseQuantity('1.5Gi'));
+    expect(parseQuantity(2)).toBe(parseQuantity(2));
+    expect(parseQuantity(2).toString()).toBe(parseQuantity('2').toString());
+  });
 });

@@ -64,7 +64,12 @@ export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext)
 type Draft = { readonly [K in keyof PodStatus]: PodStatus[K] | undefined };
 
 function compact(draft: Draft): PodStatus {
-  return Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined)) as PodStatus;
+  const status: Record<string, unknown> = {};
+  for (const name in draft) {
+    const value = draft[name as keyof Draft];
+    if (value !== undefined) status[name] = value;
+  }
+  return status;
 }
 
 function mergedPhase(pod: Pod, next: PodStatus, context: MergeContext): Draft {

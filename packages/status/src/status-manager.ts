@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type Clock, checkComponents } from '@node-agent/async';
 import {
   type ContainerStatus,
@@ -7,6 +6,7 @@ import {
   type Pod,
   type PodStatus,
   type RestartFeatures,
+  sameJson,
 } from '@node-agent/pod-spec';
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
@@ -222,7 +222,7 @@ export class StatusManager {
     const possible = illegal === undefined ? status : withTerminatedStatuses(pod, old, status, this.#restartFeatures);
     const next = nextStatus(pod, old, possible, this.#clock.now());
     this.#countTerminated(old, next);
-    if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
+    if (cached !== undefined && cached.finished === finished && sameJson(cached.status, next)) return;
     const change = { pod, status: next, version: ++this.#version, finished };
     this.#statuses.set(uid, change);
     this.#newInstanceUids.delete(uid);

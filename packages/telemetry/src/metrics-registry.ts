@@ -79,18 +79,26 @@ export class MetricsRegistry implements Metrics {
 class Series<T> {
   readonly labelNames: readonly string[];
   readonly help: string;
+  readonly #initial: () => T;
   readonly #values = new Map<string, { labels: LabelValues; value: T }>();
 
-  constructor({ labels = [], help }: MetricOptions<string>) {
+  /** @param initial returns the value of a new series */
+  constructor({ labels = [], help }: MetricOptions<string>, initial: () => T) {
     this.labelNames = labels;
     this.help = help;
+    this.#initial = initial;
+    if (labels.length === 0) this.entry({});
   }
 
-  update(labels: LabelValues, change: (before: T | undefined) => T): void {
+  /** Returns the entry of a series, and creates it if it is new. */
+  protected entry(labels: LabelValues): { value: T } {
     const key = this.#key(labels);
-    const known = this.#values.get(key);
-    if (known) known.value = change(known.value);
-    else this.#values.set(key, { labels: this.#own(labels), value: change(undefined) });
+    let entry = this.#values.get(key);
+    if (entry === undefined) {
+      entry = { labels: this.#own(labels), value: this.#initial() };
+      this.#values.set(key, entry);
+    }
+    return entry;
   }
 
   remove(labels: LabelValues): void {
@@ -98,9 +106,10 @@ class Series<T> {
   }
 
   #key(labels: LabelValues): string {
-    // Builds the key without a temporary list, because this function runs about a hundred times per starting pod.
-    let key = '';
-    for (const name of this.labelNames) key += `${labels[name] ?? ''}\u0000`;
+    // Builds the key without a temporary list, because this function runs about a hundred times per starting pod. Most
+    // metrics have one label or none, whose value is the key.
+    let key = labels[this.labelNames[0] ?? ''] ?? '';
+    for (let at = 1; at < this.labelNames.length; at++) key = `${key}\u0000${labels[this.labelNames[at] ?? ''] ?? ''}`;
     return key;
   }
 
@@ -113,17 +122,20 @@ class Series<T> {
   }
 }
 
+function zero(): number {
+  return 0;
+}
+
 class CounterFamily<L extends string> extends Series<number> implements Family, Counter<L> {
   readonly type = 'counter';
 
   constructor(options: MetricOptions<string>) {
-    super(options);
-    if (this.labelNames.length === 0) this.update({}, () => 0);
+    super(options, zero);
   }
 
   inc(labels: Labels<L>, by = 1): void {
     if (!(by >= 0)) throw new RangeError(`a counter cannot grow by ${by}`);
-    this.update(labels, (before = 0) => before + by);
+    this.entry(labels).value += by;
   }
 
   lines(name: string): string[] {
@@ -135,12 +147,11 @@ class GaugeFamily<L extends string> extends Series<number> implements Family, Ga
   readonly type = 'gauge';
 
   constructor(options: MetricOptions<string>) {
-    super(options);
-    if (this.labelNames.length === 0) this.update({}, () => 0);
+    super(options, zero);
   }
 
   set(labels: Labels<L>, value: number): void {
-    this.update(labels, () => value);
+    this.entry(labels).value = value;
   }
 
   lines(name: string): string[] {
@@ -161,25 +172,22 @@ class HistogramFamily<L extends string> extends Series<Distribution> implements 
   readonly #boundTexts: readonly string[];
 
   constructor(options: HistogramOptions<string>) {
-    super(options);
-    this.#bounds = options.buckets ?? DEFAULT_BUCKETS;
-    this.#boundTexts = this.#bounds.map(boundText);
-    if (this.labelNames.length === 0) this.update({}, () => this.#empty());
-  }
-
-  #empty(): Distribution {
-    return { counts: this.#bounds.map(() => 0), sum: 0, count: 0 };
+    const bounds = options.buckets ?? DEFAULT_BUCKETS;
+    super(options, () => ({ counts: bounds.map(() => 0), sum: 0, count: 0 }));
+    this.#bounds = bounds;
+    this.#boundTexts = bounds.map(boundText);
   }
 
   observe(labels: Labels<L>, value: number): void {
-    this.update(labels, (before) => {
-      const seen = before ?? this.#empty();
-      const index = this.#bounds.findIndex((bound) => value <= bound);
-      if (index >= 0) seen.counts[index] = (seen.counts[index] ?? 0) + 1;
-      seen.sum += value;
-      seen.count += 1;
-      return seen;
-    });
+    const seen = this.entry(labels).value;
+    for (let index = 0; index < this.#bounds.length; index++) {
+      if (value <= (this.#bounds[index] ?? 0)) {
+        seen.counts[index] = (seen.counts[index] ?? 0) + 1;
+        break;
+      }
+    }
+    seen.sum += value;
+    seen.count += 1;
   }
 
   lines(name: string): string[] {

@@ -102,6 +102,9 @@ interface Kept {
   readonly step: PodStep;
 }
 
+/** A step that is being written. Its fields are set one by one: a pod start has dozens of steps, and spreads cost most. */
+type Draft = { -readonly [K in keyof PodStep]: PodStep[K] };
+
 /** Maximum number of steps kept per pod: enough for 20 containers. */
 const MAX_STEPS = 160;
 const MAX_MESSAGE = 500;
@@ -148,45 +151,32 @@ export class PodJournal implements PodJournalPort {
     { target, message, outcome = 'done' }: Parameters<PodJournalPort['mark']>[2] = {},
   ): void {
     const atMs = this.#clock.now();
-    this.#put(uid, {
-      ...{ step, startedAtMs: atMs, endedAtMs: atMs, outcome },
-      ...(target !== undefined && { target }),
-      ...(message !== undefined && message !== '' && { message: shortened(message) }),
-    });
+    const marked: Draft = { step, startedAtMs: atMs, endedAtMs: atMs, outcome };
+    if (target !== undefined) marked.target = target;
+    if (message !== undefined && message !== '') marked.message = shortened(message);
+    this.#put(uid, keyOf(step, target), marked);
   }
 
   begin(uid: string, step: PodStepName, { target, message }: StepDetail = {}): EndStep {
-    const before = this.#pods.get(uid)?.get(keyOf(step, target));
+    const key = keyOf(step, target);
+    const before = this.#pods.get(uid)?.get(key);
     const failingSinceMs = before?.step.failingSinceMs;
-    const entry = this.#put(uid, {
-      ...{ step, startedAtMs: this.#clock.now() },
-      ...(target !== undefined && { target }),
-      ...(message !== undefined && { message: shortened(message) }),
-      ...(failingSinceMs !== undefined && { failingSinceMs }),
-    });
+    const begun: Draft = { step, startedAtMs: this.#clock.now() };
+    if (target !== undefined) begun.target = target;
+    if (message !== undefined) begun.message = shortened(message);
+    if (failingSinceMs !== undefined) begun.failingSinceMs = failingSinceMs;
+    const entry = this.#put(uid, key, begun);
     if (entry === undefined) return () => undefined;
     return (failure) => {
       const steps = this.#pods.get(uid);
       // The step was started again in the meantime, or the pod was forgotten.
-      if (steps?.get(keyOf(step, target)) !== entry) return;
+      if (steps?.get(key) !== entry) return;
       const hasFailed = failure !== undefined && failure.cancelled !== true;
       if (!hasFailed && before?.step.outcome === 'done' && REPEATED_STEPS.has(step)) {
-        steps.set(keyOf(step, target), before);
+        steps.set(key, before);
         return;
       }
-      const outcome = failure === undefined ? 'done' : failure.cancelled ? 'cancelled' : 'failed';
-      const message = outcome === 'failed' ? shortened(reasonOf(failure?.error)) : entry.step.message;
-      const { failingSinceMs: _before, ...rest } = entry.step;
-      const since = outcome === 'failed' ? (failingSinceMs ?? entry.step.startedAtMs) : undefined;
-      steps.set(keyOf(step, target), {
-        order: entry.order,
-        step: {
-          ...(outcome === 'cancelled' ? entry.step : rest),
-          ...{ endedAtMs: this.#clock.now(), outcome },
-          ...(message !== undefined && message !== '' && { message }),
-          ...(since !== undefined && { failingSinceMs: since }),
-        },
-      });
+      steps.set(key, { order: entry.order, step: endedStep(entry.step, failure, this.#clock.now()) });
     };
   }
 
@@ -209,15 +199,17 @@ export class PodJournal implements PodJournalPort {
   }
 
   /** @returns the kept step; `undefined` if no steps are kept for the pod */
-  #put(uid: string, step: PodStep): Kept | undefined {
+  #put(uid: string, key: string, step: Draft): Kept | undefined {
     const steps = this.#pods.get(uid);
     if (steps === undefined) return undefined;
-    const key = keyOf(step.step, step.target);
-    const times = (steps.get(key)?.step.times ?? (steps.has(key) ? 1 : 0)) + 1;
+    const before = steps.get(key);
     this.#order += 1;
-    const kept = { order: this.#order, step: times > 1 ? { ...step, times } : step };
-    // Appended at the end, so the first entry is the least recently updated one.
-    steps.delete(key);
+    const kept = { order: this.#order, step };
+    if (before !== undefined) {
+      step.times = (before.step.times ?? 1) + 1;
+      // Appended at the end, so the first entry is the least recently updated one.
+      steps.delete(key);
+    }
     steps.set(key, kept);
     if (steps.size > MAX_STEPS) this.#dropOldest(steps);
     return kept;
@@ -242,13 +234,25 @@ export const noJournal: PodJournalPort = {
   during: (_uid, _step, _detail, work) => work(),
 };
 
-/** Copies the shortened text, because a substring would keep the whole original in memory. */
+function endedStep(begun: PodStep, failure: Parameters<EndStep>[0], endedAtMs: number): PodStep {
+  const ended: Draft = { ...begun, endedAtMs, outcome: 'done' };
+  if (failure?.cancelled) ended.outcome = 'cancelled';
+  else if (failure !== undefined) {
+    ended.outcome = 'failed';
+    ended.failingSinceMs ??= begun.startedAtMs;
+    const message = shortened(reasonOf(failure.error));
+    if (message !== '') ended.message = message;
+  } else delete ended.failingSinceMs;
+  return ended;
+}
+
 /** Returns the `explanation` of an error that has one, because its message may have to keep upstream's wording. */
 function reasonOf(error: unknown): string {
   const explained = error instanceof Error && 'explanation' in error ? error.explanation : undefined;
   return typeof explained === 'string' ? explained : errorText(error);
 }
 
+/** Copies the shortened text, because a substring would keep the whole original in memory. */
 function shortened(text: string): string {
   return text.length <= MAX_MESSAGE ? text : Buffer.from(text.slice(0, MAX_MESSAGE)).toString();
 }

@@ -59,6 +59,9 @@ export interface PodReconcilerComponents {
   readonly resizer: PodResizer | undefined;
 }
 
+/** Ends the pulls of a sync. Created once, because an error with its stack costs 0.1 ms. */
+const SYNC_HAS_ENDED = new PodRuntimeError('SyncPod', 'the sync that started the pull has ended');
+
 /**
  * Makes the runtime match a pod's spec: kills containers that must not run, creates the sandbox, and starts containers
  * (`SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Failures of containers are results, not errors.
@@ -212,7 +215,7 @@ export class PodReconciler {
     try {
       await this.#start(run, actions, sandboxReady, sandboxConfig, pulls.signal);
     } finally {
-      pulls.abort(new PodRuntimeError('SyncPod', 'the sync that started the pull has ended'));
+      pulls.abort(SYNC_HAS_ENDED);
     }
   }
 

@@ -180,6 +180,7 @@ export function newestSandboxFirst(a: SandboxAge, b: SandboxAge): number {
  */
 export function newestContainersFirst<T extends Ordered>(containers: readonly T[]): readonly T[] {
   const byAge = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1));
+  if (!hasSeveralAttempts(byAge)) return byAge;
   const attempts = new Map<string, T[]>();
   for (const container of byAge) {
     const sameName = attempts.get(container.name);
@@ -188,6 +189,10 @@ export function newestContainersFirst<T extends Ordered>(containers: readonly T[
   }
   for (const sameName of attempts.values()) sameName.sort(byPrecedence).reverse();
   return byAge.map((container) => attempts.get(container.name)?.pop() ?? container);
+}
+
+function hasSeveralAttempts(containers: readonly Ordered[]): boolean {
+  return containers.some(({ name }, at) => containers.findIndex((other) => other.name === name) !== at);
 }
 
 type Ordered = Pick<RuntimeContainerStatus, 'id' | 'name' | 'state' | 'restartCount' | 'createdAtMs'>;
