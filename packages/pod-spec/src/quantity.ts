@@ -105,6 +105,8 @@ export function parseQuantity(text: string | number): Quantity {
   const known = parsedQuantities.get(text);
   if (known !== undefined) return known;
   const parsed = parseNew(text);
+  // Spaces around a quantity are ignored, so a valid text may be long.
+  if (typeof text === 'string' && text.length > MAX_TEXT_LENGTH) return parsed;
   // Cleared as a whole: a pod may hold any number of different texts, and most nodes have a few dozen.
   if (parsedQuantities.size >= MAX_KNOWN_QUANTITIES) parsedQuantities.clear();
   parsedQuantities.set(text, parsed);

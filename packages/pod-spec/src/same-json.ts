@@ -11,7 +11,8 @@ export function sameJson(one: unknown, other: unknown): boolean {
   for (const key in one) {
     const value = one[key];
     if (!sameJson(value, other[key])) return false;
-    if (value === undefined && !Object.hasOwn(other, key)) return false;
+    // These two are equal to a field that the other value only inherits.
+    if ((value === undefined || key === '__proto__') && !Object.hasOwn(other, key)) return false;
     rest++;
   }
   for (const _key in other) rest--;

@@ -184,6 +184,12 @@ describe('Quantity', () => {
     }
   });
 
+  it('a text with many spaces is parsed, but not remembered', () => {
+    const text = `${' '.repeat(300)}1Gi`;
+    expect(parseQuantity(text).toString()).toBe('1Gi');
+    expect(parseQuantity(text)).not.toBe(parseQuantity(text));
+  });
+
   it('a text is parsed only once in a row', () => {
     expect(parseQuantity('1.5Gi')).toBe(parseQuantity('1.5Gi'));
     expect(parseQuantity(2)).toBe(parseQuantity(2));

@@ -40,6 +40,7 @@ test.each([
   ['null and an object', null, {}, false],
   ['lists of different lengths', [1], [1, 2], false],
   ['a field of the prototype', JSON.parse('{"__proto__":{}}'), {}, false],
+  ['a field of the prototype and another field', JSON.parse('{"__proto__":{}}'), { a: {} }, false],
 ])('%s', (_, one, other, same) => {
   expect(sameJson(one, other)).toBe(same);
   expect(sameJson(other, one)).toBe(same);
