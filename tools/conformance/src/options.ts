@@ -13,6 +13,8 @@ export interface ConformanceOptions {
   readonly skip: readonly string[];
   /** Whether the run has its own file system, so that the machine's disk is not filled. */
   readonly ownDisk: boolean;
+  /** Whether the images of CSI drivers are built. */
+  readonly deploysDrivers: boolean;
   readonly processes: number;
   /** Whether the machine's containerd is used instead of the newest tested version. */
   readonly installedContainerd: boolean;
@@ -138,6 +140,7 @@ export function parseConformanceOptions(argv: readonly string[], now: number = D
     long: values.long,
     common: values.common,
     ownDisk: named.fillsDisk ?? false,
+    deploysDrivers: named.deploysDrivers ?? false,
     processes: count('processes', values.processes, 64),
     repeat: count('repeat', values.repeat, 100),
     apart: values.apart === undefined ? undefined : count('apart', values.apart, 600),

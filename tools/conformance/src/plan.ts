@@ -2,6 +2,7 @@ import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlaneBinaries } from '@node-agent/tools-control-plane';
 import type { ConformanceOptions } from './options.ts';
 import type { Programs } from './programs.ts';
+import type { Sidecars } from './sidecars.ts';
 import type { Selection } from './suite.ts';
 
 /** Input of a run inside its namespaces, passed as a JSON file. */
@@ -10,6 +11,8 @@ export interface Plan {
   readonly output: string;
   readonly selection: Selection & Pick<ConformanceOptions, 'ownDisk'>;
   readonly programs: Programs;
+  /** Absent if the specs deploy no CSI driver. */
+  readonly sidecars?: Sidecars;
   readonly controlPlane: ControlPlaneBinaries;
   readonly containerd: ContainerdBinaries;
   readonly kubelet: string;

@@ -12,6 +12,8 @@ export interface NamedSelection {
   readonly skip: readonly string[];
   /** Whether the specs fill the disk. If so, each run has its own file system. */
   readonly fillsDisk?: boolean;
+  /** Whether the specs deploy CSI drivers. If so, images of drivers and sidecars are built. */
+  readonly deploysDrivers?: boolean;
 }
 
 export type SelectionName =
@@ -19,6 +21,10 @@ export type SelectionName =
   | 'node-conformance'
   | 'network'
   | 'storage'
+  | 'storage-local'
+  | 'storage-in-tree'
+  | 'csi-hostpath'
+  | 'csi-mock'
   | 'node'
   | 'pod-level-resize'
   | 'e2e-node'
@@ -96,6 +102,38 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     labels: 'sig-storage && Conformance && !NodeConformance',
     focus: [],
     skip: [],
+  },
+  'storage-local': {
+    title: 'Local volumes of sig-storage: block devices, directories, links, tmpfs',
+    suite: 'e2e',
+    labels: `sig-storage && ${EVERYWHERE}`,
+    // Local volumes are provisioned in advance. The driver skips the specs of all other patterns.
+    focus: ['\\[Driver: local\\].*Testpattern: Pre-provisioned PV', 'PersistentVolumes-local'],
+    // The type gce-localssd needs a disk of a cloud, and ntfs needs Windows.
+    skip: ['gce-localssd', 'ntfs'],
+  },
+  'storage-in-tree': {
+    title: 'sig-storage without CSI drivers, local volumes and NodeConformance',
+    suite: 'e2e',
+    labels: `sig-storage && !NodeConformance && ${EVERYWHERE}`,
+    focus: [],
+    skip: [],
+  },
+  'csi-hostpath': {
+    title: 'CSI host path driver of sig-storage',
+    suite: 'e2e',
+    labels: `sig-storage && ${EVERYWHERE}`,
+    focus: ['\\[Driver: csi-hostpath\\]'],
+    skip: [],
+    deploysDrivers: true,
+  },
+  'csi-mock': {
+    title: 'CSI mock driver of sig-storage',
+    suite: 'e2e',
+    labels: `sig-storage && ${EVERYWHERE}`,
+    focus: ['CSI Mock'],
+    skip: [],
+    deploysDrivers: true,
   },
   node: {
     title: 'sig-node of e2e.test, without NodeConformance, DRA and pod-level resizes',

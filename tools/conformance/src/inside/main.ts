@@ -99,12 +99,17 @@ async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal)
  * Builds and serves the images that the suites use. @returns the registry's URL, and the images that are pulled before
  * the first spec
  */
-async function serveImages({ output, programs }: Plan): Promise<{ mirror: string; images: readonly string[] }> {
+async function serveImages({
+  output,
+  programs,
+  sidecars,
+}: Plan): Promise<{ mirror: string; images: readonly string[] }> {
   const lines = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
   const listed = [...new Set([...lines, ...(await manifestImages(programs.sources))])];
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const { images, unknown, missing } = await makeImages([...new Set(listed)], {
     programs,
+    sidecars,
     sources: programs.sources,
     architecture,
   });
