@@ -113,11 +113,19 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     skip: ['gce-localssd', 'ntfs'],
   },
   'storage-in-tree': {
-    title: 'sig-storage without CSI drivers, local volumes and NodeConformance',
+    title: 'Volumes of sig-storage without a storage driver: hostPath, emptyDir, subPath, protection, expansion',
     suite: 'e2e',
-    labels: `sig-storage && !NodeConformance && ${EVERYWHERE}`,
-    focus: [],
-    skip: [],
+    labels: `sig-storage && !Conformance && !NodeConformance && ${EVERYWHERE}`,
+    // These drivers have inline volumes only, and skip the specs of all other patterns.
+    focus: [
+      '\\[Driver: (hostPath|hostPathSymlink|emptydir)\\].*Testpattern: Inline-volume',
+      'Subpath',
+      'Ephemeralstorage',
+      '(PV|PVC) Protection',
+      'PersistentVolumes-expansion',
+      'Flexvolumes',
+    ],
+    skip: ['ntfs'],
   },
   'csi-hostpath': {
     title: 'CSI host path driver of sig-storage',
