@@ -9,7 +9,7 @@ import type { Selection } from './suite.ts';
 export interface Plan {
   readonly directory: string;
   readonly output: string;
-  readonly selection: Selection & Pick<ConformanceOptions, 'ownDisk'>;
+  readonly selection: Selection & Pick<ConformanceOptions, 'ownDisk' | 'cluster' | 'deploysProxy'>;
   readonly programs: Programs;
   /** Absent if the specs deploy no CSI driver. */
   readonly sidecars?: Sidecars;

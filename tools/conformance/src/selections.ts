@@ -14,6 +14,18 @@ export interface NamedSelection {
   readonly fillsDisk?: boolean;
   /** Whether the specs deploy CSI drivers. If so, images of drivers and sidecars are built. */
   readonly deploysDrivers?: boolean;
+  /** Whether the specs deploy the proxy through which a kubelet reaches a driver in the suite's own process. */
+  readonly deploysProxy?: boolean;
+  /** Features of the cluster that are off by default and that specs of e2e.test need. */
+  readonly cluster?: ClusterFeatures;
+}
+
+/** Features of a cluster that are off by default. */
+export interface ClusterFeatures {
+  /** Feature gates that are enabled in the control plane and in the kubelet. */
+  readonly gates: readonly string[];
+  /** API versions that the API server serves in addition to its defaults, such as `resource.k8s.io/v1beta1`. */
+  readonly apis: readonly string[];
 }
 
 export type SelectionName =
@@ -27,9 +39,11 @@ export type SelectionName =
   | 'csi-mock'
   | 'node'
   | 'pod-level-resize'
+  | 'dra'
   | 'e2e-node'
   | 'e2e-node-serial'
-  | 'e2e-node-eviction';
+  | 'e2e-node-eviction'
+  | 'dra-node';
 
 /** Name of a spec that takes 27 minutes: it waits until the restart back-off reaches its maximum. */
 export const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
@@ -158,6 +172,24 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     focus: ['PLR Pod InPlace Resize'],
     skip: [],
   },
+  dra: {
+    title: 'DRA specs of e2e.test',
+    suite: 'e2e',
+    labels: 'DRA',
+    focus: [],
+    skip: [],
+    deploysProxy: true,
+    // The gates and API versions of upstream's cluster for these specs (test/e2e/dra/kind.yaml).
+    cluster: {
+      gates: ['DRADeviceTaintRules', 'DRAResourcePoolStatus', 'DRAWorkloadResourceClaims', 'GenericWorkload'],
+      apis: [
+        'resource.k8s.io/v1alpha3',
+        'resource.k8s.io/v1beta1',
+        'resource.k8s.io/v1beta2',
+        'scheduling.k8s.io/v1alpha2',
+      ],
+    },
+  },
   'e2e-node': {
     title: 'NodeConformance of e2e_node.test',
     suite: 'e2e_node',
@@ -187,5 +219,12 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     focus: ['Eviction'],
     skip: [],
     fillsDisk: true,
+  },
+  'dra-node': {
+    title: 'DRA specs of e2e_node.test',
+    suite: 'e2e_node',
+    labels: 'DRA',
+    focus: [],
+    skip: [],
   },
 };

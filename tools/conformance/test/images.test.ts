@@ -104,6 +104,16 @@ test('makeImages builds the images with a recipe and returns the unknown referen
   expect(files).toMatch(/^-rw-r--r-- .* var\/registry\/pause\/manifests\/testing$/m);
 });
 
+test('makeImages builds the host path driver without sidecars if DRA specs use its proxy', async () => {
+  const references = ['hostpathplugin:v1.17.1', 'csi-attacher:v4.11.0'].map(
+    (name) => `registry.k8s.io/sig-storage/${name}`,
+  );
+  const { images, unknown } = await makeImages(references, { ...from, proxy: true });
+  expect(unknown).toEqual([references[1]]);
+  const listing = execFileSync('tar', ['-tv'], { input: images[0]?.layers.at(-1)?.data ?? '', encoding: 'utf8' });
+  expect(listing).toMatch(/^-rwxr-xr-x .* hostpathplugin$/m);
+});
+
 test('makeImages builds the images of CSI drivers only with sidecars, and bundles the programs of this repository', async () => {
   const names = ['csi-node-driver-registrar:v2.16.0', 'csi-attacher:v4.11.0', 'csi-snapshotter:v8.5.0'];
   const references = names.map((name) => `registry.k8s.io/sig-storage/${name}`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type TarEntry, tar } from '@node-agent/tools-containerd';
 import type { Sidecars } from '../sidecars.ts';
-import { CSI_RECIPES, type CsiLayerName, csiLayer, isCsiLayer } from './csi.ts';
+import { CSI_RECIPES, type CsiLayerName, csiLayer, HOST_PATH_DRIVER, isCsiLayer } from './csi.ts';
 import { hostPrograms, type LayerContent, withDirectories } from './host-programs.ts';
 import { type Blob, blob, type Image, type ImageConfig, image, parseReference } from './oci.ts';
 
@@ -16,6 +16,8 @@ export interface Ingredients {
   readonly architecture: string;
   /** Sidecars of CSI drivers. Without them, no images of CSI drivers are built. */
   readonly sidecars?: Sidecars | undefined;
+  /** Whether the image of the host path driver is built without sidecars, too. */
+  readonly proxy?: boolean;
 }
 
 /** Recipe of a substitute image: names of its layers and the configuration of its containers. */
@@ -124,7 +126,7 @@ export async function makeImages(
   for (const reference of references) {
     const { host, repository } = parseReference(reference);
     const name = `${host}/${repository}`;
-    const recipe = RECIPES[name] ?? (ingredients.sidecars === undefined ? undefined : CSI_RECIPES[name]);
+    const recipe = RECIPES[name] ?? (needsCsiImage(name, ingredients) ? CSI_RECIPES[name] : undefined);
     if (recipe === undefined) {
       unknown.push(reference);
       continue;
@@ -133,6 +135,10 @@ export async function makeImages(
     images.push(image(reference, parts, recipe.config, ingredients.architecture));
   }
   return { images, unknown, missing };
+}
+
+function needsCsiImage(name: string, { sidecars, proxy = false }: Ingredients): boolean {
+  return sidecars !== undefined || (proxy && name === HOST_PATH_DRIVER);
 }
 
 /** Builds a layer. @param missing list to which the programs that this machine does not have are added */

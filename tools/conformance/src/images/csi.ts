@@ -6,8 +6,19 @@ import type { SidecarName, Sidecars } from '../sidecars.ts';
 import { hostPrograms, type LayerContent, programEntries } from './host-programs.ts';
 import type { ImageConfig } from './oci.ts';
 
+/** Repository of the host path driver. */
+export const HOST_PATH_DRIVER = 'registry.k8s.io/sig-storage/hostpathplugin';
+
 /** Layers of the images of CSI drivers. */
-const CSI_LAYERS = ['node', 'storage-tools', 'csi-programs', 'csi-attacher', 'csi-provisioner', 'csi-resizer'] as const;
+const CSI_LAYERS = [
+  'node',
+  'storage-tools',
+  'csi-programs',
+  'host-path-driver',
+  'csi-attacher',
+  'csi-provisioner',
+  'csi-resizer',
+] as const;
 
 export type CsiLayerName = (typeof CSI_LAYERS)[number];
 
@@ -30,8 +41,8 @@ const STORAGE_TOOLS = [
 export const CSI_RECIPES: Readonly<
   Record<string, { readonly layers: readonly (CsiLayerName | 'busybox' | 'pause')[]; readonly config: ImageConfig }>
 > = {
-  'registry.k8s.io/sig-storage/hostpathplugin': {
-    layers: ['busybox', 'node', 'storage-tools', 'csi-programs'],
+  [HOST_PATH_DRIVER]: {
+    layers: ['busybox', 'node', 'storage-tools', 'csi-programs', 'host-path-driver'],
     // Several specs deploy a driver at the same time, and upstream's manifest gives all drivers the same directory.
     config: own('driver', '--shared-statedir'),
   },
@@ -63,6 +74,11 @@ export async function csiLayer(name: CsiLayerName, sidecars: Sidecars | undefine
       return { entries: await programEntries('node', process.execPath), missing: [] };
     case 'storage-tools':
       return hostPrograms(STORAGE_TOOLS);
+    case 'host-path-driver': {
+      // DRA specs run this program in the driver's container (test/e2e/dra/utils/deploy.go).
+      const data = new TextEncoder().encode('#!/bin/sh\nexec /node /driver.mjs "$@"\n');
+      return { entries: [{ path: 'hostpathplugin', mode: 0o755, data }], missing: [] };
+    }
     case 'csi-programs':
       return { entries: await bundledPrograms(), missing: [] };
     default: {

@@ -33,6 +33,7 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
       containerd: plan.containerd,
       kubelet: plan.kubelet,
       programs: plan.programs,
+      features: plan.selection.cluster,
     },
   });
   say('starting the node');
@@ -103,6 +104,7 @@ async function serveImages({
   output,
   programs,
   sidecars,
+  selection,
 }: Plan): Promise<{ mirror: string; images: readonly string[] }> {
   const lines = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
   const listed = [...new Set([...lines, ...(await manifestImages(programs.sources))])];
@@ -110,6 +112,7 @@ async function serveImages({
   const { images, unknown, missing } = await makeImages([...new Set(listed)], {
     programs,
     sidecars,
+    proxy: selection.deploysProxy,
     sources: programs.sources,
     architecture,
   });
