@@ -45,6 +45,7 @@ const commands = {
   'compare-resources': { build: [], generate: true, program: 'tools/compare/src/resources/main.ts' },
   conformance: {
     build: ['@node-agent/kubelet'],
+    generate: true,
     packages: [...NODE_PACKAGES, ...SUITE_PACKAGES],
     program: 'tools/conformance/src/main.ts',
   },

@@ -16,6 +16,10 @@ export const OWN_DIRECTORIES = [
   '/etc/kubernetes',
   // Specs read the runtime's configuration from this directory.
   '/etc/containerd',
+  // Volumes of the host path driver, in upstream's manifest.
+  '/var/lib/csi-hostpath-data',
+  // DRA drivers write the descriptions of their devices to this directory.
+  '/var/run/cdi',
 ] as const;
 
 /** Prefix of the run directories in `/tmp`. */

@@ -31,6 +31,7 @@ import { EVIDENCE, type Plan } from './plan.ts';
 import { expectKubelet, findPrograms, missingPrograms, type Programs } from './programs.ts';
 import { run } from './run.ts';
 import { SELECTIONS } from './selections.ts';
+import { findSidecars, type Sidecars } from './sidecars.ts';
 import { readReport } from './specs.ts';
 import { REPORT, selectionArguments } from './suite.ts';
 import {
@@ -63,6 +64,7 @@ function say(text: string): void {
 /** Programs that every run needs. */
 interface Parts {
   readonly programs: Programs;
+  readonly sidecars?: Sidecars;
   readonly controlPlane: ControlPlaneBinaries;
   readonly containerd: ContainerdBinaries;
 }
@@ -145,7 +147,8 @@ async function findParts(options: ConformanceOptions): Promise<Parts> {
   const controlPlane = await findControlPlane({ say });
   if ('reason' in controlPlane) throw new Error(controlPlane.reason);
   const programs = await findPrograms(say);
-  return { programs, controlPlane: controlPlane.binaries, containerd: containerd.binaries };
+  const binaries = { controlPlane: controlPlane.binaries, containerd: containerd.binaries };
+  return { programs, ...binaries, ...(options.deploysDrivers && { sidecars: await findSidecars(say) }) };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { LONG_SPEC, SELECTIONS, type SelectionName, type SuiteName } from './selections.ts';
+import { type ClusterFeatures, LONG_SPEC, SELECTIONS, type SelectionName, type SuiteName } from './selections.ts';
 
 /** Options of the command. */
 export interface ConformanceOptions {
@@ -13,6 +13,12 @@ export interface ConformanceOptions {
   readonly skip: readonly string[];
   /** Whether the run has its own file system, so that the machine's disk is not filled. */
   readonly ownDisk: boolean;
+  /** Whether the images of CSI drivers are built. */
+  readonly deploysDrivers: boolean;
+  /** Whether the image of the host path driver is built, which has a proxy mode. */
+  readonly deploysProxy: boolean;
+  /** Features of the cluster that are off by default. */
+  readonly cluster: ClusterFeatures;
   readonly processes: number;
   /** Whether the machine's containerd is used instead of the newest tested version. */
   readonly installedContainerd: boolean;
@@ -138,6 +144,9 @@ export function parseConformanceOptions(argv: readonly string[], now: number = D
     long: values.long,
     common: values.common,
     ownDisk: named.fillsDisk ?? false,
+    deploysDrivers: named.deploysDrivers ?? false,
+    deploysProxy: named.deploysProxy ?? false,
+    cluster: named.cluster ?? { gates: [], apis: [] },
     processes: count('processes', values.processes, 64),
     repeat: count('repeat', values.repeat, 100),
     apart: values.apart === undefined ? undefined : count('apart', values.apart, 600),

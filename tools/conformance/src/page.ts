@@ -34,6 +34,7 @@ export function page(facts: PageFacts, runs: Runs, summary: Summary, detailed: b
     '',
     `- specs: of ${facts.suite}.test, ${selectionText(facts)}`,
     `- ${facts.processes} at a time, containerd ${facts.containerd}, ${facts.machine}`,
+    ...featureLines(facts),
     ...closingLines(summary),
     '',
     `| kubelet | started | commit | ${Object.values(OUTCOMES).join(' | ')} | wall time |`,
@@ -71,6 +72,16 @@ function selectionText({ labels, focus, skip }: PageFacts): string {
   if (focus.length > 0) parts.push(`named like ${focus.map((pattern) => `\`${pattern}\``).join(', ')}`);
   if (skip.length > 0) parts.push(`except ${skip.map((pattern) => `\`${pattern}\``).join(', ')}`);
   return parts.join(', ');
+}
+
+function featureLines({ cluster: { gates, apis } }: PageFacts): string[] {
+  const lines = [
+    { title: 'feature gates that are off by default', names: gates },
+    { title: 'API versions that are off by default', names: apis },
+  ];
+  return lines.flatMap(({ title, names }) =>
+    names.length === 0 ? [] : [`- ${title}: ${names.map((name) => `\`${name}\``).join(', ')}`],
+  );
 }
 
 /** Returns a table of the specs that no kubelet passes, with the reasons and the compared kubelet's results. */

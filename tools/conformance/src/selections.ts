@@ -12,6 +12,20 @@ export interface NamedSelection {
   readonly skip: readonly string[];
   /** Whether the specs fill the disk. If so, each run has its own file system. */
   readonly fillsDisk?: boolean;
+  /** Whether the specs deploy CSI drivers. If so, images of drivers and sidecars are built. */
+  readonly deploysDrivers?: boolean;
+  /** Whether the specs deploy the proxy through which a kubelet reaches a driver in the suite's own process. */
+  readonly deploysProxy?: boolean;
+  /** Features of the cluster that are off by default and that specs of e2e.test need. */
+  readonly cluster?: ClusterFeatures;
+}
+
+/** Features of a cluster that are off by default. */
+export interface ClusterFeatures {
+  /** Feature gates that are enabled in the control plane and in the kubelet. */
+  readonly gates: readonly string[];
+  /** API versions that the API server serves in addition to its defaults, such as `resource.k8s.io/v1beta1`. */
+  readonly apis: readonly string[];
 }
 
 export type SelectionName =
@@ -19,11 +33,17 @@ export type SelectionName =
   | 'node-conformance'
   | 'network'
   | 'storage'
+  | 'storage-local'
+  | 'storage-in-tree'
+  | 'csi-hostpath'
+  | 'csi-mock'
   | 'node'
   | 'pod-level-resize'
+  | 'dra'
   | 'e2e-node'
   | 'e2e-node-serial'
-  | 'e2e-node-eviction';
+  | 'e2e-node-eviction'
+  | 'dra-node';
 
 /** Name of a spec that takes 27 minutes: it waits until the restart back-off reaches its maximum. */
 export const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
@@ -97,6 +117,46 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     focus: [],
     skip: [],
   },
+  'storage-local': {
+    title: 'Local volumes of sig-storage: block devices, directories, links, tmpfs',
+    suite: 'e2e',
+    labels: `sig-storage && ${EVERYWHERE}`,
+    // Local volumes are provisioned in advance. The driver skips the specs of all other patterns.
+    focus: ['\\[Driver: local\\].*Testpattern: Pre-provisioned PV', 'PersistentVolumes-local'],
+    // The type gce-localssd needs a disk of a cloud, and ntfs needs Windows.
+    skip: ['gce-localssd', 'ntfs'],
+  },
+  'storage-in-tree': {
+    title: 'Volumes of sig-storage without a storage driver: hostPath, emptyDir, subPath, protection, expansion',
+    suite: 'e2e',
+    labels: `sig-storage && !Conformance && !NodeConformance && ${EVERYWHERE}`,
+    // These drivers have inline volumes only, and skip the specs of all other patterns.
+    focus: [
+      '\\[Driver: (hostPath|hostPathSymlink|emptydir)\\].*Testpattern: Inline-volume',
+      'Subpath',
+      'Ephemeralstorage',
+      '(PV|PVC) Protection',
+      'PersistentVolumes-expansion',
+      'Flexvolumes',
+    ],
+    skip: ['ntfs'],
+  },
+  'csi-hostpath': {
+    title: 'CSI host path driver of sig-storage',
+    suite: 'e2e',
+    labels: `sig-storage && ${EVERYWHERE}`,
+    focus: ['\\[Driver: csi-hostpath\\]'],
+    skip: [],
+    deploysDrivers: true,
+  },
+  'csi-mock': {
+    title: 'CSI mock driver of sig-storage',
+    suite: 'e2e',
+    labels: `sig-storage && ${EVERYWHERE}`,
+    focus: ['CSI Mock'],
+    skip: [],
+    deploysDrivers: true,
+  },
   node: {
     title: 'sig-node of e2e.test, without NodeConformance, DRA and pod-level resizes',
     suite: 'e2e',
@@ -111,6 +171,24 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     labels: `sig-node && !NodeConformance && ${EVERYWHERE}`,
     focus: ['PLR Pod InPlace Resize'],
     skip: [],
+  },
+  dra: {
+    title: 'DRA specs of e2e.test',
+    suite: 'e2e',
+    labels: 'DRA',
+    focus: [],
+    skip: [],
+    deploysProxy: true,
+    // The gates and API versions of upstream's cluster for these specs (test/e2e/dra/kind.yaml).
+    cluster: {
+      gates: ['DRADeviceTaintRules', 'DRAResourcePoolStatus', 'DRAWorkloadResourceClaims', 'GenericWorkload'],
+      apis: [
+        'resource.k8s.io/v1alpha3',
+        'resource.k8s.io/v1beta1',
+        'resource.k8s.io/v1beta2',
+        'scheduling.k8s.io/v1alpha2',
+      ],
+    },
   },
   'e2e-node': {
     title: 'NodeConformance of e2e_node.test',
@@ -141,5 +219,12 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     focus: ['Eviction'],
     skip: [],
     fillsDisk: true,
+  },
+  'dra-node': {
+    title: 'DRA specs of e2e_node.test',
+    suite: 'e2e_node',
+    labels: 'DRA',
+    focus: [],
+    skip: [],
   },
 };

@@ -1,4 +1,5 @@
 import type { Evidence, Findings } from './evidence.ts';
+import type { ClusterFeatures } from './selections.ts';
 import type { SpecResult, SpecState, SuiteResult } from './specs.ts';
 import { type MachineFacts, unfitReason } from './unfit.ts';
 
@@ -38,6 +39,7 @@ export interface PageFacts {
   readonly labels: string;
   readonly focus: readonly string[];
   readonly skip: readonly string[];
+  readonly cluster: ClusterFeatures;
   readonly processes: number;
   /** Number of cores and size of memory. */
   readonly machine: string;

@@ -104,6 +104,37 @@ test('makeImages builds the images with a recipe and returns the unknown referen
   expect(files).toMatch(/^-rw-r--r-- .* var\/registry\/pause\/manifests\/testing$/m);
 });
 
+test('makeImages builds the host path driver without sidecars if DRA specs use its proxy', async () => {
+  const references = ['hostpathplugin:v1.17.1', 'csi-attacher:v4.11.0'].map(
+    (name) => `registry.k8s.io/sig-storage/${name}`,
+  );
+  const { images, unknown } = await makeImages(references, { ...from, proxy: true });
+  expect(unknown).toEqual([references[1]]);
+  const listing = execFileSync('tar', ['-tv'], { input: images[0]?.layers.at(-1)?.data ?? '', encoding: 'utf8' });
+  expect(listing).toMatch(/^-rwxr-xr-x .* hostpathplugin$/m);
+});
+
+test('makeImages builds the images of CSI drivers only with sidecars, and bundles the programs of this repository', async () => {
+  const names = ['csi-node-driver-registrar:v2.16.0', 'csi-attacher:v4.11.0', 'csi-snapshotter:v8.5.0'];
+  const references = names.map((name) => `registry.k8s.io/sig-storage/${name}`);
+  expect((await makeImages(references, from)).unknown).toEqual(references);
+  const program = from.programs.pause;
+  const sidecars = { 'csi-attacher': program, 'csi-provisioner': program, 'csi-resizer': program };
+  const { images, unknown } = await makeImages(references, { ...from, sidecars });
+  expect(unknown).toEqual([]);
+  const [registrar, attacher] = images;
+  const listing = (data: Uint8Array | undefined): string =>
+    execFileSync('tar', ['-t'], { input: data ?? '', encoding: 'utf8', maxBuffer: 1e8 });
+  expect(listing(registrar?.layers[0]?.data)).toMatch(/^node$/m);
+  expect(listing(registrar?.layers[1]?.data)).toBe('driver.mjs\nregistrar.mjs\nliveness-probe.mjs\n');
+  expect(listing(attacher?.layers[0]?.data)).toBe('csi-attacher\n');
+  // The bundle runs without the packages of this repository.
+  await writeFile(join(directory, 'bundle.tar'), registrar?.layers[1]?.data ?? '');
+  execFileSync('tar', ['-xf', 'bundle.tar'], { cwd: directory });
+  const help = execFileSync(process.execPath, ['registrar.mjs', '--help'], { cwd: directory, encoding: 'utf8' });
+  expect(help).toMatch(/^Usage: csi-registrar /);
+});
+
 test('librariesIn returns the libraries and the loader that ldd lists', () => {
   const ldd = `\tlinux-vdso.so.1 (0x00007ffd)
 \tlibcurl.so.4 => /lib/x86_64-linux-gnu/libcurl.so.4 (0x00007f1)

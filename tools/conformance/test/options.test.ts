@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { corefile } from '../src/corefile.ts';
+import { featureArguments } from '../src/features.ts';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
 import { HELP, parseConformanceOptions } from '../src/options.ts';
 import { busyboxConfig, expectKubelet } from '../src/programs.ts';
@@ -139,10 +140,25 @@ test("the kubelet configuration leaves fields that specs check at upstream's def
     endpoint: 'unix:///r',
     clientCaFile: '/ca',
     dns: '10.0.0.1',
+    gates: [],
   });
   expect(configuration).toMatchObject({ clusterDNS: ['10.0.0.1'], authorization: { mode: 'Webhook' } });
   for (const field of ['cgroupRoot', 'allowedUnsafeSysctls', 'podLogsDir', 'featureGates'])
     expect(configuration).not.toHaveProperty(field);
+});
+
+test('the DRA selection enables its gates in the control plane and in the kubelet, and serves its API versions', () => {
+  const { cluster } = parseConformanceOptions(['--selection', 'dra']);
+  expect(cluster.gates).toContain('GenericWorkload');
+  const facts = { endpoint: 'unix:///r', clientCaFile: '/ca', dns: '10.0.0.1' };
+  expect(kubeletConfiguration({ ...facts, gates: ['A'] })).toMatchObject({ featureGates: { A: true } });
+  expect(featureArguments({ gates: ['A', 'B'], apis: ['g/v1beta1', 'g/v1beta2'] })).toEqual({
+    'kube-apiserver': ['--feature-gates=A=true,B=true', '--runtime-config=g/v1beta1=true,g/v1beta2=true'],
+    'kube-controller-manager': ['--feature-gates=A=true,B=true'],
+    'kube-scheduler': ['--feature-gates=A=true,B=true'],
+  });
+  const { cluster: defaults } = parseConformanceOptions([]);
+  expect(Object.values(featureArguments(defaults))).toEqual([[], [], []]);
 });
 
 test("CoreDNS listens on the node's address, and kube-proxy uses iptables", () => {

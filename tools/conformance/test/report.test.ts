@@ -90,6 +90,7 @@ test("namespaceOf finds a spec's namespace in its log", () => {
 const facts: PageFacts = {
   ...{ title: 'Specs', date: '2026-01-02 03:04', commit: 'abc', kubernetes: '1.36.3', containerd: '2.4.2' },
   ...{ suite: 'e2e', labels: 'NodeConformance', focus: [], skip: ['long'], processes: 12 },
+  cluster: { gates: [], apis: [] },
   ...{ machine: '2 cores', has: LACKING },
 };
 const run = (result: SuiteResult, kubelet = 'node-agent'): Run => ({ kubelet, result, evidence: [] });
@@ -100,6 +101,14 @@ test('regressions are the specs that pass only with the compared kubelet', () =>
   const ours = report(spec('a', 'failed'), spec('b', 'failed'), spec('c', 'passed'));
   const { compared } = summary(facts, { ours: [run(ours)], compared: theirs });
   expect(compared && regressions(compared, ours).map(({ name }) => name)).toEqual(['[sig-node] Pods a']);
+});
+
+test('the report names the features that are off by default', () => {
+  const runs = { ours: [run(report(spec('a', 'passed')))] };
+  expect(pageOf(runs)).not.toContain('off by default');
+  const text = page({ ...facts, cluster: { gates: ['A', 'B'], apis: ['g/v1'] } }, runs, summary(facts, runs), false);
+  expect(text).toContain('- feature gates that are off by default: `A`, `B`\n');
+  expect(text).toContain('- API versions that are off by default: `g/v1`\n');
 });
 
 test('the report contains a table of runs, failure messages and reasons for skips', () => {

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { GrpcClient, type Init, type UnaryRpc } from '@node-agent/grpc';
 import { nodeFileSystem } from '@node-agent/host';
 import type { LoggedCall } from './call-log.ts';
@@ -10,9 +9,8 @@ import { parseControl } from './faults/control-file.ts';
 import { controllerRpcs } from './generated/services.ts';
 import { VolumeCapabilityAccessModeMode } from './generated/types.ts';
 import { removeStorageLeftovers } from './leftovers.ts';
+import { PROGRAM_FILES } from './program-files.ts';
 
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
-const REGISTRAR = fileURLToPath(new URL('registrar/main.ts', import.meta.url));
 const START_MS = 60_000;
 const CALL_MS = 60_000;
 
@@ -57,7 +55,7 @@ export class DriverProcess {
     const { directory, driverName, nodeId, flags = [], registryDirectory } = this.#options;
     await mkdir(directory, { recursive: true });
     if (!isRunning(this.#driver)) {
-      this.#driver = await this.#spawn(MAIN, [
+      this.#driver = await this.#spawn(PROGRAM_FILES.driver, [
         ...[`--endpoint=unix://${this.socketPath}`, `--drivername=${driverName}`, `--nodeid=${nodeId}`, '--v=4'],
         `--statedir=${join(directory, 'state')}`,
         ...[`--control-file=${this.#file('control.json')}`, `--call-log=${this.#file('calls.jsonl')}`],
@@ -65,7 +63,7 @@ export class DriverProcess {
       ]);
     }
     if (registryDirectory !== undefined && !isRunning(this.#registrar)) {
-      this.#registrar = await this.#spawn(REGISTRAR, [
+      this.#registrar = await this.#spawn(PROGRAM_FILES.registrar, [
         ...[`--csi-address=${this.socketPath}`, `--kubelet-registration-path=${this.socketPath}`, '--v=2'],
         `--plugin-registration-path=${registryDirectory}`,
       ]);

@@ -4,3 +4,4 @@ export { findCsiSanity } from './csi-sanity.ts';
 export { DriverProcess, type DriverProcessOptions, type VolumeWish } from './driver-process.ts';
 export { controllerRpcs, nodeRpcs } from './generated/services.ts';
 export { loopDevicesBelow, removeStorageLeftovers } from './leftovers.ts';
+export { PROGRAM_FILES } from './program-files.ts';

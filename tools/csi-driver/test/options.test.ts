@@ -23,6 +23,11 @@ describe('driverCommand', () => {
 
   test.each<readonly [string, readonly string[], object]>([
     ['a value as an argument of its own', ['-statedir', '/s'], { stateDir: '/s' }],
+    [
+      'a state directory that several drivers share',
+      ['--statedir=/s', '--shared-statedir', '--drivername=a.b'],
+      { stateDir: '/s/a.b' },
+    ],
     ['a boolean without a value', ['--enable-attach'], { attaches: true }],
     ['a boolean that is false', ['--enable-topology=false'], { hasTopology: false }],
     [
@@ -65,6 +70,7 @@ describe('driverCommand', () => {
     [['--nodeid=n', '--enable-attach=maybe'], 'flag --enable-attach must be true or false, not "maybe"'],
     [['--nodeid=n', '--endpoint=tcp://x'], 'flag --endpoint must be the absolute path of a unix socket, not "tcp://x"'],
     [['--nodeid=n', '--statedir=x'], 'flag --statedir must be an absolute path'],
+    [['--nodeid=n', '--shared-statedir', '--drivername=a/b'], 'flag --drivername must not contain a slash'],
     [['--nodeid=n', '--capacity=1Gi'], 'flag --capacity must be KIND=SIZE, not "1Gi"'],
     [['--nodeid=n', '--capacity=a=1X'], 'flag --capacity: "1X" is not a size such as 100Gi'],
     [['--proxy-endpoint=:9000'], 'flag --proxy-endpoint must be tcp://HOST:PORT, not ":9000"'],
@@ -79,6 +85,7 @@ describe('registrarCommand', () => {
       '--v=5',
       '--csi-address=/csi/csi.sock',
       '--kubelet-registration-path=/var/lib/kubelet/plugins/x/csi.sock',
+      '--timeout=1m',
     ];
     expect(registrarCommand(args)).toEqual({
       do: 'register',

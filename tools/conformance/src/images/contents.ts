@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type TarEntry, tar } from '@node-agent/tools-containerd';
-import { hostPrograms, withDirectories } from './host-programs.ts';
+import type { Sidecars } from '../sidecars.ts';
+import { CSI_RECIPES, type CsiLayerName, csiLayer, HOST_PATH_DRIVER, isCsiLayer } from './csi.ts';
+import { hostPrograms, type LayerContent, withDirectories } from './host-programs.ts';
 import { type Blob, blob, type Image, type ImageConfig, image, parseReference } from './oci.ts';
 
 /** Inputs of the images: programs, and the sources of the release for additional files. */
@@ -12,6 +14,10 @@ export interface Ingredients {
   /** Directory with the sources of the release's Go module. */
   readonly sources: string;
   readonly architecture: string;
+  /** Sidecars of CSI drivers. Without them, no images of CSI drivers are built. */
+  readonly sidecars?: Sidecars | undefined;
+  /** Whether the image of the host path driver is built without sidecars, too. */
+  readonly proxy?: boolean;
 }
 
 /** Recipe of a substitute image: names of its layers and the configuration of its containers. */
@@ -20,7 +26,16 @@ interface Recipe {
   readonly config: ImageConfig;
 }
 
-type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'sampledeviceplugin' | 'nginx' | 'kitten';
+type LayerName =
+  | 'busybox'
+  | 'tools'
+  | 'agnhost'
+  | 'pause'
+  | 'nonewprivs'
+  | 'sampledeviceplugin'
+  | 'nginx'
+  | 'kitten'
+  | CsiLayerName;
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -88,8 +103,8 @@ function ports(...numbers: readonly string[]): Readonly<Record<string, object>> 
 
 /**
  * Builds an image for each reference that has a recipe.
- * @returns the images, the references without a recipe, and the programs of {@link TOOLS} that this machine does not
- * have; specs that call those programs fail
+ * @returns the images, the references without a recipe, and the programs that this machine does not have; specs that
+ * need those programs fail
  */
 export async function makeImages(
   references: readonly string[],
@@ -100,8 +115,9 @@ export async function makeImages(
   readonly missing: readonly string[];
 }> {
   const layers = new Map<LayerName, Promise<Blob>>();
+  const missing: string[] = [];
   const layer = (name: LayerName): Promise<Blob> => {
-    const found = layers.get(name) ?? makeLayer(name, ingredients);
+    const found = layers.get(name) ?? makeLayer(name, ingredients, missing);
     layers.set(name, found);
     return found;
   };
@@ -109,7 +125,8 @@ export async function makeImages(
   const unknown: string[] = [];
   for (const reference of references) {
     const { host, repository } = parseReference(reference);
-    const recipe = RECIPES[`${host}/${repository}`];
+    const name = `${host}/${repository}`;
+    const recipe = RECIPES[name] ?? (needsCsiImage(name, ingredients) ? CSI_RECIPES[name] : undefined);
     if (recipe === undefined) {
       unknown.push(reference);
       continue;
@@ -117,11 +134,23 @@ export async function makeImages(
     const parts = await Promise.all(recipe.layers.map(layer));
     images.push(image(reference, parts, recipe.config, ingredients.architecture));
   }
-  return { images, unknown, missing: layers.has('tools') ? (await hostPrograms(TOOLS)).missing : [] };
+  return { images, unknown, missing };
 }
 
-async function makeLayer(name: LayerName, ingredients: Ingredients): Promise<Blob> {
-  return blob(tar(withDirectories(await ENTRIES[name](ingredients))));
+function needsCsiImage(name: string, { sidecars, proxy = false }: Ingredients): boolean {
+  return sidecars !== undefined || (proxy && name === HOST_PATH_DRIVER);
+}
+
+/** Builds a layer. @param missing list to which the programs that this machine does not have are added */
+async function makeLayer(name: LayerName, ingredients: Ingredients, missing: string[]): Promise<Blob> {
+  const content = await layerContent(name, ingredients);
+  missing.push(...content.missing);
+  return blob(tar(withDirectories(content.entries)));
+}
+
+async function layerContent(name: LayerName, from: Ingredients): Promise<LayerContent> {
+  if (isCsiLayer(name)) return csiLayer(name, from.sidecars);
+  return name === 'tools' ? toolsLayer() : { entries: await ENTRIES[name](from), missing: [] };
 }
 
 const encoder = new TextEncoder();
@@ -132,7 +161,14 @@ const file = async (path: string, source: string, mode = 0o755): Promise<TarEntr
   data: new Uint8Array(await readFile(source)),
 });
 
-const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonly TarEntry[]>>> = {
+async function toolsLayer(): Promise<LayerContent> {
+  const { entries, missing } = await hostPrograms(TOOLS);
+  return { entries: [...entries, { path: 'usr/bin/nc', mode: 0o777, link: 'nc.openbsd' }], missing };
+}
+
+const ENTRIES: Readonly<
+  Record<Exclude<LayerName, CsiLayerName | 'tools'>, (from: Ingredients) => Promise<readonly TarEntry[]>>
+> = {
   busybox: async ({ programs }) => {
     const { stdout } = await promisify(execFile)(programs.busybox, ['--list']);
     const commands = stdout.split('\n').filter((command) => command !== '' && command !== 'busybox');
@@ -147,7 +183,6 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
       text('etc/group', 'root:x:0:\nnobody:x:65534:\n'),
     ];
   },
-  tools: async () => [...(await hostPrograms(TOOLS)).entries, { path: 'usr/bin/nc', mode: 0o777, link: 'nc.openbsd' }],
   agnhost: async (from) => [
     await file('agnhost', from.programs.agnhost),
     { path: 'agnhost-2', mode: 0o777, link: 'agnhost' },
@@ -186,7 +221,7 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
  * `fakeregistryserver/prepare_registry.sh`.
  */
 async function fakeRegistry(from: Ingredients): Promise<readonly TarEntry[]> {
-  const layer = await makeLayer('pause', from);
+  const layer = await makeLayer('pause', from, []);
   const recipe = RECIPES['registry.k8s.io/pause'];
   const pause = image('registry.k8s.io/pause:testing', [layer], recipe?.config ?? {}, from.architecture);
   const at = (kind: string, { digest, data }: Blob): TarEntry => {

@@ -29,16 +29,20 @@ async function which(name: string): Promise<string | undefined> {
   return undefined;
 }
 
+/** Content of a layer, and the paths of programs in it that the machine does not have. */
+export interface LayerContent {
+  readonly entries: readonly TarEntry[];
+  readonly missing: readonly string[];
+}
+
 /**
  * Returns programs of this machine with their libraries as image entries: each program at its target path, each library
  * where the loader looks for it.
  * @param targets paths in the image
  * @returns the entries, and the paths of programs that the machine does not have
  */
-export async function hostPrograms(
-  targets: readonly string[],
-): Promise<{ readonly entries: readonly TarEntry[]; readonly missing: readonly string[] }> {
-  const files = new Map<string, string>();
+export async function hostPrograms(targets: readonly string[]): Promise<LayerContent> {
+  const entries: TarEntry[] = [];
   const missing: string[] = [];
   for (const target of targets) {
     const path = await which(basename(target));
@@ -46,15 +50,26 @@ export async function hostPrograms(
       missing.push(target);
       continue;
     }
-    files.set(target, path);
-    const { stdout } = await exec('ldd', [path]);
-    for (const library of librariesIn(stdout)) files.set(library.slice(1), library);
+    entries.push(...(await programEntries(target, path)));
   }
-  const entries = [];
-  for (const [path, source] of files) {
-    entries.push({ path, mode: 0o755, data: new Uint8Array(await readFile(await realpath(source))) });
-  }
-  return { entries, missing };
+  const unique = new Map(entries.map((entry) => [entry.path, entry]));
+  return { entries: [...unique.values()], missing };
+}
+
+/** Returns a program of this machine and its libraries as image entries. @param target path in the image */
+export async function programEntries(target: string, path: string): Promise<readonly TarEntry[]> {
+  const { stdout } = await exec('ldd', [path]);
+  const files = [
+    [target, path] as const,
+    ...librariesIn(stdout).map((library) => [library.slice(1), library] as const),
+  ];
+  return Promise.all(
+    files.map(async ([inImage, source]) => ({
+      path: inImage,
+      mode: 0o755,
+      data: new Uint8Array(await readFile(await realpath(source))),
+    })),
+  );
 }
 
 /** Inserts the parent directories of entries, each once, before the entries. */

@@ -4,6 +4,8 @@ export interface ConfigurationFacts {
   readonly clientCaFile: string;
   /** IP address of the cluster DNS. */
   readonly dns: string;
+  /** Feature gates that are enabled. */
+  readonly gates: readonly string[];
 }
 
 /** Fields of the configuration that other code reads. */
@@ -16,7 +18,7 @@ export interface KubeletConfiguration {
  * Returns the configuration of every tested kubelet: upstream's defaults with the paths of this node, and without
  * features that the machine does not support.
  */
-export function kubeletConfiguration({ endpoint, clientCaFile, dns }: ConfigurationFacts): KubeletConfiguration {
+export function kubeletConfiguration({ endpoint, clientCaFile, dns, gates }: ConfigurationFacts): KubeletConfiguration {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -38,5 +40,6 @@ export function kubeletConfiguration({ endpoint, clientCaFile, dns }: Configurat
     maxPods: 250,
     // Image pulls are not rate-limited: otherwise specs would fail because all pulls come from one machine.
     registryPullQPS: 0,
+    ...(gates.length > 0 && { featureGates: Object.fromEntries(gates.map((gate) => [gate, true])) }),
   };
 }

@@ -33,6 +33,7 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
       containerd: plan.containerd,
       kubelet: plan.kubelet,
       programs: plan.programs,
+      features: plan.selection.cluster,
     },
   });
   say('starting the node');
@@ -99,12 +100,19 @@ async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal)
  * Builds and serves the images that the suites use. @returns the registry's URL, and the images that are pulled before
  * the first spec
  */
-async function serveImages({ output, programs }: Plan): Promise<{ mirror: string; images: readonly string[] }> {
+async function serveImages({
+  output,
+  programs,
+  sidecars,
+  selection,
+}: Plan): Promise<{ mirror: string; images: readonly string[] }> {
   const lines = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
   const listed = [...new Set([...lines, ...(await manifestImages(programs.sources))])];
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const { images, unknown, missing } = await makeImages([...new Set(listed)], {
     programs,
+    sidecars,
+    proxy: selection.deploysProxy,
     sources: programs.sources,
     architecture,
   });

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { CriClient } from '@node-agent/cri-client';
 import { Containerd, type ContainerdBinaries } from '@node-agent/tools-containerd';
 import { approveServingRequests, ControlPlane, type ControlPlaneBinaries } from '@node-agent/tools-control-plane';
+import { featureArguments } from '../features.ts';
+import type { ClusterFeatures } from '../selections.ts';
 import { ClusterNetwork } from './cluster-network.ts';
 import { kubeletConfiguration } from './kubelet-configuration.ts';
 
@@ -26,6 +28,7 @@ export interface NodeOptions {
   readonly mirror: string;
   /** Images that are pulled before the first spec. */
   readonly images: readonly string[];
+  readonly features: ClusterFeatures;
 }
 
 /** Subnet of the pods; it exists only in this network namespace. */
@@ -53,6 +56,7 @@ export class ConformanceNode {
       directory: join(directory, 'p'),
       reachableFromPods: true,
       serviceSubnet: SERVICE_SUBNET,
+      extraArguments: featureArguments(options.features),
     });
     const { name: nodeName, address, programs } = options;
     this.#network = new ClusterNetwork({ directory, logs, programs, nodeName, address, subnet: SUBNET });
@@ -131,11 +135,11 @@ export class ConformanceNode {
   }
 
   async #startKubelet(): Promise<void> {
-    const { directory, name, address, kubelet } = this.#options;
+    const { directory, name, address, kubelet, features } = this.#options;
     const clientCaFile = join(directory, 'client-ca.crt');
     await writeFile(clientCaFile, this.plane.admin.ca);
     const { endpoint } = this.containerd;
-    const configuration = kubeletConfiguration({ endpoint, clientCaFile, dns: address });
+    const configuration = kubeletConfiguration({ endpoint, clientCaFile, dns: address, gates: features.gates });
     const file = join(directory, 'kubelet.json');
     await writeFile(file, JSON.stringify(configuration, undefined, 2));
     await mkdir(configuration.staticPodPath, { recursive: true });

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { CapacityLimits } from '../rules/capacity.ts';
 import { type FlagRules, flagUsage, parseFlags } from './flags.ts';
 import { parseSize } from './size.ts';
@@ -32,6 +33,10 @@ const DRIVER_FLAGS = {
   version: { type: 'boolean', meaning: 'print the version and exit' },
   help: { type: 'boolean', meaning: 'print the flags and exit' },
   'enable-volume-mount-group': { type: 'boolean', meaning: 'the driver gives volumes to the fsGroup (own flag)' },
+  'shared-statedir': {
+    type: 'boolean',
+    meaning: 'several drivers have the same statedir: use the subdirectory with the name of this driver (own flag)',
+  },
   'omit-stage': { type: 'boolean', meaning: 'volumes are published without being staged (own flag)' },
   'control-file': { type: 'text', meaning: 'file with faults and delays, read at each call (own flag)' },
   'call-log': { type: 'text', meaning: 'file to which each call is appended as a line of JSON (own flag)' },
@@ -78,13 +83,16 @@ export function driverCommand(args: readonly string[]): DriverCommand {
   if (flags['proxy-endpoint'] !== '') return { do: 'proxy', socketPath, ...tcpAddress(flags['proxy-endpoint']) };
   if (flags.nodeid === '') throw new Error('flag --nodeid is required');
   if (flags.drivername === '') throw new Error('flag --drivername must not be empty');
+  if (flags['shared-statedir'] && flags.drivername.includes('/')) {
+    throw new Error('flag --drivername must not contain a slash with --shared-statedir');
+  }
   if (!flags.statedir.startsWith('/')) throw new Error('flag --statedir must be an absolute path');
   const expands = flags['enable-volume-expansion'];
   const options: DriverOptions = {
     socketPath,
     driverName: flags.drivername,
     nodeId: flags.nodeid,
-    stateDir: flags.statedir,
+    stateDir: flags['shared-statedir'] ? join(flags.statedir, flags.drivername) : flags.statedir,
     maxVolumesPerNode: flags.maxvolumespernode,
     attachLimit: flags['attach-limit'],
     limits: { maxVolumeBytes: sizeOf('max-volume-size', flags['max-volume-size']), capacity: kinds(flags.capacity) },

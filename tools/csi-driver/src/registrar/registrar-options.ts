@@ -10,6 +10,7 @@ const REGISTRAR_FLAGS = {
     meaning: "the kubelet's directory of registration sockets",
     default: '/registration',
   },
+  timeout: { type: 'text', meaning: 'accepted without effect: each request to the driver has a limit of 5 s' },
   v: { type: 'integer', meaning: 'log level; at 2 and above, each registration is logged' },
   version: { type: 'boolean', meaning: 'print the version and exit' },
   help: { type: 'boolean', meaning: 'print the flags and exit' },
