@@ -265,7 +265,7 @@ test.each([
   expect(retryDelayMs({ method, error, attempt, maxRetries: 10 })).toBe(expected);
 });
 
-test('API server warnings are unquoted', () => {
+test('parseWarnings returns the unquoted texts of Warning headers with code 299, and ignores others', () => {
   expect(parseWarnings('299 - "a \\"b\\", c", 110 other "stale" , 299 k8s "d"')).toEqual(['a "b", c', 'd']);
   expect(parseWarnings('nonsense')).toEqual([]);
   expect(parseWarnings(undefined)).toEqual([]);

@@ -77,7 +77,7 @@ describe('admission', () => {
     expect(refused({ initContainers: [{ name: 'i', ...more }] })).toMatchObject(message('initContainers'));
   });
 
-  test('rejects pods with resource claims if the program does not support resource claims', () => {
+  test('rejects pods with resource claims if the kubelet has no ResourceClaim manager', () => {
     const claims = [{ name: 'gpu', request: 'one' }];
     const pod = makePod('a', {
       spec: {

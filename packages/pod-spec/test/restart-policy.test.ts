@@ -134,7 +134,7 @@ test.each<[what: string, newest: EndedContainer | undefined, starts: boolean]>([
   ['is in an unknown state', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['has succeeded', exited(0), false],
   ['has failed', exited(1), true],
-])('whether a container that %s is started: %s', (_what, newest, starts) => {
+])('whether a container that %s is started under policy OnFailure: $2', (_what, newest, starts) => {
   const web = pod('OnFailure');
   expect(shouldStart(web, main, newest, defaultRestartFeatures)).toBe(starts);
   const deleted = { ...web, metadata: { ...web.metadata, deletionTimestamp: '2026-01-31T12:00:00Z' } };
