@@ -398,7 +398,7 @@ test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState
     { streaming: 'skip' },
     { next: 'list', backOff: true, state: { streaming: 'on' } },
   ],
-])('after a %s of %i ms that failed with %s', (phase, lastedMs, failure, more, expected) => {
+])('after a %s of %i ms that failed with %s, the next step is $4', (phase, lastedMs, failure, more, expected) => {
   const end = { phase, opened: true, lastedMs, events: 0 };
   expect(rules.afterFailure(end, failure, { ...state, ...more })).toMatchObject(expected);
 });

@@ -19,7 +19,7 @@ describe('pastActiveDeadline', () => {
     ['without a deadline', makePod('a'), status, start + 1e9, false],
     ['before the pod has started', pod, {}, start + 1e9, false],
     ['with an invalid start time', pod, { startTime: 'soon' }, start + 1e9, false],
-  ])('decides whether a pod is past its activeDeadlineSeconds: %s', (_name, tested, withStatus, nowMs, expected) => {
+  ])('whether a pod is past its activeDeadlineSeconds (%s): $4', (_name, tested, withStatus, nowMs, expected) => {
     expect(pastActiveDeadline(tested, withStatus, nowMs)).toBe(expected);
   });
 });
