@@ -66,7 +66,7 @@ function createdOn(change: (cpus: string, uid: string) => string): Decorations {
   };
 }
 
-/** The kubelet does not find what it allocated. */
+/** Hides the state files of the CPU and memory managers from the kubelet. */
 function forgetful(): Decorations {
   return {
     files: (fs) =>
