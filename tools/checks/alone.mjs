@@ -143,8 +143,8 @@ function usesFakeRuntime({ name, manifest, project }) {
 }
 
 /**
- * Runs a script, or the bundle of it. README programs that need a container runtime get a fake one. Returns what the script
- * printed.
+ * Runs a script, or the bundle of it. README programs that need a container runtime get a fake one. Returns what the
+ * script printed.
  */
 async function run(entry, packages, script, file) {
   const wanted = script === 'readme.ts' ? RUNTIME_OUTPUTS.get(path.basename(entry.name)) : undefined;

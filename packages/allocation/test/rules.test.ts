@@ -204,7 +204,7 @@ describe('resizeRefusal', () => {
       'pod-level resources whose resize gate is off',
       ...([wholeMore, whole, { podLevel: false }, 'InPlacePodLevelResourcesVerticalScaling is disabled'] as const),
     ],
-  ])('resizeRefusal on a node with the configuration: %s', (_what, asks, allocated, node, message) => {
+  ])('resizeRefusal on a node with the configuration "%s": $4', (_what, asks, allocated, node, message) => {
     expect(resizeRefusal(asks, allocated, node)?.message).toBe(message);
   });
 

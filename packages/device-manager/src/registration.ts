@@ -28,8 +28,8 @@ interface PluginEvents {
   /** Called when a plugin requests to register for the resource. */
   asked(resource: string): void;
   /**
-   * Called when the plugin can allocate devices. The devices of a plugin that it replaces stay known until the new plugin
-   * reports its own.
+   * Called when the plugin can allocate devices. The devices of a plugin that it replaces stay known until the new
+   * plugin reports its own.
    */
   plugged(resource: string): void;
   told(resource: string, devices: ReadonlyMap<string, Device>): void;

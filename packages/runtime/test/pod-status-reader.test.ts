@@ -5,8 +5,8 @@ import { pod } from './builders.ts';
 import { Machine, type MachineOptions, once, sleeper } from './machine.ts';
 
 /**
- * Returns a fake machine with a kubelet. `read` returns the number of the runtime's calls of the method `call` since `read`
- * was last called.
+ * Returns a fake machine with a kubelet. `read` returns how often the runtime's method `call` was called since the last
+ * call of `read`.
  */
 function counting(call = 'podSandboxStatus'): {
   readonly machine: Machine;

@@ -23,7 +23,7 @@ export interface ContainerResourcesComponents {
   readonly metrics?: Metrics;
   readonly fs: StateFiles;
   readonly pods: ResourcePods;
-  /** Updates the CPUs of running containers when the shared pool changes. If absent, running containers keep their CPUs. */
+  /** Updates the CPUs of running containers when the shared pool changes. If absent, these CPUs are not updated. */
   readonly containers?: ResourceContainers;
   /** Devices to align with CPUs and memory. If absent, only CPUs and memory are aligned. */
   readonly devices?: AlignedDevices;

@@ -56,8 +56,8 @@ export interface VolumePlugin {
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
   /**
-   * Returns why this kubelet does not support a volume of this type; `undefined` if it does. If this method is absent, all
-   * volumes of this type are supported.
+   * Returns why this kubelet does not support a volume of this type; `undefined` if it does. If this method is absent,
+   * all volumes of this type are supported.
    */
   unsupported?(volume: Volume): string | undefined;
   /**
@@ -142,8 +142,8 @@ export interface NodeVolumePlugin {
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
   /**
    * Returns whether a controller could not attach the volume because the node has as many volumes as it can have
-   * (upstream: `VerifyExhaustedResource`). If this method is absent, the node has no limit for such volumes. @throws the
-   * signal's reason
+   * (upstream: `VerifyExhaustedResource`). If this method is absent, the node has no limit for such volumes. @throws
+   * the signal's reason
    */
   isAttachLimitExceeded?(volume: NodeVolume, signal: AbortSignal): Promise<boolean>;
   /**
