@@ -142,7 +142,10 @@ function usesFakeRuntime({ name, manifest, project }) {
   return name === fake || fake in (manifest.dependencies ?? {}) || program.includes(`'${fake}'`);
 }
 
-/** Runs a script, or the bundle of it. README programs that need a runtime get one. Returns what the script printed. */
+/**
+ * Runs a script, or the bundle of it. README programs that need a container runtime get a fake one. Returns what the
+ * script printed.
+ */
 async function run(entry, packages, script, file) {
   const wanted = script === 'readme.ts' ? RUNTIME_OUTPUTS.get(path.basename(entry.name)) : undefined;
   const runtime = wanted ? await startFakeCri(packages, path.basename(entry.name)) : undefined;

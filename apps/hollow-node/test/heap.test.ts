@@ -11,6 +11,6 @@ test("with the flags of the program's first line, V8's young generation stays sm
   const args = [...flags, '--disable-warning=ExperimentalWarning', program];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
   const [youngMib = 0, limitMib = 0] = JSON.parse(stdout);
-  // Both halves of the young generation. V8 prints unknown flags to standard error.
+  // The limit is the size of both halves of the young generation. V8 prints unknown flags to standard error.
   expect([youngMib <= 33, limitMib >= 16_384, stderr]).toEqual([true, true, '']);
 });

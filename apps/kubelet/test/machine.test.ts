@@ -23,7 +23,7 @@ describe('AppArmor', () => {
     ['is off', { ...inSysfs, [enabled]: 'N\n' }, false],
     ['is not mounted', { [enabled]: 'Y\n' }, false],
     ['is not in the kernel', {}, false],
-  ])('detects whether AppArmor %s', async (_, files, expected) => {
+  ])('whether AppArmor %s: $2', async (_, files, expected) => {
     expect((await machineWith(files)).appArmor).toBe(expected);
   });
 });

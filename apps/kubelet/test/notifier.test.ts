@@ -144,7 +144,7 @@ describe('the shell that executes systemd-notify', () => {
       .split('\n')
       .map((line) => line.split(' '));
 
-  test("with --exec, the notifier's shell sends all messages from one process, as a child of this process", async () => {
+  test('with --exec, all messages to systemd come from one process, a child of the process that started the shell', async () => {
     const environment = await install(true);
     expect(await canExec(environment, signal)).toBe(true);
     const one = startNotifyProcess('again', environment);

@@ -62,13 +62,10 @@ describe('appArmorHandler', () => {
     ['the deprecated annotation, unconfined', annotated('unconfined'), 'admitted', 'admitted'],
     ['the deprecated annotation with an empty name', annotated('localhost/'), OFF, empty('*')],
     ['the deprecated annotation for an unknown container', annotated('localhost/', 'other'), OFF, 'admitted'],
-  ])(
-    'AppArmor profile is %s: verdict without AppArmor on the host: %s; with AppArmor: %s',
-    (_, pod, whereOff, whereOn) => {
-      expect(admit(pod, false)).toBe(whereOff);
-      expect(admit(pod, true)).toBe(whereOn);
-    },
-  );
+  ])('AppArmor profile is %s, verdicts without and with AppArmor on the host: $2; $3', (_, pod, whereOff, whereOn) => {
+    expect(admit(pod, false)).toBe(whereOff);
+    expect(admit(pod, true)).toBe(whereOn);
+  });
 
   test('admits a running pod without an AppArmor check (N1)', () => {
     const pod = ofPod({ type: 'RuntimeDefault' });

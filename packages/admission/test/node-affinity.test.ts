@@ -96,7 +96,7 @@ describe('matchesNodeAffinity: required node affinity', () => {
       ]),
       true,
     ],
-  ])('matchesNodeAffinity with a required term: %s', (_title, pod, matches) => {
+  ])('matchesNodeAffinity with a required term (%s): $2', (_title, pod, matches) => {
     expect(matchesNodeAffinity(pod, node)).toBe(matches);
   });
 

@@ -58,7 +58,7 @@ test.each([
     { declared: ['UserNamespacesHostNetworkSupport'] },
     'admitted',
   ],
-])('podFeaturesHandler admission of: %s', (_, pod, options, expected) => {
+])('podFeaturesHandler admission of %s: $3', (_, pod, options, expected) => {
   const verdict = podFeaturesHandler(options).admit(pod);
   expect(verdict.admit ? 'admitted' : `${verdict.reason}: ${verdict.message}`).toBe(expected);
 });
@@ -92,13 +92,16 @@ test.each([
     `${RESIZES}, ${INIT_RESIZES}`,
   ],
   ['a field that an update cannot change', makePod('p'), restarting, [], ''],
-])('podFeaturesHandler verdict on an update that changes: %s', (_, before, pod, declared, missing) => {
-  expect(podFeaturesHandler({ ...(declared && { declared: declared as string[] }) }).updated(before, pod)).toEqual(
-    missing === ''
-      ? undefined
-      : {
-          reason: 'FailedNodeDeclaredFeaturesCheck',
-          message: `Pod requires node features that are not available: ${missing}`,
-        },
-  );
-});
+])(
+  'the node features that podFeaturesHandler misses for an update that changes %s: "$4"',
+  (_, before, pod, declared, missing) => {
+    expect(podFeaturesHandler({ ...(declared && { declared: declared as string[] }) }).updated(before, pod)).toEqual(
+      missing === ''
+        ? undefined
+        : {
+            reason: 'FailedNodeDeclaredFeaturesCheck',
+            message: `Pod requires node features that are not available: ${missing}`,
+          },
+    );
+  },
+);

@@ -17,10 +17,10 @@ const END = '}}';
 const REMOVED_SHARE = 0.25;
 
 /**
- * Text of a state file, as {@link encodePods} encodes it, that is updated when few of many pods change. The work does
- * not depend on the number of the other pods, except for joining their JSON. A new pod is appended, and the hash
- * continues from the last unchanged pod. Removed pods stay in the JSON until there are many of them. Upstream reads the
- * pods in any order, and drops pods that no longer exist.
+ * Text of a state file, as {@link encodePods} encodes it. An update encodes only the changed pods; of the others, it
+ * only joins the JSON. A new pod is appended. The file's checksum is computed again only from the first changed pod on.
+ * Removed pods stay in the text until they exceed a quarter of the pods. The Go kubelet can read such a file: it
+ * accepts the pods in any order, and drops pods that no longer exist.
  */
 export class PodsText {
   #entries: Entry[] = [];

@@ -81,7 +81,7 @@ function changesSwap(pod: Pod, allocated: Pod): boolean {
 function maySwap(pod: Pod, container: Container): boolean {
   if (isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return false;
   const limit = parseQuantity(container.resources?.limits?.memory ?? '0');
-  // Also true if both are 0, so that a container without a memory request may not swap.
+  // Request and limit are also equal if both are absent: a container without them may not swap.
   return !request(container, 'memory').equals(limit);
 }
 

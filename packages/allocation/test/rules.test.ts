@@ -204,7 +204,7 @@ describe('resizeRefusal', () => {
       'pod-level resources whose resize gate is off',
       ...([wholeMore, whole, { podLevel: false }, 'InPlacePodLevelResourcesVerticalScaling is disabled'] as const),
     ],
-  ])('resizeRefusal on a node with the configuration: %s', (_what, asks, allocated, node, message) => {
+  ])('resizeRefusal on a node with the configuration "%s": $4', (_what, asks, allocated, node, message) => {
     expect(resizeRefusal(asks, allocated, node)?.message).toBe(message);
   });
 
@@ -463,7 +463,7 @@ describe('isResizeInProgress', () => {
       { containers: {}, pod: exactly('1', '512Mi') },
       true,
     ],
-  ])('isResizeInProgress for a container, if %s', (_what, allocated, runtime, applied, goesOn) => {
+  ])('isResizeInProgress for a container, if %s: $4', (_what, allocated, runtime, applied, goesOn) => {
     expect(isResizeInProgress(allocated, runtime, applied)).toBe(goesOn);
   });
 
@@ -492,7 +492,7 @@ describe('isResizeInProgress', () => {
       { initContainers: false },
       false,
     ],
-  ])('isResizeInProgress for a pod, if %s', (_what, allocated, applied, features, goesOn) => {
+  ])('isResizeInProgress for a pod, if %s: $4', (_what, allocated, applied, features, goesOn) => {
     expect(isResizeInProgress(allocated, runningAll, applied, features)).toBe(goesOn);
   });
 });

@@ -299,7 +299,7 @@ describe('rotation', () => {
     expect(manager.current).not.toBe(first);
   });
 
-  test('uses a certificate that an administrator puts into the store after expiry', async () => {
+  test('after its certificate has expired, uses a certificate that an administrator puts into the store', async () => {
     const { clock, fs, api, manager } = await joined();
     api.refuseConnections();
     await clock.advance(DAY_MS + 120_000);

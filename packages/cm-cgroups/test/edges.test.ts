@@ -62,7 +62,7 @@ describe('CPU time', () => {
     expect(weightToShares(weight)).toBe(shares);
   });
 
-  test('CPU weights are rounded down exactly', () => {
+  test('the CPU weight of shares is rounded down at the exact boundary', () => {
     expect([2177, 2178].map(sharesToWeight)).toEqual([83, 84]);
   });
 

@@ -36,7 +36,7 @@ test.each([
     {},
   ],
   ['nothing is known of the group', { memoryBytes: 1 }, undefined, { memoryBytes: 1 }, {}],
-])('which limits are raised first: %s', (_what, config, has, set, kept) => {
+])('growing sets the limits that do not shrink, and keeps those that would: %s', (_what, config, has, set, kept) => {
   expect(growing(config, has)).toEqual({ set, kept });
 });
 

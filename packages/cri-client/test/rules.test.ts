@@ -171,7 +171,7 @@ describe('the checks of answers', () => {
     ['status.image is not set', { ...container, image: {} }],
     ['status.imageRef is not set', { ...container, imageRef: '' }],
     [undefined, undefined],
-  ])('checks that a ContainerStatus response is complete: %s', (lack, status) => {
+  ])('checkContainerStatus returns the required field that a ContainerStatus response lacks: %s', (lack, status) => {
     expect(checks.checkContainerStatus(ContainerStatusResponse.create({ status }))).toBe(lack);
   });
 
@@ -184,7 +184,7 @@ describe('the checks of answers', () => {
     ['status.metadata has no name, namespace or uid', { ...sandbox, metadata: { namespace: 'ns', uid: 'u' } }],
     ['status.createdAt is not set', { ...sandbox, createdAt: 0 }],
     [undefined, undefined],
-  ])('checks that a PodSandboxStatus response is complete: %s', (lack, status) => {
+  ])('checkPodSandboxStatus returns the required field that a PodSandboxStatus response lacks: %s', (lack, status) => {
     expect(checks.checkPodSandboxStatus(PodSandboxStatusResponse.create({ status }))).toBe(lack);
   });
 

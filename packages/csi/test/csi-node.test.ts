@@ -35,7 +35,7 @@ describe('CSINode', () => {
     ['a deleted node of the same name', { kind: 'Node', name: 'node-1', uid: 'uid-0' }, false],
     ['another node', { kind: 'Node', name: 'node-2', uid: 'uid-1' }, false],
     ['something else', { kind: 'Pod', name: 'node-1', uid: 'uid-1' }, false],
-  ])('whether a CSINode that belongs to %s is owned by the Node: %s', (_, owner, owned) => {
+  ])('whether a CSINode that belongs to %s is owned by the Node: $2', (_, owner, owned) => {
     const metadata = { ...fresh.metadata, ownerReferences: [{ apiVersion: 'v1', ...owner }] };
     expect(isOwnedBy({ ...fresh, metadata }, 'node-1', 'uid-1')).toBe(owned);
     expect(isOwnedBy({ ...fresh, metadata: { name: 'node-1' } }, 'node-1', 'uid-1')).toBe(false);
@@ -67,7 +67,7 @@ describe('CSINode', () => {
     ['another key', { topology: { b: '1' } }, true],
     ['no key', { topology: {} }, true],
     ['only the value of a key', { topology: { a: '9' } }, false],
-  ])('whether CSINode changes if %s changed for a driver: %s', (_, more, changes) => {
+  ])('whether CSINode changes if %s changed for a driver: $2', (_, more, changes) => {
     const before = { nodeId: 'id', maxVolumes: 3, topology: { a: '1' } };
     const present = withDriver(fresh, 'a', before) ?? fresh;
     expect(withDriver(present, 'a', { ...before, ...more }) !== undefined).toBe(changes);
@@ -143,7 +143,7 @@ describe('the Node', () => {
     expect(topologyCollision(node, { ...info, topology: { rack: 'r', zone: 'z1' } })).toBeUndefined();
   });
 
-  it('a topology key named like a property of every object is no collision, and becomes a label', () => {
+  it('a topology key named like a property of Object.prototype becomes a label and causes no collision', () => {
     const node = { labels: { zone: 'z1' } };
     const topology = { constructor: 'a', toString: 'b' };
     expect(topologyCollision(node, { ...info, topology })).toBeUndefined();

@@ -9,7 +9,7 @@ export type DbusType =
   | { readonly kind: 'variant' }
   | { readonly kind: 'array'; readonly item: DbusType }
   | { readonly kind: 'struct'; readonly fields: readonly DbusType[] }
-  /** Only as the item type of an array. */
+  /** A dict entry, which the D-Bus specification allows only as the item type of an array. */
   | { readonly kind: 'entry'; readonly fields: readonly [DbusType, DbusType] };
 
 const BASIC_CODES = ['y', 'b', 'n', 'q', 'i', 'u', 'x', 't', 'd', 's', 'o', 'g'] as const;

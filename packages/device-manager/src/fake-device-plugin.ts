@@ -22,7 +22,7 @@ export interface FakeDevicePluginOptions {
   /** Additional services on the plugin's socket. */
   readonly services?: readonly Service[];
   readonly options?: Partial<DevicePluginOptions>;
-  /** Response for a container. Default: the device ids in the variable `FAKE_DEVICES`. */
+  /** Returns the response of Allocate for a container. Default: the device ids in the variable `FAKE_DEVICES`. */
   readonly allocate?: (ids: readonly string[], signal: AbortSignal) => Promise<Init<ContainerAllocateResponse>>;
   readonly prefer?: (request: ContainerPreferredAllocationRequest) => Promise<readonly string[]>;
   readonly preStart?: (ids: readonly string[]) => Promise<void>;

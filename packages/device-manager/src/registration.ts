@@ -25,14 +25,17 @@ const HEARD_AT_ONCE_MS = 100;
 
 /** Events of plugins. */
 interface PluginEvents {
-  /** A plugin requests to register for the resource. */
+  /** Called when a plugin requests to register for the resource. */
   asked(resource: string): void;
-  /** The plugin can allocate devices; the known devices of its predecessor stay until it reports its own. */
+  /**
+   * Called when the plugin can allocate devices. The devices of a plugin that it replaces stay known until the new
+   * plugin reports its own.
+   */
   plugged(resource: string): void;
   told(resource: string, devices: ReadonlyMap<string, Device>): void;
-  /** The plugin is gone and was not replaced. */
+  /** Called when the plugin has disconnected and no other plugin replaces it. */
   unplugged(resource: string): void;
-  /** The resource was removed. */
+  /** Called when the resource was removed. */
   forgotten(resource: string): void;
 }
 

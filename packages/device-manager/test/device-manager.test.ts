@@ -782,6 +782,6 @@ it.each([
   ['a resource after half of the wait', 750, 250],
   ['a resource at the end of the wait', 500, 0],
   ['a resource long after the wait', 0, 0],
-])('pluginWaitRestMs returns the remaining wait for: %s', (_, sinceMs, expected) => {
+])('pluginWaitRestMs returns the remaining wait for %s: $2', (_, sinceMs, expected) => {
   expect(pluginWaitRestMs(sinceMs, 1000, 500)).toBe(expected);
 });

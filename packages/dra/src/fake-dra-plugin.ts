@@ -18,9 +18,12 @@ export interface FakeDraPluginOptions {
   readonly services?: readonly Service[];
   /** Versions of the service. Default: both. */
   readonly versions?: readonly ('v1' | 'v1beta1')[];
-  /** Result for a claim. Default: one device named after the claim, with the CDI device `example.com/fake=<claim>`. */
+  /**
+   * Returns the response of NodePrepareResources for a claim. Default: one device named after the claim, with the CDI
+   * device `example.com/fake=<claim>`.
+   */
   readonly prepare?: (claim: FakeClaim, signal: AbortSignal) => Promise<Init<NodePrepareResourceResponse>>;
-  /** Result for a claim. Default: success. */
+  /** Returns the response of NodeUnprepareResources for a claim. Default: success. */
   readonly unprepare?: (claim: FakeClaim, signal: AbortSignal) => Promise<Init<NodeUnprepareResourceResponse>>;
   /** Initial health of devices. If absent, the plugin has no health service. */
   readonly health?: readonly Init<DeviceHealth>[];

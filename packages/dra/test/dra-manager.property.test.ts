@@ -218,6 +218,6 @@ it('N11, K1: no device is given to two pods or taken from a running pod, whichev
     expect({ seed, left: await node.end(), faults: node.faults }).toEqual({ seed, left: [], faults: [] });
     node.restart();
   }
-  // Otherwise nothing was tested.
+  // If no pods had started, the run would have tested nothing.
   expect(started).toBeGreaterThan(2);
 }, 120_000);

@@ -24,7 +24,7 @@ describe('keys of events', () => {
       makeEvent({ object: { ...pod, namespace: 'defaultw', name: 'eb' } }),
       { event: false, aggregate: false, spam: false },
     ],
-  ])('whether two events count as the same event or as similar: %s', (_name, event, same) => {
+  ])('the event, aggregate and spam keys that an event shares with another event: %s', (_name, event, same) => {
     expect({
       event: eventKey(event) === eventKey(base),
       aggregate: aggregateKey(event) === aggregateKey(base),

@@ -27,11 +27,11 @@ test.each([
   ['a redirection', failure({ httpStatus: 302 }), 'Rejected'],
   ['a 200 that cannot be read', failure({ httpStatus: 200, code: 'InvalidResponse' }), 'Unavailable'],
   [
-    'a namespace that goes',
+    '403 for a terminating namespace',
     failure({ httpStatus: 403, details: { causes: [{ reason: 'NamespaceTerminating' }] } }),
     'NamespaceTerminating',
   ],
-])('how the recorder treats a failed write: %s', (_name, error, code) => {
+])('a failed write of an event with %s gets the error code $2', (_name, error, code) => {
   const known = EventSinkError.from(error);
   expect(known.code).toBe(code);
   expect(known.cause).toBe(error);

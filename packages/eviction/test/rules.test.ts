@@ -500,7 +500,7 @@ describe('admitUnderPressure', () => {
     ['who tolerates another taint', tolerating({ key: 'other', operator: 'Exists' }), ['MemoryPressure'], false],
     ['who compares numbers', tolerating({ key, operator: 'Lt', value: '5' }), ['MemoryPressure'], false],
     ['who tolerates it under disk pressure', tolerating({ operator: 'Exists' }), ['DiskPressure'], false],
-  ])('admitUnderPressure for %s', (_title, pod, conditions, admit) => {
+  ])('admitUnderPressure for %s: $3', (_title, pod, conditions, admit) => {
     const verdict = admitUnderPressure(pod, conditions);
     expect(verdict.admit).toBe(admit);
     if (!verdict.admit) {

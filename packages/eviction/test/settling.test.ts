@@ -27,7 +27,7 @@ describe('maySettle', () => {
     ['it is not told when it was so', left(90, undefined), left(45, undefined), true],
     ['it is not told when it was so before', left(90, undefined), left(45, 1), true],
     ['it is not told when it is so', left(90, 0), left(45, undefined), true],
-  ])('maySettle if %s', (_what, before, now, may) => {
+  ])('maySettle if %s: $3', (_what, before, now, may) => {
     expect(maySettle(before, now)).toBe(may);
   });
 });

@@ -50,7 +50,7 @@ export function pod(name: string, spec: JsonObject = {}): JsonObject {
 /** The lines of a watch as they arrive, and how the watch ended. */
 export interface Listener {
   readonly lines: string[];
-  /** `undefined` while the watch is open. */
+  /** Returns how the watch ended; `undefined` while the watch is open. */
   ended(): 'end' | { readonly error: unknown } | undefined;
   stop(): void;
 }

@@ -340,7 +340,7 @@ describe('streaming faults', () => {
     expect(await command.outcome).toEqual({ status: 'Success' });
   });
 
-  it('fault break resets the connection in the middle of the output', async () => {
+  it('the fault break resets the connection in the middle of the output', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     // The limit is far above the size of the stream replies and far below the size of the command's output.
     server.faults.add({ on: '*', fault: { kind: 'break', afterBytes: 1000 } });
@@ -352,7 +352,7 @@ describe('streaming faults', () => {
     await expect(command.outcome).rejects.toThrow();
   });
 
-  it('fault hang never responds', async () => {
+  it('with the fault hang, the streaming server never responds', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     server.faults.add({ on: 'exec', fault: { kind: 'hang' } });
     const asked = commandOverSpdy(await url(containerId), { stdout: true }, options).then(

@@ -75,7 +75,7 @@ export function none(): All {
   };
 }
 
-// Written as the generator writes encoders.
+// Has the form of the encoders that this package's `scripts/emit-codec.mjs` generates.
 function encode(m: Init<All>, w: Writer): void {
   putString(w, 10, m.text, 'All.text');
   putStrings(w, 18, m.texts, 'All.texts');

@@ -16,7 +16,7 @@ const entry = (kind: keyof typeof KINDS): Dirent<Buffer> => {
   return { ...Object.fromEntries(asked), name: Buffer.from([0x61, 0x80]) } as unknown as Dirent<Buffer>;
 };
 
-describe('what a name is of', () => {
+describe('kind of a directory entry', () => {
   test.each(Object.keys(KINDS) as readonly (keyof typeof KINDS)[])('statOf returns the kind %s', (kind) => {
     expect(kindOf(entry(kind))).toBe(kind);
     expect(entryOf(entry(kind))).toEqual({ name: 'a\udc80', kind });

@@ -90,7 +90,7 @@ describe('removeAll of nodeFileSystem', () => {
   it('W5: removeAll keeps a bounded number of directories open, however deep the tree is', async () => {
     await using fixture = await temporary();
     let path = '.';
-    // Each step down is a rename: no path may name the whole.
+    // Each level is added by a rename, because the path of the whole tree would be longer than the kernel accepts.
     for (let depth = 0; depth < 400; depth++) {
       await fs.mkdir(join(fixture.root, `next/${depth % 2 ? 'd' : '\udcff'}`));
       if (depth > 0)

@@ -113,7 +113,7 @@ describe('expiredImages', () => {
     ['was never used, and detected long ago', { firstDetectedMs: 899 }, true],
     ['was used by a former process', { firstDetectedMs: -9000, lastUsedMs: -500 }, true],
     ['came back after it was used', { firstDetectedMs: 950, lastUsedMs: 10 }, false],
-  ])('decides whether an image that %s is expired', (_title, times, expired) => {
+  ])('whether an image that %s is expired: $2', (_title, times, expired) => {
     expect(expiredImages([record('a', times)], 1000, 100)).toHaveLength(expired ? 1 : 0);
   });
 

@@ -56,7 +56,7 @@ describe('isPreloadedAs', () => {
       false,
     ],
     ['the image has no valid name', 'NO IMAGE', ['NO IMAGE'], ['c.io/d'], [], false],
-  ])('whether an image counts as preloaded if %s', (_what, image, names, pulled, intents, expected) => {
+  ])('whether an image counts as preloaded if %s: $5', (_what, image, names, pulled, intents, expected) => {
     const credentialMapping = Object.fromEntries(pulled.map((name) => [name, { nodePodsAccessible: true }]));
     expect(isPreloadedAs(image, names, { credentialMapping }, intents)).toBe(expected);
   });

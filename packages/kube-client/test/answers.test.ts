@@ -88,7 +88,7 @@ describe('a Status', () => {
     expect(errorOfResponse({ status: 500, text }, 'x')).toMatchObject({ code: 'Gone', message: 'm' });
   });
 
-  test("a Status without a code gets the response's code, and one without a message says so", () => {
+  test("a Status without a code gets the response's code, and a Status without a message gets a message that says so", () => {
     expect(errorOfStatus({ code: '409', message: 7 }, { httpStatus: 404 })).toMatchObject({
       ...{ code: 'NotFound', httpStatus: 404, message: 'the server answered 404 and no message' },
     });
@@ -170,7 +170,7 @@ describe('JSON', () => {
   });
 });
 
-test("objects have the Go client's keys", () => {
+test('the key of an object is namespace/name, or only the name without a namespace, as in client-go', () => {
   const key = (metadata: object): string => objectKey({ metadata } as Parameters<typeof objectKey>[0]);
   expect([key({ namespace: 'ns', name: 'a' }), key({ namespace: '', name: 'a' }), key({ name: 'a' }), key({})]).toEqual(
     ['ns/a', 'a', 'a', ''],

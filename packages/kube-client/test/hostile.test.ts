@@ -95,12 +95,12 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
   });
 
-  test('W3: endless headers fail the connection', async () => {
+  test('W3: a response whose headers exceed the limit fails with ConnectionFailed', async () => {
     const { client } = await setUp((_request, response) => {
       for (let i = 0; i < 200; i++) response.setHeader(`x-${i}`, 'y'.repeat(100));
       response.end('{}');
     });
-    // Not a read, because a read would be retried a second later.
+    // The request is a write, because a failed read would be retried a second later.
     const error = await failureOf(client.create(resources.namespaces, { metadata: { name: 'a' } }));
     expect(error).toMatchObject({ code: 'ConnectionFailed', httpStatus: undefined });
   });

@@ -265,7 +265,7 @@ test.each([
   expect(retryDelayMs({ method, error, attempt, maxRetries: 10 })).toBe(expected);
 });
 
-test('API server warnings are unquoted', () => {
+test('parseWarnings returns the unquoted texts of Warning headers with code 299, and ignores others', () => {
   expect(parseWarnings('299 - "a \\"b\\", c", 110 other "stale" , 299 k8s "d"')).toEqual(['a "b", c', 'd']);
   expect(parseWarnings('nonsense')).toEqual([]);
   expect(parseWarnings(undefined)).toEqual([]);
@@ -398,7 +398,7 @@ test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState
     { streaming: 'skip' },
     { next: 'list', backOff: true, state: { streaming: 'on' } },
   ],
-])('after a %s of %i ms that failed with %s', (phase, lastedMs, failure, more, expected) => {
+])('after a %s of %i ms that failed with %s, the next step is $4', (phase, lastedMs, failure, more, expected) => {
   const end = { phase, opened: true, lastedMs, events: 0 };
   expect(rules.afterFailure(end, failure, { ...state, ...more })).toMatchObject(expected);
 });

@@ -170,7 +170,10 @@ export interface AssemblySettings<C = unknown> {
     readonly maxParallel: number | undefined;
     readonly qps: number;
     readonly burst: number;
-    /** Present images for which pods must prove that they may use them. If absent, none, and no pulls are recorded. */
+    /**
+     * Images on the node that a pod may use only if its credentials allow the pull. If absent, pods may use every image
+     * that is on the node, and no pulls are recorded.
+     */
     readonly verification?: { readonly policy: VerificationPolicy; readonly allowlist: readonly string[] };
   };
   readonly logs: {
@@ -185,8 +188,8 @@ export interface AssemblySettings<C = unknown> {
   /** Eviction settings, used if the node is measured. If absent, pods are never evicted. */
   readonly eviction?: Omit<EvictionOptions, 'nodeRef'>;
   /**
-   * Times for which the machine's shutdown waits for pods, from `gracePeriodsOf` of node-shutdown. If absent, it does
-   * not wait.
+   * Times for which the machine's shutdown waits for pods, from `gracePeriodsOf` of node-shutdown. If absent, the
+   * shutdown does not wait.
    */
   readonly shutdown?: {
     readonly gracePeriods: readonly PriorityGracePeriod[];

@@ -248,7 +248,7 @@ describe('assembled kubelet with eviction', () => {
     measured.availableBytes = 150 * MI;
     await world.clock.advance(120_000);
     expect(await running()).toBe(1);
-    // Its memory already counts as free.
+    // The evicted pod is Failed, so these stats already count its 300 MiB as free.
     measured.availableBytes = 50 * MI - 300 * MI;
     await world.clock.advance(15_000);
     expect(await running()).toBe(0);

@@ -13,7 +13,7 @@ test.each([
   ['the watched one if the UIDs differ', node('v', '9'), node('u', '10'), 'watched'],
   ['the watched one if versions are no numbers', node('u', 'a9'), node('u', 'b1'), 'watched'],
   ['the watched one if a version is missing', node('u'), node('u', '10'), 'watched'],
-])('which of the watched and the read Node object is newer: %s', (_, watched, fresh, which) => {
+])('newerNode returns, of the watched and the read Node object, %s', (_, watched, fresh, which) => {
   expect(newerNode(watched, fresh)).toBe(which === 'fresh' ? fresh : watched);
 });
 

@@ -134,7 +134,7 @@ export interface RuntimePort {
   getPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus>;
   syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult>;
-  /** Runs the pending `postStart` hooks of running containers. If absent, only a sync runs them. */
+  /** Runs the pending `postStart` hooks of running containers. If this method is absent, only a sync runs them. */
   finishStarts?(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
   killPod(
     pod: Pod | undefined,

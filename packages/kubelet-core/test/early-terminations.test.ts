@@ -108,7 +108,7 @@ describe('early terminations', () => {
     ['that waits for its name while the running pods are unknown', 'waitingForFullName', undefined, false],
     ['that its worker has started', 'idle', ['removed'], false],
   ])(
-    'F1, N9: a pod %s, and that its source removes, is terminated before all sources are ready: %s',
+    'F1, N9: a pod %s, and that its source removes, is terminated before all sources are ready: $3',
     (_name, kind, running, expected) => {
       const { early, told, workers } = setUp({ ...(running && { running }) });
       workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });

@@ -531,7 +531,7 @@ describe('operations for the program', () => {
     controller.abort();
   });
 
-  test("start creates the requested server with the kubelet's view of pods, and rejects a server that the program does not provide", async () => {
+  test("start creates the requested server with the kubelet's view of pods, and rejects if the kubelet was made without that server", async () => {
     const served: string[] = [];
     const { kubelet, controller } = setUp({
       servers: {

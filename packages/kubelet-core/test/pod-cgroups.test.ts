@@ -133,7 +133,7 @@ describe('runsOnce', () => {
       spec('Never', { restartPolicy: 'Never', restartPolicyRules: rules }),
       false,
     ],
-  ])('decides whether a pod runs only once with restartPolicy %s', (_name, overrides, expected) => {
+  ])('whether a pod runs only once with restartPolicy %s: $2', (_name, overrides, expected) => {
     expect(runsOnce(makePod('a', overrides))).toBe(expected);
   });
 });

@@ -19,7 +19,7 @@ describe('pastActiveDeadline', () => {
     ['without a deadline', makePod('a'), status, start + 1e9, false],
     ['before the pod has started', pod, {}, start + 1e9, false],
     ['with an invalid start time', pod, { startTime: 'soon' }, start + 1e9, false],
-  ])('decides whether a pod is past its activeDeadlineSeconds: %s', (_name, tested, withStatus, nowMs, expected) => {
+  ])('whether a pod is past its activeDeadlineSeconds (%s): $4', (_name, tested, withStatus, nowMs, expected) => {
     expect(pastActiveDeadline(tested, withStatus, nowMs)).toBe(expected);
   });
 });
@@ -77,7 +77,7 @@ describe('admission', () => {
     expect(refused({ initContainers: [{ name: 'i', ...more }] })).toMatchObject(message('initContainers'));
   });
 
-  test('rejects pods with resource claims if the program does not support resource claims', () => {
+  test('rejects pods with resource claims if the kubelet has no ResourceClaim manager', () => {
     const claims = [{ name: 'gpu', request: 'one' }];
     const pod = makePod('a', {
       spec: {

@@ -437,7 +437,7 @@ describe('additions', () => {
     handler.handlePodAdditions([made('a'), made('b')], signal);
     handler.restartReused(signal);
     expect(told(workers)).toEqual(['create a']);
-    // Its worker has no record of the source, because it never had the pod from a source.
+    // The worker of pod a has no record of the pod's source, because the worker never had the pod from a source.
     workers.terminationRequested.delete('uid-a');
     workers.known.delete('uid-a');
     handler.restartReused(signal);

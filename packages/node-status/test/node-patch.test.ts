@@ -141,7 +141,7 @@ describe('detection of node changes', () => {
     ['for another message', { conditions: [{ ...READY, message: 'x' }] }, true],
     ['for a new condition', { conditions: [READY, DISK] }, true],
     ['for another quantity', { conditions: [READY], capacity: { memory: '2Gi' } }, true],
-  ])('whether the node status counts as changed: %s', (_name, status, changed) => {
+  ])('the node status counts as changed or not: %s', (_name, status, changed) => {
     const before = node({ conditions: [READY], capacity: { memory: '1Gi' } });
     const after = node({ capacity: { memory: '1Gi' }, ...status });
     expect(hasNodeChanged(before, after)).toBe(changed);

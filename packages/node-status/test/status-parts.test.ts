@@ -119,7 +119,7 @@ describe('the schedule of status reports', () => {
     ['the interval has passed', { atMs: 0, delayMs: 0 }, true],
     ['a delay postpones the report', { atMs: 0, delayMs: 1 }, false],
     ['a negative delay advances the report', { atMs: 1000, delayMs: -1000 }, true],
-  ])('whether an unchanged node status must be reported again: %s', (_name, last, due) => {
+  ])('whether an unchanged node status must be reported again if %s: $2', (_name, last, due) => {
     expect(isReportDue(last, 300_000, 300_000)).toBe(due);
   });
 

@@ -63,7 +63,7 @@ export type Command =
 export interface Options {
   readonly command: Command;
   readonly target: Target;
-  /** Only pods of this namespace. */
+  /** Restricts the command to pods of this namespace. */
   readonly namespace: string | undefined;
   readonly output: OutputFormat;
   readonly intervalMs: number;

@@ -210,7 +210,7 @@ describe('the command line', () => {
     expect(parse).toThrow(message);
   });
 
-  it('reads the flags of logs', () => {
+  it('reads the flags of nodectl logs', () => {
     const line = 'logs web -f -p --since 90s --tail 5 --timestamps -c main -n team';
     expect(parseOptions(line.split(' '))).toMatchObject({
       ...{ namespace: 'team', target: { socket: '/run/node-agent/admin.sock' } },

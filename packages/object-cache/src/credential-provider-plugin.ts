@@ -29,7 +29,7 @@ export interface PluginComponents {
 /** The result of a plugin. */
 export interface PluginLogins {
   readonly logins: DockerConfig;
-  /** The service account for which the logins are valid. If absent, they belong to the node. */
+  /** The service account for which the logins are valid. If absent, the logins are valid for all pods of the node. */
   readonly account?: ObjectCoordinates;
 }
 

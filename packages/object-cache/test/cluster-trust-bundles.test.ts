@@ -114,7 +114,7 @@ describe('a label selector', () => {
     ['DoesNotExist', expression('DoesNotExist'), ['x'], false],
     ['DoesNotExist without the label', expression('DoesNotExist'), [], true],
     ['two requirements', { ...expression('Exists'), matchLabels: { tier: 'y' } }, ['x'], false],
-  ])('matches labels against a label selector: %s', (_what, selector, [tier], expected) => {
+  ])('whether labels match a label selector (%s): $3', (_what, selector, [tier], expected) => {
     expect(labelRule(selector)(tier === undefined ? {} : { tier })).toBe(expected);
   });
 

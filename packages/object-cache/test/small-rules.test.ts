@@ -59,7 +59,7 @@ test.each([
   ['a version that is no number', 'u1', 'x', true],
   ['no version', 'u1', undefined, true],
   ['another object', 'u2', '9', true],
-])('whether a response with %s may be outdated', (_name, uid, resourceVersion, past) => {
+])('whether a response with %s may be outdated: $3', (_name, uid, resourceVersion, past) => {
   const answer = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
   expect(mayBePast(answer, { uid: 'u1', resourceVersion: '7' })).toBe(past);
 });
@@ -97,7 +97,7 @@ test.each([
   ['no object', { uid: 'u1', resourceVersion: '7' }, undefined, true],
   ['an object that did not exist before', undefined, { uid: 'u1', resourceVersion: '7' }, true],
   ['no object as before', undefined, undefined, false],
-])('whether a cached object is replaced by a response with %s', (_, known, answer, expected) => {
+])('whether a cached object is replaced by a response with %s: $3', (_, known, answer, expected) => {
   const of = (metadata: typeof known) => metadata && { metadata };
   expect(isSuperseded(of(known), of(answer))).toBe(expected);
 });

@@ -133,11 +133,14 @@ test.each([
   ['a week, after a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour + 1, 0, true],
   ['a week, at a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour, 0, false],
   ['what expires in part of a second', { lifetimeMs: 1000 }, 1001, 0, true],
-])('whether a token is due for replacement: %s', (_what, { lifetimeMs }, ageMs, fraction, due) => {
-  const token = { lifetimeMs, expiresAtMs: 5000 + lifetimeMs, obtainedAtMs: 70 };
-  expect(refreshDue(token, { wallMs: 5000 + ageMs, monotonicMs: 70 }, fraction)).toBe(due);
-  expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);
-});
+])(
+  'whether a token is due for replacement (lifetime and age: %s): $4',
+  (_what, { lifetimeMs }, ageMs, fraction, due) => {
+    const token = { lifetimeMs, expiresAtMs: 5000 + lifetimeMs, obtainedAtMs: 70 };
+    expect(refreshDue(token, { wallMs: 5000 + ageMs, monotonicMs: 70 }, fraction)).toBe(due);
+    expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);
+  },
+);
 
 test('token keys include everything that identifies a token', () => {
   const base = podTokenQuery(web, {});

@@ -482,8 +482,7 @@ describe('PLEG with a runtime with events', () => {
     runtime.set('a', truth({ a1: 'running' }));
     await clock.advance(60_000);
     const tries = calls().filter((call) => call === 'getPodStatus a').length;
-    // One attempt each second would be 60 attempts. With back-off they are 3 s to 4.5 s apart, apart from the first
-    // ones.
+    // One attempt each second would be 60 attempts. With back-off, the interval grows to 3 s to 4.5 s.
     expect(tries).toBeGreaterThan(13);
     expect(tries).toBeLessThan(23);
     runtime.set('b', truth({ b1: 'running' }));

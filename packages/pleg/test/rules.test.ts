@@ -197,7 +197,7 @@ describe('plegHealth', () => {
     [0, 180_000, undefined],
     [0, 180_001, 'pleg was last seen active 3m0.001s ago; threshold is 3m0s'],
     [1000, 3_600_000 + 62_500 + 1000, 'pleg was last seen active 1h1m2.5s ago; threshold is 3m0s'],
-  ])('the health of PLEG with the last activity at %s and the time %s', (activeAtMs, nowMs, expected) => {
+  ])('with the last activity at %s and the time %s, the problem of PLEG is: $2', (activeAtMs, nowMs, expected) => {
     expect(plegHealth({ activeAtMs, nowMs, thresholdMs: 180_000 })).toBe(expected);
   });
   it.each([

@@ -5,7 +5,7 @@ import { LastGoodDirectory } from '../src/last-good-store.ts';
 
 const STORE = '/last-good';
 
-test('dropping other manifests keeps the file that a concurrent save writes, and removes files of killed processes', async () => {
+test('retain removes other manifests and temporary files of killed processes, and keeps the file of a concurrent save', async () => {
   const fs = new MemoryFileSystem({ clock: new FakeClock() });
   const store = new LastGoodDirectory({ fs }, { path: STORE });
   const written = Promise.withResolvers<void>();

@@ -12,7 +12,7 @@ test.each<[string, readonly Hint[], boolean]>([
   ['written to, then replaced twice', ['content', 'entry', 'entry'], false],
   ['changed in an unknown way', [undefined, undefined, undefined], false],
   ['not changed', [], false],
-])('wasRemade finds whether a file was deleted and recreated, for a file that was %s', (_, hints, expected) => {
+])('wasRemade tells whether a file was deleted and recreated, for a file that was %s: $2', (_, hints, expected) => {
   expect(wasRemade(hints)).toBe(expected);
 });
 

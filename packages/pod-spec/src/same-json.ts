@@ -11,7 +11,7 @@ export function sameJson(one: unknown, other: unknown): boolean {
   for (const key in one) {
     const value = one[key];
     if (!sameJson(value, other[key])) return false;
-    // These two are equal to a field that the other value only inherits.
+    // `undefined` and the key `__proto__` would also equal a field that `other` only inherits from its prototype.
     if ((value === undefined || key === '__proto__') && !Object.hasOwn(other, key)) return false;
     rest++;
   }

@@ -51,7 +51,7 @@ test.each<[what: string, spec: Partial<PodSpec>, annotations: Readonly<Record<st
   ['an annotation with unconfined', {}, { [`${PREFIX}main`]: 'unconfined' }, false],
   ['other annotations', {}, { main: 'runtime/default', [`x${PREFIX}`]: 'y' }, false],
   ['one annotation of several', {}, { main: 'x', [`${PREFIX}main`]: 'localhost/x' }, true],
-])('decides whether a pod requests AppArmor: %s', (_what, spec, annotations, asks) => {
+])('whether a pod requests AppArmor (%s): $3', (_what, spec, annotations, asks) => {
   expect(asksForAppArmor(makePod(spec, { annotations }))).toBe(asks);
 });
 

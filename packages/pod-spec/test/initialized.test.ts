@@ -10,8 +10,8 @@ const anew = {
 test.each<[string, typeof plain, string, RuntimeContainerState, object, boolean]>([
   ['a created main container', plain, 'a', 'created', {}, true],
   ['a running main container', plain, 'a', 'running', {}, true],
-  ['an exited init container: no', plain, 'i', 'exited', {}, false],
-  ['a created main container if a rule may restart all containers: no', anew, 'a', 'created', {}, false],
+  ['an exited init container', plain, 'i', 'exited', {}, false],
+  ['a created main container if a rule may restart all containers', anew, 'a', 'created', {}, false],
   ['a running main container if a rule may restart all containers', anew, 'a', 'running', {}, true],
   ['an exited main container if a rule may restart all containers', anew, 'a', 'exited', {}, true],
   [
@@ -31,7 +31,7 @@ test.each<[string, typeof plain, string, RuntimeContainerState, object, boolean]
     true,
   ],
 ])(
-  'C3: decides whether a container proves that initialization is complete: %s',
+  'C3: whether a container proves that initialization is complete (%s): $5',
   (_name, pod, name, state, off, expected) => {
     expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
   },

@@ -42,7 +42,7 @@ test.each<[what: string, status: EndedContainer, failed: boolean]>([
   ['unknown', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['running', { state: 'running', exitCode: 0, reason: '' }, false],
   ['created, with the exit code of its last run', { state: 'created', exitCode: 1, reason: 'OOMKilled' }, false],
-])('decides whether an init container has failed: %s', (_what, status, failed) => {
+])('whether an init container has failed (%s): $2', (_what, status, failed) => {
   expect(initFailed(status)).toBe(failed);
 });
 
@@ -109,7 +109,7 @@ describe('C6: whether a terminated container is restarted', () => {
       5,
       false,
     ],
-  ])('C6: decides whether a terminated container restarts: %s', (_what, policy, container, exitCode, again) => {
+  ])('C6: whether a terminated container restarts (%s): $4', (_what, policy, container, exitCode, again) => {
     const web = {
       ...pod('Never'),
       spec: { containers: [main], ...(policy !== undefined && { restartPolicy: policy }) },
@@ -134,7 +134,7 @@ test.each<[what: string, newest: EndedContainer | undefined, starts: boolean]>([
   ['is in an unknown state', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['has succeeded', exited(0), false],
   ['has failed', exited(1), true],
-])('whether a container that %s is started: %s', (_what, newest, starts) => {
+])('whether a container that %s is started under policy OnFailure: $2', (_what, newest, starts) => {
   const web = pod('OnFailure');
   expect(shouldStart(web, main, newest, defaultRestartFeatures)).toBe(starts);
   const deleted = { ...web, metadata: { ...web.metadata, deletionTimestamp: '2026-01-31T12:00:00Z' } };
@@ -166,7 +166,7 @@ describe('a rule with the action RestartAllContainers', () => {
     ['comes after a rule that does not match', ruled('Never', rule('Restart', 'In', 6), all), exited(5), true],
     ['belongs to a container that runs again', ruled('Never', all), { ...exited(5), state: 'running' }, false],
     ['is missing', main, exited(5), false],
-  ])('decides whether a rule restarts all containers of the pod: the rule %s', (_what, container, ended, asks) => {
+  ])('whether a rule restarts all containers of the pod if the rule %s: $3', (_what, container, ended, asks) => {
     expect(asksToRestartAll(container, ended)).toBe(asks);
     const web = { spec: { initContainers: [init], containers: [{ name: 'other' }, container] } };
     expect(anyAsksToRestartAll(web, (name) => (name === 'main' ? ended : undefined))).toBe(asks);
@@ -197,7 +197,7 @@ describe('a rule with the action RestartAllContainers', () => {
     ['no rules', [main], false],
     ['a RestartAllContainers rule among others', [init, ruled('Never', rule('Restart', 'In', 1), all)], true],
     ['only other rules', [ruled('Never', rule('Restart', 'In', 5))], false],
-  ])('decides whether all containers of a pod may ever be restarted by a rule: %s', (_what, containers, can) => {
+  ])('whether all containers of a pod may ever be restarted by a rule (%s): $2', (_what, containers, can) => {
     expect(canRestartAll({ spec: { containers } }, defaultRestartFeatures)).toBe(can);
   });
 });

@@ -126,9 +126,12 @@ test.each<[string, Pod, readonly RuntimeContainerStatus[], 'stray' | 'kept']>([
   ],
   ['of an ephemeral container that has not run', ephemeral, [created()], 'kept'],
   ['of a container that is not in the spec', spec({}), [created(), ended()], 'kept'],
-])('a container that was created but not started, %s: %s', (_name, pod, containers, expected) => {
-  const status = { containers, sandboxes: [] };
-  const result = withoutStrayAttempts(pod, status, defaultRestartFeatures);
-  if (expected === 'kept') expect(result).toBe(status);
-  else expect(result).toEqual({ ...status, containers: containers.filter(({ state }) => state !== 'created') });
-});
+])(
+  'a container that was created but not started, %s, is left out as stray or kept: $3',
+  (_name, pod, containers, expected) => {
+    const status = { containers, sandboxes: [] };
+    const result = withoutStrayAttempts(pod, status, defaultRestartFeatures);
+    if (expected === 'kept') expect(result).toBe(status);
+    else expect(result).toEqual({ ...status, containers: containers.filter(({ state }) => state !== 'created') });
+  },
+);

@@ -31,7 +31,7 @@ describe('P4: fullNameClaim', () => {
     ['a pod of the API server runs', undefined, ['api'], 'syncing', 'inLine'],
     ['the pod is terminating', undefined, ['stranger'], 'terminating', 'inLine'],
   ];
-  it.each(rows)('P4: whether a static pod may claim its full name: %s', (_name, holder, running, phase, claim) => {
+  it.each(rows)("P4: a static pod's claim to its full name, if %s, is: $4", (_name, holder, running, phase, claim) => {
     expect(fullNameClaim({ uid: 'me', phase }, holder, running, (uid) => others[uid])).toBe(claim);
   });
 });
@@ -176,7 +176,7 @@ describe('P4: FullNameTurns', () => {
     expect(turns.leave('n', 'a')).toBe('b');
   });
 
-  it('P4: FullNameTurns keeps different names separate', () => {
+  it('P4: FullNameTurns lets pods of different full names run at the same time', () => {
     const turns = new FullNameTurns();
     turns.join('n', 'a');
     turns.join('m', 'b');

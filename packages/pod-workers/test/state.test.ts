@@ -365,7 +365,7 @@ describe('record of a pod', () => {
     expect(left).toMatchObject({ phase: 'terminating', deleted: true });
   });
 
-  it('P6: a pod keeps its spec and its kill if a runtime-only kill arrives', () => {
+  it('P6: a kill update that has only the runtime pod does not replace the spec of a pod that has one', () => {
     const state = stateAfter(create(), runtimeKill);
     expect(state?.pending?.pod?.metadata.name).toBe('web');
     expect(state?.pending?.runningPod).toBeUndefined();
@@ -405,7 +405,7 @@ describe('record of a pod', () => {
   });
 
   const started: [string, PodWorkerEvent[], boolean][] = [
-    ['when it is synced', syncingRow, true],
+    ['yes for a pod that is synced', syncingRow, true],
     ['yes for an API pod that terminates without a sync', [create({ deleted: true }), begin], true],
     ['no while a static pod waits for its full name', [create({ static: true }), noTurn], false],
     [

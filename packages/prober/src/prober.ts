@@ -305,7 +305,7 @@ export class Prober {
     const { kind, series, reference, times } = worker;
     const { counted, event } = findingOf(kind, outcome);
     worker.probed = true;
-    // Only success counts for an early attempt; the next attempt of the grid decides otherwise.
+    // Of an early attempt, only a success counts. Otherwise, the probe's next regular attempt decides.
     if (early && counted !== 'success') return;
     if (event !== undefined) this.#components.recorder.event(reference, 'Warning', event.reason, event.message);
     if (counted === undefined) return;

@@ -101,7 +101,7 @@ export interface PodRuntimeComponents {
   readonly grants?: ContainerGrants;
   /** If absent, the ResourceClaims of pods are ignored. */
   readonly claims?: PodClaims;
-  /** CPUs and NUMA nodes of containers. If absent, containers are not restricted to any. */
+  /** CPUs and NUMA nodes of containers. If absent, containers may use all CPUs and NUMA nodes. */
   readonly placements?: ContainerPlacements;
   readonly probes: RestartProbeResults;
   /** `noHooks` if this kubelet runs no hooks. */

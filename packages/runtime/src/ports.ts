@@ -47,8 +47,8 @@ export interface PodMounts {
     signal: AbortSignal,
   ): Promise<readonly Mount[]>;
   /**
-   * Returns the supplemental groups that the pod's volumes require. If absent, there are none. Called when the volumes
-   * are ready.
+   * Returns the supplemental groups that the pod's volumes require. Called when the volumes are ready. If this method
+   * is absent, volumes require no groups.
    */
   extraSupplementalGroups?(pod: Pod): readonly number[];
   /**

@@ -162,15 +162,18 @@ describe('C2: back-off over time', () => {
     ],
     ['other requests', { requests: { cpu: '1' } }, { requests: { cpu: '2' } }, false],
     ['requests that become limits', { requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
-  ])('C2: whether a change of resources resets the restart back-off: %s', async (_name, before, after, held) => {
-    const clock = new FakeClock();
-    const backOff = new RestartBackOff({ clock }, limits);
-    const first = [run(0, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
-    backOff.started(pod(), container('a', before && { resources: before }), 'h', first);
-    const second = [run(1, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() }), ...first];
-    const verdict = backOff.check(pod(), container('a', { resources: after }), 'h', second);
-    expect(verdict?.delayMs).toBe(held ? 10_000 : undefined);
-  });
+  ])(
+    'C2: whether the restart back-off is kept when the resources of a container are %s: $3',
+    async (_name, before, after, held) => {
+      const clock = new FakeClock();
+      const backOff = new RestartBackOff({ clock }, limits);
+      const first = [run(0, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
+      backOff.started(pod(), container('a', before && { resources: before }), 'h', first);
+      const second = [run(1, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() }), ...first];
+      const verdict = backOff.check(pod(), container('a', { resources: after }), 'h', second);
+      expect(verdict?.delayMs).toBe(held ? 10_000 : undefined);
+    },
+  );
 
   test('the restart back-off does not last an hour longer if the wall clock is set back by an hour', async () => {
     const clock = new FakeClock();

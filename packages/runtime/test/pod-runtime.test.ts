@@ -421,7 +421,7 @@ describe('failures', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 'b/0']);
   });
 
-  test('a container with a postStart hook is killed with the reason if the program does not support hooks', async () => {
+  test('a container with a postStart hook is killed with the reason if the runtime has no component that runs hooks', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const lifecycle = { postStart: { exec: { command: ['true'] } } };

@@ -4,7 +4,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { pod } from './builders.ts';
 import { Machine, type MachineOptions, once, sleeper } from './machine.ts';
 
-/** A machine and a kubelet. `read` returns how often the runtime was called with `call` since the last time. */
+/**
+ * Returns a fake machine with a kubelet. `read` returns how often the runtime's method `call` was called since the last
+ * call of `read`.
+ */
 function counting(call = 'podSandboxStatus'): {
   readonly machine: Machine;
   readonly kubelet: ReturnType<Machine['kubelet']>;

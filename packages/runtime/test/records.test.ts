@@ -202,7 +202,7 @@ describe('lists of a runtime', () => {
     ['a sandbox without an ID', [aSandbox('', 'u1', { labels: {} })], [], []],
     ['a sandbox without metadata', [aSandbox('s1', undefined)], [], []],
     ['a sandbox without a pod', [aSandbox('s1', '', { labels: { 'io.kubernetes.pod.uid': 'u2' } })], [], []],
-  ])('whether a list by label misses a part of a pod: %s', (_what, sandboxes, containers, uids) => {
+  ])('the pods of which a list by label misses a part, with %s: $3', (_what, sandboxes, containers, uids) => {
     expect([...podsBeyondLabels(sandboxes, containers)]).toEqual(uids);
   });
 });

@@ -105,7 +105,7 @@ describe('actions for a changed allocation', () => {
     expect(actions).toEqual({ ...NOTHING, start: [0], podResources: true });
   });
 
-  test('a resize includes init containers and sidecars if their feature gates are on', () => {
+  test('a resize includes sidecars with the feature gate for init containers on or off, and obeys their resizePolicy', () => {
     const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: exactly('2', '1Gi') };
     const pod = podOf([{}], { initContainers: [side] });
     const has = { side: exactly('1', '1Gi') };
@@ -203,7 +203,7 @@ describe('order of the steps', () => {
   });
 });
 
-describe('decreasing memory limit', () => {
+describe('decreased memory limit', () => {
   const stats = (pod: number | undefined, containers: Readonly<Record<string, number | undefined>> = {}) =>
     ({
       linux: {
@@ -218,7 +218,7 @@ describe('decreasing memory limit', () => {
 
   test.each([
     [
-      'the usage is below the new limit',
+      'none if the usage is below the new limit',
       { podBytes: 5, containers: new Map([['c', 4]]) },
       stats(4, { c: 3 }),
       undefined,
@@ -230,25 +230,25 @@ describe('decreasing memory limit', () => {
       'attempting to set pod memory limit (5) below current usage (5)',
     ],
     [
-      'without the usage of the pod',
+      "the pod's usage is missing",
       { podBytes: 5, containers: new Map() },
       stats(undefined),
       'missing pod memory usage',
     ],
     [
-      'without the usage of a container',
+      "a container's usage is missing",
       { containers: new Map([['c', 4]]) },
       stats(1, { c: undefined }),
       'missing container "c" memory usage',
     ],
-    ['another container', { containers: new Map([['c', 4]]) }, stats(1, { d: 9 }), undefined],
+    ['none if only another container uses more', { containers: new Map([['c', 4]]) }, stats(1, { d: 9 }), undefined],
     [
-      'both',
+      'the usage of pod and container is above the new limits',
       { podBytes: 5, containers: new Map([['c', 4]]) },
       stats(9, { c: 7 }),
       `${MANY}attempting to set container "c" memory limit (4) below current usage (7)]`,
     ],
-  ])('whether the memory limit can be decreased: %s', (_what, shrinking, figures, expected) => {
+  ])('shrinkProblem returns why memory limits cannot be decreased: %s', (_what, shrinking, figures, expected) => {
     const problem = shrinkProblem(shrinking, figures);
     const prefix = expected === undefined || expected.startsWith('cannot') ? '' : 'cannot decrease memory limits: ';
     expect(problem).toBe(expected === undefined ? undefined : `${prefix}${expected}`);

@@ -170,7 +170,7 @@ describe('requests on the admin socket', () => {
     expect(users).toEqual([root, root]);
   });
 
-  it('reach the handlers of upgrades', async () => {
+  it('upgrade requests on the admin socket reach the upgrade handlers', async () => {
     await start({
       upgrades: {
         exec: async ({ connection, params }) => {

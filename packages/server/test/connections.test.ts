@@ -152,7 +152,7 @@ describe('the connection ledger of a server', () => {
     expect(session.done).not.toContain('destroy socket');
   });
 
-  it('the ledger reports failed connections', () => {
+  it('the connection ledger logs failed TLS handshakes and HTTP/2 connections', () => {
     const { server, logged } = tracked();
     const err = new Error('odd');
     server.emit('tlsClientError', err, ENDS);
@@ -190,9 +190,12 @@ it.each([
   expect(isGone({ destroyed: !gone, closed: !gone, stream: { destroyed, closed } } as never)).toBe(gone);
 });
 
-it.each([true, false])('whether a response counts as handed on to the client: %s', (writableFinished) => {
-  expect(isFinished({ writableFinished } as never)).toBe(writableFinished);
-  expect(isFinished({ writableFinished: !writableFinished, stream: { writableFinished } } as never)).toBe(
-    writableFinished,
-  );
-});
+it.each([true, false])(
+  'a response counts as sent to the client if writableFinished is true: %s',
+  (writableFinished) => {
+    expect(isFinished({ writableFinished } as never)).toBe(writableFinished);
+    expect(isFinished({ writableFinished: !writableFinished, stream: { writableFinished } } as never)).toBe(
+      writableFinished,
+    );
+  },
+);

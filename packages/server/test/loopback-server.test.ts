@@ -138,7 +138,7 @@ describe('LoopbackServer', () => {
 });
 
 describe('the rules of the loopback port', () => {
-  it('names the header that is wrong', () => {
+  it('a request that is not for localhost, or is from another web site, is refused with the header that is wrong', () => {
     expect(localRequestProblem({})).toMatch(/Host/);
     expect(localRequestProblem({ host: 'localhost', origin: 'http://localhost' })).toBeUndefined();
     expect(localRequestProblem({ host: 'localhost', origin: 'http://localhost:1' })).toMatch(/other web sites/);

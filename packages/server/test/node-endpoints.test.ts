@@ -128,7 +128,7 @@ describe('state', () => {
     expect((await ask(state.explain, { accept: 'text/plain' })).body).toBe('problems: none\nwaiting: none\n');
   });
 
-  it("text explanations are formatted by the program's explanationText; the format query takes precedence over Accept", async () => {
+  it('text explanations are formatted by the component explanationText; the query format takes precedence over Accept', async () => {
     const { explain } = stateEndpoints({
       ...{ logger: silentLogger, checks: [], getPods: () => [], getRunningPods: async () => [] },
       renderMetrics: () => ({ contentType: '', text: '' }),

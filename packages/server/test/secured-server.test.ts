@@ -250,7 +250,10 @@ describe('SecuredServer: requests', () => {
   });
 
   it.each<readonly [string, unknown]>([
-    ['a header has what none may have', { status: 200, headers: { 'Content-Disposition': 'é→' }, body: 'x' }],
+    [
+      'a header has characters that HTTP does not allow',
+      { status: 200, headers: { 'Content-Disposition': 'é→' }, body: 'x' },
+    ],
     ['a header has no name', { status: 200, headers: { 'a b': 'x' }, body: 'x' }],
     ['a header has no value', { status: 200, headers: { a: undefined }, body: 'x' }],
     ['the status code is invalid', { status: 9999, headers: {}, body: 'x' }],

@@ -27,7 +27,7 @@ describe('streaming rules', () => {
     ['port=0', true, { message: 'port "0" must be > 0' }],
     ['port=65536', true, { message: 'unable to parse "65536" as a port' }],
     ['port=80,x', true, { message: 'unable to parse "80,x" as a port' }],
-  ])('port-forward ports: %s by WebSocket: %s', (query, isWebSocket, expected) => {
+  ])('the ports of a port-forward with the query "%s" (WebSocket: %s) are $2', (query, isWebSocket, expected) => {
     expect(forwardedPorts(new URLSearchParams(query), isWebSocket)).toEqual(expected);
   });
 

@@ -13,7 +13,7 @@ import { type KeyPair, Pki } from './pki.ts';
 import { FakeReviewer, rawConnection, startSecured } from './secured-fixture.ts';
 import { sockets } from './stream-fixture.ts';
 
-/** A timeout for busy machines. */
+/** Waits until the check passes, with a timeout for busy machines. */
 const soon = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 15_000, interval: 50 });
 
 const pod: Pod = {

@@ -12,7 +12,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type KeyPair, Pki } from './pki.ts';
 import { type ServedPod, servedPod, sockets } from './stream-fixture.ts';
 
-/** A timeout for busy machines. */
+/** Waits until the check passes, with a timeout for busy machines. */
 const soon = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 15_000, interval: 50 });
 
 const OPTIONS = { rejectUnauthorized: false };

@@ -46,7 +46,7 @@ function hasty(exitCode = 0): Decorations {
   };
 }
 
-/** The kubelet sees pods without their hooks. */
+/** Hides the hooks of pods from the kubelet. */
 function withoutHooks(): Decorations {
   const stripped = (pod: Pod): Pod => {
     const containers = pod.spec.containers.map(({ lifecycle: _, ...container }) => container);

@@ -66,7 +66,7 @@ function createdOn(change: (cpus: string, uid: string) => string): Decorations {
   };
 }
 
-/** The kubelet does not find what it allocated. */
+/** Hides the state files of the CPU and memory managers from the kubelet. */
 function forgetful(): Decorations {
   return {
     files: (fs) =>
@@ -102,9 +102,12 @@ describe('N12: misplaced', () => {
     ['two NUMA nodes by choice', [1, 2], 2, {}, { topology: 'restricted' }, undefined],
     ['whole cores', [1, 5], 2, {}, { cpuOptions: { 'full-pcpus-only': 'true' } }, undefined],
     ['half cores', [1, 2], 2, {}, { cpuOptions: { 'full-pcpus-only': 'true' } }, 'CPU 1 is half a core'],
-  ])('N12: misplaced judges the exclusive CPUs of a container: %s', (_what, cpus, count, plan, policy, wrong) => {
-    expect(misplaced(cpus, count, { ...machine, ...plan }, { ...policies, ...policy })).toBe(wrong);
-  });
+  ])(
+    'N12: misplaced returns what is wrong with the exclusive CPUs of a container (%s): $5',
+    (_what, cpus, count, plan, policy, wrong) => {
+      expect(misplaced(cpus, count, { ...machine, ...plan }, { ...policies, ...policy })).toBe(wrong);
+    },
+  );
 });
 
 test('N12: sharedCpu reports a CPU that two pods have, and not a CPU that two containers of one pod share', () => {

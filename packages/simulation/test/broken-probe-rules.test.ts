@@ -10,7 +10,7 @@ function probed(probes: ProbePlans): Scenario {
 const slow = { periodSeconds: 1, wellAfterMs: 5000 };
 const steady = { periodSeconds: 1, wellAfterMs: 0 };
 
-/** All probes appear to succeed. */
+/** Makes every probe succeed for the kubelet. */
 const deaf: () => Decorations = () => ({
   probes: (ask) => async (request, timeoutMs, signal) => {
     await ask(request, timeoutMs, signal);
@@ -18,7 +18,7 @@ const deaf: () => Decorations = () => ({
   },
 });
 
-/** Every fifth probe never returns. */
+/** Makes every fifth probe hang forever. */
 function slowPort(): Decorations {
   let count = 0;
   return {

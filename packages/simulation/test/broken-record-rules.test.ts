@@ -21,7 +21,7 @@ const illAndKilled = scenario({ restartPolicy: 'OnFailure', containers: [ill] },
   { atMs: 17_500, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 100 },
 ]);
 
-/** No kubelet finds the notes of an earlier one. */
+/** Hides the container notes of an earlier kubelet process from the next one. */
 function losesNotes(): Decorations {
   return {
     files: (fs) =>
@@ -38,7 +38,7 @@ function seeing(change: (status: RuntimePodStatus) => RuntimePodStatus): Decorat
   }));
 }
 
-/** The runtime reports every container as running. */
+/** Makes the runtime report every container as running. */
 function deafToEnds(): Decorations {
   const state = ContainerState.CONTAINER_RUNNING;
   return {

@@ -123,7 +123,7 @@ const waitsOverRestart: Scenario = {
 
 type Summary = NonNullable<NonNullable<Decorations['resources']>['changeSummary']>;
 
-/** The kubelet receives wrong memory stats of the node. */
+/** Changes the memory stats of the node that the kubelet receives. */
 function told(change: (memory: Told, nth: number) => Told): Decorations {
   let nth = 0;
   const changeSummary: Summary = (summary) => async (options, signal) => {
@@ -164,7 +164,7 @@ function alwaysNew(): Decorations {
   });
 }
 
-/** The runtime ignores resource updates but reports success. */
+/** Makes the runtime ignore resource updates but report success. */
 function deafRuntime(): Decorations {
   return { cri: (cri) => changed(cri, { updateContainerResources: async () => ({}) }) };
 }
@@ -214,7 +214,7 @@ function removedEarly(at: 'syncPod' | 'syncTerminatingPod' | 'syncTerminatedPod'
   };
 }
 
-/** The kubelet sees critical pods without their priority. */
+/** Hides the priority of critical pods from the kubelet. */
 function ordinary(): Decorations {
   return {
     api:

@@ -46,7 +46,7 @@ const ruled: ContainerPlan = {
 const ill: ContainerPlan = { ...ruled, runs: [{}] };
 const besideSidecar = (main: ContainerPlan): Scenario => scenario({ init: [side], containers: [main] });
 
-/** The kubelet sees containers with policy Never. */
+/** Makes the kubelet see all containers with restartPolicy Never. */
 function neverRestarted(): Decorations {
   return steps((inner) => ({
     syncPod: (type, pod, ...rest) => {
@@ -56,7 +56,7 @@ function neverRestarted(): Decorations {
   }));
 }
 
-/** The kubelet sees pods with changed restart rules. */
+/** Changes the restart rules of the pods that the kubelet sees. */
 function rules(change: (rules: Rules) => Rules): Decorations {
   const with_ = (containers: Pod['spec']['containers'] = []): Pod['spec']['containers'] =>
     containers.map((container) => {

@@ -200,7 +200,7 @@ describe('groupFiles', () => {
     [2, 'summary', [...names(2, 'resource'), 'cgroup.procs', 'cpu.pressure', 'memory.pressure', 'io.pressure']],
     [1, 'node', names(1, 'summary')],
     [2, 'node', names(2, 'summary')],
-  ])('files of a cgroup v%s for the detail %s', (version, detail, expected) => {
+  ])('the files that are read of a cgroup v%s for the detail %s are $2', (version, detail, expected) => {
     expect(names(version, detail)).toEqual(expected);
   });
 

@@ -50,7 +50,7 @@ export interface PodStatusContext {
   readonly restartFeatures?: RestartFeatures;
   /** Conditions of a resize of the pod: PodResizePending, PodResizeInProgress. Default: none. */
   readonly resizeConditions?: readonly PodCondition[];
-  /** Returns the health of a container's devices (KEP-4680). If absent, the status shows none. */
+  /** Returns the health of a container's devices (KEP-4680). If absent, the status shows no device health. */
   readonly resourcesStatus?: (containerName: string) => NonNullable<ContainerStatus['allocatedResourcesStatus']>;
   /** Limits of the pod's cgroup in the kernel; absent if no cgroup is known. */
   readonly groupLimits?: PodGroupLimits | undefined;

@@ -23,7 +23,7 @@ describe('withContainerChange', () => {
     ]);
   });
 
-  test('withContainerChange changes sidecars, too', () => {
+  test('withContainerChange changes the status of a sidecar in initContainerStatuses', () => {
     const changed = withContainerChange(pod, status, 'p1', { started: false });
     expect(changed?.initContainerStatuses).toEqual([{ ...proxy, started: false }]);
     expect(changed?.containerStatuses).toEqual([main]);

@@ -130,7 +130,7 @@ describe('init container after a main container was created', () => {
     ['the new sandbox, where it could not start at first', 's2', CRASH, true],
     ['an unknown sandbox, where it could not start at first', '', CRASH, true],
   ])(
-    'C3: after a main container was created, an init container has completed unless it must run again: it ran in %s',
+    'C3: after a main container was created, an init container that ran in %s has completed: $3',
     (_name, sandboxId, failure, completed) => {
       const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
       const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
@@ -154,12 +154,15 @@ describe('container that could not be started', () => {
     ['a main container that succeeded and runs again', MAIN, 'main', 0, true],
     ['a main container that failed', MAIN, 'main', 1, true],
     ['an init container that failed', INIT, 'init', 1, true],
-    ['but not an init container that has completed', INIT, 'init', 0, false],
-  ])('a container that could not be started waits with the reason: %s', (_name, container, group, exitCode, waits) => {
-    const { state } = shown(container, [ended(container.name, exitCode)], { group, startFailure, pod: withInit() });
-    expect(state?.waiting).toEqual(waits ? CRASH : undefined);
-    expect(state?.terminated?.exitCode).toBe(waits ? undefined : 0);
-  });
+    ['an init container that has completed', INIT, 'init', 0, false],
+  ])(
+    'whether the status shows the reason why a container could not be started, for %s: $4',
+    (_name, container, group, exitCode, waits) => {
+      const { state } = shown(container, [ended(container.name, exitCode)], { group, startFailure, pod: withInit() });
+      expect(state?.waiting).toEqual(waits ? CRASH : undefined);
+      expect(state?.terminated?.exitCode).toBe(waits ? undefined : 0);
+    },
+  );
 });
 
 describe('state of a container', () => {

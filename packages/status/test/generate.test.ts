@@ -694,7 +694,7 @@ describe('optional values', () => {
     expect(generate(makePod(), {}, seen)).not.toHaveProperty('startTime');
   });
 
-  test('a status has no IPs that are missing or empty', () => {
+  test('a status leaves out podIP if it is unknown, and drops empty entries of podIPs', () => {
     const none = { ...runtimeStatus(), ips: [] };
     expect(generate(makePod(), { hostIps: [] }, none)).not.toHaveProperty('podIP');
     const oldStatus = { podIPs: [{ ip: '' }, { ip: '10.0.0.7' }] };

@@ -39,7 +39,7 @@ describe('main containers', () => {
     ['both succeeded, policy Never', never, [apiStatus('a', 0), apiStatus('b', 0)], 'Succeeded'],
     ['one failed, policy Never', never, [apiStatus('a', 0), apiStatus('b', 1)], 'Failed'],
     ['one runs on, policy Never', never, [apiStatus('a', 1), apiStatus('b', 'running')], 'Running'],
-  ])('the pod phase, given its main containers: %s', (_name, pod, statuses, expected) => {
+  ])('the pod phase, given its main containers (%s): $3', (_name, pod, statuses, expected) => {
     expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
@@ -84,7 +84,7 @@ describe('init containers', () => {
     ['failed and waiting, policy Never', withInit('Never'), [apiStatus('init', 'crashed'), waiting], 'Failed'],
     ['completed', withInit('Always'), [apiStatus('init', 0), apiStatus('a', 'running')], 'Running'],
     ['missing while the main container runs', withInit('Always'), [apiStatus('a', 'running')], 'Pending'],
-  ])('the pod phase, given its init container: %s', (_name, pod, statuses, expected) => {
+  ])('the pod phase, given its init container (%s): $3', (_name, pod, statuses, expected) => {
     expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
@@ -114,7 +114,7 @@ describe('sidecars', () => {
     ['unknown while the main container runs', [main], true, 'Pending'],
     ['unknown after the main container has terminated', [apiStatus('a', 0)], true, 'Pending'],
     ['its exit code does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
-  ])('the pod phase, given its sidecar: %s', (_name, statuses, hasInitialized, expected) => {
+  ])('the pod phase, given its sidecar (%s): $3', (_name, statuses, hasInitialized, expected) => {
     expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized })).toBe(expected);
   });
 });

@@ -203,7 +203,7 @@ describe('the resources of a pod', () => {
     expect(shown?.requests?.memory).toBe('1Gi');
   });
 
-  test('an unlimited cgroup means no limits', () => {
+  test("an unlimited cgroup adds no limits to the pod status, which then shows only the spec's limits", () => {
     const unlimited = { ...group, cpuQuotaUs: -1, memoryBytes: -1 };
     expect(resourcesOf(podOf('Running', undefined), unlimited).resources).toEqual({
       requests: { cpu: '500m', memory: '64Mi' },

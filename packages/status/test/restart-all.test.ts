@@ -173,7 +173,7 @@ describe('a pod with a restart of all containers', () => {
     ['had succeeded and restarts by its policy', { restartPolicy: 'Always' }, 0, false],
     ['had requested the restart by its success', asksAtSuccess, 0, true],
   ])(
-    'the last state of another container after a restart of all containers, if it %s',
+    'the last state of another container that %s, after a restart of all containers, is its own termination: $3',
     (_name, fields, exitCode, isReported) => {
       const other = { name: 'side', image: 'busybox', ...fields };
       const withOther: Pod = makePod({ ...pod.spec, containers: [...pod.spec.containers.slice(0, 1), other] });

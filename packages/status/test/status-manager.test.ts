@@ -176,7 +176,7 @@ describe('terminatePod', () => {
     ['whose last init container has not started', [0, 'waiting'], false, false],
     ['whose last init container runs', ['running'], false, false],
     ['whose last sidecar runs', ['running'], true, true],
-  ])('terminatePod fails a container that never ran in a pod %s: %s', (_what, states, isSidecar, counts) => {
+  ])('terminatePod fails a container that never ran in a pod %s: $3', (_what, states, isSidecar, counts) => {
     const { manager } = setUp();
     const restartPolicy = isSidecar ? { restartPolicy: 'Always' } : {};
     const pod = makePod({ initContainers: states.map((_state, index) => ({ name: `i${index}`, ...restartPolicy })) });

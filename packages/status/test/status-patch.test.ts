@@ -209,7 +209,7 @@ describe('needsReconcile', () => {
       false,
     ],
     ['another pod IP', { phase: 'Running', podIP: 'a', conditions: [ready('True')] }, true],
-  ])('needsReconcile for an API status with %s', (_name, next, expected) => {
+  ])('needsReconcile for an API status with %s: $2', (_name, next, expected) => {
     expect(check(next)).toBe(expected);
   });
 

@@ -63,7 +63,7 @@ test.each([
   ['this version was written', 3, { version: 3, uid: 'u1' }, false],
   ['a newer version was written', 3, { version: 4, uid: 'u1' }, false],
   ['this version was written to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
-])('S3: whether a status is written if %s', (_name, version, written, expected) => {
+])('S3: whether a status of version 3 is written if %s: $3', (_name, version, written, expected) => {
   expect(isNewer(version, 'u1', written)).toBe(expected);
 });
 

@@ -1,6 +1,6 @@
 /** Characters that move the cursor of a terminal or reorder text, and line breaks other than `\n`. */
 const DRAWS = /[^\P{Cc}\n]|\p{Cf}|[\u2028\u2029]/gu;
-/** The same, with `\n`. */
+/** The characters of {@link DRAWS}, and `\n`. */
 const DRAWS_OR_BREAKS = /\p{Cc}|\p{Cf}|[\u2028\u2029]/gu;
 
 /** Replaces characters with which text of a pod or node could draw on the terminal by U+FFFD. `\n` is kept. */

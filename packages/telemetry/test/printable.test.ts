@@ -33,7 +33,7 @@ describe('text for a terminal', () => {
     expect(printableJson('{"a":\r\n\t"x\u2028y"\r}')).toBe('{"a":\n\t"x\\u2028y"}');
   });
 
-  test('JSON keeps its value', () => {
+  test('printableJson does not change the value of any JSON text', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         const shown = printableJson(json);

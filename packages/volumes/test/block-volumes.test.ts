@@ -8,7 +8,7 @@ const NODE = `${ROOT}/plugins/kubernetes.io/csi/volumeDevices`;
 const LINK = `${ROOT}/pods/u1/volumeDevices/kubernetes.io~csi/pv-1`;
 const makeBlock = (spec: Record<string, unknown> = {}): CsiFixture => makeCsi({}, { volumeMode: 'Block', ...spec });
 
-/** Everything of the volume on the machine. */
+/** Returns the paths, loop devices and mounts of the volume that exist on the machine. */
 async function leftOf({ fs, loops, mounter }: CsiFixture): Promise<readonly string[]> {
   const paths = fs.paths().filter((path) => path.includes('/pv-1') || path.includes('kubernetes.io~csi/'));
   return [...paths, ...loops.devices.keys(), ...(await mounter.mountPoints()).keys()];

@@ -78,7 +78,7 @@ describe('the PVC of a generic ephemeral volume', () => {
     ],
     ['in another namespace', { namespace: 'other', ownerReferences: [owner('u1', true)] }, false],
     ['without an owner', { namespace: 'default' }, false],
-  ])('checks that the PVC of a generic ephemeral volume belongs to the pod: a PVC %s', (_what, metadata, isIts) => {
+  ])('whether a PVC %s belongs to the pod as its generic ephemeral volume: $2', (_what, metadata, isIts) => {
     const message = `PVC ${metadata.namespace}/c was not created for pod default/pod-u1 (pod is not owner)`;
     const claim = { metadata: { name: 'c', ...metadata } };
     expect(ownerProblem(claim, podOf([]))).toBe(isIts ? undefined : message);

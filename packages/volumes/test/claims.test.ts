@@ -242,7 +242,7 @@ describe('the PVC of a generic ephemeral volume', () => {
   });
 });
 
-it("a pod with PVCs is admitted if the program can read PVCs; otherwise admission fails with the volumes' names", () => {
+it('a pod with PVCs is supported if the volume manager has a component that reads PVCs; otherwise its volumes are named', () => {
   const pod = podOf([claimed('c'), { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } }]);
   expect(make().manager.unsupported(pod)).toEqual([]);
   expect(setUp().manager.unsupported(pod)).toEqual([

@@ -53,7 +53,7 @@ describe('containerMounts', () => {
     [{ readOnly: true, recursiveReadOnly: 'Enabled' }, true, { recursiveReadOnly: true }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'None' }, true, { recursiveReadOnly: true }],
   ])(
-    "recursive read-only for the volumeMount %j if the runtime's support for it is %s",
+    'the volumeMount %j (runtime supports recursive read-only mounts: %s) becomes a CRI mount with %j',
     (mount, recursive, expected) => {
       expect(mountOf(mount, recursive)).toMatchObject(expected);
     },

@@ -24,7 +24,7 @@ function makeNfs() {
 describe('the source of an NFS volume', () => {
   const volume = { name: 'data', nfs: { server: 'nfs.example.com', path: '/export', readOnly: true } };
 
-  it('the source of an NFS volume is server and path, and read-only if the pod says so', () => {
+  it('the source of an NFS volume is server and path, and read-only if the pod spec sets readOnly', () => {
     expect(nfsSource({ volume })).toEqual({ source: 'nfs.example.com:/export', readOnly: true, options: ['ro'] });
   });
 

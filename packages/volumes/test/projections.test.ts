@@ -282,7 +282,7 @@ describe('ConfigMap, Secret, downward API and projected volumes', () => {
     expect(Buffer.from(last).toString()).toBe('1');
   });
 
-  it('refuses configMap, secret, projected and downward API volumes by name if the program provides no data for them', async () => {
+  it('refuses configMap, secret, projected and downward API volumes by name if the manager has no component that provides their data', async () => {
     const { manager, signal } = setUp();
     const bundle = { clusterTrustBundle: { path: 'ca', name: 'b' } };
     const other = { name: 'other', projected: { sources: [bundle] } };

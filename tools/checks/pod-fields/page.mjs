@@ -96,5 +96,5 @@ function testName(file, title) {
   const at = ["'", '"', '`'].map((quote) => text.indexOf(`${quote}${title}${quote}`)).find((index) => index >= 0);
   if (at === undefined || !text.slice(0, at).trimEnd().endsWith('[')) return title;
   const [, , ofTable] = /\]\s*(?:as const\s*)?\)\(\s*(['"`])(.*?)\1/.exec(text.slice(at)) ?? [];
-  return ofTable?.includes('%s') ? ofTable.replace('%s', () => title).replace(/: %[sj]$/, '') : title;
+  return ofTable?.includes('%s') ? ofTable.replace('%s', () => title).replace(/: (?:%[sj]$|\$\d.*$)/, '') : title;
 }

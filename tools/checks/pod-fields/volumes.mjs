@@ -166,7 +166,7 @@ export const volumes = {
       'not implemented yet',
       [
         t.projections,
-        'refuses configMap, secret, projected and downward API volumes by name if the program provides no data for them',
+        'refuses configMap, secret, projected and downward API volumes by name if the manager has no component that provides their data',
       ],
     ),
   ],
@@ -197,7 +197,7 @@ export const volumes = {
       'not implemented yet',
       [
         t.projections,
-        'refuses configMap, secret, projected and downward API volumes by name if the program provides no data for them',
+        'refuses configMap, secret, projected and downward API volumes by name if the manager has no component that provides their data',
       ],
     ),
   ],
@@ -280,7 +280,7 @@ export const volumes = {
   NFSVolumeSource: [
     works('path readOnly server', [
       t.nfs,
-      'the source of an NFS volume is server and path, and read-only if the pod says so',
+      'the source of an NFS volume is server and path, and read-only if the pod spec sets readOnly',
     ]),
   ],
   PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),

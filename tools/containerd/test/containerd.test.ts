@@ -69,7 +69,7 @@ test.each([0, 1, 20, 60, 150, 400])(
       expect(pid !== undefined && existsSync(`/proc/${pid.trim()}/exe`)).toBe(false);
       expect(existsSync(directory)).toBe(false);
       expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(parent);
-      // It can be started again, even while it is being stopped.
+      // Containerd can be started again, even while a stop is in progress.
       const stopping = containerd.stop();
       const again = containerd.start().catch((error: Error) => error.message);
       await containerd.stop();

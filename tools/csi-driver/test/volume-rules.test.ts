@@ -104,7 +104,7 @@ describe('planVolume', () => {
     ['a file system', { capabilities: [mountCapability('ext4')] }, 'ALREADY_EXISTS'],
     ['other parameters', { parameters: { foo: 'bar' } }, 'ALREADY_EXISTS'],
     ['a content source', { source: { type: 'snapshot', id: 's1' } }, 'ALREADY_EXISTS'],
-  ])('planVolume answers %s for an existing name with %s', (_, more, expected) => {
+  ])('planVolume answers $2 for a request with an existing name and %s', (_, more, expected) => {
     const planned = plan(stateOf(volumeRecord({ name: 'new' })), wanted(more));
     if (expected === 'repeated') expect(planned).toMatchObject({ isNew: false, volume: { id: 'v1' } });
     else expect(planned).toBe(expected);

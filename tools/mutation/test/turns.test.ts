@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withinTurns } from '../src/turns.ts';
 
-test('synchronous work takes no turn', async () => {
+test('synchronous work takes no turns of the event loop', async () => {
   expect(await withinTurns(() => 'done', 0)).toBe(0);
 });
 

@@ -19,7 +19,7 @@ describe('the order of packages', () => {
     expect(() => inDependencyOrder(ring)).toThrow('@node-agent/a -> @node-agent/b -> @node-agent/c -> @node-agent/a');
   });
 
-  it('exists for this checkout', () => {
+  it('each published package of this checkout comes after the packages that it depends on', () => {
     const seen = new Set<string>();
     for (const { manifest } of publishedPackages()) {
       for (const dependency of Object.keys(manifest.dependencies ?? {})) {

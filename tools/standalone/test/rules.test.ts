@@ -103,7 +103,7 @@ describe('detecting a statically linked program', () => {
     ['cut off', elf(1, 1).subarray(0, 100), false],
     ['a script', Buffer.from(`#!/bin/sh\n${' '.repeat(100)}`), false],
     ['empty', Buffer.alloc(0), false],
-  ])('whether an executable is statically linked: %s', (_, head, expected) => {
+  ])('whether a file is a statically linked executable (%s): $2', (_, head, expected) => {
     expect(isStaticElf(head)).toBe(expected);
   });
 

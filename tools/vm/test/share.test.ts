@@ -12,7 +12,7 @@ describe('suiteCommand', () => {
     expect(lines.at(-1)).toBe('exit $status');
   });
 
-  test('runs compare without a test reporter', () => {
+  test('the command of the suite "compare" has no test reporter', () => {
     expect(suiteCommand(['compare'])).not.toContain('--test-reporter');
   });
 

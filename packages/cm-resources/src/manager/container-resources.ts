@@ -23,9 +23,9 @@ export interface ContainerResourcesComponents {
   readonly metrics?: Metrics;
   readonly fs: StateFiles;
   readonly pods: ResourcePods;
-  /** Running containers, whose CPUs change with the shared pool. If absent, they are not updated. */
+  /** Updates the CPUs of running containers when the shared pool changes. If absent, these CPUs are not updated. */
   readonly containers?: ResourceContainers;
-  /** Devices to align. If absent, there are none. */
+  /** Devices to align with CPUs and memory. If absent, only CPUs and memory are aligned. */
   readonly devices?: AlignedDevices;
   /** Records what a pod waits for. Default: not recorded. */
   readonly noted?: NotedWait;

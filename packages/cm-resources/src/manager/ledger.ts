@@ -109,7 +109,7 @@ export class Ledger {
     };
   }
 
-  /** Returns whether the pod has more than before. */
+  /** Returns whether more containers of the pod have CPUs or memory than in `before`. */
   hasMore(podUid: string, before: HeldContainers): boolean {
     const { cpus, memory } = this.held(podUid);
     return cpus.size > before.cpus.size || memory.size > before.memory.size;

@@ -18,7 +18,7 @@ export interface ResourceMetrics {
   readonly admissionMs: Histogram;
   readonly aligned: Aligned;
   readonly alignedFailures: Aligned;
-  /** Only with the gate `PodLevelResourceManagers`. */
+  /** Allocations by resource and source; absent without the gate `PodLevelResourceManagers`. */
   readonly allocations: Counter<'resource_name' | 'source'> | undefined;
   readonly allocationErrors: Counter<'resource_name' | 'source'> | undefined;
   readonly assignments: Counter<'resource_name' | 'assignment_type'> | undefined;

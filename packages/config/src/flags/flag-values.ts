@@ -61,7 +61,7 @@ function amounts(limits: Json | undefined): string {
   return pairs(Object.fromEntries(all.map(([name, amount]) => [name, parseQuantity(amount)])), '=');
 }
 
-/** The defaults of a command line. Some of them differ from the defaults of a file. */
+/** Returns the default of a field without a configuration file, if this default differs from the default in a file. */
 function ownDefault(path: readonly string[]): Json | undefined {
   return FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
 }

@@ -4,7 +4,7 @@ import { type ContainerRecord, containerState, containersIn, type RuntimeState, 
 const DEFAULT_CPU_NANO_CORES = 1_000_000;
 const DEFAULT_MEMORY_BYTES = 1024 * 1024;
 
-/** Usage of a running container: the values of its behaviour, and the CPU time accumulated from them. */
+/** Usage of a running container: the values of its `Behaviour`, and the CPU time accumulated from them. */
 export interface Usage {
   readonly cpuNanoCores: number;
   readonly cpuNanoSeconds: number;

@@ -121,7 +121,9 @@ export class LeanChannel {
       onGone: (reason) => this.#onGone(link, reason),
       onClosed: () => this.#links.delete(link),
     });
-    const timer = this.#clock.setTimer(CONNECT_TIMEOUT_MS, () => link.close(new Error('the peer sent no settings')));
+    const timer = this.#clock.setTimer(CONNECT_TIMEOUT_MS, () =>
+      link.close(new Error('the peer sent no HTTP/2 settings')),
+    );
     this.#links.add(link);
     this.#attempt = { link, timer };
   }

@@ -25,7 +25,8 @@ export function responseHeaders(fields: readonly HeaderField[], isTrailers: bool
   let contentLength: number | undefined;
   let hasRegular = false;
   let hasIllegal = false;
-  // Each response passes here twice. Iterators and destructured arrays would allocate per field.
+  // This loop runs twice per response, for headers and trailers. Iterators and destructured arrays would allocate per
+  // field.
   for (let at = 0; at < fields.length; at++) {
     const field = fields[at] ?? EMPTY;
     const name = field[0];

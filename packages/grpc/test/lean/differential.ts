@@ -26,7 +26,7 @@ export interface Counts {
   early: number;
   /** Frames that Node.js's client understands, and that `lean` refuses or ignores. */
   leftOut: number;
-  /** Only grpc-js waited until the deadline. */
+  /** Calls for which only grpc-js waited until the deadline, while `lean` had an outcome earlier. */
   grpcJsHung: number;
 }
 

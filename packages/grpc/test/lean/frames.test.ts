@@ -98,7 +98,7 @@ describe('padding', () => {
     expect(() => withoutPadding(8, Buffer.from(payload))).toThrow(/padd/);
   });
 
-  test('a header block follows its priority', () => {
+  test('headerBlock removes padding and priority of an HTTP/2 HEADERS frame, and refuses a frame too short for them', () => {
     expect([...headerBlock(0x28, Buffer.from([1, 0, 0, 0, 3, 9, 0x88, 0]))]).toEqual([0x88]);
     expect(() => headerBlock(0x20, Buffer.from([0, 0, 0]))).toThrow('too short for its priority');
   });

@@ -37,7 +37,7 @@ test.each([
 });
 
 describe('grpc-message', () => {
-  test('decodes what a server encodes', () => {
+  test('decodes any percent-encoded grpc-message', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(percentDecode(encodeURIComponent(text))).toBe(text);

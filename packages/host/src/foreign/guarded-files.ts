@@ -171,7 +171,7 @@ export class GuardedFiles implements ForeignFiles {
       return await this.#callsHere.run(place, call, () => this.#late('statfs', path, place));
     } catch (error) {
       const code = errorCode(error);
-      // The same error that a helper reports, regardless of the failed step.
+      // Reports the error as a helper process does: as an error of `statfs`, whichever step failed.
       throw code === undefined || code === 'ETIMEDOUT' ? error : systemError(code, 'statfs', path);
     }
   }

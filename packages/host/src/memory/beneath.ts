@@ -11,7 +11,7 @@ export interface MemoryWalkRules {
   readonly crossMounts?: boolean;
   /** Path of the directory without symlinks. */
   readonly realDirectory: string;
-  /** Creates a missing directory. If absent, none is created. */
+  /** Creates a missing directory. If absent, a missing directory fails with ENOENT. */
   readonly make?: (parent: DirectoryNode, name: string) => MemoryNode;
   /** Returns whether a name is a mount point. */
   readonly isMountPoint: (parent: DirectoryNode, name: string) => boolean;

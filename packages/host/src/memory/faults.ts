@@ -25,7 +25,7 @@ export type FileOperation =
 export interface FileFault {
   /** Error code that the caller gets: `ENOSPC`, `EIO`, ... */
   readonly code: string;
-  /** Operation that fails. If absent, any operation. */
+  /** Operation that fails. If absent, every operation fails. */
   readonly operation?: FileOperation;
   /** Paths that fail: a predicate, or a path that includes everything below it. If absent, any path. */
   readonly path?: string | ((path: string) => boolean);

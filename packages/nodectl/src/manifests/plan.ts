@@ -10,7 +10,7 @@ export interface DirectoryFile {
 /** A manifest that is to be applied. */
 export interface NewManifest {
   readonly bytes: Uint8Array;
-  /** As in {@link DirectoryFile}; not empty. */
+  /** Pods that the manifest defines, in the form of {@link DirectoryFile.pods}; not empty. */
   readonly pods: readonly string[];
   /** Name of the file if no file defines the pods yet. */
   readonly fileName: string;

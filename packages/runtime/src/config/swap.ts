@@ -11,7 +11,7 @@ export function swapLimitBytes(pod: Pod, container: Container, settings: Resourc
   if (isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return 0;
   const request = parseQuantity(container.resources?.requests?.memory ?? '0').value();
   const limit = parseQuantity(container.resources?.limits?.memory ?? '0').value();
-  // Also true if both are absent. Neither case may swap.
+  // A container whose memory request equals its limit may not swap, and neither may a container without both.
   if (request === limit) return 0;
   const proportion = Number(request) / settings.memoryCapacityBytes;
   return proportion > 1 || settings.memoryCapacityBytes <= 0 ? 0 : Math.floor(proportion * settings.swapCapacityBytes);

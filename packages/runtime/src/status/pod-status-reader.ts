@@ -36,7 +36,7 @@ export interface PodStatusReaderComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Last applied resources, for values that runtimes do not report; absent if they are not recorded. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
-  /** Notes about unfinished work on containers. If absent, there are none. */
+  /** Notes about unfinished work on containers. If absent, the reader adds no notes to the status. */
   readonly notes?: Pick<ContainerNotes, 'read'> | undefined;
 }
 

@@ -45,7 +45,8 @@ const HEEDED_BY_GO: ReadonlySet<string> = new Set([
 ]);
 const HANDLED: ReadonlySet<string> = new Set([BASIC_CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
 /**
- * Constraints on certificates below this one: names (30) and policies (33, 36, 54). They apply even if not critical.
+ * OIDs of extensions that constrain certificates below this one: names (30) and policies (33, 36, 54). A constraint
+ * applies even if its extension is not marked critical.
  */
 const CONSTRAINING: ReadonlySet<string> = new Set([NAME_CONSTRAINTS, '551d21', POLICY_CONSTRAINTS, '551d36']);
 

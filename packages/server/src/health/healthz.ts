@@ -30,7 +30,7 @@ export interface HealthzQuery {
 /** The check that passes whenever the server responds. */
 export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 
-/** Upstream checks its log flusher. Here the check always passes, because log lines are written immediately. */
+/** The check that always passes, because log lines are written immediately. Upstream checks its log flusher. */
 export const logCheck: HealthCheck = { name: 'log', check: () => undefined };
 
 /**

@@ -72,7 +72,7 @@ const KEEP_ALIVE_MS = 140_000;
 const MAX_HTTP2_HEADER_BYTES = 64 * 1024;
 /** The limit of the request heads of all strangers together, in bytes. */
 const MAX_STRANGERS_HEAD_BYTES = 32 * 1024 * 1024;
-/** As in Go's server. */
+/** Maximum number of open streams of one HTTP/2 connection, as in Go's server. */
 const MAX_CONCURRENT_STREAMS = 250;
 /** Equals the stream limit, so that a client may cancel all its streams without being treated as an attacker. */
 const STREAM_RESET_BURST = MAX_CONCURRENT_STREAMS;

@@ -34,7 +34,10 @@ export function classEnd(text: string): string {
   return rest.slice(1);
 }
 
-/** Matches `[:alpha:]` within a class. */
+/**
+ * Returns the text after the POSIX class, such as `[:alpha:]`, at the start of `text`. Returns `undefined` if there is
+ * none. @throws PatternError
+ */
 function posixEnd(text: string): string | undefined {
   const [whole, name = ''] = /^\[:(?:\^?([\s\S]*?)):\]/.exec(text) ?? [];
   if (whole === undefined) return undefined;
@@ -42,7 +45,10 @@ function posixEnd(text: string): string | undefined {
   return text.slice(whole.length);
 }
 
-/** Matches `\d`, `\pL`, `\p{Greek}`: sets of characters. */
+/**
+ * Returns the text after the set of characters, such as `\d`, `\pL` or `\p{Greek}`, at the start of `text`. Returns
+ * `undefined` if there is none. @throws PatternError
+ */
 function setEnd(text: string): string | undefined {
   if (/^\\[dswDSW]/.test(text)) return text.slice(2);
   if (!/^\\[pP]/.test(text)) return undefined;

@@ -7,7 +7,7 @@ import type { LendingConnection } from './lending-connection.ts';
 export interface SpliceOptions extends IdleLimits {
   /** The connection below the client's stream, if the stream is not itself a connection. */
   readonly carrier?: Duplex | undefined;
-  /** Supplies the closing frame for the client when the server stops. If absent, none is sent. */
+  /** Supplies the closing frame for the client when the server stops. If absent, the client gets no such frame. */
   readonly lastWord?: LastWord | undefined;
   /** Lends the runtime's chunks, if supported. */
   readonly lender?: Pick<LendingConnection, 'lend'> | undefined;

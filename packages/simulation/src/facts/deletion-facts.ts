@@ -19,7 +19,7 @@ export class DeletionFacts {
     this.#pods = pods;
   }
 
-  /** Shortest grace period that a user has set for the pod. Infinity if none has. */
+  /** Shortest grace period that a user has set for the pod. Infinity if no user has set one. */
   graceSeconds(uid: string): number {
     return this.#graceSeconds.get(uid) ?? Number.POSITIVE_INFINITY;
   }

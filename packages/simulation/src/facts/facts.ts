@@ -159,17 +159,17 @@ export class Facts {
     return this.resources.softlyEvictedAtMs(uid) < 0 || most < 0 ? Number.POSITIVE_INFINITY : most;
   }
 
-  /** Time at which a kubelet first requested the start of the container. `undefined` if none has. */
+  /** Time at which a kubelet first requested the start of the container. `undefined` if no kubelet has. */
   startAskedAtMs(containerId: string): number | undefined {
     return this.#startAskedAtMs.get(containerId);
   }
 
-  /** Time at which a kubelet first requested the stop of the container. `undefined` if none has. */
+  /** Time at which a kubelet first requested the stop of the container. `undefined` if no kubelet has. */
   stopAskedAtMs(containerId: string): number | undefined {
     return this.#stopAskedAtMs.get(containerId);
   }
 
-  /** Time at which a kubelet first requested the stop of the sandbox. Infinity if none has. */
+  /** Time at which a kubelet first requested the stop of the sandbox. Infinity if no kubelet has. */
   sandboxStopAskedAtMs(sandboxId: string): number {
     return this.#sandboxStopAskedAtMs.get(sandboxId) ?? Number.POSITIVE_INFINITY;
   }

@@ -5,7 +5,7 @@ import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { startsPromptly } from './node.ts';
 
-/** Tolerance for an instant and a runtime call. */
+/** Tolerance for comparing the end of a hook with a later observation: the duration of a runtime call, and rounding. */
 const TOLERANCE_MS = 100;
 /**
  * Maximum time from a container's start until its hook reaches it on a healthy node, and from a hook's failure until

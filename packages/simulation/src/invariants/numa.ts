@@ -144,7 +144,7 @@ export const cpusetsAreKept: Invariant = invariant('N12', ['call'], () => ({ cal
   if (cpus === '' || life === undefined) return undefined;
   if (isExclusive(life, facts)) {
     const isSame = parseCpus(cpus).join() === parseCpus(life.cpus).join();
-    return judged(!isSame && `${subject(life)} has CPUs ${life.cpus} and gets ${cpus}`);
+    return judged(!isSame && `${subject(life)} runs on exclusive CPUs ${life.cpus}, but was updated to ${cpus}`);
   }
   const given = parseCpus(cpus);
   const owner = facts.lives.running.find(

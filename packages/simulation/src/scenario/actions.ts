@@ -212,7 +212,7 @@ export interface NodePlan {
   readonly csi?: CsiPlan;
   /** The node's device plugins. Default: none. */
   readonly devices?: readonly DevicePluginPlan[];
-  /** How pods delay the machine's shutdown. If absent, they do not. */
+  /** How pods delay the machine's shutdown. If absent, pods do not delay the shutdown. */
   readonly shutdown?: ShutdownPlan;
   /** The node's resources, if they are simulated. */
   readonly resources?: {

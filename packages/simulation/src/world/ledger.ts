@@ -8,13 +8,13 @@ const SIGTERM_EXIT_CODE = 143;
 
 /** How a container's process ended. */
 export type LifeEnd =
-  /** It exited on its own. */
+  /** The process exited on its own. */
   | 'exited'
-  /** It exited because of SIGTERM. */
+  /** The process exited because of SIGTERM. */
   | 'terminated'
-  /** The runtime killed it with SIGKILL. */
+  /** The runtime killed the process with SIGKILL. */
   | 'killed'
-  /** A fault of the simulation killed it. */
+  /** A fault of the simulation killed the process. */
   | 'lost';
 
 /** A run of a container's process: the ground truth, independent of what the runtime or the kubelet reports. */

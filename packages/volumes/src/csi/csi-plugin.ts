@@ -78,7 +78,7 @@ export interface CsiPluginComponents {
   readonly volumes?: Pick<ClaimSource, 'getPersistentVolume'>;
   /**
    * Reads again how many volumes of a driver the node can have, and reports it. Called when a volume could not be
-   * attached because the node is full. If absent, nothing is reported.
+   * attached because the node is full. If this component is absent, the number is not read again.
    */
   readonly refreshLimit?: (driver: string, signal: AbortSignal) => Promise<void>;
   readonly clock?: Clock;

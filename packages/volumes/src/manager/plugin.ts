@@ -55,7 +55,10 @@ export interface VolumePlugin {
   readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
-  /** Returns why this kubelet does not support a volume of this type. If absent, everything is supported. */
+  /**
+   * Returns why this kubelet does not support a volume of this type; `undefined` if it does. If this method is absent,
+   * all volumes of this type are supported.
+   */
   unsupported?(volume: Volume): string | undefined;
   /**
    * Whether {@link setUp} updates the content of a ready volume (upstream: `RequiresRemount`). If an update fails, the
@@ -117,8 +120,8 @@ export interface VolumePlugin {
    */
   readonly measuresElsewhere?: boolean;
   /**
-   * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If absent, no volume of this
-   * type is. @throws VolumeError, a system error
+   * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If this method is absent, no
+   * volume of this type is measured. @throws VolumeError, a system error
    */
   usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined>;
   /** Returns whether a directory with this name is the remainder of an interrupted removal. */
@@ -139,7 +142,8 @@ export interface NodeVolumePlugin {
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
   /**
    * Returns whether a controller could not attach the volume because the node has as many volumes as it can have
-   * (upstream: `VerifyExhaustedResource`). If absent, that is never the case. @throws the signal's reason
+   * (upstream: `VerifyExhaustedResource`). If this method is absent, the node has no limit for such volumes. @throws
+   * the signal's reason
    */
   isAttachLimitExceeded?(volume: NodeVolume, signal: AbortSignal): Promise<boolean>;
   /**

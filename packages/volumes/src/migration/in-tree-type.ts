@@ -40,6 +40,6 @@ export interface InTreeType {
   persistent(volume: PersistentVolumeData): CsiVolumeSource | undefined;
   /** If absent, the node affinity of persistent volumes stays as it is. */
   readonly topology?: TopologyKeys;
-  /** Returns the access modes that the driver supports. If absent, they stay as they are. */
+  /** Returns the access modes that the driver supports. If this method is absent, access modes are not changed. */
   accessModes?(modes: readonly string[]): readonly string[];
 }

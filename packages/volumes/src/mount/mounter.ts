@@ -15,7 +15,7 @@ export interface Mounter {
   mountsOfSame(path: string): Promise<readonly string[]>;
   /**
    * Returns whether files on the mount that contains a path without links can have SELinux labels of their own (mount
-   * option `seclabel`). If absent, no files can.
+   * option `seclabel`). If this method is absent, no file can have a label of its own.
    */
   takesLabels?(path: string): Promise<boolean>;
   /** @throws VolumeError `MountFailed` */

@@ -10,7 +10,7 @@ metadata: { name: good }
 spec: { dnsPolicy: Default, containers: [{ name: main, image: busybox, imagePullPolicy: IfNotPresent, command: [sleep, "600"] }] }
 `;
 
-/** Each is below 1 MiB, the largest manifest that the kubelet reads. */
+/** Returns hostile manifests by file name. Each is below 1 MiB, the largest manifest that the kubelet reads. */
 function bombs(count: (whole: number) => number): Readonly<Record<string, string>> {
   const numbers = (whole: number): readonly number[] => Array.from({ length: count(whole) }, (_, n) => n);
   const head = 'apiVersion: v1\nkind: Pod\nmetadata:\n  name: bomb\n';

@@ -125,7 +125,7 @@ const CHANGED: ReadonlyMap<PropertyKey, number> = new Map([
   ['symlink', 1],
 ]);
 
-/** The same files; each path that is changed is noted, without its `.` and `..`. */
+/** Returns the file system, which then adds each changed path, without `.` and `..`, to `written`. */
 function noting(fs: MemoryFileSystem, written: Set<string>): MemoryFileSystem {
   return new Proxy(fs, {
     get: (target, name) => {
