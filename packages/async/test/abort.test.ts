@@ -138,6 +138,17 @@ describe('withTimeout', () => {
     await failure;
   });
 
+  it('withTimeout throws the reason of a parent that is aborted while the operation starts, even if the operation ignores the signal', async () => {
+    const clock = new FakeClock();
+    const parent = new AbortController();
+    const operation = (): Promise<never> => {
+      parent.abort(new Error('gone'));
+      return new Promise(() => {});
+    };
+    await expect(withTimeout(clock, 100, operation, parent.signal)).rejects.toThrow('gone');
+    expect([clock.pendingTimers, listeners(parent.signal)]).toEqual([0, 0]);
+  });
+
   it("withTimeout throws the parent signal's reason, and does not start the operation if the parent is already aborted", async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
