@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
-/** Program of package `@node-agent/cluster`. */
+/** Name of the program that runs `kubelet cluster`. The package `@node-agent/cluster` installs the program. */
 const PROGRAM = 'kubelet-cluster';
-/** Signals that are passed on. A terminal also sends them to the program itself, which takes both as one. */
+/**
+ * Signals that the kubelet passes on to the cluster program. A terminal also sends these signals directly to the
+ * cluster program, which treats both copies as one signal.
+ */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /**

@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { nodeProblem } from '@node-agent/async/node-version';
 import { heapFlags } from './process/heap-size.ts';
 
-// Must run before any large module is loaded. These flags cannot be in the first line of this file: there, they would
-// prevent the heap from growing later.
+// The heap flags must be set before any large module is loaded. In the first line of this file, the flags would prevent
+// the heap from growing later.
 for (const flag of heapFlags('small')) setFlagsFromString(flag);
 
-// Without `await` at the top level, which a single executable file cannot have.
+// No top-level `await`: a single executable file does not support it.
 void start(nodeProblem(process.versions.node));
 
 async function start(problem: string | undefined): Promise<void> {
@@ -18,7 +18,7 @@ async function start(problem: string | undefined): Promise<void> {
   }
   const argv = process.argv.slice(2);
   if (argv[0] === 'cluster') {
-    // Without the kubelet's modules, because this process only waits.
+    // The kubelet's modules are not loaded, because this process only waits for the cluster program.
     const { runClusterProgram } = await import('./cluster-program.ts');
     process.exitCode = await runClusterProgram(argv, process.argv[1] ?? '', process.env.PATH);
     return;

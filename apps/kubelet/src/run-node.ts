@@ -257,7 +257,7 @@ export async function runNode(
       apply(next, before) {
         assembled.setLimits(nodeLimits(next, flags, resources.allocatableWith(next)));
         cluster?.setRates(next);
-        // A level that was set by `/debug/flags/v` stays, unless the configured one has changed.
+        // A log level that was set through `/debug/flags/v` is kept unless the configured log level has changed.
         const { verbosity } = next.logging;
         if (verbosity !== before.logging.verbosity) levels.level = levelOfVerbosity(verbosity);
       },
@@ -307,7 +307,8 @@ export async function runNode(
   const settings = assemblySettings({ ...loaded, flags, ...found, sources, servers });
   const assembled: AssembledKubelet<KubeletConfiguration> = assembleKubelet(ports, settings);
   const { kubelet, stats } = assembled;
-  // Before any pod is admitted: a state file that cannot be used must be seen by an operator.
+  // The state files are loaded before any pod is admitted. An unusable state file stops the start, so that an operator
+  // notices it.
   await assembled.resourceManagers?.load();
   pages.join(stats);
 
@@ -389,8 +390,8 @@ function watchdogProblem(kubelet: Pick<KubeletView, 'health'>): string | undefin
 }
 
 /**
- * Limits of the commands for volumes of other machines. `mount.nfs` gives up by itself after two minutes; the deadline is
- * later, so that its own message is shown.
+ * Limits of mount commands for network volumes. `mount.nfs` gives up after two minutes. The deadline is later, so that
+ * the kubelet reports the error message of `mount.nfs`.
  */
 const NETWORK_MOUNTS = { deadlineMs: 180_000, maxAbandoned: 256, killsChildren: true };
 

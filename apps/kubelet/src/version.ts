@@ -14,7 +14,7 @@ declare const NODE_AGENT_COMMIT: string | undefined;
  */
 export const KUBELET_VERSION: string = versionText(ownVersion(), commit());
 
-/** Returns the version of a program's own version and commit. */
+/** Returns the kubelet version that consists of the Kubernetes release, a program version and a commit. */
 export function versionText(version: string, commitDigits: string | undefined): string {
   return `${KUBERNETES_VERSION}+node-agent.${version}${commitDigits === undefined ? '' : `.g${commitDigits}`}`;
 }

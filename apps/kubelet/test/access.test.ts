@@ -38,7 +38,7 @@ describe('access to the secured server of the kubelet', () => {
       { authorization: { mode: 'AlwaysAllow' } },
       'client certificates, tokens and anonymous requests are all disabled',
     ],
-  ])('without an API server, the secured server serves no client %s: %j', async (_name, settings, because) => {
+  ])('without an API server, the secured server is not started %s: %j', async (_name, settings, because) => {
     expect(accessOf(await loaded(settings), 'n1', parts)).toEqual({ because });
   });
 
@@ -68,7 +68,7 @@ describe('access to the secured server of the kubelet', () => {
     expect(() => accessOf(configuration, 'n1', parts)).toThrow(message);
   });
 
-  test('in a cluster, the API server decides about access, and its answers are cached for the configured times', async () => {
+  test('in a cluster, the API server decides about access, and each decision is cached for its configured time', async () => {
     const clock = new FakeClock();
     let asked = 0;
     const counting = {

@@ -42,7 +42,7 @@ function setUp(start: Partial<KubeletConfiguration> = {}) {
 }
 
 describe('a changed configuration', () => {
-  test('applies live fields, and names fields that need a restart in log, event and state', async () => {
+  test('applies changed live fields, and names fields that need a restart in an event and in the state', async () => {
     const { reload, change, applied, events } = setUp({ maxPods: 10, port: 10_250 });
     await change({ maxPods: 20, port: 10_251 });
     expect(applied).toEqual([{ maxPods: 20, port: 10_250 }]);
@@ -54,7 +54,7 @@ describe('a changed configuration', () => {
     ]);
   });
 
-  test('a changed configuration is reported once, and forgotten when the file has the running value again', async () => {
+  test('a changed field that needs a restart is reported once, until the file has the running value again', async () => {
     const { reload, change, applied, events } = setUp({ port: 10_250 });
     await change({ port: 10_251 });
     await reload.reload();
@@ -79,7 +79,7 @@ describe('a changed configuration', () => {
     expect([reload.state, reload.current.maxPods]).toEqual([undefined, 11]);
   });
 
-  test('a changed configuration is undone if a component rejects a value', async () => {
+  test('a changed configuration is rolled back if a component rejects a value', async () => {
     const { reload, change, applied, state } = setUp({ maxPods: 10 });
     state.fails = true;
     expect(await change({ maxPods: 20 })).toBe(false);
@@ -118,7 +118,7 @@ describe('watchConfiguration', () => {
       ending.signal,
     );
     const reloaded = async (change: () => Promise<unknown>): Promise<void> => {
-      // The first hints come when the watches are established.
+      // The first reload is requested when the watches are established.
       await vi.waitFor(() => expect(reloads).toBeGreaterThan(0));
       await vi.waitFor(async () => {
         const before = reloads;
@@ -139,7 +139,7 @@ describe('watchConfiguration', () => {
     await reloaded(async () => request());
   }, 60_000);
 
-  test('the reload stops on abort, even if reading the files never ends', async () => {
+  test('watching the configuration ends on abort, even if reading the files never ends', async () => {
     const reading = Promise.withResolvers<void>();
     const reload = (): Promise<void> => {
       reading.resolve();

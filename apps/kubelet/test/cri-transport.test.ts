@@ -10,7 +10,7 @@ test.each([
   expect(criTransport(environment)).toBe(transport);
 });
 
-test('an unknown transport for the container runtime is refused by the name of its environment variable', () => {
+test('an unknown transport for the container runtime is rejected with an error that names the environment variable', () => {
   const message = 'the environment variable NODE_AGENT_CRI_TRANSPORT must be lean or grpc-js, not "http3"';
   expect(() => criTransport({ NODE_AGENT_CRI_TRANSPORT: 'http3' })).toThrow(message);
 });

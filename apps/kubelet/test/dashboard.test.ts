@@ -28,12 +28,12 @@ function make(more: Partial<Components> = {}): { dashboard: NodeDashboard; lines
     ...{ clock: systemClock, logger, metrics: noMetrics, events: { eventsOf: () => [] }, cri },
     ...{ inventory: { node: async () => ({}) }, stats: () => undefined },
   };
-  // Keeps getters, which a spread would call.
+  // Copies property descriptors, because a spread would call the getters.
   const components = Object.defineProperties(parts, Object.getOwnPropertyDescriptors(more)) as unknown as Components;
   return { dashboard: new NodeDashboard(components, 'n1'), lines };
 }
 
-/** Serves the page on the loopback port until the test ends, or until `stop` is called. */
+/** Serves the dashboard page on the loopback port until the test ends, or until `stop` is called. */
 async function serve(port: number, writeFileAtomic: WriteFile) {
   const { dashboard, lines } = make();
   const ending = new AbortController();
@@ -51,8 +51,8 @@ async function serve(port: number, writeFileAtomic: WriteFile) {
   return { port: Number(listening.fields.port), lines, stop };
 }
 
-describe('the loopback port', () => {
-  test('a restarted server answers 404 to the address of its predecessor', async () => {
+describe('the dashboard on the loopback port', () => {
+  test('a restarted dashboard server responds with 404 to the address of the previous run', async () => {
     let file = '';
     const writeFileAtomic: WriteFile = async (path, data) => {
       file = `${path} ${data}`;
@@ -68,7 +68,7 @@ describe('the loopback port', () => {
     expect((await fetch(before)).status).toBe(404);
   });
 
-  test('serves the page although the disk is full, and logs that the address could not be written', async () => {
+  test('serves the dashboard page although the disk is full, and logs that the address could not be written', async () => {
     const { port, lines } = await serve(0, () => Promise.reject(new Error('ENOSPC: no space left on device')));
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
     expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
@@ -76,7 +76,7 @@ describe('the loopback port', () => {
     ]);
   });
 
-  test('does not change the file with the address while another process uses the port', async () => {
+  test("does not write the file with the dashboard's address while another process uses the port", async () => {
     const { port } = await serve(0, async () => {});
     const { dashboard, lines } = make({ clock: new FakeClock() });
     const ending = new AbortController();
@@ -90,14 +90,14 @@ describe('the loopback port', () => {
   });
 });
 
-describe('the endpoint', () => {
+describe('the dashboard endpoint', () => {
   const call = (path: string, signal: AbortSignal = new AbortController().signal) => {
     const rest = path.split('/').filter((segment) => segment !== '');
     const given = { params: { rest }, path: `/dashboard/${path}`, query: new URLSearchParams(), headers: {}, signal };
     return given as unknown as Parameters<ReturnType<NodeDashboard['endpoint']>>[0];
   };
 
-  test("after the page's code could not be loaded for one request, the next request succeeds", async () => {
+  test("after the dashboard's code could not be loaded for one request, the next request succeeds", async () => {
     let loads = 0;
     const { dashboard } = make({
       get cri(): Components['cri'] {
@@ -111,7 +111,7 @@ describe('the endpoint', () => {
     expect(await answer(call(''))).toMatchObject({ status: 200 });
   });
 
-  test('readings of the node do not belong to the trace of the request that opened the first page', async () => {
+  test("the dashboard's readings of the node do not belong to the trace of the request that opened the first page", async () => {
     const names: string[] = [];
     const tracer = new RecordingTracer(
       { exporter: { add: ({ name }) => void names.push(name) } },

@@ -39,7 +39,7 @@ describe('the lock file', () => {
     await expect(second).rejects.toThrow('ended by the test');
   });
 
-  it('removing the lock file counts as contention', async () => {
+  it('the removal of the lock file counts as lock contention', async () => {
     await using lock = await acquireLockFile({ logger }, path, signal);
     await rm(path);
     expect(await lockContention({ fs, clock: systemClock }, lock, signal)).toBe('the lock file was removed');
@@ -69,7 +69,7 @@ describe('hasWaiter', () => {
     expect(hasWaiter(locks, file)).toBe(waits);
   });
 
-  it('reads device numbers with more than 8 bits', () => {
+  it('finds the waiting process of a lock file whose device numbers have more than 8 bits', () => {
     // Major 0x103, minor 0x1ff, as the kernel encodes them in `st_dev`.
     const dev = 0x11_03_ff;
     expect(hasWaiter('1: -> FLOCK  ADVISORY  WRITE 1 103:1ff:7 0 EOF', { dev, ino: 7 })).toBe(true);

@@ -23,7 +23,7 @@ describe('AppArmor', () => {
     ['is off', { ...inSysfs, [enabled]: 'N\n' }, false],
     ['is not mounted', { [enabled]: 'Y\n' }, false],
     ['is not in the kernel', {}, false],
-  ])('whether AppArmor %s: $2', async (_, files, expected) => {
+  ])('AppArmor that %s is reported as enabled: $2', async (_, files, expected) => {
     expect((await machineWith(files)).appArmor).toBe(expected);
   });
 });
@@ -42,7 +42,7 @@ describe('SELinux', () => {
       { ...on, ...policy, [contexts]: `process = "system_u:system_r:container_t:s0"\nfile = "${label}"\n` },
       { selinux: true, selinuxFileContext: label },
     ],
-  ])('finds the label of files of containers if SELinux %s', async (_, files, expected) => {
+  ])('if SELinux %s, its state and the default label of container files are: $2', async (_, files, expected) => {
     const { selinux, selinuxFileContext } = await machineWith(files);
     expect({ selinux, ...(selinuxFileContext !== undefined && { selinuxFileContext }) }).toEqual(expected);
   });
@@ -77,7 +77,7 @@ describe('cgroups', () => {
   });
 });
 
-test('reads memory, huge pages and thermal directories of the machine', async () => {
+test('reads memory, huge page sizes and thermal throttling directories of the machine', async () => {
   const machine = await machineWith({
     '/proc/meminfo': 'MemTotal:       16384 kB\nMemFree: 1 kB\nSwapTotal:  2 kB\n',
     '/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages': '0',

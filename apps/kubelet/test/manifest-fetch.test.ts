@@ -99,7 +99,7 @@ test.each([
   ['http://a.example/', 'http://b.a.example/', true],
   ['http://a.example/', 'http://ba.example/', false],
   ['http://a.example/', 'http://example/', false],
-])('whether a secret header is sent after a redirect from %s to %s: %s', (from, to, goes) => {
+])('a secret header is sent after a redirect from %s to %s: %s', (from, to, goes) => {
   const headers = [['Cookie', 'c']] as const;
   expect(headersFor(new URL(from), new URL(to), headers)).toEqual(goes ? headers : []);
 });

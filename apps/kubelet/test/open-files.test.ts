@@ -29,7 +29,7 @@ describe('the limit of open files', () => {
     [limits(1024, 524288), { soft: 1024, hard: 524288 }],
     [limits('unlimited', 'unlimited'), { soft: Number.POSITIVE_INFINITY, hard: Number.POSITIVE_INFINITY }],
     ['', undefined],
-  ])('reads %j', (text, expected) => {
+  ])('parses the limits of open files from %j: %j', (text, expected) => {
     expect(parseOpenFileLimits(text)).toEqual(expected);
   });
 
@@ -49,7 +49,7 @@ describe('the limit of open files', () => {
     ]);
   });
 
-  it('changes the limit of a real process', async () => {
+  it('prlimit changes the limit of open files of a real process', async () => {
     const child = execFileSync('sh', ['-c', 'sleep 5 >/dev/null 2>&1 & echo $!'], { encoding: 'utf8' }).trim();
     try {
       const result = await runCommand('prlimit', [`--pid=${child}`, '--nofile=300:400'], new AbortController().signal);

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 describe('operatorFiles', () => {
-  test('reads a file of 1 MiB', async () => {
+  test("reads an operator's file of exactly 1 MiB", async () => {
     const path = join(directory, 'full');
     await writeFile(path, new Uint8Array(MI));
     expect((await fs.readFile(path)).length).toBe(MI);
@@ -38,16 +38,16 @@ describe('operatorFiles', () => {
     ['a FIFO without a writer', () => fifo, 'is not a regular file'],
     ['an endless device', () => '/dev/zero', 'is not a regular file'],
     ['a file of more than 1 MiB', () => large, 'is larger than 1 MiB'],
-  ])('refuses %s with an error that names it', async (_name, path, problem) => {
+  ])('refuses to read %s, with an error that names the path', async (_name, path, problem) => {
     await expect(fs.readFile(path())).rejects.toThrow(`${path()} ${problem}`);
   });
 
-  test('keeps the error of a missing file', async () => {
+  test('reading a missing file fails with ENOENT', async () => {
     await expect(fs.readFile(join(directory, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 
-describe('a FIFO does not stop the kubelet', () => {
+describe('a FIFO in place of a file that the kubelet reads', () => {
   const configuration = (argv: readonly string[]) =>
     loadKubeletConfig({ argv, fs, workingDirectory: directory }).then(
       () => undefined,

@@ -142,7 +142,7 @@ test('K1: with --exit-on-lock-contention, exits with 0 when a second kubelet wai
   await lineWith(second.lines, 'Container runtime sanity check failed');
 });
 
-test('the kubelet exits with 1 if a part cannot start, and logs which', async () => {
+test('the kubelet exits with 1 if a part cannot start, and logs the name of the part', async () => {
   const { port } = await takePort();
   const { lines } = await start({ healthzPort: 0, readOnlyPort: port, logging: { format: 'json' } });
   const line = await lineWith(lines, 'The kubelet failed');
@@ -186,7 +186,7 @@ test('without an API server, the kubelet serves the secured port with a self-sig
   expect(await curl('/exec/default/none/main?output=1')).toBe('pod does not exist 404');
 });
 
-test('the kubelet applies changed configuration without a restart, names what needs one, and refuses an invalid file', {
+test('the kubelet applies a changed configuration, names fields that need a restart, and refuses an invalid file', {
   timeout: 120_000,
 }, async () => {
   const { server, port } = await takePort();
@@ -361,7 +361,7 @@ describe('kubelet cluster', () => {
   };
   const text = async (stream: Readable | null): Promise<string> => (await stream?.toArray())?.join('') ?? '';
 
-  test('without the cluster program, says which package has it', { timeout: 120_000 }, async () => {
+  test('kubelet cluster without the cluster program names the package to install', { timeout: 120_000 }, async () => {
     expect(await outcome(runCluster(main, directory, ['up']))).toEqual({
       ...{ code: 1, stdout: '' },
       stderr:
@@ -370,7 +370,7 @@ describe('kubelet cluster', () => {
   });
 
   test.each(['beside the kubelet', 'in PATH'])(
-    'runs the cluster program %s with all arguments, and exits with its code',
+    'kubelet cluster runs the cluster program %s with all arguments, and exits with its exit code',
     { timeout: 120_000 },
     async (place) => {
       const script = '#!/bin/sh\necho "$@"; exit 7\n';
@@ -383,7 +383,9 @@ describe('kubelet cluster', () => {
     },
   );
 
-  test('passes SIGTERM on to the cluster program and waits for its end', { timeout: 120_000 }, async () => {
+  test('kubelet cluster passes SIGTERM on to the cluster program and waits until the program has exited', {
+    timeout: 120_000,
+  }, async () => {
     const script = '#!/bin/sh\ntrap "echo ending; exit 0" TERM; echo ready; while :; do /bin/sleep 0.05; done\n';
     await writeFile(join(directory, 'kubelet-cluster'), script, { mode: 0o755 });
     const child = runCluster(main, directory, []);

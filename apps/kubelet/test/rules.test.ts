@@ -87,7 +87,7 @@ describe('logging during shutdown', () => {
     [new AggregateError([], 'none'), false],
     [refused, false],
     ['text', false],
-  ])('whether the error %s results from closing a client at shutdown: %s', (error, expected) => {
+  ])('the error %s counts as a result of closing a client at shutdown: %s', (error, expected) => {
     expect(isCausedByClosing(error)).toBe(expected);
   });
 
@@ -163,7 +163,7 @@ describe('reservations that the machine must be able to satisfy', () => {
     expect(() => expectCpus(reserved, online)).not.toThrow();
   });
 
-  test("fails to start if reserved CPUs or processes exceed the machine's", async () => {
+  test("the kubelet fails to start if reserved CPUs are not online or reserved PIDs exceed the machine's capacity", async () => {
     const fs = new MemoryFileSystem({ clock: new FakeClock() });
     for (const [path, text] of [
       ['/proc/meminfo', 'MemTotal: 1048576 kB\n'],
@@ -244,13 +244,13 @@ describe("the settings of the kubelet's parts", () => {
     expect(make('/var/log/pods').node.resources.memoryQos).toMatchObject({ allocatableMemoryBytes: 3 * 1024 });
   });
 
-  test('a cgroup driver that a flag set to empty is cgroupfs, as upstream', () => {
+  test('an empty cgroup driver means cgroupfs, as in upstream', () => {
     const nothing = '' as 'cgroupfs';
     expect(make('/var/log/pods', { cgroupDriver: nothing }).cgroups?.driver).toBe('cgroupfs');
     expect(make('/var/log/pods', { cgroupDriver: 'systemd' }).cgroups?.driver).toBe('systemd');
   });
 
-  test('the settings refuse resizes of Guaranteed pods with static policies, unless a feature gate allows them', () => {
+  test('static CPU and memory policies forbid resizes of Guaranteed pods, unless a feature gate allows the resizes', () => {
     const policies = { cpuManagerPolicy: 'static', memoryManagerPolicy: 'Static' } as const;
     const gates = { InPlacePodVerticalScalingExclusiveCPUs: true };
     expect(make('/var/log/pods').resize).toMatchObject({ staticCpus: false, staticMemory: false });
@@ -304,7 +304,7 @@ describe("the settings of the kubelet's parts", () => {
     expect(make('/l').cgroups?.qosReserved).toBeUndefined();
   });
 
-  test("the shutdown's grace periods depend on its feature gates", () => {
+  test('the grace periods of a graceful node shutdown depend on feature gates', () => {
     const all = [{ priority: 5, shutdownGracePeriodSeconds: 3 }];
     expect(make('/l').shutdown).toEqual({ gracePeriods: [], keepTimes: true });
     expect(make('/l', { shutdownGracePeriodByPodPriority: all }).shutdown?.gracePeriods).toEqual(all);
@@ -385,7 +385,7 @@ describe('cgroups of system and Kubernetes daemons', () => {
     },
   );
 
-  test('MemoryQoS protects the memory of reserved cgroups, which the compressible levels do not limit', () => {
+  test('MemoryQoS sets memory.min for the level system-reserved, but not for system-reserved-compressible', () => {
     const limitsOf = (level: string) =>
       reservedGroups({ ...configuration, enforceNodeAllocatable: [level] }, { cpus, memoryQos: true })[0]?.limits;
     expect(limitsOf('system-reserved')?.unified).toEqual({ 'memory.min': String(2 ** 30) });
@@ -454,7 +454,7 @@ test.each([
   [{}, 10_000],
   [{ nodeStatusUpdateFrequencyMs: 60_000 }, 40_000],
   [{ nodeStatusUpdateFrequencyMs: 60_000, nodeLeaseDurationSeconds: 5 }, 5_000],
-])('N6: the heartbeat timeout is at most the lease duration: %j', (settings, timeoutMs) => {
+])('N6: the heartbeat timeout is at most the lease duration: with %j it is %d ms', (settings, timeoutMs) => {
   expect(heartbeatTimeoutMs(defaultConfiguration(settings))).toBe(timeoutMs);
 });
 
@@ -465,6 +465,6 @@ test.each([
     { qps: 7, burst: 9 },
   ],
   [{ kubeAPIQPS: 0 }, { qps: 5, burst: 100 }],
-])('requests to the API server are always rate-limited: %j', (settings, rate) => {
+])('requests to the API server are rate-limited with the settings %j: %j', (settings, rate) => {
   expect(requestRate(defaultConfiguration(settings))).toEqual(rate);
 });

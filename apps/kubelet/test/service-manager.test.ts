@@ -10,7 +10,7 @@ describe("systemd's watchdog timeout", () => {
     [{ WATCHDOG_USEC: '30000000' }, 30_000],
     [{ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 30_000],
     [{ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '8' }, undefined],
-  ])("systemd's watchdog timeout is derived from %j", (environment, ms) => {
+  ])("systemd's watchdog timeout with the environment %j is %s ms", (environment, ms) => {
     expect(watchdogMs(environment, 7)).toBe(ms);
   });
 

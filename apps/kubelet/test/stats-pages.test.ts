@@ -6,7 +6,7 @@ import { NodePages } from '../src/serving/stats-pages.ts';
 
 type PodMetrics = Awaited<ReturnType<StatsProvider['podMetrics']>>;
 
-/** Creates the pages of a node whose runtime is represented by `answer`. */
+/** Creates the pages of a node whose pod metrics are those that `answer` returns. */
 function pagesOf(answer: (signal: AbortSignal) => Promise<PodMetrics>) {
   const clock = new FakeClock();
   const metrics = new MetricsRegistry();

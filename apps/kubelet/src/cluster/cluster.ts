@@ -23,7 +23,7 @@ interface Components {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Absent if tracing is off. */
+  /** Tracer of API requests; absent if tracing is off. */
   readonly tracer?: Tracer | undefined;
 }
 
@@ -33,7 +33,7 @@ interface NodeFacts {
   readonly reservations: Reservations;
 }
 
-/** Everything of the kubelet that talks to the API server. Must be disposed last. */
+/** The kubelet's connection to the API server and the services that use the connection. Must be disposed last. */
 export interface JoinedCluster extends AsyncDisposable {
   readonly part: ClusterPart;
   /** Writes events to the API server. The caller must start the recorder. */
@@ -42,7 +42,7 @@ export interface JoinedCluster extends AsyncDisposable {
   readonly certificates: readonly BackgroundService[];
   /** Serving certificate issued by the API server. Present only with `serverTLSBootstrap`. */
   readonly servingCertificate?: ServingCertificate;
-  /** Reviews the clients of this node's servers. */
+  /** Authenticates and authorizes clients of this node's servers with TokenReviews and SubjectAccessReviews. */
   readonly reviewer: Reviewer;
   /** Changes the rates of requests to the API server. */
   setRates(rates: Pick<KubeletConfiguration, 'kubeAPIQPS' | 'kubeAPIBurst' | 'eventRecordQPS' | 'eventBurst'>): void;
@@ -82,7 +82,7 @@ export async function joinCluster(
     {
       connection,
       requests: requestRate(configuration),
-      // No rate limit in the client: the event recorder applies eventRecordQPS.
+      // The client of events has no rate limit, because the event recorder applies `eventRecordQPS`.
       events: { qps: 0, burst: 1 },
       heartbeatTimeoutMs: heartbeatTimeoutMs(configuration),
       userAgent: `kubelet/${KUBELET_VERSION} (linux/${goArchitecture(arch())}) node-agent`,

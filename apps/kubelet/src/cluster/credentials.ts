@@ -121,8 +121,8 @@ export async function clusterAccess(
 }
 
 /**
- * Returns the client certificate of a kubeconfig. Rotation starts from it: kubeadm writes such a kubeconfig for the
- * kubelet of a control plane node.
+ * Returns the client certificate of a kubeconfig. Rotation starts with this certificate: kubeadm writes such a
+ * kubeconfig for the kubelet of a control plane node.
  */
 async function certificateOf(
   { user }: ConnectionConfig,

@@ -28,7 +28,7 @@ interface Components {
 export interface ReloadState {
   /** Fields whose values in the files take effect with the next start. */
   readonly needsRestart: readonly string[];
-  /** Why the files are not in force; absent if they are valid. */
+  /** Problems for which the configuration files were rejected; absent if the files are valid. */
   readonly problems?: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export class ConfigurationReload {
     return this.#current;
   }
 
-  /** Returns `undefined` if the files are in force as a whole. */
+  /** Fields that need a restart, and problems of the files; `undefined` if all values of the files are in force. */
   get state(): ReloadState | undefined {
     if (this.#needsRestart.length === 0 && this.#problems.length === 0) return undefined;
     return { needsRestart: this.#needsRestart, ...(this.#problems.length > 0 && { problems: this.#problems }) };
@@ -98,7 +98,7 @@ export class ConfigurationReload {
     tell('Warning', 'ConfigurationNeedsRestart', `Needs a restart of the kubelet: ${restart.join(', ')}`);
   }
 
-  /** Reports problems once, and again when they change. */
+  /** Reports the problems of an invalid configuration in log and event, but not again until the problems change. */
   #refuse(problems: readonly string[]): void {
     const isKnown = problems.join('\n') === this.#problems.join('\n');
     this.#problems = problems;

@@ -3,9 +3,9 @@ import { abortable, type Clock, linkAbort, sleep, TaskGroup } from '@node-agent/
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 
-/** Time for which changes are collected, because editors and package managers write in several steps, in ms. */
+/** Delay between a change of a file and the reload, in ms. Editors and package managers write in several steps. */
 const SETTLE_MS = 250;
-/** Interval at which a directory is tried again that cannot be watched, in ms. */
+/** Delay before the kubelet tries again to watch a directory that could not be watched, in ms. */
 const RETRY_MS = 5_000;
 
 /** Components of {@link watchConfiguration}. */
@@ -18,7 +18,7 @@ interface Components {
   readonly reload: () => Promise<unknown>;
 }
 
-/** The configuration files; '' if there is none. */
+/** Paths of the configuration file and of the drop-in directory; '' if not configured. */
 interface Watched {
   readonly file: string;
   readonly directory: string;
@@ -60,7 +60,7 @@ export async function watchConfiguration(
       }
       await sleep(clock, SETTLE_MS, ending);
       isWoken = false;
-      // A file on a disk that does not answer must not delay the end.
+      // The read of a file on an unresponsive disk must not delay the shutdown.
       await abortable(reload(), ending);
     }
   });
@@ -93,7 +93,7 @@ async function watchDirectory(
   }
 }
 
-/** Watches a directory and the directories in it, also those that appear later. */
+/** Watches a directory and its subdirectories, including subdirectories that are created later. */
 async function watchTree(
   components: WatchComponents,
   path: string,

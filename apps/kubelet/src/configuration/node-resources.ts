@@ -23,7 +23,7 @@ export interface NodeResources {
   readonly allocatable: ResourceListJson;
   /** Returns the allocatable resources with another number of pods. */
   allocatableWith(limits: Pick<KubeletConfiguration, 'maxPods' | 'podsPerCore'>): ResourceListJson;
-  /** What the node reserves of each resource, hard eviction thresholds included. */
+  /** Quantity of each resource that the node reserves, including hard eviction thresholds. */
   readonly reservation: ResourceList;
   /** Limits of the cgroup of all pods. */
   readonly enforced: ResourceList;
@@ -74,13 +74,13 @@ export function allocatableOf(
   return formatResourceList(nodeAllocatable(new Map(), capacity, reservations));
 }
 
-/** @throws Error if the reservations of a resource exceed its capacity */
+/** Validates the reservations. @throws Error if the reservations of a resource exceed its capacity */
 function expectRoom(capacity: ResourceList, reservations: Reservations): void {
   const problems = reservationProblems(capacity, reservations);
   if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
 }
 
-/** @throws Error if a reserved CPU is not online */
+/** Validates `reservedSystemCPUs`. @throws Error if a reserved CPU is not online */
 export function expectCpus(reserved: string, online: string): void {
   if (reserved === '' || isCpuSubset(reserved, online)) return;
   throw new Error(`reserved-cpus: ${reserved} is not a subset of online-cpus: ${online.trim()}`);

@@ -176,7 +176,8 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       localStorageCapacityIsolation: configuration.localStorageCapacityIsolation,
     },
     ...(featureGates.enabled('GracefulNodeShutdown') && { shutdown: shutdownSettings(configuration, featureGates) }),
-    // Two starts per CPU keep the runtime busy while others wait for the disk; more would only delay all pods.
+    // Two concurrent pod starts per CPU keep the runtime busy while some of the starts wait for the disk. More
+    // concurrent starts would only delay all pods.
     startConcurrency: 2 * machine.cpus,
   };
 }
@@ -229,7 +230,7 @@ export function nodeLimits(
 
 /**
  * Returns the eviction settings. With `--experimental-allocatable-ignore-eviction`, eviction does not enforce
- * allocatable either.
+ * allocatable.
  * @throws EvictionError naming the invalid field
  */
 function evictionLimits(configuration: KubeletConfiguration, flags: KubeletFlags): NodeLimits['eviction'] {

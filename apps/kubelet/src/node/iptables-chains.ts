@@ -44,7 +44,7 @@ function iptablesSteps(program: Program): readonly IptablesStep[] {
   ];
   return [
     { table: 'mangle', chain: HINT },
-    // Only IPv4 has more than one loopback address.
+    // The firewall rule is for IPv4 only, because IPv6 has only one loopback address.
     ...(program === 'iptables' ? firewall : []),
     ...['mangle', 'nat', 'filter'].map((table) => ({ table, chain: CANARY })),
   ];
@@ -99,7 +99,7 @@ export class IptablesChains {
     return true;
   }
 
-  /** Returns the problem, or `undefined`. */
+  /** Creates a chain or rule if it is missing. Returns the error output of iptables, or `undefined` on success. */
   async #ensure(program: Program, step: IptablesStep, signal: AbortSignal): Promise<string | undefined> {
     const { table, chain } = step;
     const iptables = (...args: readonly string[]) => this.#iptables(program, ['-t', table, ...args], signal);

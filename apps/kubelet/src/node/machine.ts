@@ -41,8 +41,8 @@ type Files = Pick<FileSystem, 'readFile' | 'readdir' | 'exists'>;
  */
 export async function readMachine(fs: Files): Promise<Machine> {
   const meminfo = await readText(fs, '/proc/meminfo');
-  // On cgroup v2 this file is at the root of the hierarchy. On a hybrid machine the root is a tmpfs without the file.
-  // selinuxfs is mounted only if SELinux is enabled.
+  // selinuxfs is mounted only if SELinux is enabled. On cgroup v2, `cgroup.controllers` is at the root of the
+  // hierarchy. On a hybrid machine, the root is a tmpfs without this file.
   const selinux = await fs.exists('/sys/fs/selinux/enforce');
   const selinuxFileContext = selinux ? await fileContext(fs) : undefined;
   const cgroupVersion = (await fs.exists('/sys/fs/cgroup/cgroup.controllers')) ? 2 : 1;
@@ -73,8 +73,8 @@ export function kibibytes(meminfo: string, name: string): number {
 }
 
 /**
- * Returns the default label of containers' files, from the policy's file with contexts of containers (`ContainerLabels`
- * of opencontainers/selinux).
+ * Returns the default label of containers' files, from the SELinux policy's file of container contexts
+ * (`ContainerLabels` of opencontainers/selinux).
  */
 async function fileContext(fs: Files): Promise<string | undefined> {
   const [, policy] = /^SELINUXTYPE=[ \t]*(\S+)/m.exec(await readText(fs, '/etc/selinux/config')) ?? [];
@@ -129,7 +129,7 @@ async function readText(fs: Files, path: string): Promise<string> {
   try {
     return new TextDecoder().decode(await fs.readFile(path));
   } catch {
-    // Some kernels lack some files. The caller handles the empty text.
+    // Not every kernel has all of the files. The caller handles an empty text.
     return '';
   }
 }

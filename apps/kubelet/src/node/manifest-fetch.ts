@@ -25,7 +25,7 @@ export function manifestFetch(
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       const options = { server: target.origin, proxy: proxyFor(target, undefined, environment) };
       const transport = new NodeTransport({ ...components, credentials: headersOnly(sent) }, options);
-      // The caller also aborts after it has read enough of the body.
+      // The caller also aborts `signal` after it has read enough of the response body.
       signal.addEventListener('abort', () => transport.closeConnections(), { once: true });
       const path = `${target.pathname}${target.search}`;
       const response = await transport.request({ method: 'GET', path, headers: {} }, signal);

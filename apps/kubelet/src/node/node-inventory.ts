@@ -7,7 +7,7 @@ import type { InventoryComponents } from '@node-agent/server';
 import type { Logger, MemoryEventRecorder } from '@node-agent/telemetry';
 import { machineSources, type NodeFacts, nodeOptions } from './node-options.ts';
 
-/** The node whose Node object is shown. */
+/** Facts about the node whose Node object an endpoint serves. */
 export interface DescribedNode extends NodeFacts {
   /** Returns the configuration in force. */
   readonly configuration: () => KubeletConfiguration;

@@ -75,7 +75,10 @@ async function addressesOf(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
-/** Limits the declared features to those that this kubelet implements, whatever the gate's upstream default is. */
+/**
+ * Returns a function that reports whether the node may declare the feature of a gate. A feature that this kubelet does
+ * not implement is never declared, whatever the gate's upstream default is.
+ */
 function declaring(featureGates: FeatureGates): (gate: string) => boolean {
   return (gate) => isFeatureName(gate) && featureGates.effective(gate);
 }

@@ -9,8 +9,8 @@ type Holdings = Pick<PodResourcesServerComponents, 'devices' | 'claims' | 'resou
 
 /**
  * Creates the pod resources server, from which monitoring agents read the devices, CPUs, memory and claims of pods.
- * @param holdings returns the managers of these; called when the server starts, because they are created together with
- * the kubelet
+ * @param holdings returns the managers of devices, CPUs, memory and claims; called when the server starts, because the
+ * managers are created together with the kubelet
  */
 export function podResourcesServer(
   { clock, logger, metrics }: Common,

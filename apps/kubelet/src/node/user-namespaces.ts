@@ -5,7 +5,8 @@ import type { AssemblySettings } from '@node-agent/kubelet-assembly';
 import { DEFAULT_IDS_PER_POD, kubeletIdRange } from '@node-agent/userns';
 
 /**
- * Timeout of a program run. A remote user directory may be unreachable; without its answer, the kubelet does not start.
+ * Timeout of `getent` and `getsubids`, which may query a remote user directory. After a timeout, the kubelet does not
+ * start.
  */
 const TIMEOUT_MS = 30_000;
 /** Exit code of `getent` if the name does not exist. */

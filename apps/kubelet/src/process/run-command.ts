@@ -9,7 +9,7 @@ export interface CommandResult {
   readonly isMissing: boolean;
 }
 
-/** Runs a program and waits for its end. Never throws. */
+/** Runs a program and waits until the program has exited. Never throws. */
 export type RunCommand = (program: string, args: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
 
 const TIMEOUT_MS = 30_000;

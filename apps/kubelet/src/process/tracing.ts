@@ -6,10 +6,10 @@ import { type Logger, RecordingTracer, type Tracer } from '@node-agent/telemetry
 /** Instrumentation scope of upstream's spans (`pkg/kubelet/kubelet.go: instrumentationScope`). */
 const SCOPE = 'k8s.io/kubernetes/pkg/kubelet';
 
-/** Tracing of the node. */
+/** Tracer of the node, and the exporter of the recorded spans. */
 export interface NodeTracing {
   readonly tracer: Tracer;
-  /** Sends the spans. The caller must start it. */
+  /** Sends the spans to the collector. The caller must start the exporter. */
   readonly exporter: OtlpExporter;
 }
 

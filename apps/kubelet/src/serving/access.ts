@@ -25,8 +25,8 @@ export type Access =
 /**
  * Builds authentication and authorization of the secured server from the configuration, as upstream does (`BuildAuth`,
  * `cmd/kubelet/app/auth.go`). Webhook authentication and authorization need an API server. On a node without one,
- * webhook settings that come from defaults are dropped, and then it may be that no client can be let in. Webhook
- * settings that the configuration sets explicitly are an error, as upstream.
+ * webhook settings that come from defaults are dropped; then the server may have no method to authenticate any client.
+ * Webhook settings that the configuration sets explicitly are an error, as upstream.
  * @throws Error naming the configuration field that needs an API server
  */
 export function accessOf(

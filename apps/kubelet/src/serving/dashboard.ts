@@ -33,8 +33,8 @@ export class NodeDashboard {
   readonly #nodeName: string;
   readonly #loaded = new WeakMap<KubeletView, Promise<Dashboard>>();
   /**
-   * Runs a function outside of all requests. All open pages share the readings of the node, so these must not belong to
-   * the trace of the request that opened the first page.
+   * Runs a function outside the context of any request. All open pages share the readings of the node, so the readings
+   * must not belong to the trace of the request that opened the first page.
    */
   readonly #outside = AsyncLocalStorage.snapshot();
 
@@ -89,7 +89,7 @@ export class NodeDashboard {
     if (found !== undefined) return found;
     const loading = this.#load(kubelet);
     this.#loaded.set(kubelet, loading);
-    // The next request loads the page again.
+    // After a failed load, the next request loads the page again.
     loading.catch(() => this.#loaded.delete(kubelet));
     return loading;
   }

@@ -15,7 +15,7 @@ interface Components {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Absent if tracing is off. */
+  /** Tracer of requests to the server; absent if tracing is off. */
   readonly tracer: Tracer | undefined;
   readonly endpoints: Pick<NodeEndpoints, 'of' | 'idleTimeoutMs'>;
 }

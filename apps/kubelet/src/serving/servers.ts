@@ -5,7 +5,7 @@ import { type HealthCheck, type HealthcheckSlis, HealthzServer, ReadOnlyServer }
 import { type Logger, type MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 import type { NodePages } from './stats-pages.ts';
 
-/** Sources of the data that the servers serve besides the kubelet. */
+/** Components that provide the served data, in addition to the kubelet itself. */
 interface Shown {
   readonly clock: Clock;
   readonly logger: Logger;

@@ -28,7 +28,8 @@ const turned = (it: TestCluster, kind: 'client' | 'server', before: string | und
 const options = {
   subnet: '10.199.73.0/24',
   configuration: { serverTLSBootstrap: true },
-  // Short, so that certificates rotate several times during the tests. The signer dates them back by five minutes.
+  // The duration is short, so that certificates rotate several times during the tests. The signer dates certificates
+  // back by five minutes.
   extraArguments: { 'kube-controller-manager': ['--cluster-signing-duration=75s'] },
 };
 
@@ -51,7 +52,7 @@ await withCluster('the certificates of a node in a cluster', options, (cluster) 
     expect(await it.nodeReady()).toBe('True');
   });
 
-  test("requests a serving certificate for the node's addresses that is signed by the cluster's CA", async () => {
+  test("the kubelet gets a serving certificate for the node's addresses, signed by the cluster's CA", async () => {
     const it = cluster();
     await it.until('the request to be approved', async () =>
       (await approveServingRequests(it.plane)).length > 0 ? true : undefined,

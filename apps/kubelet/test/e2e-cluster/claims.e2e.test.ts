@@ -110,8 +110,8 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
       'first\n',
       'first\n',
     ]);
-    // The directory was given to the pod's fsGroup before it was mounted, and new files in it inherit the group. A
-    // hostPath volume keeps its owner.
+    // The kubelet changed the group of the local volume's directory to the pod's fsGroup before the mount, and new
+    // files inherit the group. A hostPath volume keeps its owner.
     const groups = await Promise.all(['old', 'f'].map(async (name) => (await stat(join(local, name))).gid));
     expect([...groups, (await stat(join(host, 'f'))).gid, (await stat(join(local, 'old'))).mode & 0o777]).toEqual([
       GROUP,
@@ -124,7 +124,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     const { stdout } = await exec('findmnt', ['-n', '-o', 'OPTIONS', own]);
     expect(stdout).toContain('noexec');
 
-    // The same claim in a second pod, read-only.
+    // A second pod mounts the same claim read-only.
     const readers = podSpec('cat /local/f; touch /local/g && exit 1', [claimed('local', 'local', true)]);
     await it.createPod('second', readers);
     const second = await it.readyPod('second');
@@ -155,7 +155,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     expect(await readFile(join(local, 'f'), 'utf8')).toBe('first\n');
   });
 
-  test("waits for an unbound claim, reports the claim's name, and starts the pod once the claim is bound", async () => {
+  test("a pod with an unbound claim waits, reports the claim's name, and starts once the claim is bound", async () => {
     const it = cluster();
     const path = join(it.directory, 'late');
     await mkdir(path);

@@ -19,9 +19,9 @@ export async function withCluster(
     problem: ownProblem,
     ...options
   }: Omit<TestClusterOptions, 'containerd' | 'controlPlane'> & {
-    /** Default: containerd 2.4. */
+    /** Container runtime of the node. Default: containerd 2.4. */
     readonly runtime?: Found;
-    /** Why these tests cannot run on this machine. */
+    /** Reason why these tests cannot run on this machine; absent if they can. */
     readonly problem?: string;
   },
   register: (cluster: () => TestCluster) => void,

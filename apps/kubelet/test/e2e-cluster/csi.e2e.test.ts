@@ -29,7 +29,7 @@ const ATTACHING = 'attach.csi.example.com';
 const GROUP = 4321;
 
 const problem = await cannotMount(['ext4']);
-/** The Go kubelet is not built here: that takes minutes. */
+/** The Go kubelet is used only if it was built before, because a build takes minutes. */
 const upstream = await findUpstreamKubelet({ say: () => {}, onlyPresent: true });
 /** Time after which the Go kubelet has reconstructed and checked all volumes. */
 const SETTLED_MS = 6_000;
@@ -134,7 +134,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     await it.deletePod('first');
     await storageGone(it, before);
     expect(await callsOf(driver, disk)).toMatchObject({ NodeUnpublishVolume: 1, NodeUnstageVolume: 1 });
-    // The data of the claims outlives the pod; that of the inline volume does not.
+    // The volumes of the claims keep their data after the pod is deleted; the inline volume does not.
     await it.createPod('second', podSpec('cat /disk/f /shared/f && [ ! -e /scratch/f ] || exit 1', volumes));
     const second = await it.readyPod('second');
     expect(second.status?.containerStatuses?.[0]?.restartCount).toBe(0);
@@ -143,7 +143,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     expect(shared).not.toBe('');
   });
 
-  test('V1, V4: mounted CSI volumes are handed over to the Go kubelet and taken back, without a mount or an unmount', async (context) => {
+  test('V1, V4: mounted CSI volumes stay mounted when the Go kubelet replaces this kubelet, and back again', async (context) => {
     if ('reason' in upstream) return context.skip(upstream.reason);
     const it = cluster();
     const disk = await createClaim(it, driver, DRIVER, 'handed', { fsType: 'ext4' });
@@ -203,7 +203,7 @@ await withCluster('CSI volumes', { subnet: '10.199.87.0/24', ...(problem && { pr
     expect(await callsOf(driver, volumeId)).toMatchObject({ NodeUnpublishVolume: 2, NodeUnstageVolume: 2 });
   });
 
-  test('a CSI volume is staged after its VolumeAttachment with the attachment metadata, and is in use until it is unmounted', async () => {
+  test('a CSI volume is staged with the metadata of its VolumeAttachment, and is in volumesInUse until unmounted', async () => {
     const it = cluster();
     const attaching = await startDriver(it, ATTACHING, { attachRequired: true }, { flags: ['--enable-attach'] });
     try {

@@ -19,7 +19,7 @@ export class PodRecorder {
     this.#stop = stop;
   }
 
-  /** Starts with the pods that exist. */
+  /** Starts a watch of the pods with the labels. The watch reports the existing pods first. */
   static async start(plane: ControlPlane, labelSelector: string): Promise<PodRecorder> {
     const query = new URLSearchParams({ watch: 'true', labelSelector });
     const outgoing = request(`${plane.url}/api/v1/namespaces/default/pods?${query}`, { ...plane.admin, agent: false });

@@ -28,7 +28,7 @@ interface Claim {
   };
 }
 
-/** Adds the objects that a driver and an administrator have on a cluster. */
+/** Creates the DeviceClass, the ResourceClaimTemplate and the ResourceClaim that the pods of the tests refer to. */
 async function addDriverObjects(it: TestCluster): Promise<void> {
   const selectors = [{ cel: { expression: `device.driver == "${DRIVER}"` } }];
   const kind = (name: string) => ({ apiVersion: 'resource.k8s.io/v1', kind: name });
@@ -83,10 +83,13 @@ async function said(it: TestCluster, name: string): Promise<string> {
 
 await withCluster('resource claims of pods', { subnet: '10.199.87.0/24' }, (cluster) => {
   let plugin: FakeDraPlugin;
-  /** What the driver does with the next claims, if not as usual. */
+  /** Functions that replace the driver's default handling of the next claims. */
   let behaviour: Pick<FakeDraPluginOptions, 'prepare' | 'unprepare'> = {};
 
-  /** Starts a new plugin process of the driver. A previous one and its socket are gone. */
+  /**
+   * Starts a new plugin of the driver and waits until the kubelet has registered the plugin. Removes the socket of a
+   * previous plugin.
+   */
   async function plug(): Promise<void> {
     const it = cluster();
     const socketPath = join(it.node.rootDir, 'plugins_registry/gpu.sock');
@@ -168,10 +171,12 @@ await withCluster('resource claims of pods', { subnet: '10.199.87.0/24' }, (clus
     expect(containerId(await it.readyPod('two'))).toBe(containerId(two));
     await it.deletePod('two');
     await it.until('the claim to be given back', async () => plugin.prepared.size === 0 || undefined);
-    // The restarted kubelet prepares the claim for its first new pod; drivers treat this as a repetition.
+    // The restarted kubelet calls NodePrepareResources again for its first new pod; drivers must treat the call as
+    // idempotent.
     const rpcs = plugin.calls.map(({ rpc }) => rpc);
     expect(rpcs).toEqual(['NodePrepareResources', 'NodePrepareResources', 'NodeUnprepareResources']);
-    // The removal of stale slices at the start removed the test's own slice; a real driver publishes again.
+    // At its start, the kubelet removed stale ResourceSlices, including the test's slice. A real driver would publish
+    // its slice again.
     expect(await slices(it)).toBe(0);
     await publish(it);
   });
@@ -215,7 +220,7 @@ await withCluster('resource claims of pods', { subnet: '10.199.87.0/24' }, (clus
     await publish(it);
   });
 
-  test('the ResourceSlices of the driver are removed when its socket has been gone for 30 s', async () => {
+  test("the ResourceSlices of a driver are removed 30 s after the driver's socket disappeared", async () => {
     const it = cluster();
     expect(await slices(it)).toBe(1);
     plugin.stop();

@@ -10,7 +10,7 @@ import { allGone, allReady, createDeployment, expectOneContainerEach, FOREVER, s
 /** Time after which a killed process is started again. */
 const AWAY_MS = 1_000;
 
-/** How each process of node and control plane is killed and started again. */
+/** Functions that kill and start each process of node and control plane, by the process's name. */
 const DEATHS: Readonly<
   Record<string, { kill(it: TestCluster): Promise<void>; start(it: TestCluster): Promise<void> }>
 > = {

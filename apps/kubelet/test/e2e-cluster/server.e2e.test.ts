@@ -213,7 +213,7 @@ await withCluster(
       child.kill('SIGTERM');
     });
 
-    test('serves the page about the node, its events and a log through kubectl proxy', async () => {
+    test("the kubelet serves the dashboard page, the node's events and a log through kubectl proxy", async () => {
       const it = cluster();
       const proxy = kubectlRunning(it, ['proxy', '--port=0']);
       try {

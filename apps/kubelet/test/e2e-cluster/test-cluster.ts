@@ -94,7 +94,7 @@ export class TestCluster {
    * Starts control plane, containerd and the node, which has only a bootstrap token, and waits until the node is Ready.
    */
   static async start(options: TestClusterOptions): Promise<TestCluster> {
-    // A short path, because it contains sockets.
+    // The path is short, because the directory contains Unix sockets, whose paths have a maximum length.
     const cluster = new TestCluster(await mkdtemp('/tmp/na-e2e-'), options);
     try {
       await options.prepare?.(cluster.directory);

@@ -63,7 +63,8 @@ async function socketsOf(it: TestCluster): Promise<number> {
 }
 
 /**
- * Streams over the newer WebSocket protocols, through a real API server to a real runtime, and directly to the kubelet.
+ * Registers tests of streams over the newer WebSocket protocols, through a real API server to a real runtime, and
+ * directly to the kubelet.
  */
 export async function webSocketSuite(
   runtimeName: string,
@@ -191,7 +192,7 @@ export async function webSocketSuite(
       }
     });
 
-    test('a v5 client of the kubelet half-closes its input and receives exit codes, also of a missing command', async () => {
+    test('a WebSocket v5 client half-closes its input and receives exit codes, also of a missing command', async () => {
       const cat = await direct(['sh', '-c', 'cat; echo over >&2; exit 9'], { stdin: true, stdout: true, stderr: true });
       if (cat.stdout === undefined || cat.stderr === undefined) throw new Error('no streams');
       const sent = randomBytes(500_000).toString('hex');

@@ -203,7 +203,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.plane.kubectl(['delete', 'pod', 'forced', '--force', '--grace-period=0', '--wait=false']);
     expect(await it.pod('forced')).toBeUndefined();
     console.log(`its container was gone after ${await it.timed(() => it.gone(metadata.uid))} ms`);
-    // A new pod with the same name is another pod.
+    // A new pod with the same name has another UID.
     await it.createPod('forced', { containers: [script('c', FOREVER)] });
     expect((await it.readyPod('forced')).metadata.uid).not.toBe(metadata.uid);
     await it.deletePod('forced');

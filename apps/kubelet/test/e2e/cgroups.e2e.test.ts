@@ -146,7 +146,7 @@ if ('reason' in found) {
       await bare.write({ name: 'moved', spec: { containers: [script('c', FOREVER)] } });
       const before = await bare.running('moved');
       await bare.kill('SIGTERM');
-      // Same configuration file with changed content.
+      // The kubelet starts with the same configuration file, whose content has changed.
       await node.start();
       const after = await node.podUntil(
         'moved',

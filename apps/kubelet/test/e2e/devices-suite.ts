@@ -16,8 +16,8 @@ const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 const SHOW = 'echo "leds=$LEDS own=$OWN name=$(cat /led/name) $(test -c /dev/led && echo device)"';
 
 /**
- * Device plugin with a real kubelet on a real containerd: the devices of containers, and restarts of plugin and
- * kubelet.
+ * Registers tests of a device plugin with a real kubelet on a real containerd: the devices of containers, and restarts
+ * of plugin and kubelet.
  */
 export function devicesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
@@ -51,7 +51,7 @@ export function devicesSuite(title: string, found: Found, subnet: string): void 
       await removeDirectory(directory);
     }, TIMEOUT_MS);
 
-    /** Starts a new plugin. A previous plugin and its socket are gone. */
+    /** Starts a new device plugin. The caller has stopped the previous plugin. */
     async function plug(): Promise<void> {
       plugin = new FakeDevicePlugin(
         {

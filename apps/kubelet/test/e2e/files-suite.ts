@@ -9,7 +9,7 @@ import { containerId, script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** A flexVolume driver that mounts a tmpfs with a file that has the options. */
+/** A flexVolume driver that mounts a tmpfs and writes the mount options into a file there. */
 const FLEX_DRIVER = `#!/bin/sh
 echo "$1 $2" | sed 's/ $//' >> "$(dirname "$0")/calls"
 case "$1" in
@@ -20,7 +20,7 @@ case "$1" in
 esac
 `;
 
-/** Content of volumes as containers see it, with a real kubelet on a real containerd. */
+/** Registers tests of the volumes that containers see, with a real kubelet on a real containerd. */
 export function filesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} mounts volumes`, (context) => context.skip(found.reason));
@@ -251,7 +251,7 @@ export function filesSuite(title: string, found: Found, subnet: string): void {
       await gone('grouped');
     });
 
-    test('mounts propagate as the pod specifies, and are recursively read-only if it requests that', async () => {
+    test('mounts propagate as the pod specifies, and are recursively read-only if the pod requests it', async () => {
       await mkdir(host('shared/ro/below'), { recursive: true });
       const shared = host('shared');
       execFileSync('mount', ['--bind', shared, shared]);

@@ -10,7 +10,7 @@ import { script, TestNode } from './test-node.ts';
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** Lifecycle hooks with a real kubelet on a real containerd. */
+/** Registers tests of lifecycle hooks with a real kubelet on a real containerd. */
 export function hooksSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} runs lifecycle hooks`, (context) => context.skip(found.reason));

@@ -84,7 +84,10 @@ const HOSTILE: readonly Manifest[] = [
   },
 ];
 
-/** Sources of variables that are not regular files, or that a symlink leads to. */
+/**
+ * Names and scripts of init containers that make a `fileKeyRef` source unacceptable: not a regular file, a symlink, or
+ * too large.
+ */
 const REFUSED: readonly (readonly [name: string, make: string])[] = [
   ['fifo', 'mkfifo /e/env'],
   ['device', 'mknod /e/env c 1 5'],
@@ -107,7 +110,10 @@ function refused([name, make]: (typeof REFUSED)[number]): Manifest {
 /** Image with an invalid stop signal: the runtime creates its containers but cannot stop them with that signal. */
 const UNSTOPPABLE = 'node-agent.local/unstoppable:1';
 
-/** Hostile pods on a real containerd: they terminate, leave nothing behind, and do not affect other pods (W5). */
+/**
+ * Registers tests of hostile pods on a real containerd: the pods terminate, leave nothing behind, and do not affect
+ * other pods (W5).
+ */
 export function hostileSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} runs hostile pods`, (context) => context.skip(found.reason));
@@ -119,7 +125,7 @@ export function hostileSuite(title: string, found: Found, subnet: string): void 
     let node: TestNode;
 
     beforeAll(async () => {
-      // A short path, because it contains sockets.
+      // The path is short, because the directory contains Unix sockets, whose paths have a maximum length.
       directory = await mkdtemp('/tmp/na-e2e-');
       containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();

@@ -22,7 +22,10 @@ const [USED, UNUSED, PINNED] = ['used', 'unused', 'pinned'].map((name) => `node-
   string,
 ];
 
-/** Image garbage collection on a real containerd. Observations of a kubelet count after the kubelet has exited. */
+/**
+ * Registers tests of image garbage collection on a real containerd. The collectors of the tests read the image ages
+ * that a kubelet stored before it exited.
+ */
 export function imageGcSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} keeps images in use`, (context) => context.skip(found.reason));
@@ -79,7 +82,7 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       return new ImageGc({ cri, disks, ages }, { policy: told });
     };
 
-    test('N4: removes an image that exceeds the maximum age, also across collectors, and keeps used, pinned and sandbox images', async () => {
+    test('N4: removes an image above the maximum age, also if another collector stored its age, but no used or pinned image', async () => {
       await node.write({ name: 'user', spec: { containers: [{ ...script('c', FOREVER), image: USED }] } });
       await node.running('user');
       await node.until('the ages of images', () =>
@@ -92,7 +95,7 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
 
       await collector({ maxAgeMs: 3_600_000 }).garbageCollect(signal);
       expect(await present()).toEqual(all);
-      // A new collector each time: it knows the age of images only from the file on disk.
+      // Each run uses a new collector, which knows the age of images only from the file on disk.
       await node.until('the unused image to be gone', async () => {
         await collector({ maxAgeMs: 1 }).garbageCollect(signal);
         return (await present()).length < all.length ? true : undefined;
@@ -104,7 +107,8 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       const file = join(directory, 'image.tar');
       await buildImage({ tag: UNUSED, file });
       await containerd.importImage(file, UNUSED);
-      // Thresholds of 0 percent: the disk is always above them, and removing all images never suffices.
+      // With thresholds of 0 percent, disk usage is always above the thresholds, and removing all images never
+      // suffices.
       const collecting = collector({ highThresholdPercent: 0, lowThresholdPercent: 0 });
       await expect(collecting.garbageCollect(new AbortController().signal)).rejects.toMatchObject({
         code: 'InsufficientSpace',
@@ -113,7 +117,7 @@ export function imageGcSuite(title: string, found: Found, subnet: string): void 
       expect(await present()).toEqual([PAUSE_IMAGE, PINNED, USED].sort());
     });
 
-    test('removes an image on demand once its pod is gone, but no pinned image', async () => {
+    test('deleteUnusedImages removes an image after its pod was removed, but no pinned image', async () => {
       const { signal } = new AbortController();
       const gc = collector({});
       expect(await gc.deleteUnusedImages(signal)).toBe(0);

@@ -13,7 +13,7 @@ const exec = promisify(execFile);
 const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** A real kubelet with manifests on a real containerd, including restarts of both. */
+/** Registers tests of a real kubelet with manifests on a real containerd, including restarts of both. */
 export function nodeSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} runs pods`, (context) => context.skip(found.reason));
@@ -27,7 +27,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
     let node: TestNode;
 
     beforeAll(async () => {
-      // A short path, because it contains sockets.
+      // The path is short, because the directory contains Unix sockets, whose paths have a maximum length.
       directory = await mkdtemp('/tmp/na-e2e-');
       containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();
@@ -167,7 +167,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
         return found.length === 6 ? found.sort() : undefined;
       });
       expect(live).toEqual(names.slice(2).flatMap((name) => [`${name}-e2e/a`, `${name}-e2e/b`]));
-      // A container that the runtime can neither start nor remove keeps its restart number.
+      // A container that the runtime can neither start nor remove counts as a restart of its successor.
       const { containers: ended } = await cri.listContainers({ filter: { state: { state: 2 } } });
       const statuses = await Promise.all(ended.map(({ id }) => cri.containerStatus({ containerId: id })));
       const stuck = statuses.flatMap(({ status }) => (status !== null && !(status.startedAt > 0) ? [status] : []));
@@ -394,7 +394,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
     });
   });
 
-  describe(`start under bad conditions on ${title}`, { timeout: TIMEOUT_MS }, () => {
+  describe(`kubelet start without a runtime or disk space on ${title}`, { timeout: TIMEOUT_MS }, () => {
     test('the kubelet waits for a missing runtime, reports it, and starts pods when the runtime runs', async () => {
       const directory = await mkdtemp('/tmp/na-e2e-');
       const parts = subnet.split('.');

@@ -56,7 +56,9 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     await removeDirectory(directory);
   }, TIMEOUT_MS);
 
-  /** Creates an authority, a client certificate of it, and one of another authority. */
+  /**
+   * Creates two certificate authorities and a client certificate of each. The kubelet trusts only the first authority.
+   */
   async function certificates(): Promise<void> {
     const run = (...args: string[]) => exec('openssl', args, { cwd: directory });
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
@@ -99,7 +101,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
 
   const ctl = (...argv: readonly string[]): Promise<Ran> => run(args(...argv));
 
-  /** Runs a command until its output has a text, then interrupts the command. */
+  /** Runs a command until its output matches `text`, then interrupts the command. */
   async function until(
     text: RegExp,
     argv: readonly string[],
@@ -140,7 +142,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
   const SERVE =
     'trap "exit 0" TERM; echo started; echo served > /index.html; httpd -p 8080 -h / ; while true; do sleep 1 & wait $!; done';
 
-  test('W1: only root may open the socket', async () => {
+  test('W1: only root may open the admin socket', async () => {
     expect((await lstat(socket)).mode & 0o777).toBe(0o600);
     expect((await lstat(join(directory, 'admin'))).mode & 0o777).toBe(0o700);
     await chmod(directory, 0o755);
@@ -149,7 +151,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     await expect(denied).rejects.toMatchObject({ code: 7 });
   });
 
-  test('a pod is applied, shown, read, entered, forwarded, explained, changed and deleted', async () => {
+  test('nodectl creates, shows, explains, changes and deletes a pod, and runs logs, exec and port-forward', async () => {
     expect(await apply(manifest('web', SERVE))).toMatchObject({
       ...{ code: 0, out: 'pod default/web-e2e created (default_web.yaml)\n', err: '' },
     });
@@ -186,7 +188,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     await node.until('the pod to be gone', async () => ((await ctl('pods', 'web')).code === 3 ? true : undefined));
   });
 
-  test('a terminal shows no control characters of a hostile log', async () => {
+  test('nodectl logs prints no control characters of a hostile log to a terminal', async () => {
     await apply(
       manifest('evil', `trap "exit 0" TERM; printf '\\033[2Jgone\\n'; while true; do sleep 1 & wait $!; done`),
     );
@@ -203,7 +205,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     await ctl('delete', 'evil');
   });
 
-  test('exec -it runs a shell in a terminal with its size', async () => {
+  test("nodectl exec -it runs a shell in a terminal of the user's terminal size", async () => {
     await apply(manifest('shell', 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done'));
     await node.running('shell');
     const line = args('exec', 'shell', '-i', '-t', '--', 'sh', '-c', 'sleep 1; stty size; tty; exit 7');
@@ -213,13 +215,13 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     await ctl('delete', 'shell');
   });
 
-  test('an invalid manifest is refused with the place of the problem, and nothing is written', async () => {
+  test('nodectl rejects an invalid manifest with the invalid field, and writes no file', async () => {
     const { code, err } = await apply(manifest('UPPER', 'true'));
     expect([code, (await readdir(node.manifests)).filter((name) => /upper/i.test(name))]).toEqual([6, []]);
     expect(err).toContain('metadata.name');
   });
 
-  test('a standalone node shows its conditions, capacity, images and usage', async () => {
+  test('nodectl prints the conditions, capacity, images and usage of a standalone node', async () => {
     const { code, out } = await ctl('node', '--check');
     expect(code).toBe(0);
     expect(out).toMatch(/Kubelet: +v1\.36\.3\+node-agent/);
@@ -234,7 +236,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     expect(summary.node.nodeName).toBe('e2e');
   });
 
-  test('a remote kubelet is reached with a client certificate, and a stranger is denied', async () => {
+  test('a remote kubelet admits nodectl with a trusted client certificate, and denies a certificate of another CA', async () => {
     const remote = (name: string, ...argv: string[]): Promise<Ran> => {
       const files = [
         '--client-certificate',
@@ -273,7 +275,7 @@ describe.skipIf('reason' in found)('nodectl with a kubelet on containerd', { tim
     expect([node.pid, node.isRunning]).toEqual([pid, true]);
   });
 
-  test('K1: the socket serves again after the kubelet was killed', async () => {
+  test('K1: the admin socket serves again after the kubelet was killed and restarted', async () => {
     await node.kill('SIGKILL');
     expect(await ctl('pods')).toMatchObject({ code: 4, err: expect.stringContaining('the kubelet does not run') });
     await node.start();

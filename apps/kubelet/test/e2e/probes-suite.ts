@@ -12,7 +12,7 @@ const TIMEOUT_MS = 120_000;
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 const SERVE = 'mkdir -p /www; httpd -p 8080 -h /www;';
 
-/** Probes with a real kubelet on a real containerd: exec, HTTP, TCP and gRPC. */
+/** Registers tests of exec, HTTP, TCP and gRPC probes with a real kubelet on a real containerd. */
 export function probesSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} runs pods with probes`, (context) => context.skip(found.reason));

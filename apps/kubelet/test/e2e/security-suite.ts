@@ -11,7 +11,9 @@ const TIMEOUT_MS = 120_000;
 /** Capability bits by name. */
 const CAPABILITIES = { CHOWN: 0, NET_BIND_SERVICE: 10, NET_ADMIN: 12, SYS_ADMIN: 21 } as const;
 
-/** Security contexts as the containers' processes see them in /proc, with a real kubelet on a real containerd. */
+/**
+ * Registers tests of security contexts, as /proc shows them in containers, with a real kubelet on a real containerd.
+ */
 export function securitySuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} applies security contexts`, (context) => context.skip(found.reason));

@@ -17,7 +17,7 @@ const BUSY = [
   'while true; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done',
 ].join(' ');
 
-/** Stats of a real kubelet on a real containerd, compared with the kernel's files. */
+/** Registers tests that compare the stats of a real kubelet on a real containerd with the kernel's files. */
 export function statsSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
     test(`${title} reports stats`, (context) => context.skip(found.reason));
@@ -127,7 +127,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       await summary();
       const { cpuNs } = await kernel();
       const [before, beganMs] = [await cpuNs(), performance.now()];
-      // Longer than a collection is reused.
+      // The wait is longer than the time for which the kubelet reuses a collection.
       const rated = await node.until('a rate of another interval', async () => {
         await new Promise((resolve) => setTimeout(resolve, 6000));
         return busy(await summary()).containers[0]?.cpu?.usageNanoCores;
@@ -226,7 +226,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
           expect(sampleOf(cadvisor, 'container_memory_working_set_bytes', { id: '/' })).toBeGreaterThan(0);
           return /^container_scrape_error 1$/m.test(cadvisor) ? true : undefined;
         });
-        // Earlier collections are reused for a while.
+        // The kubelet reuses earlier collections for a while.
         await node.until('/metrics/resource to report it', async () =>
           /^resource_scrape_error 1$/m.test(await node.page('/metrics/resource')) ? true : undefined,
         );

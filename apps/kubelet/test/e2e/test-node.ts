@@ -37,7 +37,7 @@ export interface TestNodeOptions {
   readonly rootDir?: string;
   /** Flags in addition to the default ones of all tests. */
   readonly flags?: readonly string[];
-  /** Flags that only this kubelet has: another kubelet is started without them. */
+  /** Flags that only this kubelet has. Another kubelet is started without these flags. */
   readonly ownFlags?: readonly string[];
 }
 
