@@ -5,7 +5,7 @@ import type { PortService, Program } from './process/process.ts';
 export interface ScriptedOutput {
   /** Milliseconds after the container's start. Default: 0. */
   readonly atMs?: number;
-  /** Default: `stdout`. */
+  /** Output stream that receives the text. Default: `stdout`. */
   readonly stream?: 'stdout' | 'stderr';
   /** The printed text. No newline is added. */
   readonly text: string;
@@ -15,7 +15,7 @@ export interface ScriptedOutput {
 export interface ExecResult {
   readonly stdout?: string;
   readonly stderr?: string;
-  /** Default: 0. */
+  /** Exit code of the command. Default: 0. */
   readonly exitCode?: number;
   /** Run time of the command, in milliseconds. Default: 0. */
   readonly durationMs?: number;
@@ -58,12 +58,12 @@ export interface Behaviour {
   readonly exec?: Readonly<Record<string, ExecResult>> | ((command: readonly string[]) => ExecResult | undefined);
   /**
    * The ports that the container serves in its pod's network, by number. If another container of the pod already serves
-   * one of them, this container exits with code 1.
+   * one of these ports, this container exits with code 1.
    */
   readonly ports?: Readonly<Record<string, PortBehaviour>>;
   /** Usage that stats report while the container runs. */
   readonly usage?: { readonly cpuNanoCores?: number; readonly memoryBytes?: number };
-  /** The complete program. It replaces the scripted exit, output and signal handling above. */
+  /** Program of the container. The program replaces the scripted exit, output and signal handling above. */
   readonly program?: Program;
 }
 

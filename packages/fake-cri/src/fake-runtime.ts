@@ -31,7 +31,7 @@ import type { FakeCriFileSystem } from './process/container-files.ts';
 
 /** Dependencies of a {@link FakeRuntime}. */
 export interface FakeRuntimeComponents {
-  /** Default: the system clock. */
+  /** Clock of all delays and timestamps. Default: the system clock. */
   readonly clock?: Clock;
   /** Source of ids: the same seed gives the same ids. Default: the system's random numbers. */
   readonly random?: Random;
@@ -67,7 +67,7 @@ export interface FakeRuntimeOptions {
    * `http://127.0.0.1:10350`.
    */
   readonly streamingUrl?: string;
-  /** Default: `cgroupfs`. */
+  /** Cgroup driver that the runtime reports to the kubelet. Default: `cgroupfs`. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
   /**
    * Reported mount point of the disk of images and containers. A kubelet measures this path, so it must exist on the
@@ -77,9 +77,9 @@ export interface FakeRuntimeOptions {
   /** The runtime version that Version reports. Default: `1.0.0`. */
   readonly version?: string;
   /**
-   * Called for each StartContainer whose caller goes away before it has completed. If it returns true, the container's
-   * task stays behind, as sometimes happens with containerd 1.6 to 2.4: the container cannot be removed until the
-   * runtime has crashed and recovered. Default: never.
+   * Called for each StartContainer whose caller aborts before the start has completed. If the function returns true,
+   * the container's task stays behind, as sometimes happens with containerd 1.6 to 2.4: the container cannot be removed
+   * until the runtime has crashed and recovered. Default: never.
    */
   readonly leaksBrokenStart?: () => boolean;
 }
@@ -92,8 +92,8 @@ export interface RecoverOptions {
    */
   readonly exitCodesLost?: boolean;
   /**
-   * Called for each running container. If it returns true, the container and its shim died while the runtime was down:
-   * exit code 255, reason Unknown.
+   * Called for each running container. If the function returns true, the container and its shim died while the runtime
+   * was down: exit code 255, reason Unknown.
    */
   readonly died?: (container: { readonly id: string; readonly name: string; readonly podUid: string }) => boolean;
 }

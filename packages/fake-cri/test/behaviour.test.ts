@@ -13,7 +13,7 @@ async function status(it: World & { containerId: string }) {
 }
 
 describe('a scripted container', () => {
-  test('a scripted container exits at its time with its code, after printing the due output', async () => {
+  test('a scripted container exits at the scripted time with the scripted exit code, after printing the due output', async () => {
     const output = [
       { text: 'late\n', atMs: 900 },
       { text: 'first\n' },
@@ -36,7 +36,7 @@ describe('a scripted container', () => {
     expect(await status(it)).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
   });
 
-  test('SIGTERM ends a scripted container with 143, with another code, after a delay, or not at all', async () => {
+  test('SIGTERM ends a scripted container with the scripted exit code and delay, unless SIGTERM is ignored', async () => {
     const stop = async (behaviour: Behaviour): Promise<[number | undefined, number]> => {
       const it = await scripted(behaviour);
       await it.clock.settle();

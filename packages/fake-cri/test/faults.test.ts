@@ -35,25 +35,25 @@ describe('a call with an injected fault', () => {
     return { it, result };
   };
 
-  test('error: the call fails and the runtime does nothing', async () => {
+  test('with the fault error, the call fails and the runtime does nothing', async () => {
     const { it, result } = await run({ kind: 'error', code: 'RESOURCE_EXHAUSTED', message: 'no room' });
     expect(result).toEqual({ code: 'RESOURCE_EXHAUSTED', afterMs: 0 });
     expect(await sandboxes(it)).toBe(0);
   });
 
-  test('delay: the call succeeds after the delay', async () => {
+  test('with the fault delay, the call succeeds after the delay', async () => {
     const { it, result } = await run({ kind: 'delay', delayMs: 700 });
     expect(result).toEqual({ code: 'OK', afterMs: 700 });
     expect(await sandboxes(it)).toBe(1);
   });
 
-  test('hang: the call ends with DEADLINE_EXCEEDED after 2 min and the runtime does nothing', async () => {
+  test('with the fault hang, the call ends with DEADLINE_EXCEEDED after 2 min and the runtime does nothing', async () => {
     const { it, result } = await run({ kind: 'hang' });
     expect(result).toEqual({ code: 'DEADLINE_EXCEEDED', afterMs: 120_000 });
     expect(await sandboxes(it)).toBe(0);
   });
 
-  test('hang: the caller can abort the call', async () => {
+  test('with the fault hang, the caller can abort the call', async () => {
     const it = await world();
     it.runtime.faults.add({ rpc: '*', fault: { kind: 'hang', timeoutMs: Number.POSITIVE_INFINITY } });
     const abort = new AbortController();
@@ -79,7 +79,7 @@ describe('a call with an injected fault', () => {
     await expect(it.runtime.runPodSandbox({ config: sandboxConfig() })).rejects.toThrow('is reserved for');
   });
 
-  test('nonsense: the response is unusable in the requested way', async () => {
+  test('with the fault nonsense, the response is unusable as the fault specifies', async () => {
     const it = await world();
     const { containerId } = await startPod(it, ['sleep', 'infinity']);
     const list = async (nonsense: 'empty' | 'noMetadata' | 'unknownState' | 'noIds' | 'noLabels') => {

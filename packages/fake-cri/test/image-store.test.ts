@@ -24,7 +24,7 @@ test.each(['', 'UPPER', 'a//b', 'a:b:c', 'a@sha256:12', 'a/b/', ':tag', 'a b', '
   },
 );
 
-test('a pull takes its time, and the pulled image has its size and is found by tag, digest and id', async () => {
+test("a pull takes pullMs, and the pulled image has the registry's size and is found by tag, digest and id", async () => {
   const { clock, runtime } = await world({
     registry: (reference) => ({ image: { tags: [reference], sizeBytes: 123 }, pullMs: 5000 }),
   });

@@ -137,7 +137,7 @@ describe('the small shell reads standard input like busybox', () => {
     [['sh'], 'X=1\necho "$X" $X$X\n# nothing\n\ntrue\n'],
   ];
   for (const [argv, typed] of cases) {
-    test(`${argv.join(' ')} ${JSON.stringify(typed)}`, async (context) => {
+    test(`${argv.join(' ')} with the standard input ${JSON.stringify(typed)}`, async (context) => {
       const fake = await run(argv, { PATH: '/bin' }, 60_000, typed);
       if (!existsSync(busybox)) context.skip('there is no busybox here to compare with');
       const env = { PATH: '/bin:/usr/bin' };

@@ -67,7 +67,7 @@ async function exec(
 }
 
 describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
-  it('delivers stdout, stderr and the exit code separately', async () => {
+  it('exec delivers stdout, stderr and the exit code separately', async () => {
     const command = await exec(way, protocols, ['sh', '-c', 'echo out; echo err >&2; exit 3']);
     if (command.stdout === undefined || command.stderr === undefined) throw new Error('no streams');
     expect(await Promise.all([text(command.stdout), text(command.stderr)])).toEqual(['out\n', 'err\n']);
@@ -79,11 +79,11 @@ describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
     await command.closed;
   });
 
-  it('reports success of a command that succeeds', async () => {
+  it('exec reports success if the command exits with 0', async () => {
     expect(await (await exec(way, protocols, ['true'])).outcome).toEqual({ status: 'Success' });
   });
 
-  it('reports an error if the container does not have the command', async () => {
+  it('exec reports an error if the container does not have the command', async () => {
     const command = await exec(way, protocols, ['no-such-program']);
     const { status, message } = await command.outcome;
     expect(status).toBe('Failure');
@@ -93,7 +93,7 @@ describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
     expect(message).toContain('exec: "no-such-program": executable file not found in $PATH');
   });
 
-  it('provides a terminal and applies the sizes that the client sends', async () => {
+  it('exec provides a terminal and applies the sizes that the client sends', async () => {
     const wanted = { stdin: true, stdout: true, tty: true };
     const command = await exec(way, protocols, ['sh'], wanted);
     const { stdin, stdout } = command;
@@ -329,7 +329,7 @@ describe('streaming faults', () => {
     ['redirect', { kind: 'redirect', location: 'http://10.0.0.1/' } as const, 'refused with 302'],
     ['noise', { kind: 'noise' } as const, 'the connection is closed'],
     ['break after 5 bytes', { kind: 'break', afterBytes: 5 } as const, 'the connection is closed'],
-  ])('fault %s affects one request', async (_name, fault, message) => {
+  ])('the streaming fault %s affects only one request if its rule has times 1', async (_name, fault, message) => {
     const { containerId } = await pod(['sleep', 'infinity']);
     server.faults.add({ on: 'exec', fault, times: 1 });
     await expect(commandOverSpdy(await url(containerId), { stdout: true, stdin: true }, options)).rejects.toThrow(

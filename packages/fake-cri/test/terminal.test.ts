@@ -93,7 +93,7 @@ describe('a pipe', () => {
     expect(await pipe.read(never)).toBeUndefined();
   });
 
-  test('aborting the signal ends a read', async () => {
+  test('aborting the signal ends a read of a pipe', async () => {
     const ending = new AbortController();
     const read = new Pipe().read(ending.signal);
     ending.abort(new Error('killed'));

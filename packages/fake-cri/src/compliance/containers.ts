@@ -4,7 +4,7 @@ import { type Examination, refused } from './scene.ts';
 
 const { CONTAINER_CREATED, CONTAINER_EXITED, CONTAINER_RUNNING } = ContainerState;
 
-/** Examinations of container operations. */
+/** Compliance cases for operations on containers. */
 export const containerExaminations: readonly Examination[] = [
   [
     'a created container has a creation time, but no start time, exit time or exit code',

@@ -33,7 +33,7 @@ async function listen(
   return { heard, stop };
 }
 
-/** Examinations of container events. */
+/** Compliance cases for container events. */
 export const eventExaminations: readonly Examination[] = [
   [
     'the runtime sends an event for each change in a pod’s life, with the statuses at that time',

@@ -3,7 +3,7 @@ import { type Examination, refused } from './scene.ts';
 
 const ABSENT = 'node-agent.invalid/absent:1';
 
-/** Examinations of the image service. */
+/** Compliance cases for the image service. */
 export const imageExaminations: readonly Examination[] = [
   [
     'a local image has an id, tags and a size',

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { type Examination, refused } from './scene.ts';
 
-/** Examinations of logs. CRI's documentation defines the format; the kubelet relies on the other properties. */
+/**
+ * Compliance cases for container logs. CRI's documentation defines the format; the kubelet relies on the other
+ * properties.
+ */
 export const logExaminations: readonly Examination[] = [
   [
     'a log has one line per printed line: time, stream, F, content',

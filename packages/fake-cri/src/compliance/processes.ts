@@ -10,7 +10,7 @@ async function sleeper(scene: Scene, overrides: Init<ContainerConfig> = {}): Pro
   return scene.started(await scene.hostSandbox(), ['sleep', '1000'], overrides);
 }
 
-/** Examinations of the environment of container processes, and of commands run by exec. */
+/** Compliance cases for the environment of container processes, and for commands run by exec. */
 export const processExaminations: readonly Examination[] = [
   [
     'ExecSync returns a command’s stdout, stderr and exit code separately',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { CgroupDriver, type ContainerStatsFilter, type Init } from '@node-agent/cri-client';
 import { type Examination, refused } from './scene.ts';
 
-/** Examinations of the runtime's own status, stats and metrics. */
+/** Compliance cases for the runtime's own status, stats and metrics. */
 export const runtimeExaminations: readonly Examination[] = [
   [
     'Version reports a name, a version and CRI v1',

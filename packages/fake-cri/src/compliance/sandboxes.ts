@@ -5,7 +5,7 @@ import { type Examination, refused } from './scene.ts';
 const READY = PodSandboxState.SANDBOX_READY;
 const NOTREADY = PodSandboxState.SANDBOX_NOTREADY;
 
-/** Examinations of sandboxes. */
+/** Compliance cases for pod sandboxes. */
 export const sandboxExaminations: readonly Examination[] = [
   [
     'a sandbox is ready when RunPodSandbox returns',

@@ -45,14 +45,14 @@ export interface CaseContext {
   skip(reason: string): never;
 }
 
-/** One case of the suite. */
+/** One case of the compliance suite. */
 export interface ComplianceCase {
   readonly name: string;
   /** Rejects if the runtime does not comply. */
   run(context: CaseContext): Promise<void>;
 }
 
-/** Name and body of a case. */
+/** Name of a compliance case, and the function that checks the runtime. */
 export type Examination = readonly [name: string, examine: (scene: Scene) => Promise<void>];
 
 /** A sandbox created by a case. */

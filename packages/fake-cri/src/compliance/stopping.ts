@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ContainerState, CriError, NamespaceMode } from '@node-agent/cri-client';
 import type { Examination } from './scene.ts';
 
-/** Examinations of stopping containers. */
+/** Compliance cases for stopping containers. */
 export const stoppingExaminations: readonly Examination[] = [
   [
     'a container that handles SIGTERM can exit with its own code within the grace period',

@@ -99,7 +99,7 @@ const ofCommands: readonly Examination[] = WAYS.flatMap((way): readonly Examinat
   ],
 ]);
 
-/** Examinations of exec, attach and port-forward streams. */
+/** Compliance cases for exec, attach and port-forward streams. */
 export const streamExaminations: readonly Examination[] = [
   ...ofCommands,
   [

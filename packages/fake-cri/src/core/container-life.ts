@@ -170,7 +170,7 @@ async function ended(state: RuntimeState, container: ContainerRecord, exitCode: 
   markExited(state, container, exitCode, container.deathReason);
 }
 
-/** Records a container's exit, unless one is already recorded. */
+/** Records a container's exit, unless an exit of the container is already recorded. */
 export function markExited(state: RuntimeState, container: ContainerRecord, exitCode: number, reason: string): void {
   if (container.finishedAtNs !== 0) return;
   container.finishedAtNs = state.stampNs();

@@ -18,8 +18,8 @@ interface Subscriber {
 export type EventDelivery = (event: ContainerEventResponse) => readonly { readonly delayMs: number }[];
 
 /**
- * Delivers every event to every subscriber, in order. Without a subscriber, events are kept for up to five minutes for
- * the first one.
+ * Delivers every event to every subscriber, in order. While there is no subscriber, events are kept for up to five
+ * minutes for the first subscriber.
  */
 export class EventHub {
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** Whether `labels` contains every pair of `selector`. An empty selector matches all labels. */
+/** Reports whether `labels` contains every pair of `selector`. An empty selector matches all labels. */
 export function matchesLabels(
   selector: Readonly<Record<string, string>>,
   labels: Readonly<Record<string, string>>,

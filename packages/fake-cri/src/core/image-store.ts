@@ -7,7 +7,7 @@ import { fullReference, type ImageName, parseImageName } from './image-reference
 export interface FakeImage {
   /** References such as `busybox` or `registry/name:tag`. The first is the main name. */
   readonly tags: readonly string[];
-  /** Default: 10 MB. */
+  /** Size of the image in bytes. Default: 10 MB. */
   readonly sizeBytes?: number;
   /** If true, image garbage collection must not remove the image. */
   readonly pinned?: boolean;
@@ -20,7 +20,7 @@ export interface FakeImage {
   readonly entrypoint?: readonly string[];
   readonly cmd?: readonly string[];
   readonly workingDir?: string;
-  /** Default: `SIGTERM`. */
+  /** Stop signal of the image's configuration. Default: `SIGTERM`. */
   readonly stopSignal?: string;
   /** Behaviour of the containers of the image, regardless of their command. */
   readonly behaviour?: Behaviour;
@@ -47,7 +47,7 @@ export type RegistryAnswer =
   | { readonly error: { readonly code: CriErrorCode; readonly message: string }; readonly pullMs?: number };
 
 /**
- * Responds to pulls. `undefined` means that the image does not exist. `reference` is complete:
+ * Returns a registry's response to a pull; `undefined` means that the image does not exist. `reference` is complete:
  * `docker.io/library/busybox:latest`.
  */
 export type Registry = (reference: string) => RegistryAnswer | undefined;
@@ -85,7 +85,7 @@ export function busyboxImage(tag: string = 'busybox'): FakeImage {
 export class ImageStore {
   readonly #images = new Map<string, ImageRecord>();
 
-  /** @throws TypeError if a tag is not an image reference */
+  /** Stores the initial images. @throws TypeError if a tag is not an image reference */
   constructor(images: readonly FakeImage[]) {
     for (const image of images) this.add(image);
   }

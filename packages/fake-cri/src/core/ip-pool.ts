@@ -6,7 +6,10 @@ export class IpPool {
   readonly #used = new Set<bigint>();
   #last = 1n;
 
-  /** @throws TypeError if `cidr` is not an address with a prefix length that leaves room for pods */
+  /**
+   * Creates a pool of the addresses of `cidr`.
+   * @throws TypeError if `cidr` is not an address with a prefix length that leaves room for pods
+   */
   constructor(cidr: string) {
     const [address = '', prefix = ''] = cidr.split('/');
     this.#v6 = address.includes(':');

@@ -72,7 +72,7 @@ export class OpenCall implements Call, Disposable {
     return this.#signal.signal;
   }
 
-  /** @throws the reason why the call has ended early */
+  /** Throws if the call has ended early. @throws the reason why the call has ended early */
   throwIfEnded(): void {
     if (this.#ended !== undefined) throw this.#ended.reason;
   }
@@ -80,7 +80,7 @@ export class OpenCall implements Call, Disposable {
   /** Resolves with the result of `work`. Rejects with the reason if the call ends first. */
   unlessEnded<T>(work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      // A microtask lets work that is already complete win over the end of the call.
+      // The rejection is delayed by a microtask, so that the result of work that is already complete is not lost.
       this.#onEnd = (reason) => queueMicrotask(() => reject(reason));
       if (this.#ended !== undefined) this.#onEnd(this.#ended.reason);
       work.then(resolve, reject);
@@ -99,7 +99,7 @@ export class OpenCall implements Call, Disposable {
     this.#signal?.abort(reason);
   }
 
-  /** Marks the call as answered. Neither its caller nor a crash can end it any more. */
+  /** Marks the call as completed. Afterwards, neither the caller nor a crash of the runtime can end the call. */
   [Symbol.dispose](): void {
     this.#life.delete(this);
     this.#caller?.removeEventListener('abort', this.#onCaller);

@@ -59,7 +59,7 @@ export function chooseExecProgram(container: ContainerRecord, command: readonly 
   throw failure('UNKNOWN', `failed to exec in container: OCI runtime exec failed: ${notFound(command[0])}`);
 }
 
-/** Whether a behaviour defines how the container runs, and not only its start, exec results or stats. */
+/** Reports whether a behaviour defines how the container runs, and not only its start, exec results or stats. */
 function saysWhatRuns(behaviour: Behaviour): boolean {
   return (
     behaviour.program !== undefined ||

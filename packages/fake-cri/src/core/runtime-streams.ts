@@ -17,13 +17,13 @@ export interface RuntimeStreams {
    */
   consume(kind: StreamKind, token: string): StreamRequest | undefined;
   /**
-   * @returns the exit code
+   * Runs a command in a container. @returns the exit code
    * @throws CriError if the command cannot be run
    */
   exec(request: ExecRequest, streams: CommandStreams): Promise<number>;
-  /** @throws CriError if the container is not running */
+  /** Attaches to a running container. @throws CriError if the container is not running */
   attach(request: AttachRequest, streams: CommandStreams): Promise<void>;
-  /** @throws CriError if no process serves the port */
+  /** Connects a stream with a port of a pod. @throws CriError if no process serves the port */
   portForward(podSandboxId: string, port: number, stream: Duplex): Promise<void>;
   /**
    * Calls `listener` when the runtime's process dies.

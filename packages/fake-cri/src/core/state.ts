@@ -64,7 +64,7 @@ export interface SandboxRecord {
   readonly runtimeHandler: string;
   readonly createdAtNs: number;
   ready: boolean;
-  /** Empty after the network has been torn down. */
+  /** IP addresses of the pod. Empty after the network has been torn down. */
   ips: readonly string[];
   /** Services of the sandbox's processes, by port. Sandboxes on the host network use `hostPorts` instead. */
   readonly ports: Map<number, PortService>;
@@ -81,7 +81,7 @@ export interface ContainerRecord {
   readonly config: ContainerConfig;
   readonly imageId: string;
   readonly stopSignal: string;
-  /** Empty if the container has no log. */
+  /** Path of the log file. Empty if the container has no log. */
   readonly logPath: string;
   readonly createdAtNs: number;
   /** Start time on the monotonic clock. Used for stats. */
@@ -104,7 +104,7 @@ export interface ContainerRecord {
   message: string;
   resources: LinuxContainerResources | null;
   process: FakeProcess | undefined;
-  /** Set when the container is started. */
+  /** Standard streams of the container's first process. Set when the container is started. */
   console: Console | undefined;
   log: LogFile | undefined;
   starting: boolean;
@@ -130,7 +130,7 @@ export interface RuntimeState {
   /** Mount point of the disk of images and containers. */
   readonly mountpoint: string;
   readonly runtimeHandlers: readonly string[];
-  /** Replaced when the kubelet sends another range, if {@link usesPodCidr}. */
+  /** Pools of pod IP addresses. Replaced when the kubelet sends another range, if {@link usesPodCidr} is set. */
   ipPools: readonly IpPool[];
   readonly usesPodCidr: boolean;
   readonly images: ImageStore;
@@ -157,14 +157,14 @@ export interface RuntimeState {
   emit(type: number, containerId: string, sandboxId: string): void;
 }
 
-/** @throws NOT_FOUND */
+/** Returns the sandbox with an ID. @throws NOT_FOUND if there is none */
 export function sandboxOf(state: RuntimeState, id: string, doing: string): SandboxRecord {
   const sandbox = findById(state.sandboxes, id);
   if (sandbox === undefined) throw failure('NOT_FOUND', `${doing}: sandbox ${JSON.stringify(id)}: not found`);
   return sandbox;
 }
 
-/** @throws NOT_FOUND */
+/** Returns the container with an ID. @throws NOT_FOUND if there is none */
 export function containerOf(state: RuntimeState, id: string, doing: string): ContainerRecord {
   const container = findById(state.containers, id);
   if (container === undefined) throw failure('NOT_FOUND', `${doing}: container ${JSON.stringify(id)}: not found`);

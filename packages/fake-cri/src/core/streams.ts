@@ -114,14 +114,14 @@ export async function streamPort(
 }
 
 /**
- * Copies one direction. Like containerd, it does not end `to` when `from` ends: the other direction continues for a
- * limited time.
+ * Copies data from `from` to `to` until `from` ends. Like containerd, does not end `to` then: the other direction of
+ * the connection continues for a limited time.
  */
 async function copied(from: Readable, to: Writable): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) await written(to, chunk);
   } catch {
-    // A broken connection counts as its end.
+    // A broken connection counts as the end of `from`.
   }
 }
 

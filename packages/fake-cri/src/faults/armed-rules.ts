@@ -1,12 +1,15 @@
 /** Number of times that a rule applies. */
 interface Bounds {
-  /** Maximum number of occasions to which the rule applies. Default: unlimited. */
+  /** Maximum number of calls, events or requests to which the rule applies. Default: unlimited. */
   readonly times?: number;
-  /** Number of matching occasions to let pass before the first. Default: 0. */
+  /** Number of matching calls, events or requests that the rule skips before it applies. Default: 0. */
   readonly skip?: number;
 }
 
-/** An ordered set of rules. For each occasion, the oldest matching rule applies until its `times` are used up. */
+/**
+ * An ordered set of rules. For each call, event or request, the oldest matching rule applies until its `times` are used
+ * up.
+ */
 export class ArmedRules<R extends Bounds> {
   readonly #rules = new Set<{ readonly rule: R; skip: number; left: number }>();
 

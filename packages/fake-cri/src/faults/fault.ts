@@ -44,11 +44,11 @@ export type EventFault =
   /** The event is delivered after `delayMs`. Later events may overtake it. */
   | { readonly kind: 'delay'; readonly delayMs: number };
 
-/** When a fault applies. */
+/** Limits of how often a fault rule applies. */
 export interface FaultLimits {
   /** Maximum number of calls or events that get the fault. Default: unlimited. */
   readonly times?: number;
-  /** Number of matching calls or events to let pass before the first. Default: 0. */
+  /** Number of matching calls or events that the rule skips before it applies. Default: 0. */
   readonly skip?: number;
 }
 

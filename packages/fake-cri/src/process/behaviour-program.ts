@@ -3,16 +3,20 @@ import { echoService } from '../shell/input-commands.ts';
 import type { OutputStream, PortService, ProcessContext, Program } from './process.ts';
 import { signals } from './signals.ts';
 
-/** Returns the program of a scripted container: it prints its output, then exits at its time or on SIGTERM. */
+/**
+ * Returns the program of a scripted container: the program prints the scripted output, then exits after `exitAfterMs`
+ * or on SIGTERM.
+ */
 export function behaviourProgram(behaviour: Behaviour): Program {
   if (behaviour.program !== undefined) return behaviour.program;
   return async (process) => {
     const term = signals.SIGTERM ?? 15;
     process.setDisposition(term, behaviour.ignoreTerm === true ? 'ignore' : 'handle');
-    // Most containers only wait for their end. A fleet has thousands of them, so each holds as little as possible.
+    // Most containers only wait until they are stopped. A simulated fleet has thousands of containers, so each
+    // container allocates as little as possible.
     if (behaviour.output === undefined && behaviour.exitAfterMs === undefined) return terminate(process, behaviour);
     const started = process.clock.monotonic();
-    // None of these promises outlives the process: its death rejects them.
+    // All of these promises are settled when the process has ended, because the end of the process rejects them.
     const printed = print(process, behaviour, started);
     const ended = runToEnd(process, behaviour, started, printed);
     const terminated = terminate(process, behaviour);

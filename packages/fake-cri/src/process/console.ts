@@ -8,11 +8,11 @@ export type Sink = (stream: OutputStream, data: Uint8Array) => Promise<void>;
 /** The standard streams of a process: one input, and any number of output listeners. */
 export class Console {
   readonly input: Pipe = new Pipe();
-  /** Absent if the process has no terminal. */
+  /** Terminal of the process; absent if the process has none. */
   readonly terminal: Terminal | undefined;
   readonly #sinks = new Set<Sink>();
 
-  /** @param signal sends a signal to the process */
+  /** Creates the standard streams. @param signal sends a signal to the process */
   constructor({ tty, signal }: { readonly tty: boolean; readonly signal: (signal: number) => void }) {
     if (!tty) return;
     this.terminal = new Terminal({ input: this.input, show: (data) => this.#tell('stdout', data), signal });

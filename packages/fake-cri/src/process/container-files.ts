@@ -46,10 +46,10 @@ export class ContainerFiles {
   readonly #mounts: readonly FileMount[];
   readonly #initial: () => Readonly<Record<string, string>>;
   readonly #readOnlyRoot: boolean;
-  /** Absent until a program uses the container's own files, which most containers never do. */
+  /** The container's own files. Absent until a program uses them, which most programs never do. */
   #tree: OwnTree | undefined;
 
-  /** @param initial returns the text of the container's own files at its start, by path */
+  /** Creates a root file system. @param initial returns the text of the container's own files at its start, by path */
   constructor(
     fs: FakeCriFileSystem,
     mounts: readonly FileMount[],

@@ -1,7 +1,7 @@
 /** Capacity of a Linux pipe. */
 const CAPACITY_BYTES = 64 * 1024;
 
-/** An in-memory pipe. Writers wait while it is full. */
+/** An in-memory pipe. Writers wait while the pipe is full. */
 export class Pipe {
   readonly #pieces: Uint8Array[] = [];
   readonly #readers: (() => void)[] = [];
@@ -11,8 +11,8 @@ export class Pipe {
   #closed = false;
 
   /**
-   * Resolves when there is room for more. Data that is written after the end, or after the reader has closed, is
-   * dropped.
+   * Writes data. Resolves when the pipe has room for more data. Data that is written after the end, or after the reader
+   * has closed, is dropped.
    */
   write(data: Uint8Array): Promise<void> {
     if (this.#ended || this.#closed || data.length === 0) return Promise.resolve();
@@ -40,7 +40,7 @@ export class Pipe {
   }
 
   /**
-   * Returns the next data when there is some, or `undefined` at the end.
+   * Returns the next data when data is available, or `undefined` at the end of the input.
    * @throws the signal's reason
    */
   async read(signal: AbortSignal): Promise<Uint8Array | undefined> {

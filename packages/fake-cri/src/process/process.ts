@@ -43,12 +43,9 @@ export type PortService = (connection: Duplex) => void;
 
 /** The interface of a process that a {@link Program} uses. */
 export interface ProcessContext extends Omit<ProcessSurroundings, 'input' | 'listen'> {
-  /** 1 for the container's first process. */
+  /** Process ID in the container. The container's first process has the ID 1. */
   readonly pid: number;
-  /**
-   * Waits.
-   * @throws if the process is killed; a program must not catch this error
-   */
+  /** Waits for `ms` milliseconds. @throws if the process is killed; a program must not catch this error */
   sleep(ms: number): Promise<void>;
   /** Waits until the process is killed. */
   forever(): Promise<never>;
@@ -57,7 +54,7 @@ export interface ProcessContext extends Omit<ProcessSurroundings, 'input' | 'lis
   /** Sets whether the signal is ignored, handled (see `takeSignal`) or has its default action. */
   setDisposition(signal: number, disposition: 'ignore' | 'handle' | 'default'): void;
   /**
-   * Returns the next data of standard input when there is some, or `undefined` at its end.
+   * Returns the next data of standard input when data is available, or `undefined` at the end of the input.
    * @throws as `sleep` does
    */
   readInput(): Promise<Uint8Array | undefined>;
@@ -102,12 +99,12 @@ export class FakeProcess implements ProcessContext {
   #pending: readonly number[] | undefined;
   #listening: (() => void)[] | undefined;
   #killed: Killed | undefined;
-  /** Aborted when the process ends. Absent until the process waits for something other than a signal. */
+  /**
+   * Controller that is aborted when the process ends. Absent until the process waits for something other than a signal.
+   */
   #death: AbortController | undefined;
 
-  /**
-   * @param pid 1 makes it the first process of its PID namespace
-   */
+  /** Creates a process that runs `program`. @param pid 1 makes it the first process of its PID namespace */
   constructor(surroundings: ProcessSurroundings, program: Program, pid: number) {
     this.#surroundings = surroundings;
     this.pid = pid;

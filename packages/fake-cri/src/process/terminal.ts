@@ -33,7 +33,7 @@ export class Terminal {
     this.#ends = ends;
   }
 
-  /** 0 by 0 until the client has sent a size. */
+  /** Size of the terminal; 0 by 0 until the client has sent a size. */
   get size(): TerminalSize {
     return this.#size;
   }

@@ -8,7 +8,7 @@ import { type Command, ShellSyntaxError } from './syntax.ts';
 /** Runs commands from standard input until the input ends. With a terminal, prints a prompt before each command. */
 export async function interactiveShell(shell: Shell, output: Output): Promise<number> {
   const { terminal } = shell.process;
-  // Like a shell at its prompt, it ignores SIGINT and SIGTERM.
+  // With a terminal, the shell ignores SIGINT and SIGTERM, as real shells do at their prompt.
   if (terminal !== undefined) {
     for (const signal of [signals.SIGINT, signals.SIGTERM]) shell.process.setDisposition(signal ?? 15, 'ignore');
   }

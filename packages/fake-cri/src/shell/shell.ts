@@ -10,8 +10,8 @@ import { type Command, type Redirect, ShellSyntaxError, type Word } from './synt
 export type Output = (stream: OutputStream, text: string | Uint8Array) => Promise<void>;
 
 /**
- * Simulated duration of a command, and the number of commands after which the accumulated time passes. Without it, a
- * loop that never sleeps would stop the clock.
+ * Simulated duration of a command, and the number of commands after which the accumulated time passes. Without a
+ * simulated duration, a loop that never sleeps would stop the clock.
  */
 const COMMAND_COST_MS = 0.1;
 const COMMANDS_PER_SLEEP = 100;
@@ -202,8 +202,8 @@ export class Shell {
 
   #startJob(command: Command, output: Output): void {
     const job = this.#subshell(command, output).finally(() => this.jobs.delete(job));
-    // A job fails only when its process dies. At that time no command may be waiting for it, so the rejection is
-    // handled here.
+    // A job rejects only when its process dies. At that time, possibly no command waits for the job, so the rejection
+    // is handled here.
     job.catch(() => {});
     this.jobs.add(job);
     this.status = 0;

@@ -28,7 +28,7 @@ export class Channels {
     });
   }
 
-  /** @throws RangeError if the channel does not exist */
+  /** Returns the stream of a channel. @throws RangeError if the channel does not exist */
   channel(number: number): Duplex {
     const channel = this.#channels.get(number);
     if (channel === undefined) throw new RangeError(`no channel ${number}`);

@@ -34,7 +34,7 @@ export class StreamRefused extends Error {
     this.body = body;
   }
 
-  /** Whether a value is a `StreamRefused`, of this or another copy of the package. */
+  /** Reports whether a value is a `StreamRefused`, of this or another copy of the package. */
   static is(value: unknown): value is StreamRefused {
     return hasBrand(value, BRAND);
   }

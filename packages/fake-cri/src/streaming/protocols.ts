@@ -4,7 +4,10 @@
 export const COMMAND_PROTOCOLS: readonly string[] = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io'];
 /** Protocols of port-forward over SPDY. */
 export const FORWARD_PROTOCOLS: readonly string[] = ['portforward.k8s.io'];
-/** Whether a protocol of exec and attach transmits an exit code, or a terminal size. */
+/**
+ * Reports whether a protocol of exec and attach transmits an exit code (`tellsExitCode`) or a terminal size
+ * (`tellsSize`).
+ */
 export const tellsExitCode = (protocol: string): boolean => /^v[45]\./.test(protocol);
 export const tellsSize = (protocol: string): boolean => /^v[345]\./.test(protocol);
 

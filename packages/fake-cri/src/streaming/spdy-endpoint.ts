@@ -90,7 +90,7 @@ class Pairs {
     this.#onPair = onPair;
   }
 
-  /** @returns whether the stream is a valid stream of a forwarded connection */
+  /** Adds a stream to its pair. @returns whether the stream is a valid stream of a forwarded connection */
   add(stream: SpdyStream): boolean {
     const { headers } = stream;
     const port = /^\d{1,5}$/.test(headers[streamHeaders.port] ?? '') ? Number(headers[streamHeaders.port]) : 0;

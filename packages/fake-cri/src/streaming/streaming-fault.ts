@@ -19,13 +19,13 @@ export type StreamingFault =
   /** The connection is reset when the server has sent this number of bytes after the protocol switch. */
   | { readonly kind: 'break'; readonly afterBytes: number };
 
-/** When a fault applies. */
+/** Selects the requests that get a fault. */
 export interface StreamingFaultRule {
   readonly on: StreamKind | '*';
   readonly fault: StreamingFault;
   /** Maximum number of requests that get the fault. Default: unlimited. */
   readonly times?: number;
-  /** Number of matching requests to let pass before the first. Default: 0. */
+  /** Number of matching requests that the rule skips before it applies. Default: 0. */
   readonly skip?: number;
 }
 

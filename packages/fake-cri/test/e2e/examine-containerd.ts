@@ -40,8 +40,8 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
     ['grpc-js', client],
     ['lean', lean],
   ] as const) {
-    describe(`over ${transport}`, () => {
-      // The suite removes the image.
+    describe(`containerd over ${transport}`, () => {
+      // The image is imported for each transport, because the suite removes the image.
       beforeAll(() => containerd.importImage(archive, REMOVABLE));
       examine(
         `containerd-${version}-${transport}`,
