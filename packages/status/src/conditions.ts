@@ -46,7 +46,7 @@ export interface ConditionInput extends ReadinessInput {
   /** Whether the pod has a usable sandbox with its network. */
   readonly sandboxReady: boolean;
   readonly oldStatus: PodStatus | undefined;
-  /** See {@link readinessPhase}. */
+  /** Whether the pod counts as not ready already, whatever its containers do; see {@link readinessPhase}. */
   readonly isOver: boolean;
   /**
    * Whether a container exited in a way that requests a restart of all containers that is still pending; `undefined` if
@@ -113,7 +113,7 @@ function observedBy({ metadata }: Pod, drafts: Readonly<Record<string, Draft>>):
   return Object.entries(drafts).map(([type, draft]) => ({ type, ...draft, ...observed }));
 }
 
-/** KEP-5532: only for pods that can request a restart of all containers. */
+/** Returns the condition AllContainersRestarting (KEP-5532), for a pod that can request a restart of all containers. */
 function allContainersRestartingCondition({ phase, restartsAll }: ConditionInput): PodCondition {
   const type = 'AllContainersRestarting';
   if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
@@ -135,7 +135,8 @@ function containersReadyCondition({ pod, phase, statuses }: ReadinessInput): Dra
 }
 
 /**
- * S7: true if every container is ready and every readiness gate is True. A missing gate condition counts as not True.
+ * S7: returns the Ready condition, which is True if every container is ready and every readiness gate is True. A
+ * missing gate condition counts as not True.
  */
 function readyCondition({ pod, otherConditions }: ReadinessInput, containersReady: Draft): Draft {
   if (containersReady.status !== 'True') return containersReady;

@@ -78,7 +78,8 @@ function memory(
 }
 
 /**
- * Returns the quantity as the spec writes it if it is equal; nothing if the resource is neither allocated nor enforced.
+ * Returns the enforced quantity, in the spec's notation if equal to the allocated quantity. Returns no field if the
+ * resource is neither allocated nor enforced.
  */
 function shown<K extends string>(
   name: K,

@@ -22,7 +22,7 @@ import { apiTime } from './time.ts';
 
 /** Reason why a container could not be started, from the runtime's last sync of the pod. */
 export interface StartFailure {
-  /** For example `ErrImagePull`, `CrashLoopBackOff` or `CreateContainerError`. */
+  /** Reason of the waiting state, for example `ErrImagePull`, `CrashLoopBackOff` or `CreateContainerError`. */
   readonly reason: string;
   readonly message: string;
 }
@@ -33,7 +33,7 @@ export interface ContainerStatusContext {
   readonly runtimeStatus: RuntimePodStatus;
   /** Prefix of container IDs, such as `containerd`. */
   readonly runtimeName: string;
-  /** Returns why the container was not started in the last sync; `undefined` if it was. */
+  /** Returns why the container was not started in the last sync; `undefined` if there was no failure. */
   readonly startFailure: (containerName: string) => StartFailure | undefined;
   /**
    * Whether all containers of the pod are being restarted (KEP-5532), so that missing container records are expected.
@@ -87,7 +87,8 @@ function containerStatus(
   group: 'init' | 'main' | 'ephemeral',
 ): ContainerStatus {
   const { pod, runtimeStatus } = context;
-  // The runtime lists the newest first: the first is the current container, the second the previous attempt.
+  // The runtime lists the newest container first: the first container is the current attempt, the second the previous
+  // attempt.
   const [newest, before] = runtimeStatus.containers.filter(({ name }) => name === container.name);
   let status =
     newest === undefined

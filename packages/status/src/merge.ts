@@ -13,7 +13,7 @@ import { apiTime } from './time.ts';
 export interface MergeContext {
   /** S2: whether containers run or may be started. */
   readonly couldHaveRunningContainers: boolean;
-  /** Wall clock. */
+  /** Current time of the wall clock. */
   readonly nowMs: number;
 }
 

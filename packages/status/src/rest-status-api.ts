@@ -8,7 +8,7 @@ export interface PodsResource {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Never present at run time; ties the object type to the value. */
+  /** Type of the resource's objects, for the compiler only. The field is never present at run time. */
   readonly object?: Pod;
 }
 

@@ -26,7 +26,10 @@ import { writeTarget } from './write-rules.ts';
 export interface VersionedStatus {
   readonly pod: Pod;
   readonly status: PodStatus;
-  /** Grows with each change of any pod. An older version never replaces a newer one (S3). */
+  /**
+   * Version of the status, which increases with each status change of any pod. An older version never replaces a newer
+   * one (S3).
+   */
   readonly version: number;
   /** Whether the pod has no containers, volumes or other resources left, so that its API object may be deleted (S5). */
   readonly finished: boolean;
@@ -152,7 +155,7 @@ export class StatusManager {
     this.#setContainer(uid, containerId, { started });
   }
 
-  /** See {@link isReadinessStale}. */
+  /** Returns the result of {@link isReadinessStale}. */
   isReadinessStale(pod: Pod): boolean {
     return isReadinessStale(pod);
   }
@@ -230,7 +233,9 @@ export class StatusManager {
     this.#onChange(change);
   }
 
-  /** Logged at info level, because readiness changes are the first thing to look for in a log. */
+  /**
+   * Logs a change of the pod's readiness, at info level, because operators search the log for readiness changes first.
+   */
   #logReadiness({ pod, status }: VersionedStatus, old: PodStatus | undefined): void {
     const ready = isReady(status);
     if (ready === isReady(old)) return;

@@ -214,7 +214,11 @@ export class StatusWriter implements AsyncDisposable {
     if (nextInMs !== undefined) this.#queue.enqueue(uid, nextInMs);
   }
 
-  /** @returns the delay until the next check in milliseconds; `undefined` if the next change triggers it */
+  /**
+   * Writes the pod's status if needed.
+   * @returns the delay until the next check in milliseconds; `undefined` if no check is needed before the next change
+   * or hint
+   */
   async #sync(uid: string, state: WriteState, signal: AbortSignal): Promise<number | undefined> {
     const newest = this.#components.statuses.getVersionedStatus(uid);
     if (newest === undefined || state.deleted) return undefined;
@@ -273,7 +277,7 @@ export class StatusWriter implements AsyncDisposable {
       state.waitsFor = isDelayed ? 'containers' : undefined;
       return isDelayed ? this.#options.recheckMs : undefined;
     }
-    // Set before the deletion, so that the attempt after a failed deletion continues here.
+    // `waitsFor` is set before the deletion, so that the attempt after a failed deletion continues here.
     state.waitsFor = 'resources';
     if (!safety.podResourcesAreReclaimed(uid)) return this.#options.recheckMs;
     const deletion = { uid: pod.metadata.uid, gracePeriodSeconds: 0 } as const;

@@ -9,13 +9,16 @@ export interface WriteState {
   answer: Pod | undefined;
   /** Object and status version that were last compared and found equal, so they need not be compared again. */
   agreed: { readonly reading: Pod; readonly version: number; readonly mayRun: boolean } | undefined;
-  /** Since when a change waits to be written, by the monotonic clock. */
+  /** Monotonic time of the first change that has not been written yet; `undefined` if there is none. */
   changedAtMs: number | undefined;
   running: boolean;
-  /** Whether something changed since the running write started. */
+  /** Whether the pod has changed since the write in progress started. */
   again: boolean;
   failures: number;
-  /** Set if the next action depends only on this node's own state; the API is not queried until then. */
+  /**
+   * Event that the next action waits for: the stop of the containers, or the release of the pod's resources. Until
+   * then, no request is sent to the API server.
+   */
   waitsFor: 'containers' | 'resources' | undefined;
   deleted: boolean;
   /** UID of an object that is gone from the API. Nothing is written to it unless the watch shows it. */

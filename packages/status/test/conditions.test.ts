@@ -40,7 +40,7 @@ test.each<[string, PodPhase, NonNullable<ContainerStatus['state']>, boolean, Pod
   ['a pod over its deadline whose container runs', 'Failed', { running: {} }, true, 'Failed'],
   ['a succeeded pod', 'Succeeded', { terminated: { exitCode: 0 } }, false, 'Succeeded'],
   ['a running pod', 'Running', { running: {} }, false, 'Running'],
-])('S7: readiness of %s follows from its containers and its phase %s', (_what, phase, state, isOver, expected) => {
+])('S7: the phase that determines the readiness of %s with phase %s is $4', (_what, phase, state, isOver, expected) => {
   const statuses = [{ ...apiStatus('main', 'running'), state }];
   expect(readinessPhase(makePod(), phase, statuses, isOver)).toBe(expected);
 });
@@ -93,7 +93,7 @@ describe('ContainersReady', () => {
       [ready('proxy'), ready('a'), ready('b')],
       { status: 'False', reason: 'PodFailed' },
     ],
-  ])('the condition ContainersReady if %s', (_name, phase, statuses, expected) => {
+  ])('the conditions ContainersReady and Ready if %s: $3', (_name, phase, statuses, expected) => {
     const of = conditionsOf(pod, phase, statuses);
     expect(of('ContainersReady')).toEqual({ type: 'ContainersReady', ...expected });
     expect(of('Ready')).toEqual({ type: 'Ready', ...expected });
@@ -154,7 +154,7 @@ describe('Initialized', () => {
       [done],
       not('containers with unknown status: [proxy]'),
     ],
-  ])('the condition Initialized if %s', (_name, phase, statuses, expected) => {
+  ])('the condition Initialized if %s: $3', (_name, phase, statuses, expected) => {
     expect(conditionsOf(pod, phase, statuses)('Initialized')).toEqual({ type: 'Initialized', ...expected });
   });
 

@@ -77,24 +77,33 @@ describe('container without a record', () => {
   });
 
   test.each([
-    ['under policy Never', MAIN, makePod({ restartPolicy: 'Never' }), 'main'],
-    ['that is ephemeral', { name: 'main' }, makePod(), 'ephemeral'],
-  ] as const)('C6: a container without a record that ran has terminated for good: %s', (_, container, pod, group) => {
-    const status = shown(container, [], { old: ranBefore, pod, group });
-    expect(status).toMatchObject({ state: lost, restartCount: 0, ready: false });
-    expect(shown(container, [], { old: status, pod, group })).toEqual(status);
-  });
+    ['a main container under policy Never', MAIN, makePod({ restartPolicy: 'Never' }), 'main'],
+    ['an ephemeral container', { name: 'main' }, makePod(), 'ephemeral'],
+  ] as const)(
+    'C6: %s that ran and has no record in the runtime has terminated for good',
+    (_, container, pod, group) => {
+      const status = shown(container, [], { old: ranBefore, pod, group });
+      expect(status).toMatchObject({ state: lost, restartCount: 0, ready: false });
+      expect(shown(container, [], { old: status, pod, group })).toEqual(status);
+    },
+  );
 
   test.each([
     ['an older sandbox', 3, { lastState: {}, restartCount: 1 }],
     ['this sandbox, in the second of its creation', 2, { lastState: lost, restartCount: 1 }],
     ['this sandbox', 0, { lastState: lost, restartCount: 1 }],
-  ])('C3: the status of an init container without a record that ran in %s', (_name, second, expected) => {
-    const sandboxes = [makeSandbox({ createdAtMs: Date.UTC(2026, 0, 1, 0, 0, second, 900) })];
-    const status = { ...runtimeStatus(), sandboxes };
-    const options = { group: 'init', pod: withInit(), runtimeStatus: status, old: ranBefore } as const;
-    expect(shown(INIT, [], options)).toMatchObject({ state: { waiting: { reason: 'PodInitializing' } }, ...expected });
-  });
+  ])(
+    'C3: last state and restart count of an init container without a record that ran in %s: $2',
+    (_name, second, expected) => {
+      const sandboxes = [makeSandbox({ createdAtMs: Date.UTC(2026, 0, 1, 0, 0, second, 900) })];
+      const status = { ...runtimeStatus(), sandboxes };
+      const options = { group: 'init', pod: withInit(), runtimeStatus: status, old: ranBefore } as const;
+      expect(shown(INIT, [], options)).toMatchObject({
+        state: { waiting: { reason: 'PodInitializing' } },
+        ...expected,
+      });
+    },
+  );
 
   test('C3: an init container without a record that ran at an unknown time counts as run in this sandbox', () => {
     const status = { ...runtimeStatus(), sandboxes: [makeSandbox()] };
@@ -156,7 +165,7 @@ describe('container that could not be started', () => {
     ['an init container that failed', INIT, 'init', 1, true],
     ['an init container that has completed', INIT, 'init', 0, false],
   ])(
-    'whether the status shows the reason why a container could not be started, for %s: $4',
+    'the status shows the reason why a container could not be started, for %s: $4',
     (_name, container, group, exitCode, waits) => {
       const { state } = shown(container, [ended(container.name, exitCode)], { group, startFailure, pod: withInit() });
       expect(state?.waiting).toEqual(waits ? CRASH : undefined);
@@ -227,7 +236,7 @@ describe('volume mounts', () => {
   const mount = { name: 'data', mountPath: '/data', readOnly: true };
   const none = { mountPropagation: 'None', recursiveReadOnly: 'Enabled' };
   test.each<[string, object, boolean, object]>([
-    ['that is writable: no value', { readOnly: false, recursiveReadOnly: 'Enabled' }, true, {}],
+    ['that is writable', { readOnly: false, recursiveReadOnly: 'Enabled' }, true, {}],
     ['that is read-only without recursiveReadOnly', {}, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
     ['with recursiveReadOnly Enabled', none, true, { readOnly: true, recursiveReadOnly: 'Enabled' }],
     [
@@ -255,7 +264,7 @@ describe('volume mounts', () => {
       { readOnly: true, recursiveReadOnly: 'Disabled' },
     ],
   ])(
-    'the status of a volume mount is recursively read-only (KEP-3857) for a mount %s',
+    'readOnly and recursiveReadOnly (KEP-3857) in the status of a mount %s: $3',
     (_name, fields, recursiveReadOnly, expected) => {
       const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
       const told = [{ name: 'data', mountPath: '/data', ...expected }];

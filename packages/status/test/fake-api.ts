@@ -62,7 +62,7 @@ export function apiError(httpStatus: number | undefined, text = 'refused'): Erro
   return Object.assign(new Error(text), httpStatus === undefined ? {} : { httpStatus });
 }
 
-/** The outcome of a request to a {@link FakeApi}. `lost`: the request takes effect, but the response never arrives. */
+/** Fault of a request to a {@link FakeApi}. `lost`: the request takes effect, but the response never arrives. */
 export type Fault = { readonly delayMs?: number; readonly error?: Error; readonly lost?: boolean };
 
 /** An API server that holds pods by namespace and name. */

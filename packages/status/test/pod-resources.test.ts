@@ -10,15 +10,15 @@ const container = (name: string, requests = {}, limits = {}) => ({
 });
 
 test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, resources: object]>([
-  ['none without requests', {}, undefined, {}],
+  ['absent without requests', {}, undefined, {}],
   [
-    'the sums of its containers',
+    'the sums over the containers',
     { containers: [container('a', { cpu: '10m' }), container('b', { cpu: '500m' }, { cpu: '500m' })] },
     { cpu: '510m' },
     { requests: { cpu: '510m' }, limits: { cpu: '500m' } },
   ],
   [
-    'its pod-level resources',
+    'the pod-level resources of the spec',
     {
       containers: [container('a', { cpu: '10m' })],
       resources: { requests: { cpu: '100m', memory: '32Mi' }, limits: { memory: '64Mi' } },
@@ -27,12 +27,12 @@ test.each<[what: string, spec: Partial<PodSpec>, allocated: object | undefined, 
     { requests: { cpu: '100m', memory: '32Mi' }, limits: { memory: '64Mi' } },
   ],
   [
-    'its overhead',
+    'the sums including the overhead',
     { containers: [container('a', { cpu: '0.01' }, { cpu: '1' })], overhead: { cpu: '100m' } },
     { cpu: '110m' },
     { requests: { cpu: '110m' }, limits: { cpu: '1100m' } },
   ],
-])('the pod-level resources in the status: %s', (_what, spec, allocated, resources) => {
+])('the allocated resources of a pod in its status are %s: $2', (_what, spec, allocated, resources) => {
   const status = generateApiPodStatus(makePod(spec), runtimeStatus(), makeContext());
   expect(status.allocatedResources).toEqual(allocated);
   expect(status.resources).toEqual(resources);

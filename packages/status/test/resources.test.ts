@@ -194,7 +194,7 @@ describe('the resources of a pod', () => {
       {},
       { requests: { memory: '8Mi' } },
     ],
-  ])('the resources of a pod, derived from its cgroup: %s', (_what, resources, limits, expected) => {
+  ])('the resources of a pod, derived from its cgroup: %s: $3', (_what, resources, limits, expected) => {
     expect(resourcesOf(bare(resources), { ...none, ...limits }).resources).toStrictEqual(expected);
   });
 

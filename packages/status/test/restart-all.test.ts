@@ -291,7 +291,7 @@ describe('a pod with a restart of all containers', () => {
   test.each([
     ['Succeeded', 0, 'PodCompleted'],
     ['Failed', 1, 'PodFailed'],
-  ])('the condition AllContainersRestarting of a terminated pod: %s', (phase, exitCode, reason) => {
+  ])('the condition AllContainersRestarting of a %s pod is False with reason $2', (phase, exitCode, reason) => {
     const ended = { state: 'exited', exitCode, reason: '' };
     const status = generateApiPodStatus(
       pod,

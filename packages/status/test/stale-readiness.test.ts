@@ -20,7 +20,7 @@ test.each<[string, PodCondition[], boolean, boolean]>([
   ['the message is empty', [shown('True', ''), gate('True')], true, false],
   ['a container is not ready, but the status says Ready', [shown('True'), gate('True')], false, true],
   ['the status has no Ready condition', [gate('True')], true, false],
-])("whether the readiness in a pod's status is outdated if %s: $3", (_what, conditions, ready, isStale) => {
+])("the readiness in a pod's status is outdated if %s: $3", (_what, conditions, ready, isStale) => {
   const status = { phase: 'Running' as PodPhase, conditions, containerStatuses: [container('main', ready)] };
   const pod = (spec: object) => ({ ...makePod(spec), status });
   expect(isReadinessStale(pod({ readinessGates: [{ conditionType: GATE }] }))).toBe(isStale);

@@ -26,7 +26,7 @@ describe('differences are sent as a strategic merge patch', () => {
     ['a text', { phase: 'Pending', podIP: 'a' }, { phase: 'Running', podIP: 'a' }, { phase: 'Running' }],
     ['a removed field', { reason: 'Evicted' }, {}, { reason: null }],
     [
-      'a condition, whose times are kept',
+      'a condition',
       {
         conditions: [
           { ...ready('False'), reason: 'x', lastTransitionTime: 't1' },
@@ -100,7 +100,7 @@ describe('differences are sent as a strategic merge patch', () => {
       { allocatedResources: { cpu: '2', memory: '1Gi' } },
       { allocatedResources: { cpu: '2' } },
     ],
-  ])('the strategic merge patch for a changed status: %s', (_name, before, after, expected) => {
+  ])('the strategic merge patch for a status that differs in %s: $3', (_name, before, after, expected) => {
     expect(patch(before, after)).toEqual(expected);
   });
 

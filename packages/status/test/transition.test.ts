@@ -50,13 +50,13 @@ describe('termination messages', () => {
 
   test.each([
     ['exactly 12 KiB', 'x'.repeat(LIMIT), LIMIT],
-    ['longer', 'x'.repeat(LIMIT + 1), LIMIT],
-    ['characters of two bytes', 'é'.repeat(LIMIT), LIMIT / 2],
-    ['a limit within a character of two bytes', `x${'é'.repeat(LIMIT)}`, LIMIT / 2],
-    ['a limit within a character of three bytes', `x${'€'.repeat(LIMIT)}`, LIMIT / 3],
-    ['a limit within a character of four bytes', `xx${'😀'.repeat(LIMIT)}`, 2 + 2 * (LIMIT / 4 - 1)],
-    ['short ones', 'short', 5],
-  ])('termination messages are kept up to 12 KiB in whole characters: %s', (_name, text, length) => {
+    ['more than 12 KiB', 'x'.repeat(LIMIT + 1), LIMIT],
+    ['two-byte characters', 'é'.repeat(LIMIT), LIMIT / 2],
+    ['two-byte characters with the limit within a character', `x${'é'.repeat(LIMIT)}`, LIMIT / 2],
+    ['three-byte characters with the limit within a character', `x${'€'.repeat(LIMIT)}`, LIMIT / 3],
+    ['four-byte characters with the limit within a character', `xx${'😀'.repeat(LIMIT)}`, 2 + 2 * (LIMIT / 4 - 1)],
+    ['less than 12 KiB', 'short', 5],
+  ])('the limit of 12 KiB keeps a length of $2 of a termination message of %s', (_name, text, length) => {
     expect(text.startsWith(cut(text) ?? 'none')).toBe(true);
     expect(cut(text)).toHaveLength(length);
   });
@@ -259,13 +259,10 @@ describe('terminatedStatus', () => {
     ],
     ['not if the last sidecar had stopped', [SIDECAR], [apiStatus('proxy', 0, { started: true })], mains, []],
     ['not if the last init container is unknown', [{ name: 'init' }], [], mains, []],
-  ])(
-    'terminatedStatus decides whether main containers that never started have failed: %s',
-    (_name, initContainers, init, main, expected) => {
-      const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
-      expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
-    },
-  );
+  ])('terminatedStatus fails main containers that never started: %s', (_name, initContainers, init, main, expected) => {
+    const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
+    expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
+  });
 
   test('terminatedStatus decides about initialization from the status before the containers were stopped', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }] });

@@ -14,18 +14,18 @@ const { value } = fc.letrec((tie) => ({
 test.each<[string, unknown, string, unknown]>([
   ['a zero that Go omits', 0, 'observedGeneration', undefined],
   ['a zero signal', 0, 'signal', undefined],
-  ['other zeros are kept', 0, 'exitCode', 0],
-  ['other numbers are kept', 1, 'observedGeneration', 1],
+  ['another zero', 0, 'exitCode', 0],
+  ['a number other than 0', 1, 'observedGeneration', 1],
   ['an empty text', '', 'reason', undefined],
   ['null', null, 'startedAt', undefined],
   ['an empty list', [], 'conditions', undefined],
   ['an empty state', {}, 'state', undefined],
   ['an empty last state', { waiting: null }, 'lastState', undefined],
-  ['a running state without a start time is kept', { running: { startedAt: null } }, 'state', { running: {} }],
-  ['other empty objects are kept', {}, 'resources', {}],
+  ['a running state without a start time', { running: { startedAt: null } }, 'state', { running: {} }],
+  ['another empty object', {}, 'resources', {}],
   ['false', false, 'ready', false],
   ['nested values', [{ a: '', signal: 0, b: [{ state: {} }] }], 'list', [{ b: [{}] }]],
-])('normalized omits values without meaning: %s', (_what, value, name, expected) => {
+])('normalized returns for %s: $3', (_what, value, name, expected) => {
   expect(normalized(value, name)).toStrictEqual(expected);
 });
 

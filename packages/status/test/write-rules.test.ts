@@ -52,7 +52,7 @@ describe('S5: canBeDeleted', () => {
     ['not before the API shows a terminal phase', make(deleted, 'Running'), true, false],
     ['not before the pod worker has finished', make(deleted, 'Failed'), false, false],
     ['not for a mirror pod', make({ ...deleted, ...mirror }, 'Failed'), true, false],
-  ])('S5: whether the API object of a pod can be deleted: %s', (_name, pod, finished, expected) => {
+  ])('S5: the API object of a pod can be deleted: %s', (_name, pod, finished, expected) => {
     expect(canBeDeleted(pod, finished)).toBe(expected);
   });
 });
@@ -63,7 +63,7 @@ test.each([
   ['this version was written', 3, { version: 3, uid: 'u1' }, false],
   ['a newer version was written', 3, { version: 4, uid: 'u1' }, false],
   ['this version was written to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
-])('S3: whether a status of version 3 is written if %s: $3', (_name, version, written, expected) => {
+])('S3: a status of version 3 is written if %s: $3', (_name, version, written, expected) => {
   expect(isNewer(version, 'u1', written)).toBe(expected);
 });
 
@@ -84,10 +84,13 @@ describe('newerOf', () => {
     ['x', '7', undefined],
     ['none', 'x', undefined],
     ['x', 'none', undefined],
-  ])('of two objects with the resourceVersions %s and %s, the newer has %s', (one, other, expected) => {
-    const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
-    expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
-  });
+  ])(
+    'newerOf returns, for two objects with the resourceVersions %s and %s, the one with %s',
+    (one, other, expected) => {
+      const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
+      expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
+    },
+  );
 
   test('newerOf returns the first object for equal versions, and undefined if the order is unknown', () => {
     const one = at('7');
@@ -111,7 +114,7 @@ test.each([
   ['Forbidden', true, false],
   ['Conflict', false, false],
 ] as const)(
-  'whether %s for a pod that the watch shows (%s) means that the pod is gone: %s',
+  'an error %s for a pod that the watch shows (%s) means that the pod does not exist: %s',
   (code, isWatched, gone) => {
     expect(meansPodIsGone(code, isWatched)).toBe(gone);
   },
@@ -174,7 +177,7 @@ describe('restartsTerminated', () => {
     ['another container runs', [of('a', ended)], [of('b', { running: {} })], false],
     ['there was no status before', undefined, [of('a', { running: {} })], false],
     ['there is no container status', [of('a', ended)], undefined, false],
-  ] as const)('restartsTerminated, if in the new status %s: %#', (_name, shown, next, expected) => {
+  ] as const)('restartsTerminated returns $3 if in the new status %s', (_name, shown, next, expected) => {
     for (const list of lists) {
       expect(restartsTerminated({ [list]: shown } as PodStatus, { [list]: next } as PodStatus)).toBe(expected);
     }
