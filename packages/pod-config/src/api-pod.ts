@@ -52,8 +52,8 @@ export function uidOf(object: unknown): string | undefined {
 }
 
 /**
- * Returns the reference for an event about such an object. A namespace that is not a valid path segment is replaced,
- * because it would send the event's request to another path.
+ * Returns the reference for an event about an object that cannot be run as a pod. A namespace that is not a valid path
+ * segment is replaced, because it would send the event's request to another path.
  */
 export function brokenPodReference(object: unknown): PodReference {
   const { name, namespace } = (object as Untrusted | null | undefined)?.metadata ?? {};

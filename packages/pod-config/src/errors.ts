@@ -1,8 +1,8 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * `Closed`: the stream of changes has ended, so sources that are not ready never will be. `InvalidPods`: a source
- * passed something other than a list of pods.
+ * `Closed`: the stream of changes has ended, so sources that are not ready will not become ready. `InvalidPods`: a
+ * source passed something other than a list of pods.
  */
 export type PodConfigErrorCode = 'Closed' | 'InvalidPods';
 

@@ -105,12 +105,12 @@ export class FileSource {
   #files = new Map<string, FileVersion>();
   readonly #remade: RemadeNames;
   /**
-   * Complete paths of files that have not answered yet, and `list` if the path itself has not. They are not read again
-   * until they answer (W6).
+   * Complete paths of files whose read hangs, and `list` if the listing of the path hangs. A file is not read again
+   * until its read has completed (W6).
    */
   readonly #unanswered = new Set<string>();
   /**
-   * Whether a late file has answered since the last pass; its content was remembered, even if the file no longer
+   * Whether a late read has completed since the last pass. The read may have saved the content of a file that no longer
    * exists.
    */
   #answeredLate = false;
@@ -187,7 +187,10 @@ export class FileSource {
     }
   }
 
-  /** @param only name that changed in the directory of a single manifest; absent for a directory of manifests */
+  /**
+   * Handles a hint of the file watch.
+   * @param only name that changed in the directory of a single manifest; absent for a directory of manifests
+   */
   #hint(name: string | undefined, only?: string, what?: Hint): void {
     if (name?.startsWith('.')) return;
     if (name === undefined && only !== undefined && only !== basename(this.#options.path)) return;
@@ -210,7 +213,10 @@ export class FileSource {
     this.#components.set(this.#told);
   }
 
-  /** A file that does not answer keeps its state, delays no other file, and is read again once it has answered. */
+  /**
+   * Reads a file. A file whose read hangs keeps its state, delays no other file, and is read again after the read has
+   * completed.
+   */
   async #read(file: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
     const { fs, foreign, logger } = this.#components;
     const { nodeName, limitBytes } = this.#options;
@@ -233,8 +239,9 @@ export class FileSource {
   }
 
   /**
-   * @param onLate called when a late answer arrives; until then the file is not read again
-   * @returns `undefined` if there is no answer in time
+   * Waits for a file operation, up to `ANSWER_MS`.
+   * @param onLate called when a late operation completes; until then the file is not read again
+   * @returns `undefined` if the operation does not complete in time
    */
   async #answer<T>(of: string, ask: () => Promise<T>, onLate: () => void): Promise<{ readonly value: T } | undefined> {
     if (this.#unanswered.has(of)) return undefined;
@@ -292,7 +299,7 @@ export class FileSource {
       this.#reader.retain([...files.keys()]);
       this.#files = files;
     } else {
-      // The hinted changes still have to be read.
+      // The hinted changes could not be read, so the next pass reads all files.
       this.#changed = 'all';
     }
     const merged = mergeManifests(this.#files);

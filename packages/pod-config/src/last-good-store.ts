@@ -22,7 +22,10 @@ export class LastGoodDirectory implements LastGoodStore {
   readonly #fs: Pick<FileSystem, 'readFile' | 'writeFileAtomic' | 'mkdir' | 'readdir' | 'remove'>;
   readonly #path: string;
 
-  /** @param options.path directory used only by this source; created with the first manifest */
+  /**
+   * Creates the store of one source.
+   * @param options.path directory used only by this source; created with the first manifest
+   */
   constructor(
     components: { readonly fs: Pick<FileSystem, 'readFile' | 'writeFileAtomic' | 'mkdir' | 'readdir' | 'remove'> },
     options: { readonly path: string },

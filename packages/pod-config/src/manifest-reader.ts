@@ -37,7 +37,10 @@ export class ManifestReader {
   readonly #turns = new Semaphore(1);
   readonly #apart = new Map<string, Apart>();
 
-  /** @param schema if this is not the schema of the v1 Pod, all manifests are read in this thread */
+  /**
+   * Creates the reader of one source.
+   * @param schema if this is not the schema of the v1 Pod, all manifests are read in this thread
+   */
   constructor(
     { clock }: { readonly clock: Pick<Clock, 'setTimer'> },
     schema: PodSchema | undefined,

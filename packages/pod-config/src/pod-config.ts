@@ -23,7 +23,7 @@ export interface PodConfigComponents {
 export type PodConfigMode = 'incremental' | 'snapshot' | 'snapshotAndUpdates';
 
 export interface PodConfigOptions {
-  /** Default: `incremental`. */
+  /** Form of the updates. Default: `incremental`. */
   readonly mode?: PodConfigMode;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 
-/** A wait that ends early when it is called. If no one is waiting, a call ends the next wait immediately. */
+/** A wait that {@link call} ends early. If there is no wait in progress, a call ends the next wait immediately. */
 export class WakeUp {
   readonly #clock: Clock;
   #called = false;

@@ -73,7 +73,7 @@ function setUp(clock = new FakeClock()) {
       for await (const update of config.updates) updates.push(update);
     })();
   };
-  /** @returns the updates since the last call */
+  /** Returns the updates since the last call. */
   const settled = async (): Promise<readonly PodUpdate[]> => {
     await setImmediate();
     await clock.advance(1);
@@ -90,7 +90,7 @@ function told(updates: readonly PodUpdate[]): readonly (readonly string[])[] {
   ]);
 }
 
-/** A pod that counts how often it is looked at. */
+/** A pod that counts how often its metadata is read. */
 function countedPod(name: string, counts: { looks: number }, version = '1'): Pod {
   const pod = podOf({ uid: name });
   const metadata = { ...pod.metadata, name, resourceVersion: version };

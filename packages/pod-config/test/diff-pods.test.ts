@@ -12,7 +12,7 @@ describe('comparePods', () => {
     ['the same', {}, {}, 'none'],
     ['another spec', {}, { image: 'other' }, 'UPDATE'],
     ['another label', { labels: { a: '1' } }, { labels: { a: '2' } }, 'UPDATE'],
-    ['no labels and an empty map of them', {}, { labels: {} }, 'none'],
+    ['absent labels and empty labels', {}, { labels: {} }, 'none'],
     ['a new annotation', {}, { annotations: { a: '1' } }, 'UPDATE'],
     ['an annotation gone', { annotations: { a: '1' } }, {}, 'UPDATE'],
     ['annotations of the kubelet', { annotations: { [CONFIG_SEEN_ANNOTATION]: 'x' } }, {}, 'none'],
@@ -38,7 +38,7 @@ describe('comparePods', () => {
     expect(comparePods(at('', 'one'), at('', 'two'))).toBe('UPDATE');
   });
 
-  it.each(cases)('comparePods finds the kind of change for: %s', (_name, before, after, change) => {
+  it.each(cases)('comparePods returns $3 for this difference: %s', (_name, before, after, change) => {
     expect(comparePods(podOf(before), podOf(after))).toBe(change);
   });
 });

@@ -81,7 +81,7 @@ describe('toStaticPod', () => {
       [{ operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
       [{ operator: 'Exists', effect: 'NoExecute' }],
     ],
-  ])('the NoExecute toleration of a static pod: %s', (_name, tolerations, expected) => {
+  ])('the NoExecute toleration of a static pod %s', (_name, tolerations, expected) => {
     expect(toStaticPod({ ...web, spec: { ...web.spec, tolerations } }, file).spec.tolerations).toEqual(expected);
   });
 });
